@@ -1,0 +1,42 @@
+"""What a person's retry means for the tasks of a finished run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ork.core.transitions import TaskStep, next_task_status
+from ork.model.ids import TaskKey
+from ork.model.run import RunCommand
+from ork.model.task import Task, TaskStatus
+from ork.model.workflow import CompiledWorkflow
+
+
+def tasks_to_retry(workflow: CompiledWorkflow, tasks: Mapping[TaskKey, Task], command: RunCommand) -> list[TaskKey]:
+    """What did not succeed; or one named task and all below it; or everything."""
+    if command.everything:
+        return list(tasks)
+    if command.task is None:
+        return [key for key, task in tasks.items() if task.status is not TaskStatus.SUCCESS]
+    names = {command.task, *_below(workflow, command.task)}
+    return [key for key in tasks if key.name in names]
+
+
+def reset_for_retry(task: Task) -> Task:
+    """Pending again with a fresh budget; attempt numbers go on, so that the history stays."""
+    status = next_task_status(task.key, task.status, TaskStep.REVIVE)
+    return Task(task.key, status, task.executor, attempt=task.attempt, earlier_attempts=task.attempt)
+
+
+def _below(workflow: CompiledWorkflow, name: str) -> set[str]:
+    below: dict[str, list[str]] = {spec.name: [] for spec in workflow.tasks}
+    for spec in workflow.tasks:
+        for above in spec.depends_on:
+            below[above].append(spec.name)
+    found: set[str] = set()
+    to_visit = [name]
+    while to_visit:
+        for lower in below.get(to_visit.pop(), []):
+            if lower not in found:
+                found.add(lower)
+                to_visit.append(lower)
+    return found

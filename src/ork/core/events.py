@@ -1,0 +1,101 @@
+"""What can happen to a run, in the past tense. The machine is fed nothing else.
+
+Events about an attempt carry its number: one that speaks of an older attempt, or repeats what is known,
+is answered with *ignored* and changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from ork.model.ids import TaskKey
+from ork.model.run import RunCommand
+from ork.model.task import Failure, GiveUp, Output
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """The run has been claimed for the first time: its tasks are to be created."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commanded:
+    """A person asked for something."""
+
+    command: RunCommand
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The worker won the gate and said so; `at` is its own time, for people only."""
+
+    key: TaskKey
+    attempt: int
+    seq: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The worker's heartbeat moved on."""
+
+    key: TaskKey
+    attempt: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    key: TaskKey
+    attempt: int
+    seq: int
+    output: Output | None
+    started_at: datetime
+    finished_at: datetime
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The attempt ended by itself and not well. The failure's kind decides whether it is worth another try."""
+
+    key: TaskKey
+    attempt: int
+    seq: int
+    failure: Failure
+    started_at: datetime | None
+    finished_at: datetime
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """The attempt has to be ended by us: silent, vanished, overdue or impossible to start. `failure` says why."""
+
+    key: TaskKey
+    attempt: int
+    reason: GiveUp
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """An attempt that is being given up is certainly over: its gate is shut or its processes are gone.
+
+    Fed only after the status was read once more (a late success arrives as Succeeded instead).
+    """
+
+    key: TaskKey
+    attempt: int
+    ever_started: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TimerDue:
+    """The moment the machine asked for has come."""
+
+
+AttemptEvent: TypeAlias = Started | Beat | Succeeded | Failed | GivenUp | Closed
+Event: TypeAlias = Created | Commanded | AttemptEvent | TimerDue

@@ -1,0 +1,53 @@
+"""The workflow's graph as one run sees it: who waits for whom, and what is known about those above."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ork.core.rules import Upstream
+from ork.model.task import Task, TaskStatus
+from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
+
+
+@dataclass(slots=True)
+class Node:
+    spec: TaskSpec
+    ordinal: int
+    below: list[Node]
+    upstream: Upstream
+
+    def forget_upstream(self) -> None:
+        self.upstream = Upstream(waiting=len(self.spec.depends_on))
+
+    def hear_of(self, ended: Task) -> None:
+        """One of the tasks above has ended."""
+        upstream = self.upstream
+        upstream.waiting -= 1
+        if ended.status is TaskStatus.SUCCESS:
+            upstream.succeeded += 1
+            return
+        upstream.culprit = upstream.culprit or str(ended.key)
+        root = ended.key if ended.status is TaskStatus.FAILED else ended.cause
+        if root is None:
+            upstream.other += 1
+        else:
+            upstream.failed += 1
+            upstream.cause = upstream.cause or root
+
+    @property
+    def skip_reason(self) -> str:
+        if self.spec.run_if is RunIf.ANY_FAILED:
+            return "run_if any_failed: nothing above it failed"
+        if self.spec.run_if is RunIf.ANY_SUCCESS:
+            return "run_if any_success: nothing above it succeeded"
+        if self.upstream.cause is not None:
+            return f"{self.upstream.cause} failed"
+        return f"{self.upstream.culprit} did not run"
+
+
+def link(workflow: CompiledWorkflow) -> dict[str, Node]:
+    nodes = {spec.name: Node(spec, i, [], Upstream(len(spec.depends_on))) for i, spec in enumerate(workflow.tasks)}
+    for spec in workflow.tasks:
+        for above in spec.depends_on:
+            nodes[above].below.append(nodes[spec.name])
+    return nodes

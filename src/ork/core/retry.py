@@ -1,0 +1,55 @@
+"""Whether a failed attempt is worth another try, and when."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from zlib import crc32
+
+from ork.model.ids import AttemptKey
+from ork.model.task import AttemptStatus, Failure, FailureKind
+from ork.model.workflow import RetryOn, TaskSpec
+
+BACKOFF_LIMIT_SECONDS = 60.0
+JITTER = 0.25
+
+_WORTH: dict[FailureKind, RetryOn] = {
+    FailureKind.EXIT: RetryOn.EXIT,
+    FailureKind.EXCEPTION: RetryOn.EXIT,
+    FailureKind.OUTPUT: RetryOn.EXIT,
+    FailureKind.START: RetryOn.EXIT,
+    FailureKind.LOST: RetryOn.LOST,
+    FailureKind.TIMEOUT: RetryOn.TIMEOUT,
+}
+
+_ENDS: dict[FailureKind, AttemptStatus] = {
+    FailureKind.LOST: AttemptStatus.LOST,
+    FailureKind.TIMEOUT: AttemptStatus.TIMED_OUT,
+    FailureKind.CANCELLED: AttemptStatus.CANCELLED,
+}
+
+
+def attempt_status(failure: Failure) -> AttemptStatus:
+    return _ENDS.get(failure.kind, AttemptStatus.FAILED)
+
+
+def is_worth_retrying(spec: TaskSpec, failure: Failure, tries: int) -> bool:
+    """`tries` counts the attempts made in this round, the failed one included."""
+    if tries > spec.retries or (failure.detail or {}).get("retry") is False:
+        return False
+    return _WORTH.get(failure.kind) in spec.retry_on
+
+
+def retry_delay(spec: TaskSpec, failure: Failure, tries: int, attempt: AttemptKey) -> timedelta:
+    """Fixed where the workflow says so; else 1, 2, 4 … 60 s, spread a little so that a crowd does not come back
+    at once. A lost worker says nothing against the task: it is tried again immediately."""
+    if spec.retry_delay is not None:
+        return timedelta(seconds=spec.retry_delay)
+    if failure.kind is FailureKind.LOST:
+        return timedelta(0)
+    seconds = min(BACKOFF_LIMIT_SECONDS, 2.0 ** min(tries - 1, 10))
+    return timedelta(seconds=seconds * _spread(attempt))
+
+
+def _spread(attempt: AttemptKey) -> float:
+    """Between 1 - JITTER and 1 + JITTER, always the same for the same attempt: a rebuilt machine decides alike."""
+    return 1 - JITTER + 2 * JITTER * (crc32(str(attempt).encode()) / 0xFFFFFFFF)

@@ -1,0 +1,101 @@
+"""Rows as they become: one maker for each thing that can happen to a task or an attempt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from ork.core.events import Failed, Started, Succeeded
+from ork.core.retry import attempt_status
+from ork.core.transitions import TaskStep, next_task_status
+from ork.model.ids import AttemptKey, TaskKey
+from ork.model.task import Attempt, AttemptStatus, Failure, GiveUp, Task
+from ork.model.workflow import TaskSpec
+
+
+def dispatched(
+    task: Task, spec: TaskSpec, key: AttemptKey, name: str, token_hash: str, now: datetime
+) -> tuple[Task, Attempt]:
+    row = replace(
+        task,
+        status=next_task_status(task.key, task.status, TaskStep.LAUNCH),
+        attempt=key.number,
+        dispatched_at=now,
+        started_at=None,
+        finished_at=None,
+        exit_code=None,
+        retry_at=None,
+    )
+    return row, Attempt(
+        key, AttemptStatus.DISPATCHED, spec.executor, name, token_hash, dispatched_at=now, pool=spec.pool
+    )
+
+
+def started(task: Task, attempt: Attempt, event: Started, now: datetime) -> tuple[Task, Attempt]:
+    at = _between(attempt.dispatched_at, event.at, now)
+    return (
+        replace(task, status=next_task_status(task.key, task.status, TaskStep.START), started_at=at),
+        replace(attempt, status=AttemptStatus.RUNNING, started_at=at, seq=event.seq, seen_at=now),
+    )
+
+
+def succeeded(task: Task, attempt: Attempt, event: Succeeded, now: datetime) -> tuple[Task, Attempt]:
+    began = _between(attempt.dispatched_at, attempt.started_at or event.started_at, now)
+    ended = _between(began, event.finished_at, now)
+    return (
+        replace(
+            task,
+            status=next_task_status(task.key, task.status, TaskStep.SUCCEED),
+            started_at=began,
+            finished_at=ended,
+            exit_code=event.exit_code,
+            output=event.output,
+            failure=None,
+        ),
+        replace(
+            attempt,
+            status=AttemptStatus.SUCCESS,
+            seq=event.seq,
+            started_at=began,
+            finished_at=ended,
+            exit_code=event.exit_code,
+            failure=None,
+        ),
+    )
+
+
+def failed(attempt: Attempt, event: Failed, now: datetime) -> Attempt:
+    """Ended by its own account; when we were ending it for a reason of ours, that reason stands."""
+    began = attempt.started_at or event.started_at
+    began = None if began is None else _between(attempt.dispatched_at, began, now)
+    ours = attempt.failure if attempt.closing in (GiveUp.CANCEL, GiveUp.TIMEOUT) else None
+    ended = _between(began or attempt.dispatched_at, event.finished_at, now)
+    attempt = replace(attempt, seq=event.seq, started_at=began, exit_code=event.exit_code)
+    return ended_badly(attempt, ours or event.failure, ended)
+
+
+def ended_badly(attempt: Attempt, failure: Failure, at: datetime) -> Attempt:
+    return replace(attempt, status=attempt_status(failure), failure=failure, finished_at=at)
+
+
+def after_failure(task: Task, attempt: Attempt, step: TaskStep) -> Task:
+    """What the task's row says of an attempt that did not succeed; the step decides what becomes of the task."""
+    return replace(
+        task,
+        status=next_task_status(task.key, task.status, step),
+        started_at=attempt.started_at,
+        finished_at=attempt.finished_at,
+        exit_code=attempt.exit_code,
+        failure=attempt.failure,
+    )
+
+
+def set_aside(task: Task, step: TaskStep, reason: str, cause: TaskKey | None, now: datetime) -> Task:
+    """Ended without having run: skipped or cancelled."""
+    status = next_task_status(task.key, task.status, step)
+    return replace(task, status=status, reason=reason, cause=cause, finished_at=now, retry_at=None)
+
+
+def _between(low: datetime, moment: datetime, high: datetime) -> datetime:
+    """A worker's clock may be wrong; what is shown to people must at least be in order."""
+    return max(low, min(moment, high))

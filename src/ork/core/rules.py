@@ -1,0 +1,43 @@
+"""When a task may start, given how the tasks above it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ork.model.ids import TaskKey
+from ork.model.workflow import RunIf
+
+
+class Verdict(StrEnum):
+    WAIT = "wait"
+    START = "start"
+    SKIP = "skip"
+
+
+@dataclass(slots=True)
+class Upstream:
+    """How the tasks above one task ended so far. `failed` counts those skipped because of a failure, too."""
+
+    waiting: int
+    succeeded: int = 0
+    failed: int = 0
+    other: int = 0  # skipped by a rule, or cancelled
+    cause: TaskKey | None = None  # root of the first failure
+    culprit: str | None = None  # the direct upstream that did not succeed, for the reason shown to people
+
+
+def judge(rule: RunIf, upstream: Upstream) -> Verdict:
+    """ALL_SUCCESS is decided at the first upstream that did not succeed; the other rules wait for all."""
+    if rule is RunIf.ALL_SUCCESS and (upstream.failed or upstream.other):
+        return Verdict.SKIP
+    if upstream.waiting:
+        return Verdict.WAIT
+    holds = {
+        RunIf.ALL_SUCCESS: True,
+        RunIf.ALL_DONE: True,
+        RunIf.ALWAYS: True,
+        RunIf.ANY_FAILED: upstream.failed > 0,
+        RunIf.ANY_SUCCESS: upstream.succeeded > 0,
+    }[rule]
+    return Verdict.START if holds else Verdict.SKIP

@@ -1,0 +1,1 @@
+"""The nouns: frozen data that every room shares. Nothing here does anything."""

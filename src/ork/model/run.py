@@ -1,0 +1,101 @@
+"""One execution of a version, and what people may ask of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from ork.model.ids import RunId, SchedulerId, VersionId
+from ork.model.workflow import Trigger
+
+
+class RunStatus(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    PAUSED = "paused"
+    SUCCESS = "success"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        return self in _FINAL
+
+
+_FINAL = frozenset({RunStatus.SUCCESS, RunStatus.FAILED, RunStatus.CANCELLED})
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run to be created. The same idempotency key with the same content names the same run."""
+
+    id: RunId
+    workflow: str
+    version: VersionId
+    params: dict[str, Any] = field(default_factory=dict)
+    trigger: Trigger = Trigger.MANUAL
+    scheduled_for: datetime | None = None
+    key: str | None = None
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run's row. `round` grows by one with each retry of the whole run by a person."""
+
+    id: RunId
+    workflow: str
+    version: VersionId
+    status: RunStatus
+    trigger: Trigger
+    params: dict[str, Any]
+    created_at: datetime
+    scheduled_for: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    error: str | None = None
+    round: int = 1
+    priority: int = 0
+    cancel_requested_at: datetime | None = None
+    note: str | None = None  # why it is paused or being cancelled, and by whom
+
+
+class CommandKind(StrEnum):
+    CANCEL = "cancel"
+    PAUSE = "pause"
+    RESUME = "resume"
+    RETRY = "retry"
+
+
+@dataclass(frozen=True, slots=True)
+class RunCommand:
+    """A person's wish, applied by the run's owner. `task` and `everything` belong to RETRY alone."""
+
+    run: RunId
+    kind: CommandKind
+    by: str = "someone"
+    task: str | None = None
+    everything: bool = False
+    id: int = 0  # given by the store; commands of a run are applied in this order
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Who may act on a run, and how often that has changed."""
+
+    owner: SchedulerId | None
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerEntry:
+    """A scheduler that has introduced itself. `identity` lets one on the same machine tell whether it lives."""
+
+    id: SchedulerId
+    identity: str
+    kind: str  # "scheduler", "run" (ends with its own run) or "tick"
+    started_at: datetime
+    lease_seconds_left: float  # by the store's clock; negative when it has run out
+    active_runs: int = 0

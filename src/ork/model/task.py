@@ -1,0 +1,153 @@
+"""One node instance of a run, its tries, and how they end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from ork.model.ids import AttemptKey, RunId, TaskKey
+
+
+class TaskStatus(StrEnum):
+    PENDING = "pending"
+    DISPATCHED = "dispatched"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        return self in _FINAL_TASK
+
+    @property
+    def is_active(self) -> bool:
+        """An attempt of it may be alive somewhere."""
+        return self is TaskStatus.DISPATCHED or self is TaskStatus.RUNNING
+
+
+class AttemptStatus(StrEnum):
+    DISPATCHED = "dispatched"
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILED = "failed"
+    LOST = "lost"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        return self not in _ACTIVE_ATTEMPT
+
+
+_FINAL_TASK = frozenset({TaskStatus.SUCCESS, TaskStatus.FAILED, TaskStatus.SKIPPED, TaskStatus.CANCELLED})
+_ACTIVE_ATTEMPT = frozenset({AttemptStatus.DISPATCHED, AttemptStatus.RUNNING})
+
+
+class FailureKind(StrEnum):
+    EXIT = "exit"  # a non-zero exit code or a signal
+    EXCEPTION = "exception"  # the user's function raised
+    OUTPUT = "output"  # what it returned cannot be stored
+    INPUT = "input"  # its arguments could not be put together
+    START = "start"  # it could not be started at all
+    LOST = "lost"  # its worker vanished or fell silent
+    TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    INTERNAL = "internal"  # Ork's own fault
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt (or task) failed: a sentence, and for exceptions the user's frames as data.
+
+    `detail` for EXCEPTION: {"type", "message", "frames": [{"file", "line", "function", "source", "caret"}…], "inputs"}
+    where `source` is the line's text and `caret` is [start, end) columns in it or None; for EXIT: {"tail": [last lines]}.
+    """
+
+    kind: FailureKind
+    message: str
+    detail: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InlineOutput:
+    """JSON text, small enough to live in the state store."""
+
+    json: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOutput:
+    """JSON text too large for the state store: an object and its size in bytes."""
+
+    key: str
+    size: int
+
+
+Output: TypeAlias = InlineOutput | StoredOutput
+
+
+class GiveUp(StrEnum):
+    """Why an attempt is being ended by us rather than by itself."""
+
+    STALE = "stale"  # no new heartbeat
+    NOT_STARTED = "not_started"  # dispatched, and nothing heard since
+    VANISHED = "vanished"  # its process is gone and left no result
+    TIMEOUT = "timeout"
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task's row. `attempt` is the current or last try (0 before the first).
+
+    `earlier_attempts` counts those before the run's present round, so that a retry by a person
+    begins with a fresh budget while attempt numbers go on growing.
+    """
+
+    key: TaskKey
+    status: TaskStatus
+    executor: str
+    attempt: int = 0
+    earlier_attempts: int = 0
+    reason: str | None = None  # why it is skipped or cancelled, in words
+    cause: TaskKey | None = None  # the task whose failure is the root of a skip
+    failure: Failure | None = None
+    exit_code: int | None = None
+    dispatched_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    retry_at: datetime | None = None
+    output: Output | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try's row. `closing` is set while it is being given up (see docs/protocol.md).
+
+    `seq` and `seen_at` are the last heartbeat we saw and when *we* saw it; they are saved when
+    something else about the attempt is, not with every beat.
+    """
+
+    key: AttemptKey
+    status: AttemptStatus
+    executor: str
+    external_name: str
+    token_hash: str
+    dispatched_at: datetime
+    pool: str | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    exit_code: int | None = None
+    failure: Failure | None = None
+    closing: GiveUp | None = None
+    closing_since: datetime | None = None
+    seq: int = 0
+    seen_at: datetime | None = None
+
+    @property
+    def run(self) -> RunId:
+        return self.key.run

@@ -1,0 +1,429 @@
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ork.core import events as ev
+from ork.core.effects import Alert, Stop
+from ork.core.machine import RunMachine
+from ork.model.ids import TaskKey
+from ork.model.run import CommandKind, RunStatus
+from ork.model.task import Failure, FailureKind, GiveUp, TaskStatus
+from ork.model.workflow import CompiledWorkflow, RetryOn, RunIf, TaskSpec
+
+from .flows import Play, exited, spec, workflow
+
+LOST = Failure(FailureKind.LOST, "silent")
+CANCELLED = Failure(FailureKind.CANCELLED, "cancelled by ann")
+
+
+def test_creating_a_run_starts_it_and_writes_all_its_tasks_at_once() -> None:
+    play = Play(workflow(spec("a"), spec("b", "a")))
+    assert play.run.status is RunStatus.RUNNING
+    assert play.statuses() == {"a": "pending", "b": "pending"}
+
+
+def test_tasks_run_in_the_order_of_their_dependencies() -> None:
+    play = Play(workflow(spec("a"), spec("b", "a"), spec("c", "b")))
+    assert play.launch() == ["a"]
+    play.succeed("a")
+    assert play.launch() == ["b"]
+    play.succeed("b")
+    assert play.launch() == ["c"]
+    play.succeed("c")
+    assert play.run.status is RunStatus.SUCCESS
+    assert play.machine.rests
+
+
+def test_independent_tasks_are_offered_together_by_priority_then_as_written() -> None:
+    play = Play(workflow(spec("late", priority=-1), spec("x"), spec("y"), spec("first", priority=5)))
+    assert play.launch() == ["first", "x", "y", "late"]
+
+
+def test_what_was_not_admitted_stays_ready() -> None:
+    play = Play(workflow(spec("a"), spec("b")))
+    wishes = play.machine.offer(10, lambda key, _: (str(key), "h"), play.now)
+    assert len(wishes) == 2
+    play.machine.settle(frozenset([wishes[1].attempt.key]))
+    assert play.machine.tasks[TaskKey("a")].status is TaskStatus.PENDING
+    assert play.machine.tasks[TaskKey("b")].status is TaskStatus.DISPATCHED
+    assert play.launch() == ["a"]
+
+
+def test_a_crowd_waiting_for_a_full_pool_is_in_nobodys_way() -> None:
+    play = Play(workflow(spec("p1", pool="api", priority=9), spec("p2", pool="api", priority=9), spec("free")))
+    assert play.launch(full=("pool:api",)) == ["free"]
+    assert not play.machine.has_ready(("pool:api",))
+    assert play.launch() == ["p1", "p2"]
+
+
+def test_retries_two_means_at_most_three_executions() -> None:
+    play = Play(workflow(spec("a", retries=2, retry_delay=1.0)))
+    for _ in range(2):
+        assert play.launch() == ["a"]
+        play.fail("a")
+        assert play.status("a") == "pending"
+        assert play.launch() == []
+        play.wait(1)
+    assert play.launch() == ["a"]
+    play.fail("a")
+    assert play.status("a") == "failed"
+    assert play.rows[TaskKey("a")].attempt == 3
+    assert play.run.status is RunStatus.FAILED
+
+
+def test_one_alert_for_a_task_that_failed_for_good_and_one_for_its_run() -> None:
+    play = Play(workflow(spec("a", retries=1, retry_delay=0.0)))
+    play.launch()
+    play.fail("a")
+    play.wait(0)
+    play.launch()
+    play.fail("a")
+    assert [e.task for e in play.effects if isinstance(e, Alert)] == [TaskKey("a"), None]
+
+
+def test_a_timeout_is_final_unless_asked_for() -> None:
+    timeout = Failure(FailureKind.TIMEOUT, "timed out after 1 s")
+    play = Play(workflow(spec("a", retries=3), spec("b", retries=1, retry_on=frozenset({RetryOn.TIMEOUT}))))
+    play.launch()
+    play.fail("a", timeout)
+    play.fail("b", timeout)
+    assert play.status("a") == "failed"
+    assert play.status("b") == "pending"
+
+
+def test_a_task_that_says_retrying_cannot_help_is_not_retried() -> None:
+    play = Play(workflow(spec("a", retries=3)))
+    play.launch()
+    play.fail("a", Failure(FailureKind.EXCEPTION, "TaskError: bad key", {"retry": False}))
+    assert play.status("a") == "failed"
+
+
+def test_a_lost_worker_is_followed_by_the_next_attempt_without_delay() -> None:
+    play = Play(workflow(spec("a", retries=1)))
+    play.launch()
+    play.give_up("a", GiveUp.VANISHED, LOST)
+    play.close("a")
+    play.wait(0)
+    assert play.launch() == ["a"]
+    assert play.rows[TaskKey("a")].attempt == 2
+
+
+def test_everything_below_a_failure_is_skipped_at_once_with_the_root_cause() -> None:
+    play = Play(workflow(spec("a"), spec("slow"), spec("b", "a", "slow"), spec("c", "b"), spec("d", "c", "a")))
+    play.launch()
+    play.fail("a")
+    assert play.statuses() == {"a": "failed", "slow": "dispatched", "b": "skipped", "c": "skipped", "d": "skipped"}
+    assert {str(play.rows[TaskKey(n)].cause) for n in "bcd"} == {"a"}
+    assert play.rows[TaskKey("c")].reason == "a failed"
+    assert play.run.status is RunStatus.RUNNING
+    play.succeed("slow")
+    assert play.run.status is RunStatus.FAILED
+    assert play.run.error == "task `a` failed: exit code 1"
+
+
+def test_an_independent_branch_finishes_after_a_failure() -> None:
+    play = Play(workflow(spec("a"), spec("b"), spec("c", "b")))
+    play.launch()
+    play.fail("a")
+    play.succeed("b")
+    assert play.launch() == ["c"]
+    play.succeed("c")
+    assert play.run.status is RunStatus.FAILED
+
+
+def test_fail_fast_stops_what_runs_and_skips_what_waits_but_for_cleanup() -> None:
+    flow = workflow(spec("a"), spec("b"), spec("c", "b"), spec("clean", "a", "b", run_if=RunIf.ALWAYS), fail_fast=True)
+    play = Play(flow)
+    play.launch()
+    play.fail("a")
+    assert play.status("c") == "skipped"
+    assert [e.why for e in play.effects if isinstance(e, Stop)] == [GiveUp.CANCEL]
+    play.close("b")
+    assert play.status("b") == "cancelled"
+    assert play.launch() == ["clean"]
+    play.succeed("clean")
+    assert play.run.status is RunStatus.FAILED
+
+
+@pytest.mark.parametrize(
+    ("rule", "above", "expected"),
+    [
+        (RunIf.ALL_SUCCESS, ("ok", "ok"), "ready"),
+        (RunIf.ALL_SUCCESS, ("ok", "bad"), "skipped"),
+        (RunIf.ALL_DONE, ("bad", "bad"), "ready"),
+        (RunIf.ALWAYS, ("bad", "ok"), "ready"),
+        (RunIf.ANY_FAILED, ("ok", "bad"), "ready"),
+        (RunIf.ANY_FAILED, ("ok", "ok"), "skipped"),
+        (RunIf.ANY_SUCCESS, ("ok", "bad"), "ready"),
+        (RunIf.ANY_SUCCESS, ("bad", "bad"), "skipped"),
+    ],
+)
+def test_a_rule_is_judged_when_everything_above_has_ended(rule: RunIf, above: tuple[str, str], expected: str) -> None:
+    play = Play(workflow(spec("x"), spec("y"), spec("z", "x", "y", run_if=rule)))
+    play.launch()
+    for name, how in zip("xy", above, strict=True):
+        play.succeed(name) if how == "ok" else play.fail(name)
+    if expected == "ready":
+        assert play.launch() == ["z"]
+    else:
+        assert play.status("z") == "skipped"
+
+
+def test_any_failed_hears_of_a_failure_through_skipped_tasks() -> None:
+    play = Play(workflow(spec("a"), spec("b", "a"), spec("notify", "b", run_if=RunIf.ANY_FAILED)))
+    play.launch()
+    play.fail("a")
+    assert play.launch() == ["notify"]
+
+
+# ── giving up ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_attempt_given_up_is_not_retried_before_it_is_certainly_over() -> None:
+    play = Play(workflow(spec("a", retries=1)))
+    play.launch()
+    play.give_up("a", GiveUp.STALE, LOST)
+    assert [e.why for e in play.effects if isinstance(e, Stop)] == [GiveUp.STALE]
+    play.wait(3600)
+    assert play.launch() == []
+    play.close("a")
+    play.wait(0)
+    assert play.launch() == ["a"]
+
+
+def test_a_late_success_wins_over_giving_up() -> None:
+    play = Play(workflow(spec("a")))
+    play.launch()
+    play.give_up("a", GiveUp.STALE, LOST)
+    play.succeed("a", "42")
+    assert play.status("a") == "success"
+    assert play.run.status is RunStatus.SUCCESS
+
+
+def test_the_end_of_an_older_attempt_changes_nothing() -> None:
+    play = Play(workflow(spec("a", retries=1, retry_delay=0.0)))
+    play.launch()
+    play.fail("a")
+    play.wait(0)
+    play.launch()
+    before = dict(play.rows)
+    play.feed(ev.Succeeded(TaskKey("a"), 1, 99, None, play.now, play.now))
+    assert play.rows == before
+    assert play.machine.ignored == 1
+
+
+def test_applying_an_end_twice_changes_nothing() -> None:
+    play = Play(workflow(spec("a"), spec("b", "a")))
+    play.launch()
+    play.succeed("a")
+    before = dict(play.rows)
+    play.feed(
+        ev.Succeeded(TaskKey("a"), 1, 9, None, play.now, play.now),
+        ev.Failed(TaskKey("a"), 1, 10, exited(), None, play.now),
+    )
+    assert play.rows == before
+
+
+# ── commands ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_cancel_ends_what_waits_stops_what_runs_and_keeps_what_succeeded() -> None:
+    play = Play(workflow(spec("a"), spec("b"), spec("c", "b")))
+    play.launch()
+    play.succeed("a")
+    play.command(CommandKind.CANCEL)
+    assert play.statuses() == {"a": "success", "b": "dispatched", "c": "cancelled"}
+    assert play.run.status is RunStatus.RUNNING
+    play.close("b")
+    assert play.status("b") == "cancelled"
+    assert play.run.status is RunStatus.CANCELLED
+
+
+def test_a_task_that_succeeds_while_its_run_is_cancelled_keeps_its_success_and_the_run_is_cancelled() -> None:
+    play = Play(workflow(spec("a")))
+    play.launch()
+    play.command(CommandKind.CANCEL)
+    play.succeed("a")
+    assert play.status("a") == "success"
+    assert play.run.status is RunStatus.CANCELLED
+
+
+def test_a_cancelled_attempt_that_reports_a_failure_is_cancelled_and_not_retried() -> None:
+    play = Play(workflow(spec("a", retries=5)))
+    play.launch()
+    play.command(CommandKind.CANCEL)
+    play.fail("a")
+    assert play.status("a") == "cancelled"
+
+
+def test_a_paused_run_starts_nothing_and_its_running_tasks_may_end() -> None:
+    play = Play(workflow(spec("a"), spec("b", "a")))
+    play.launch()
+    play.command(CommandKind.PAUSE)
+    assert not play.machine.rests
+    play.succeed("a")
+    assert play.launch() == []
+    assert play.machine.rests
+    play.rebuild()
+    play.command(CommandKind.RESUME)
+    assert play.launch() == ["b"]
+
+
+def test_retrying_a_run_runs_again_only_what_did_not_succeed_and_attempt_numbers_go_on() -> None:
+    play = Play(workflow(spec("a"), spec("b", "a", retries=1, retry_delay=0.0), spec("c", "b")))
+    play.launch()
+    play.succeed("a")
+    for _ in range(2):
+        play.wait(0)
+        play.launch()
+        play.fail("b")
+    assert play.run.status is RunStatus.FAILED
+    play.rebuild()
+    play.command(CommandKind.RETRY)
+    assert play.run.status is RunStatus.RUNNING
+    assert play.run.round == 2
+    assert play.launch() == ["b"]
+    assert play.rows[TaskKey("b")].attempt == 3
+    play.fail("b")
+    assert play.status("b") == "pending", "a retry by a person begins with a fresh budget"
+    play.wait(0)
+    play.launch()
+    play.succeed("b")
+    assert play.launch() == ["c"]
+
+
+def test_retrying_one_task_runs_it_and_all_below_it_again() -> None:
+    play = Play(workflow(spec("a"), spec("b", "a"), spec("c", "b"), spec("other")))
+    for _ in range(3):
+        for name in play.launch():
+            play.succeed(name)
+    assert play.run.status is RunStatus.SUCCESS
+    play.command(CommandKind.RETRY, task="b")
+    assert play.statuses() == {"a": "success", "b": "pending", "c": "pending", "other": "success"}
+    assert play.launch() == ["b"]
+
+
+def test_retrying_a_task_whose_upstream_failed_skips_it_again() -> None:
+    play = Play(workflow(spec("a"), spec("b", "a"), spec("c", "b")))
+    play.launch()
+    play.fail("a")
+    play.command(CommandKind.RETRY, task="b")
+    assert play.statuses() == {"a": "failed", "b": "skipped", "c": "skipped"}
+    assert play.run.status is RunStatus.FAILED
+
+
+def test_a_command_that_was_overtaken_changes_nothing() -> None:
+    play = Play(workflow(spec("a")))
+    play.launch()
+    play.succeed("a")
+    before = play.run
+    play.command(CommandKind.CANCEL)
+    play.command(CommandKind.RESUME)
+    assert play.run == before
+
+
+# ── rebuilding ───────────────────────────────────────────────────────────────────────────────────
+
+
+@st.composite
+def flows(draw: st.DrawFn) -> CompiledWorkflow:
+    size = draw(st.integers(1, 7))
+    tasks: list[TaskSpec] = []
+    for i in range(size):
+        above = draw(st.lists(st.sampled_from([t.name for t in tasks]), unique=True, max_size=3)) if tasks else []
+        tasks.append(
+            spec(
+                f"t{i}",
+                *above,
+                retries=draw(st.integers(0, 2)),
+                run_if=draw(st.sampled_from(list(RunIf))),
+                priority=draw(st.integers(-1, 1)),
+            )
+        )
+    return workflow(*tasks, fail_fast=draw(st.booleans()))
+
+
+def _random_move(play: Play, dice: random.Random) -> None:
+    active = sorted(str(key) for key in play.machine.active)
+    move = dice.choice(["launch", "end", "end", "wait", "command"])
+    if move == "launch":
+        play.launch(limit=dice.randint(1, 3))
+    elif move == "end" and active:
+        name = dice.choice(active)
+        dice.choice([play.succeed, play.fail, lambda n: play.give_up(n, GiveUp.STALE, LOST), play.close])(name)
+    elif move == "wait":
+        play.wait(dice.choice([0, 1, 70]))
+    elif move == "command":
+        play.command(dice.choice(list(CommandKind)))
+
+
+@given(flows(), st.integers(0, 2**32))
+@settings(max_examples=150, deadline=None)
+def test_a_machine_rebuilt_from_its_rows_decides_the_same(flow: CompiledWorkflow, seed: int) -> None:
+    kept, rebuilt = Play(flow), Play(flow)
+    dice, same_dice = random.Random(seed), random.Random(seed)
+    for _ in range(25):
+        kept.wait(0)
+        _random_move(kept, dice)
+        rebuilt.rebuild()
+        rebuilt.wait(0)  # a timer that has come wakes a rebuilt machine like any other
+        _random_move(rebuilt, same_dice)
+        forget_beats = lambda a: replace(a, seen_at=None, seq=0)  # noqa: E731
+        assert kept.rows == rebuilt.rows
+        assert kept.run == rebuilt.run
+        assert {k: forget_beats(a) for k, a in kept.attempts.items()} == {
+            k: forget_beats(a) for k, a in rebuilt.attempts.items()
+        }
+
+
+@given(flows(), st.integers(0, 2**32))
+@settings(max_examples=100, deadline=None)
+def test_every_run_ends_and_its_state_follows_from_its_tasks(flow: CompiledWorkflow, seed: int) -> None:
+    play, dice = Play(flow), random.Random(seed)
+    for _ in range(200):
+        if play.run.status.is_final:
+            break
+        play.wait(100)
+        play.launch()
+        for key in list(play.machine.active):
+            if key in play.machine.active:
+                play.fail(str(key)) if dice.random() < 0.4 else play.succeed(str(key))
+    assert play.run.status.is_final
+    states = {task.status for task in play.rows.values()}
+    assert all(state.is_final for state in states)
+    assert (play.run.status is RunStatus.FAILED) == (TaskStatus.FAILED in states)
+    for row in play.rows.values():
+        assert row.attempt <= 1 + play.machine.spec(row.key).retries
+
+
+def test_an_event_costs_its_tasks_own_edges_not_the_size_of_the_run() -> None:
+    def touched(width: int) -> int:
+        play = Play(workflow(*[spec(f"t{i}") for i in range(width)], spec("next", "t0")))
+        play.launch()
+        play.machine.handle(ev.Succeeded(TaskKey("t0"), 1, 5, None, play.now, play.now), play.now)
+        decided = play.machine.take()
+        return len(decided.tasks) + len(decided.attempts)
+
+    assert touched(10) == touched(1000) == 2
+
+
+def test_a_chain_of_ten_thousand_is_skipped_without_recursion() -> None:
+    chain = [spec("t0"), *[spec(f"t{i}", f"t{i - 1}") for i in range(1, 10_000)]]
+    play = Play(workflow(*chain))
+    play.launch()
+    play.fail("t0")
+    assert play.run.status is RunStatus.FAILED
+    assert play.status("t9999") == "skipped"
+
+
+def test_a_machine_needs_nothing_but_rows() -> None:
+    flow = workflow(spec("a"))
+    play = Play(flow)
+    play.launch()
+    again = RunMachine(flow, play.run, play.rows.values(), play.attempts.values())
+    assert list(again.active) == [TaskKey("a")]
