@@ -1,0 +1,1 @@
+"""What it means: a file checked as a whole, and the immutable workflow that comes of it."""

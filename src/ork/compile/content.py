@@ -1,0 +1,170 @@
+"""A compiled workflow as JSON and back, and the hash that names its version.
+
+What has its default value is left out, so that a field added later leaves the hashes of older workflows alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ork.model.ids import VersionId
+from ork.model.workflow import (
+    DEFAULT_RETRY_ON,
+    Action,
+    Catchup,
+    Command,
+    CompiledWorkflow,
+    Const,
+    Param,
+    ParamType,
+    PythonCall,
+    Ref,
+    RetryOn,
+    RunIf,
+    Schedule,
+    Secret,
+    TaskSpec,
+    Value,
+    Version,
+)
+
+_ID_LENGTH = 16
+
+
+def make_version(workflow: CompiledWorkflow, root: str, source: str | None = None) -> Version:
+    """The same content in the same folder has the same id; `source` is only remembered."""
+    named = _canonical({"root": root, "workflow": to_document(workflow)})
+    return Version(VersionId(hashlib.sha256(named).hexdigest()[:_ID_LENGTH]), workflow, root, source)
+
+
+def content_hash(workflow: CompiledWorkflow) -> str:
+    return hashlib.sha256(_canonical(to_document(workflow))).hexdigest()
+
+
+def to_document(workflow: CompiledWorkflow) -> dict[str, Any]:
+    return _encode(workflow, _WORKFLOW)
+
+
+def from_document(document: dict[str, Any]) -> CompiledWorkflow:
+    """The workflow that `to_document` was given. For documents of our own, not for input from outside."""
+    return CompiledWorkflow(**_decode(document, _WORKFLOW))
+
+
+class _Field(NamedTuple):
+    """How one attribute travels. Without a default it is always written."""
+
+    default: Any = ...
+    encode: Callable[[Any], Any] | None = None
+    decode: Callable[[Any], Any] | None = None
+
+
+def _encode(thing: Any, fields: dict[str, _Field]) -> dict[str, Any]:
+    document = {}
+    for name, (default, encode, _) in fields.items():
+        value = getattr(thing, name)
+        if default is ... or value != default:
+            document[name] = value if encode is None else encode(value)
+    return document
+
+
+def _decode(document: dict[str, Any], fields: dict[str, _Field]) -> dict[str, Any]:
+    values = {}
+    for name, value in document.items():
+        decode = fields[name].decode
+        values[name] = value if decode is None else decode(value)
+    return values
+
+
+def _encode_value(value: Value) -> dict[str, Any]:
+    if isinstance(value, Const):
+        return {"const": value.value}
+    return {"ref": list(value.path)} if isinstance(value, Ref) else {"secret": value.name}
+
+
+def _decode_value(document: dict[str, Any]) -> Value:
+    if "const" in document:
+        return Const(document["const"])
+    return Ref(tuple(document["ref"])) if "ref" in document else Secret(document["secret"])
+
+
+def _encode_pairs(pairs: tuple[tuple[str, Value], ...]) -> list[list[Any]]:
+    return [[name, _encode_value(value)] for name, value in pairs]
+
+
+def _decode_pairs(pairs: list[list[Any]]) -> tuple[tuple[str, Value], ...]:
+    return tuple((name, _decode_value(value)) for name, value in pairs)
+
+
+def _encode_action(action: Action) -> dict[str, Any]:
+    if isinstance(action, Command):
+        return {"command": [_encode_value(value) for value in action.argv]}
+    return {"python": _encode(action, _PYTHON_CALL)}
+
+
+def _decode_action(document: dict[str, Any]) -> Action:
+    if "command" in document:
+        return Command(tuple(_decode_value(value) for value in document["command"]))
+    return PythonCall(**{"file": None, "module": None, **_decode(document["python"], _PYTHON_CALL)})
+
+
+_PYTHON_CALL = {"file": _Field(None), "module": _Field(None), "function": _Field("main")}
+
+_TASK = {
+    "name": _Field(),
+    "executor": _Field(),
+    "action": _Field(encode=_encode_action, decode=_decode_action),
+    "depends_on": _Field((), list, tuple),
+    "inputs": _Field((), _encode_pairs, _decode_pairs),
+    "env": _Field((), _encode_pairs, _decode_pairs),
+    "retries": _Field(0),
+    "retry_delay": _Field(None),
+    "retry_on": _Field(DEFAULT_RETRY_ON, sorted, lambda names: frozenset(map(RetryOn, names))),
+    "timeout": _Field(None),
+    "pool": _Field(None),
+    "priority": _Field(0),
+    "run_if": _Field(RunIf.ALL_SUCCESS, str, RunIf),
+}
+
+_PARAM = {
+    "name": _Field(),
+    "type": _Field(ParamType.ANY, str, ParamType),
+    "required": _Field(True),
+    "default": _Field(None),
+    "description": _Field(None),
+}
+
+_SCHEDULE = {
+    "cron": _Field(),
+    "timezone": _Field("UTC"),
+    "catchup": _Field(Catchup.NONE, str, Catchup),
+    "enabled": _Field(True),
+}
+
+_WORKFLOW = {
+    "name": _Field(),
+    "description": _Field(None),
+    "params": _Field(
+        (),
+        lambda params: [_encode(param, _PARAM) for param in params],
+        lambda params: tuple(Param(**_decode(param, _PARAM)) for param in params),
+    ),
+    "schedule": _Field(
+        None,
+        lambda schedule: _encode(schedule, _SCHEDULE),
+        lambda schedule: Schedule(**_decode(schedule, _SCHEDULE)),
+    ),
+    "max_active_runs": _Field(None),
+    "fail_fast": _Field(False),
+    "alerts": _Field((), list, tuple),
+    "tasks": _Field(
+        encode=lambda tasks: [_encode(task, _TASK) for task in tasks],
+        decode=lambda tasks: tuple(TaskSpec(**_decode(task, _TASK)) for task in tasks),
+    ),
+}
+
+
+def _canonical(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()

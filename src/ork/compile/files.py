@@ -1,0 +1,174 @@
+"""The files a workflow mentions: they exist, they parse, they have the function, and it can be given what it asks for.
+
+Files are read through a callable, so that this stays a function of its arguments. Each file is read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TypeAlias
+
+from ork.compile.python_source import Function, PythonSource, PythonSyntaxError, read_python
+from ork.definition.nodes import Node
+from ork.definition.problems import Problem, quoted
+from ork.definition.report import Report, Suggester
+from ork.definition.tasks import WrittenTask
+from ork.definition.workflow_file import WrittenWorkflow
+from ork.model.workflow import Command, Const, PythonCall, TaskSpec
+
+# The content of a file below the workflow's folder (or at an absolute path); None when there is none.
+ReadFile: TypeAlias = Callable[[str], bytes | None]
+FileExists: TypeAlias = Callable[[str], bool]
+
+
+class Files:
+    """The files of one workflow: how to reach them, and what is known of them so far."""
+
+    def __init__(
+        self,
+        read: ReadFile,
+        exists: FileExists,
+        report: Report,
+        written: WrittenWorkflow,
+        root: str = ".",
+        script_dir: str | None = None,
+    ) -> None:
+        self.read = read
+        self.exists = exists
+        self.report = report
+        self.params = written.written_params
+        self.tasks = written.tasks
+        self.root = root
+        self.script_dir = script_dir
+        self._sources: dict[str, PythonSource | None] = {}
+        self._present: dict[str, bool] = {}
+        self._complained: set[str] = set()
+
+    def check(self, task: WrittenTask, depends_on: Iterable[str]) -> TaskSpec:
+        """The task, with its script's path settled. Mistakes go to the report."""
+        action = task.spec.action
+        if isinstance(action, Command):
+            return self._check_command(task, action)
+        if action.file is not None:
+            self._check_call(task, action, action.file, depends_on)
+        return task.spec
+
+    def _check_command(self, task: WrittenTask, action: Command) -> TaskSpec:
+        program = action.argv[0].value if isinstance(action.argv[0], Const) else None
+        if not isinstance(program, str) or "/" not in program or program.startswith(("/", "~", "$")):
+            return task.spec
+        if self._is_present(program):
+            return task.spec
+        is_file_key = task.body.get("file") is not None
+        name = program.removeprefix("./")
+        if is_file_key and self.script_dir and self._is_present(f"{self.script_dir}/{name}"):
+            # Bare words are looked up in script_dir: that is where this one is.
+            return replace(task.spec, action=Command((Const(name), *action.argv[1:])))
+        self._missing(task, name if is_file_key else program, "file" if is_file_key else "command")
+        return task.spec
+
+    def _check_call(self, task: WrittenTask, action: PythonCall, file: str, depends_on: Iterable[str]) -> None:
+        if file not in self._sources:
+            self._sources[file] = self._source(task, file)
+        elif self._sources[file] is None and file not in self._complained:
+            self._missing(task, file, "file")
+        source = self._sources[file]
+        if source is None:
+            return
+        function = source.functions.get(action.function)
+        if function is not None:
+            self._check_arguments(task, function, file, depends_on)
+        elif not source.has_star_import:
+            self._no_function(task, action.function, file, source)
+
+    def _source(self, task: WrittenTask, file: str) -> PythonSource | None:
+        content = self.read(file.removeprefix("./"))
+        if content is None:
+            self._missing(task, file, "file")
+            return None
+        try:
+            return read_python(content)
+        except PythonSyntaxError as error:
+            self._complained.add(file)
+            self.report.add_problem(_syntax_problem(task, file, content, error, self.report.file))
+            return None
+
+    def _is_present(self, written: str) -> bool:
+        path = written.removeprefix("./")
+        if path not in self._present:
+            self._present[path] = self.exists(path)
+        return self._present[path]
+
+    def _missing(self, task: WrittenTask, file: str, key: str) -> None:
+        message = f"task {quoted(task.spec.name)}: there is no file {quoted(file)}"
+        hint = f"paths begin at {self.root}" if self.root != "." else "paths begin at this file's folder"
+        self.report.add("ORK501", message, task.place(key, 0), hint=hint)
+
+    def _no_function(self, task: WrittenTask, name: str, file: str, source: PythonSource) -> None:
+        callables = [
+            function.name for function in source.functions.values() if function.required or not function.is_open
+        ]
+        hint = Suggester(callables).hint(name)
+        if hint is None:
+            written = ", ".join(quoted(found) for found in callables[:5])
+            hint = f"it has {written}: name one with `function:`" if callables else f"add `def {name}(): …` to it"
+        message = f"{quoted(file)} has no function {quoted(name)}"
+        self.report.add("ORK503", message, self._place_of_function(task), hint=hint)
+
+    def _check_arguments(self, task: WrittenTask, function: Function, file: str, depends_on: Iterable[str]) -> None:
+        if function.is_open:
+            return
+        inputs = {name for name, _ in task.spec.inputs}
+        where = f"{file}:{function.line}"
+        given = inputs.union(depends_on, self.params)
+        lacking = [name for name in function.required if name not in given]
+        # A dependency that does not exist has been reported: it may well be the one that is lacking here.
+        if lacking and given.issuperset(task.spec.depends_on):
+            self._refuse_lacking(task, function, lacking, where)
+        if not function.takes_any_keyword:
+            self._refuse_unknown_inputs(task, function, where)
+
+    def _refuse_lacking(self, task: WrittenTask, function: Function, lacking: list[str], where: str) -> None:
+        names = ", ".join(quoted(name) for name in lacking)
+        message = f"function {quoted(function.name)} needs {names}, and nothing provides {_it(lacking)}"
+        hint = f"add `inputs: {{{lacking[0]}: …}}`, a param of that name, or a default value at {where}"
+        if lacking[0] in self.tasks and lacking[0] != task.spec.name:
+            hint = f"add {quoted(lacking[0])} to `depends_on`; the function is at {where}"
+        self.report.add("ORK504", message, self._place_of_function(task), hint=hint)
+
+    def _place_of_function(self, task: WrittenTask) -> Node:
+        return task.place("function") if task.body.get("function") is not None else task.place("file")
+
+    def _refuse_unknown_inputs(self, task: WrittenTask, function: Function, where: str) -> None:
+        accepted = [*function.required, *sorted(function.optional)]
+        for name, _ in task.spec.inputs:
+            if name not in accepted:
+                hint = Suggester(accepted).hint(name) or f"it is defined at {where}"
+                message = f"function {quoted(function.name)} takes no argument {quoted(name)}"
+                self.report.add("ORK505", message, _input_key(task, name), hint=hint)
+
+
+def _input_key(task: WrittenTask, name: str) -> Node:
+    inputs = task.body.get("inputs")
+    pairs = inputs.pairs() if inputs is not None else iter(())
+    return next((key for key, _ in pairs if key.value == name), task.key)
+
+
+def _it(names: list[str]) -> str:
+    return "it" if len(names) == 1 else "them"
+
+
+def _syntax_problem(task: WrittenTask, file: str, content: bytes, error: PythonSyntaxError, workflow: str) -> Problem:
+    lines = content.decode("utf-8", "replace").splitlines()
+    line = min(error.line, len(lines))
+    return Problem(
+        "ORK502",
+        f"this is not Python: {error}",
+        file,
+        line,
+        max(error.column, 1) if line else 0,
+        max(error.column, 1) + 1 if line else 0,
+        lines[line - 1] if line else None,
+        f"used by task {quoted(task.spec.name)} at {workflow}:{task.key.line + 1}",
+    )

@@ -1,0 +1,145 @@
+"""The graph of a workflow: names that exist, dependencies that refs imply, and no circles. Linear in its edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from ork.definition.nodes import Node
+from ork.definition.problems import quoted
+from ork.definition.report import Report, Suggester
+from ork.definition.tasks import WrittenTask
+from ork.definition.workflow_file import WrittenWorkflow
+from ork.model.workflow import Command, Ref, Value
+
+# Keys and indexes from a task's body down to where something is written.
+Path: TypeAlias = tuple[str | int, ...]
+
+_SHOWN_IN_CYCLE = 12
+
+
+def link(written: WrittenWorkflow, report: Report) -> dict[str, tuple[str, ...]]:
+    """Every task's dependencies, written and implied, each once. Mistakes go to the report."""
+    names = _Names(written)
+    links = {name: tuple(_dependencies(task, names, report)) for name, task in written.tasks.items()}
+    cycle = find_cycle(links)
+    if cycle is not None:
+        _refuse_cycle(cycle, written.tasks, report)
+    return links
+
+
+def refs_of(task: WrittenTask) -> Iterator[tuple[Ref, Path]]:
+    """The refs of a task, each with the path to where it is written."""
+    for name, value in task.spec.inputs:
+        yield from _ref_at(value, "inputs", name)
+    for name, value in task.spec.env:
+        yield from _ref_at(value, "env", name)
+    if isinstance(task.spec.action, Command):
+        for index, value in enumerate(task.spec.action.argv):
+            yield from _ref_at(value, "command", index)
+
+
+def find_cycle(links: Mapping[str, tuple[str, ...]]) -> list[str] | None:
+    """One circle, each task before the one that depends on it; None when there is none."""
+    in_order = in_topological_order(links)
+    if len(in_order) == len(links):
+        return None
+    left = set(links).difference(in_order)
+    # Everything left waits for something that is left: walking along must come back to a place we know.
+    name = next(name for name in links if name in left)
+    seen: dict[str, int] = {}
+    path: list[str] = []
+    while name not in seen:
+        seen[name] = len(path)
+        path.append(name)
+        name = next(dependency for dependency in links[name] if dependency in left)
+    return path[seen[name] :][::-1]
+
+
+def in_topological_order(links: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Every task after the ones it depends on; those on or behind a circle are left out."""
+    waiting = {name: len(dependencies) for name, dependencies in links.items()}
+    downstream: dict[str, list[str]] = {}
+    for name, dependencies in links.items():
+        for dependency in dependencies:
+            downstream.setdefault(dependency, []).append(name)
+    order = [name for name, count in waiting.items() if count == 0]
+    for name in order:  # grows while it is walked
+        for below in downstream.get(name, ()):
+            waiting[below] -= 1
+            if waiting[below] == 0:
+                order.append(below)
+    return order
+
+
+class _Names:
+    """What may be pointed at, and what may have been meant instead."""
+
+    def __init__(self, written: WrittenWorkflow) -> None:
+        self.tasks = written.tasks
+        self.params = written.written_params
+        self.similar_task = Suggester(self.tasks)
+        self.similar_param = Suggester(self.params)
+
+
+def _dependencies(task: WrittenTask, names: _Names, report: Report) -> dict[str, None]:
+    found: dict[str, None] = {}
+    for index, dependency in enumerate(task.spec.depends_on):
+        if _is_dependency(task, index, dependency, names, report):
+            found[dependency] = None
+    for ref, path in refs_of(task):
+        if _is_ref(task, ref, path, names, report) and ref.task is not None:
+            found[ref.task] = None
+    return found
+
+
+def _is_dependency(task: WrittenTask, index: int, dependency: str, names: _Names, report: Report) -> bool:
+    name = task.spec.name
+    if dependency == name:
+        message = f"task {quoted(name)} depends on itself"
+        report.add("ORK202", message, task.place("depends_on", index), hint="remove it")
+        return False
+    if dependency not in names.tasks:
+        message = f"task {quoted(name)} depends on {quoted(dependency)}, which is not a task"
+        report.add("ORK201", message, task.place("depends_on", index), hint=names.similar_task.hint(dependency))
+        return False
+    return True
+
+
+def _is_ref(task: WrittenTask, ref: Ref, path: Path, names: _Names, report: Report) -> bool:
+    if ref.task is not None and ref.task not in names.tasks:
+        message = f"{quoted(str(ref))} points at {quoted(ref.task)}, which is not a task"
+        report.add("ORK205", message, task.place(*path), hint=names.similar_task.hint(ref.task))
+        return False
+    if ref.task == task.spec.name:
+        message = f"task {quoted(task.spec.name)} takes its own output as input"
+        report.add("ORK202", message, task.place(*path), hint="point at a task that ends before it")
+        return False
+    if ref.path[0] == "params" and ref.path[1] not in names.params:
+        name = str(ref.path[1])
+        hint = names.similar_param.hint(name) or f"declare it: `params: {{{name}: {{type: str}}}}`"
+        report.add("ORK206", f"the workflow has no param {quoted(name)}", task.place(*path), hint=hint)
+        return False
+    return True
+
+
+def _refuse_cycle(cycle: list[str], tasks: Mapping[str, WrittenTask], report: Report) -> None:
+    shown = [*cycle, cycle[0]]
+    if len(shown) > _SHOWN_IN_CYCLE:
+        half = _SHOWN_IN_CYCLE // 2
+        shown = [*shown[:half], "…", *shown[-half:]]
+    place = _place_of_dependency(tasks[cycle[0]], cycle[-1])
+    message = f"these tasks wait for each other: {' → '.join(shown)}"
+    report.add("ORK203", message, place, hint="remove one of these dependencies")
+
+
+def _place_of_dependency(task: WrittenTask, dependency: str) -> Node:
+    if dependency in task.spec.depends_on:
+        return task.place("depends_on", task.spec.depends_on.index(dependency))
+    path = next((path for ref, path in refs_of(task) if ref.task == dependency), ())
+    return task.place(*path)
+
+
+def _ref_at(value: Value, *path: str | int) -> Iterator[tuple[Ref, Path]]:
+    if isinstance(value, Ref):
+        yield value, (*path, "ref")

@@ -1,0 +1,1 @@
+"""What was written: YAML files read into the model, every mistake with its place."""

@@ -1,0 +1,167 @@
+"""What a task runs: its `file`, `module`, `function` and `command` put together, and the executor that follows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+from ork.definition.bindings import read_word
+from ork.definition.keys import Reading
+from ork.definition.nodes import Kind, Node, is_null
+from ork.definition.problems import quoted
+from ork.definition.report import Suggester
+from ork.definition.values import is_scalar, read_text
+from ork.model.workflow import Action, Command, Const, PythonCall, Value
+
+EXECUTOR_ALIASES = {"shell": "process"}
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_QUOTING = re.compile(r"""['"\\]""")
+_WORD = re.compile(r"[^ \t\r\n]+")
+_SHELL_OPERATORS = frozenset({"|", "||", "&&", "&", ";", "<", ">", ">>", "2>", "2>&1", "&>"})
+
+
+def read_executor(node: Node, reading: Reading) -> str | None:
+    text = read_text(node, reading)
+    if text is None:
+        return None
+    name = EXECUTOR_ALIASES.get(text, text)
+    if name not in reading.executors:
+        known = sorted(reading.executors)
+        hint = Suggester([*known, *EXECUTOR_ALIASES]).hint(text) or f"known: {', '.join(known)}"
+        reading.refuse("ORK601", f"there is no executor {quoted(text)}", node, hint=hint)
+        return None
+    return name
+
+
+def read_path(node: Node, reading: Reading) -> str | None:
+    text = read_text(node, reading)
+    if text is not None and (not text.strip() or "\n" in text or text.endswith("/")):
+        reading.refuse("ORK104", f"{quoted(text)} cannot be a file", node)
+        return None
+    return text
+
+
+def read_module(node: Node, reading: Reading) -> str | None:
+    text = read_text(node, reading)
+    if text is not None and not all(_IDENTIFIER.fullmatch(part) for part in text.split(".")):
+        hint = (
+            "use `file:` for a path"
+            if "/" in text or text.endswith(".py")
+            else "write it as in `import`: `package.module`"
+        )
+        reading.refuse("ORK104", f"{quoted(text)} cannot be a module", node, hint=hint)
+        return None
+    return text
+
+
+def read_function(node: Node, reading: Reading) -> str | None:
+    text = read_text(node, reading)
+    if text is not None and not _IDENTIFIER.fullmatch(text):
+        reading.refuse("ORK104", f"{quoted(text)} cannot be a function", node, hint="write its name alone")
+        return None
+    return text
+
+
+def read_command(node: Node, reading: Reading) -> Command | None:
+    """A list is the program and its arguments; text is split into words as a shell would, but no shell runs it."""
+    if is_scalar(node):
+        return _command_from_text(node, reading)
+    if node.kind != Kind.LIST:
+        reading.expected("a command as text or a list", node)
+        return None
+    words = [read_word(child, reading) for child in node.value]
+    if not words:
+        reading.refuse("ORK116", "the command is empty", node, hint="name a program")
+    return None if not words or None in words else Command(tuple(word for word in words if word is not None))
+
+
+def _command_from_text(node: Node, reading: Reading) -> Command | None:
+    try:
+        words, operators = _shell_words(node.value)
+    except ValueError:
+        hint = "close the quote, or write the command as a list"
+        reading.refuse("ORK116", "the command has a quote that is never closed", node, hint=hint)
+        return None
+    if operators:
+        hint = 'write `command: ["sh", "-c", "…"]` to have a shell run it'
+        shown = quoted(min(operators))
+        reading.refuse("ORK117", f"{shown} means nothing here: no shell runs this command", node, hint=hint)
+        return None
+    if not words:
+        reading.refuse("ORK116", "the command is empty", node, hint="name a program")
+        return None
+    return Command(tuple(Const(word) for word in words))
+
+
+def _shell_words(text: str) -> tuple[list[str], frozenset[str]]:
+    """The words, and those of them that only a shell would understand. Quoted ones are just text."""
+    if not _QUOTING.search(text):  # most commands; shlex looks at every character in Python
+        words = _WORD.findall(text)
+        return words, _SHELL_OPERATORS.intersection(words)
+    import shlex
+
+    return shlex.split(text), _SHELL_OPERATORS.intersection(shlex.split(text, posix=False))
+
+
+def settle_action(
+    values: dict[str, Any], default_executor: str | None, body: Node, key: Node, reading: Reading
+) -> tuple[str, Action] | None:
+    """Executor and action of a task, or None after having complained."""
+    written = [name for name in ("file", "module", "command") if _is_written(body, name)]
+    if len(written) > 1:
+        place = body.get(written[1]) or key
+        hint = f"keep one: {', '.join(f'`{name}`' for name in written)}"
+        reading.refuse(
+            "ORK115", f"task {quoted(key.value)} has both `{written[0]}` and `{written[1]}`", place, hint=hint
+        )
+        return None
+    if not written:
+        hint = "add `file:`, `module:` or `command:`"
+        reading.refuse("ORK602", f"task {quoted(key.value)} does not say what to run", key, hint=hint)
+        return None
+    if written[0] not in values or ("executor" not in values and _is_written(body, "executor")):
+        return None  # complained about already
+    executor = values.get("executor") or _derived_executor(values, default_executor)
+    return _combined(executor, values, body, key, reading)
+
+
+def _is_written(body: Node, name: str) -> bool:
+    value = body.get(name)
+    return value is not None and not is_null(value)
+
+
+def _derived_executor(values: dict[str, Any], default: str | None) -> str:
+    if "command" in values:
+        return default if default and default != "python" else "process"
+    is_python = "module" in values or "function" in values or str(values["file"]).endswith(".py")
+    if default and (default != "process" or not is_python):
+        return default
+    return "python" if is_python else "process"
+
+
+def _combined(
+    executor: str, values: dict[str, Any], body: Node, key: Node, reading: Reading
+) -> tuple[str, Action] | None:
+    calls_python = executor == "python" or (executor != "process" and "command" not in values)
+    wrong = "command" if calls_python else next((name for name in ("module", "function") if name in values), None)
+    if wrong in values:
+        message = f"`{wrong}` makes no sense with the executor {quoted(executor)}"
+        other = "process" if calls_python else "python"
+        hint = f"write `executor: {other}`, or leave `executor` out: it follows from the rest"
+        reading.refuse("ORK115", message, body.get(wrong) or key, hint=hint)
+        return None
+    if calls_python:
+        return executor, PythonCall(values.get("file"), values.get("module"), values.get("function", "main"))
+    if "command" in values:
+        return executor, values["command"]
+    return executor, Command((_script(values["file"]),))
+
+
+def _script(file: str) -> Value:
+    """A path, never a bare word: that would be searched on PATH."""
+    return Const(file if "/" in file else f"./{file}")
+
+
+def known_or_default(executors: Collection[str] | None) -> frozenset[str]:
+    return frozenset(executors) if executors is not None else frozenset({"process", "python"})

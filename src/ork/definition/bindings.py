@@ -1,0 +1,87 @@
+"""Readers of values that may point somewhere: `{ref: …}`, `{secret: …}`, `{const: …}`, or simply a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ork.definition.keys import Reading
+from ork.definition.nodes import Kind, Node
+from ork.definition.problems import quoted
+from ork.definition.refs import RefSyntaxError, parse_ref
+from ork.definition.values import NotJsonError, is_scalar, json_constant, read_name, read_text
+from ork.model.workflow import Const, Ref, Secret, Value
+
+_POINTERS = ("ref", "secret", "const")
+
+
+def read_value(node: Node, reading: Reading) -> Value | None:
+    """A bare value is a constant; only a map with exactly one of the three keys is more than that."""
+    pointer = _pointer(node)
+    if pointer is None:
+        return _constant(node, reading)
+    kind, target = pointer
+    if kind == "const":
+        return _constant(target, reading, literal=True)
+    return _pointed(kind, target, reading)
+
+
+def read_word(node: Node, reading: Reading) -> Value | None:
+    """One word of a command or one variable: text as written, or a pointer."""
+    pointer = _pointer(node)
+    if pointer is None:
+        text = read_text(node, reading)
+        return None if text is None else Const(text)
+    kind, target = pointer
+    return read_word(target, reading) if kind == "const" else _pointed(kind, target, reading)
+
+
+def _pointer(node: Node) -> tuple[str, Node] | None:
+    if node.kind != Kind.MAP or len(node.value) != 2:
+        return None
+    key, target = node.value
+    return (key.value, target) if key.value in _POINTERS else None
+
+
+def _pointed(kind: str, target: Node, reading: Reading) -> Ref | Secret | None:
+    if kind == "secret":
+        name = read_name(target, reading)
+        return None if name is None else Secret(name)
+    if not is_scalar(target):
+        reading.expected("a path", target)
+        return None
+    try:
+        return parse_ref(target.value, reading.task_names)
+    except RefSyntaxError as error:
+        reading.refuse("ORK204", str(error), target, hint=error.hint)
+        return None
+
+
+def _constant(node: Node, reading: Reading, *, literal: bool = False) -> Const | None:
+    hidden = None if literal else _hidden_pointer(node)
+    if hidden is not None:
+        hint = "give it an input of its own, or write the whole value as `{const: …}` if it is meant literally"
+        message = f"{quoted(hidden.value[0].value)} inside a constant would not be looked up"
+        reading.refuse("ORK204", message, hidden, hint=hint)
+        return None
+    try:
+        return Const(json_constant(node))
+    except NotJsonError as error:
+        reading.refuse(error.code, error.message, error.node, hint=error.hint)
+        return None
+
+
+def _hidden_pointer(node: Node) -> Node | None:
+    """A pointer somewhere below a constant, where nobody would follow it."""
+    children: Sequence[Node] = ()
+    if node.kind == Kind.MAP:
+        children = [child for _, child in node.pairs()]
+    elif node.kind == Kind.LIST:
+        children = node.value
+    for child in children:
+        pointer = _pointer(child)
+        if pointer is not None and pointer[0] != "const":
+            return child
+        found = _hidden_pointer(child)
+        if found is not None:
+            return found
+    return None

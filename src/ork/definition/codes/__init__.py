@@ -1,0 +1,22 @@
+"""Every stable code, with the long form that `ork explain` prints. A code never changes its meaning."""
+
+from __future__ import annotations
+
+from ork.definition.codes.explanation import Explanation
+from ork.errors import NotFoundError
+
+
+def all_codes() -> dict[str, Explanation]:
+    from ork.definition.codes import files, keys, references, services, types
+
+    return {**keys.CODES, **references.CODES, **types.CODES, **files.CODES, **services.CODES}
+
+
+def explain(code: str) -> str:
+    """The long form of a code, which may be written as `ORK201`, `ork201` or `201`."""
+    codes = all_codes()
+    wanted = code.strip().upper()
+    found = codes.get(wanted if wanted.startswith("ORK") else f"ORK{wanted}")
+    if found is None:
+        raise NotFoundError(f"there is no code {code!r}", hint=f"codes go from {min(codes)} to {max(codes)}")
+    return found.text()

@@ -1,0 +1,28 @@
+"""What `ork explain` says about one code."""
+
+from __future__ import annotations
+
+from textwrap import indent
+from typing import NamedTuple
+
+
+class Explanation(NamedTuple):
+    """`wrong` and `right` are pieces of a file, or a command; empty where an example would explain nothing."""
+
+    code: str
+    title: str
+    why: str
+    wrong: str = ""
+    right: str = ""
+
+    def text(self) -> str:
+        parts = [f"{self.code}: {self.title}", self.why]
+        if self.wrong:
+            parts.append(f"Wrong:\n{indent(self.wrong, '    ')}")
+        if self.right:
+            parts.append(f"{'Right' if self.wrong else 'Do'}:\n{indent(self.right, '    ')}")
+        return "\n\n".join(parts) + "\n"
+
+
+def by_code(*explanations: Explanation) -> dict[str, Explanation]:
+    return {explanation.code: explanation for explanation in explanations}

@@ -1,0 +1,83 @@
+"""Tables of keys: what a map may hold, how each key is read, and what the JSON Schema says about it.
+
+A new key is one new row. Reader, refusal of unknown keys, suggestion, schema and documentation follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from ork.definition.nodes import Kind, Node, is_null
+from ork.definition.problems import quoted
+from ork.definition.report import Report, Suggester
+
+KIND_NAMES = {Kind.PLAIN: "a single value", Kind.QUOTED: "text", Kind.LIST: "a list", Kind.MAP: "a map"}
+
+
+class Reading:
+    """What readers know besides the node: where to complain, and the names of the file being read."""
+
+    def __init__(self, report: Report, executors: Collection[str] = ()) -> None:
+        self.report = report
+        self.executors = executors
+        self.task_names: Collection[str] = ()
+
+    def refuse(self, code: str, message: str, node: Node, *, hint: str | None = None) -> None:
+        self.report.add(code, message, node, hint=hint)
+
+    def expected(self, what: str, node: Node, *, hint: str | None = None) -> None:
+        """The value is of the wrong kind altogether. Silent for what has been reported already."""
+        if node.kind == Kind.BAD:
+            return
+        found = quoted(node.value) if node.kind in (Kind.PLAIN, Kind.QUOTED) else KIND_NAMES[node.kind]
+        self.report.add("ORK103", f"expected {what}, found {'nothing' if is_null(node) else found}", node, hint=hint)
+
+
+# Returns None after having complained. Never sees a null, unless its key is `nullable`.
+Reader: TypeAlias = Callable[[Node, Reading], Any]
+
+
+class Key(NamedTuple):
+    """One row of a table. Tables are made whenever Ork starts, so a row is as cheap as can be."""
+
+    name: str
+    read: Reader
+    description: str
+    schema: Mapping[str, Any]
+    required: bool = False
+    nullable: bool = False
+
+
+class Table:
+    """The keys of one kind of map. `what` names the map in messages, e.g. "a task"."""
+
+    def __init__(self, what: str, keys: tuple[Key, ...]) -> None:
+        self.what = what
+        self.keys = keys
+        self.by_name = {key.name: key for key in keys}
+
+    def read(self, node: Node, reading: Reading) -> dict[str, Any] | None:
+        """The values that could be read, by key. None when this is not a map at all."""
+        if node.kind != Kind.MAP:
+            reading.expected(f"{self.what} as a map of keys", node)
+            return None
+        values: dict[str, Any] = {}
+        for name, value in node.pairs():
+            key = self.by_name.get(name.value)
+            if key is None:
+                self._refuse_unknown(name, reading)
+            elif key.nullable or not is_null(value):
+                found = key.read(value, reading)
+                if found is not None:
+                    values[key.name] = found
+        return values
+
+    def missing(self, node: Node) -> list[str]:
+        """Required keys that were not written, or written without a value."""
+        written = {name.value for name, value in node.pairs() if not is_null(value)}
+        return [key.name for key in self.keys if key.required and key.name not in written]
+
+    def _refuse_unknown(self, name: Node, reading: Reading) -> None:
+        hint = Suggester(self.by_name).hint(name.value) or f"known here: {', '.join(self.by_name)}"
+        reading.refuse("ORK101", f"{quoted(name.value)} is not a key of {self.what}", name, hint=hint)

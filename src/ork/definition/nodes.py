@@ -1,0 +1,81 @@
+"""The nodes of a YAML tree. Each knows its place, and decides only when asked what its text means.
+
+By the rules of YAML 1.2: `yes`, `no`, `on`, `off`, `1_000` and `2026-01-01` are text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_CONSTANTS: dict[str, bool | float | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+    **{sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")},
+}
+
+
+class Kind(IntEnum):
+    PLAIN = 0  # a scalar without quotes: its type follows from its text
+    QUOTED = 1  # a scalar that is text whatever it looks like
+    LIST = 2
+    MAP = 3
+    BAD = 4  # already reported: readers pass over it in silence
+
+
+class Node:
+    """Lines and columns count from 0 here.
+
+    `value` is text, the nodes of a list, or the keys and values of a map in turn: a large file has a million nodes,
+    and a tuple for each pair would be a fifth of its memory.
+    """
+
+    __slots__ = ("column", "kind", "line", "value", "width")
+
+    def __init__(self, kind: Kind, value: Any, line: int, column: int, width: int) -> None:
+        self.kind = kind
+        self.value = value
+        self.line = line
+        self.column = column
+        self.width = width
+
+    def pairs(self) -> Iterator[tuple[Node, Node]]:
+        """The keys and values of a map, as written."""
+        each = iter(self.value)
+        return zip(each, each, strict=True)
+
+    def get(self, key: str) -> Node | None:
+        """The value of a map's key. Looks at each: fine for the few keys of a task, not for a map of tasks."""
+        return (
+            next((value for name, value in self.pairs() if name.value == key), None) if self.kind == Kind.MAP else None
+        )
+
+
+Scalar: TypeAlias = "str | int | float | bool | None"
+
+
+def scalar_value(node: Node) -> Scalar:
+    """What a scalar means. A number too long to be one stays text."""
+    text: str = node.value
+    if node.kind != Kind.PLAIN:
+        return text
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    try:
+        if _INTEGER.fullmatch(text):
+            return int(text, 0) if text[:2] in ("0x", "0o") else int(text)
+        return float(text) if _NUMBER.fullmatch(text) else text
+    except ValueError:  # more digits than Python converts
+        return text
+
+
+def is_null(node: Node) -> bool:
+    return node.kind == Kind.PLAIN and node.value in ("", "~", "null", "Null", "NULL")

@@ -1,0 +1,179 @@
+"""One task as it was written. The table below is the list of its keys."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ork.definition.actions import (
+    read_command,
+    read_executor,
+    read_function,
+    read_module,
+    read_path,
+    settle_action,
+)
+from ork.definition.bindings import read_value, read_word
+from ork.definition.keys import Key, Reading, Table
+from ork.definition.nodes import Kind, Node
+from ork.definition.problems import quoted
+from ork.definition.values import choice, duration, entries_of, integer, items_of, read_name, read_text
+from ork.model.workflow import Command, RetryOn, RunIf, TaskSpec
+
+_DURATION = {"type": ["number", "string"], "pattern": r"^(\d+(\.\d+)?(ms|[smhd]))+$", "minimum": 0}
+_NAMES = {"anyOf": [{"$ref": "#/$defs/name"}, {"type": "array", "items": {"$ref": "#/$defs/name"}}]}
+_RETRY_ON = [option.value for option in RetryOn]
+_VALUES = {"type": "object", "additionalProperties": {"$ref": "#/$defs/value"}}
+
+
+def _read_variable(node: Node, reading: Reading) -> str | None:
+    text = read_text(node, reading)
+    if text is not None and (not text or "=" in text or not text.isprintable()):
+        reading.refuse("ORK105", f"{quoted(text)} cannot be the name of a variable", node)
+        return None
+    return text
+
+
+def _read_retry_on(node: Node, reading: Reading) -> frozenset[RetryOn] | None:
+    found = items_of(choice(RetryOn))(node, reading)
+    return None if found is None else frozenset(found)
+
+
+_EXECUTOR = Key(
+    "executor",
+    read_executor,
+    "Where it runs. Follows from `file`, `module` or `command` when left out.",
+    {"type": "string"},
+)
+
+# What a task may leave to `defaults`.
+SHARED_KEYS = (
+    _EXECUTOR,
+    Key(
+        "env",
+        entries_of(_read_variable, read_word),
+        "Environment variables: text, {ref: …} or {secret: …}.",
+        _VALUES,
+    ),
+    Key(
+        "retries",
+        integer(0, 1000),
+        "How often a failed attempt is followed by another one.",
+        {"type": "integer", "minimum": 0, "maximum": 1000},
+    ),
+    Key(
+        "retry_delay",
+        duration(zero_allowed=True),
+        "Fixed time before a retry. 1, 2, 4 … 60 seconds when left out.",
+        _DURATION,
+    ),
+    Key(
+        "retry_on",
+        _read_retry_on,
+        "Which ends are worth a retry: exit, lost, timeout. The first two when left out.",
+        {"anyOf": [{"enum": _RETRY_ON}, {"type": "array", "items": {"enum": _RETRY_ON}}]},
+    ),
+    Key("timeout", duration(zero_allowed=False), "How long one attempt may run.", _DURATION),
+    Key("pool", read_name, "The pool whose slots it takes.", {"$ref": "#/$defs/name"}),
+    Key(
+        "priority",
+        integer(-1_000_000, 1_000_000),
+        "Higher goes first where tasks wait for room.",
+        {"type": "integer", "minimum": -1_000_000, "maximum": 1_000_000},
+    ),
+)
+
+TASK_TABLE = Table(
+    "a task",
+    (
+        Key(
+            "file", read_path, "A Python file, or a script to run, relative to this file's folder.", {"type": "string"}
+        ),
+        Key("module", read_module, "An importable Python module, instead of a file.", {"type": "string"}),
+        Key("function", read_function, "The function to call. `main` when left out.", {"type": "string"}),
+        Key(
+            "command",
+            read_command,
+            "A program and its arguments: a list, or text split into words.",
+            {"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/value"}, "minItems": 1}]},
+        ),
+        Key("depends_on", items_of(read_name), "The tasks that must end before this one starts.", _NAMES),
+        Key(
+            "inputs",
+            entries_of(read_name, read_value, nullable=True),
+            "Named arguments: a constant, {ref: path} or {secret: name}.",
+            _VALUES,
+        ),
+        Key(
+            "run_if",
+            choice(RunIf),
+            "How the tasks before it must have ended. all_success when left out.",
+            {"enum": [option.value for option in RunIf]},
+        ),
+        *SHARED_KEYS,
+    ),
+)
+
+DEFAULTS_TABLE = Table("`defaults`", SHARED_KEYS)
+
+_SPEC_FIELDS = (
+    "depends_on",
+    "inputs",
+    "env",
+    "retries",
+    "retry_delay",
+    "retry_on",
+    "timeout",
+    "pool",
+    "priority",
+    "run_if",
+)
+
+
+class WrittenTask(NamedTuple):
+    """A task and the nodes it was read from, for pointing at them later.
+
+    `spec.depends_on` is as written; an incomplete task has a mistake and its action means nothing.
+    """
+
+    spec: TaskSpec
+    key: Node
+    body: Node
+    is_complete: bool
+
+    def place(self, *path: str | int) -> Node:
+        """The node at that path in the task, or the nearest one above it; the task's name if there is none."""
+        node = self.body
+        for step in path:
+            below = _child(node, step)
+            if below is None:
+                break
+            node = below
+        return self.key if node is self.body else node
+
+
+def read_task(key: Node, body: Node, defaults: dict[str, Any], reading: Reading) -> WrittenTask:
+    name = read_name(key, reading) or key.value
+    values = TASK_TABLE.read(body, reading)
+    if values is None:
+        return WrittenTask(TaskSpec(name, "", Command(())), key, body, is_complete=False)
+    settled = settle_action(values, defaults.get("executor"), body, key, reading)
+    executor, action = settled or ("", Command(()))
+    fields = {field: values[field] for field in _SPEC_FIELDS if field in values}
+    for field, value in defaults.items():
+        if field == "env":
+            fields["env"] = _merged(value, fields.get("env", ()))
+        elif field != "executor":
+            fields.setdefault(field, value)
+    return WrittenTask(TaskSpec(name, executor, action, **fields), key, body, settled is not None)
+
+
+def _merged(defaults: tuple[tuple[str, Any], ...], own: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:
+    return tuple({**dict(defaults), **dict(own)}.items())
+
+
+def _child(node: Node, step: str | int) -> Node | None:
+    if isinstance(step, str):
+        return node.get(step)
+    if node.kind == Kind.LIST and step < len(node.value):
+        return node.value[step]  # type: ignore[no-any-return]
+    return None

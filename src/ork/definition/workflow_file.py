@@ -1,0 +1,141 @@
+"""A workflow file, read: the whole of it, with every mistake it has by itself.
+
+Whether names and files that it mentions exist is judged later, in `ork.compile`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from ork.definition.actions import known_or_default
+from ork.definition.keys import Key, Reading, Table
+from ork.definition.nodes import Kind, Node, is_null
+from ork.definition.params import PARAMS_SCHEMA, read_params
+from ork.definition.report import Report
+from ork.definition.schedule import read_schedule
+from ork.definition.tasks import DEFAULTS_TABLE, WrittenTask, read_task
+from ork.definition.values import integer, items_of, read_boolean, read_name, read_text
+from ork.definition.yaml_tree import parse_yaml
+from ork.model.workflow import Param, Schedule
+
+
+class WrittenWorkflow(NamedTuple):
+    """What could be read. Complete only if the report stayed clean."""
+
+    root: Node
+    tasks: dict[str, WrittenTask]
+    name: str = ""
+    description: str | None = None
+    params: tuple[Param, ...] = ()
+    schedule: Schedule | None = None
+    max_active_runs: int | None = None
+    fail_fast: bool = False
+    alerts: tuple[str, ...] = ()
+
+    @property
+    def written_params(self) -> frozenset[str]:
+        """Also the ones with a mistake: a ref to such a param is not a second mistake."""
+        return _keys_below(self.root.get("params"))
+
+    def place(self, key: str, index: int = 0) -> Node:
+        node = self.root.get(key) or self.root
+        return node.value[index] if node.kind == Kind.LIST and index < len(node.value) else node
+
+
+def read_workflow(data: bytes, report: Report, executors: Collection[str] | None = None) -> WrittenWorkflow | None:
+    """None when the text is no map of keys; otherwise everything that could be made out."""
+    root = parse_yaml(data, report)
+    if root is None:
+        return None
+    reading = Reading(report, executors=known_or_default(executors))
+    if is_null(root):
+        report.add_file("ORK112", "the file is empty", hint="write at least `name:` and `tasks:`")
+        return None
+    if root.kind == Kind.MAP:
+        reading.task_names = _keys_below(root.get("tasks"))
+    values = WORKFLOW_TABLE.read(root, reading)
+    if values is None:
+        return None
+    for missing in WORKFLOW_TABLE.missing(root):
+        reading.refuse("ORK102", f"the workflow has no `{missing}`", _first_key(root), hint=_MISSING_HINTS[missing])
+    defaults = values.pop("defaults", {})
+    return WrittenWorkflow(root, _read_tasks(values.pop("tasks", None), defaults, reading), **values)
+
+
+def _read_tasks(node: Node | None, defaults: dict[str, Any], reading: Reading) -> dict[str, WrittenTask]:
+    if node is None:
+        return {}
+    tasks = {}
+    for key, body in node.pairs():
+        tasks[key.value] = read_task(key, body, defaults, reading)
+        if reading.report.is_full:
+            break
+    return tasks
+
+
+def _check_tasks(node: Node, reading: Reading) -> Node | None:
+    """The map itself: tasks are read last, when the defaults are known, wherever those stand in the file."""
+    if node.kind != Kind.MAP:
+        reading.expected("a map of tasks", node, hint="each task is a key: `extract:`, and what it does below it")
+        return None
+    if not node.value:
+        reading.refuse("ORK102", "the workflow has no tasks", node, hint=_MISSING_HINTS["tasks"])
+        return None
+    return node
+
+
+def _keys_below(node: Node | None) -> frozenset[str]:
+    return (
+        frozenset(key.value for key, _ in node.pairs()) if node is not None and node.kind == Kind.MAP else frozenset()
+    )
+
+
+def _first_key(root: Node) -> Node:
+    return root.value[0] if root.value else root
+
+
+_MISSING_HINTS = {"name": "add `name: my_workflow`", "tasks": "add `tasks:` with at least one task below it"}
+
+WORKFLOW_TABLE = Table(
+    "a workflow",
+    (
+        Key("name", read_name, "What it is called everywhere. Unique.", {"$ref": "#/$defs/name"}, required=True),
+        Key("description", read_text, "What it does, for people.", {"type": "string"}),
+        Key(
+            "schedule",
+            read_schedule,
+            "When it runs by itself.",
+            {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/schedule"}]},
+        ),
+        Key("params", read_params, "What a run may be given.", PARAMS_SCHEMA),
+        Key(
+            "defaults", DEFAULTS_TABLE.read, "Keys for every task that does not set them.", {"$ref": "#/$defs/defaults"}
+        ),
+        Key(
+            "max_active_runs",
+            integer(1, 1_000_000),
+            "How many of its runs may go on at once.",
+            {"type": "integer", "minimum": 1, "maximum": 1_000_000},
+        ),
+        Key("fail_fast", read_boolean, "Whether the first failure stops everything else.", {"type": "boolean"}),
+        Key(
+            "alerts",
+            items_of(read_name),
+            "Who is told about a failure: names from ork.yaml.",
+            {"anyOf": [{"$ref": "#/$defs/name"}, {"type": "array", "items": {"$ref": "#/$defs/name"}}]},
+        ),
+        Key(
+            "tasks",
+            _check_tasks,
+            "What it does: a map of task names to tasks.",
+            {
+                "type": "object",
+                "minProperties": 1,
+                "propertyNames": {"$ref": "#/$defs/name"},
+                "additionalProperties": {"$ref": "#/$defs/task"},
+            },
+            required=True,
+        ),
+    ),
+)
