@@ -1,0 +1,7 @@
+"""The store without a disk: for tests, and for runs that need not outlive their process."""
+
+from __future__ import annotations
+
+from ork.state.memory.store import MemoryStore
+
+__all__ = ["MemoryStore"]

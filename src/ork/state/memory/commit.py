@@ -1,0 +1,68 @@
+"""What a commit does to the rows, each run behind its fence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ork.model.ids import RunId, SchedulerId
+from ork.model.task import Attempt, Task
+from ork.state.admission import admit, room_left
+from ork.state.memory.rows import RunRow, Shared
+from ork.state.refusals import ends_unaware_of_cancel
+from ork.state.store import Committed, RunChanges
+
+
+def write_changes(state: Shared, scheduler: SchedulerId, changes: Sequence[RunChanges]) -> Committed:
+    fenced: set[RunId] = set()
+    overruled: set[RunId] = set()
+    opened: list[tuple[RunRow, RunChanges]] = []
+    for of_run in changes:
+        row = state.runs.get(of_run.run_id)
+        if row is None or row.owner != scheduler or row.epoch != of_run.epoch:
+            fenced.add(of_run.run_id)
+        elif ends_unaware_of_cancel(of_run.run) and state.cancel_waits(of_run.run_id):
+            overruled.add(of_run.run_id)
+        else:
+            opened.append((row, of_run))
+    for row, of_run in opened:
+        if not of_run.only_wishes:
+            _write(state, row, of_run)
+    wishes = [(row, wish) for row, of_run in opened for wish in of_run.wishes]
+    admission = admit([wish for _, wish in wishes], room_left(state.limits, state.active()))
+    admitted = [wishes[place] for place in sorted(admission.admitted)]
+    for row, wish in admitted:
+        row.changed = state.changed
+        _write_rows(state, row, (wish.task,), (wish.attempt,))
+    for row, of_run in opened:
+        if of_run.rest:
+            row.owner = None
+    keys = frozenset(wish.attempt.key for _, wish in admitted)
+    return Committed(frozenset(fenced), frozenset(overruled), keys, admission.full)
+
+
+def _write(state: Shared, row: RunRow, changes: RunChanges) -> None:
+    if changes.run is not None:
+        # A cancel that came while its owner was deciding must survive a row written without it.
+        keeps = changes.run.cancel_requested_at is None and state.cancel_waits(changes.run_id)
+        standing = row.run.cancel_requested_at
+        row.run = replace(changes.run, cancel_requested_at=standing) if keeps else changes.run
+    row.changed = state.changed
+    row.alerts += changes.alerts
+    _write_rows(state, row, changes.tasks, changes.attempts)
+    for command in changes.commands_done:
+        if command in state.commands and state.commands[command].run == changes.run_id:
+            del state.commands[command]
+
+
+def came_to_nothing(changes: Sequence[RunChanges], committed: Committed) -> bool:
+    lost = committed.fenced | committed.overruled
+    return not committed.admitted and all(of_run.only_wishes or of_run.run_id in lost for of_run in changes)
+
+
+def _write_rows(state: Shared, row: RunRow, tasks: Sequence[Task], attempts: Sequence[Attempt]) -> None:
+    for task in tasks:
+        row.tasks[task.key] = task
+        row.task_changed[task.key] = state.changed
+    for attempt in attempts:
+        row.attempts[attempt.key.task, attempt.key.number] = attempt

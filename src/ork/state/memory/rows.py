@@ -1,0 +1,113 @@
+"""What the memory store holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from ork.core.effects import Alert
+from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
+from ork.model.run import CommandKind, Run, RunCommand, RunStatus
+from ork.model.task import Attempt, Task
+from ork.model.workflow import Version, WorkflowEntry
+from ork.state.admission import ActiveAttempts
+
+
+class Handle(Protocol):
+    def wake(self) -> None: ...
+
+
+@dataclass(slots=True)
+class SchedulerRow:
+    identity: str
+    kind: str
+    started_at: datetime
+    lease_until: float
+
+
+@dataclass(slots=True)
+class RunRow:
+    """A run and what is below it. `task_changed` holds the commit that last wrote each task."""
+
+    run: Run
+    key: str | None
+    changed: int
+    owner: SchedulerId | None = None
+    epoch: int = 0
+    tasks: dict[TaskKey, Task] = field(default_factory=dict)
+    task_changed: dict[TaskKey, int] = field(default_factory=dict)
+    attempts: dict[tuple[TaskKey, int], Attempt] = field(default_factory=dict)
+    alerts: list[Alert] = field(default_factory=list)
+
+    @property
+    def has_active(self) -> bool:
+        return any(not attempt.status.is_final for attempt in self.attempts.values())
+
+
+@dataclass(slots=True)
+class Shared:
+    """One store, whatever number of handles it has."""
+
+    versions: dict[VersionId, Version] = field(default_factory=dict)
+    workflows: dict[str, WorkflowEntry] = field(default_factory=dict)
+    limits: dict[str, int] = field(default_factory=dict)
+    runs: dict[RunId, RunRow] = field(default_factory=dict)
+    schedulers: dict[SchedulerId, SchedulerRow] = field(default_factory=dict)
+    commands: dict[int, RunCommand] = field(default_factory=dict)  # those that wait
+    last_command: int = 0
+    changed: int = 0
+    key: bytes = field(default_factory=lambda: os.urandom(32))
+    handles: list[Handle] = field(default_factory=list)
+
+    def disown(self, schedulers: Iterable[SchedulerId]) -> None:
+        gone = set(schedulers)
+        for row in self.runs.values():
+            if row.owner in gone:
+                row.owner = None
+
+    def commands_of(self, run: RunId) -> list[RunCommand]:
+        return [command for _, command in sorted(self.commands.items()) if command.run == run]
+
+    def cancel_waits(self, run: RunId) -> bool:
+        return any(command.kind is CommandKind.CANCEL for command in self.commands_of(run))
+
+    def active(self) -> list[ActiveAttempts]:
+        return [ActiveAttempts(attempt.executor, attempt.pool, 1) for attempt in self.active_attempts()]
+
+    def active_attempts(self) -> Iterable[Attempt]:
+        return (a for row in self.runs.values() for a in row.attempts.values() if not a.status.is_final)
+
+    def place(self, row: RunRow, task: TaskKey) -> tuple[int, int]:
+        """Where the workflow names the task, then the instance."""
+        names = [spec.name for spec in self.versions[row.run.version].workflow.tasks]
+        return names.index(task.name), -1 if task.index is None else task.index
+
+    def tasks_in_order(self, row: RunRow, since: int = 0) -> tuple[Task, ...]:
+        changed = [key for key, number in row.task_changed.items() if number > since]
+        return tuple(row.tasks[key] for key in sorted(changed, key=lambda key: self.place(row, key)))
+
+    def claimable(self) -> list[RunRow]:
+        """Runs that need an owner and have none, in the order of claiming."""
+        free = [row for row in self.runs.values() if row.owner is None and self._needs_owner(row)]
+        return sorted(free, key=lambda row: (-row.run.priority, row.run.created_at, row.run.id))
+
+    def room_in_workflow(self, name: str) -> float:
+        """How many more runs of it may be active."""
+        most = self.versions[self.workflows[name].version].workflow.max_active_runs
+        if most is None:
+            return float("inf")
+        return most - sum(row.run.workflow == name and _occupies(row) for row in self.runs.values())
+
+    def _needs_owner(self, row: RunRow) -> bool:
+        if row.run.status in (RunStatus.PENDING, RunStatus.RUNNING) or self.commands_of(row.run.id):
+            return True
+        return row.run.status is RunStatus.PAUSED and row.has_active
+
+
+def _occupies(row: RunRow) -> bool:
+    if row.run.status is RunStatus.PENDING:
+        return row.owner is not None
+    return not row.run.status.is_final

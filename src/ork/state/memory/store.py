@@ -1,0 +1,335 @@
+"""The memory store: one process, any number of handles. Plain and slow where SQLite is clever, and held to the same
+promises by the same tests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ork.core.effects import Alert
+from ork.errors import NotFoundError, UsageError
+from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
+from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
+from ork.model.task import Attempt
+from ork.model.workflow import Trigger, Version, WorkflowEntry
+from ork.state.admission import limits_of, room_left
+from ork.state.memory.commit import came_to_nothing, write_changes
+from ork.state.memory.rows import RunRow, SchedulerRow, Shared
+from ork.state.refusals import check_same_request, is_too_late
+from ork.state.store import (
+    Accepted,
+    Claim,
+    ClaimedRun,
+    Committed,
+    LimitUse,
+    RunChanges,
+    RunFilter,
+    RunPage,
+    RunUpdate,
+    TooLate,
+)
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+_HOLDERS_SHOWN = 5
+_BY_SLOT = (Trigger.SCHEDULE, Trigger.BACKFILL)
+
+
+class MemoryStore:
+    """One handle; `sibling` gives another on the same state. Awaiting a verb never yields, but for waiting itself."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        lease_seconds: float = 60.0,
+        shared: Shared | None = None,
+    ) -> None:
+        self._clock = clock
+        self._lease_seconds = lease_seconds
+        self._shared = shared if shared is not None else Shared()
+        self._seen = self._shared.changed
+        self._waiter: Future[None] | None = None
+        self._calls = 0
+        self._shared.handles.append(self)
+
+    def sibling(self) -> MemoryStore:
+        return MemoryStore(self._clock, self._lease_seconds, self._shared)
+
+    # ── definitions ──────────────────────────────────────────────────────────────────────────────
+
+    async def save_version(self, version: Version, *, origin: str | None, now: datetime) -> bool:
+        state = self._changing()
+        is_new = version.id not in state.versions
+        stored = state.versions.setdefault(version.id, version)
+        name = version.workflow.name
+        current = state.workflows.get(name)
+        if current is not None and current.version == version.id:
+            state.workflows[name] = replace(current, enabled=True)
+        else:
+            schedule = stored.workflow.schedule
+            state.workflows[name] = WorkflowEntry(name, version.id, True, now, origin, schedule)
+        return is_new
+
+    async def set_enabled(self, workflow: str, enabled: bool) -> bool:
+        state = self._changing()
+        entry = state.workflows.get(workflow)
+        if entry is not None:
+            state.workflows[workflow] = replace(entry, enabled=enabled)
+        return entry is not None
+
+    async def set_limits(self, limits: Mapping[str, int]) -> None:
+        self._changing().limits = dict(limits)
+
+    # ── runs and what people ask of them ─────────────────────────────────────────────────────────
+
+    async def create_runs(self, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
+        state = self._changing()
+        before = dict(state.runs)
+        try:
+            return tuple(self._create(new, now) for new in runs)
+        except BaseException:
+            state.runs = before
+            raise
+
+    def _create(self, new: NewRun, now: datetime) -> Run:
+        state = self._shared
+        if new.version not in state.versions:
+            raise NotFoundError(f"There is no version {new.version}.", hint="Deploy the workflow first.")
+        existing = self._existing(new)
+        if existing is not None:
+            return existing
+        run = Run(
+            new.id, new.workflow, new.version, RunStatus.PENDING, new.trigger, dict(new.params), now,
+            scheduled_for=new.scheduled_for, priority=new.priority,
+        )  # fmt: skip
+        state.runs[new.id] = RunRow(run, new.key, changed=state.changed)
+        return run
+
+    def _existing(self, new: NewRun) -> Run | None:
+        same_workflow = [row for row in self._shared.runs.values() if row.run.workflow == new.workflow]
+        if new.id in self._shared.runs:
+            return self._shared.runs[new.id].run
+        for row in same_workflow:
+            if new.key is not None and row.key == new.key:
+                check_same_request(new, row.run)
+                return row.run
+        for row in same_workflow:
+            is_slot = new.scheduled_for is not None and new.trigger in _BY_SLOT and row.run.trigger in _BY_SLOT
+            if is_slot and row.run.scheduled_for == new.scheduled_for:
+                return row.run
+        return None
+
+    async def submit_command(self, command: RunCommand, now: datetime) -> Accepted | TooLate | None:
+        row = self._shared.runs.get(command.run)
+        if row is None:
+            return None
+        if is_too_late(command.kind, row.run.status):
+            return TooLate(row.run)
+        state = self._changing()
+        state.last_command += 1
+        state.commands[state.last_command] = replace(command, id=state.last_command)
+        if command.kind is CommandKind.CANCEL and row.run.cancel_requested_at is None:
+            row.run = replace(row.run, cancel_requested_at=now)
+        row.changed = state.changed
+        return Accepted(row.run, state.last_command)
+
+    # ── ownership ────────────────────────────────────────────────────────────────────────────────
+
+    async def introduce(self, scheduler: SchedulerId, identity: str, kind: str, now: datetime) -> None:
+        state = self._used()
+        state.disown([scheduler])
+        until = self._clock() + self._lease_seconds
+        state.schedulers[scheduler] = SchedulerRow(identity, kind, now, until)
+
+    async def claim_runs(self, scheduler: SchedulerId, room: int, now: datetime) -> Claim:  # noqa: ARG002 (leases go by the store's clock)
+        state = self._used()
+        lapsed = [id for id, row in state.schedulers.items() if row.lease_until <= self._clock()]
+        if scheduler not in state.schedulers or scheduler in lapsed:
+            return Claim()
+        if room > 0:
+            state.disown(lapsed)
+            for id in lapsed:
+                del state.schedulers[id]
+        claimed = self._take(scheduler, room)
+        commands = (command for _, command in sorted(state.commands.items()))
+        return Claim(claimed, tuple(c for c in commands if state.runs[c.run].owner == scheduler))
+
+    def _take(self, scheduler: SchedulerId, room: int) -> tuple[ClaimedRun, ...]:
+        taken: list[RunRow] = []
+        for row in self._shared.claimable():
+            queued = row.run.status is RunStatus.PENDING and row.run.cancel_requested_at is None
+            has_room = not queued or self._shared.room_in_workflow(row.run.workflow) > 0
+            if has_room and len(taken) < room:
+                row.owner = scheduler
+                row.epoch += 1
+                taken.append(row)
+        return tuple(self._claimed(row) for row in taken)
+
+    def _claimed(self, row: RunRow) -> ClaimedRun:
+        state = self._shared
+        tasks = state.tasks_in_order(row)
+        active = [task for task in tasks if task.status.is_active]
+        attempts = tuple(row.attempts[task.key, task.attempt] for task in active)
+        return ClaimedRun(row.run, row.epoch, state.versions[row.run.version], tasks, attempts)
+
+    async def commit(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:  # noqa: ARG002 (nothing here is dated)
+        state = self._used()
+        state.changed += 1  # the number of this change, taken back if it comes to nothing
+        committed = write_changes(state, scheduler, changes)
+        state.changed -= 1
+        if not came_to_nothing(changes, committed):
+            self._changing()
+        return committed
+
+    async def renew(self, scheduler: SchedulerId) -> bool:
+        row = self._used().schedulers.get(scheduler)
+        if row is not None:
+            row.lease_until = self._clock() + self._lease_seconds
+        return row is not None
+
+    async def bury(self, schedulers: Sequence[SchedulerId]) -> None:
+        state = self._changing()
+        for scheduler in schedulers:
+            if scheduler in state.schedulers:
+                state.schedulers[scheduler].lease_until = float("-inf")
+
+    async def release(self, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
+        state = self._changing()
+        if runs is None:
+            state.disown([scheduler])
+            state.schedulers.pop(scheduler, None)
+        for run in runs or ():
+            if run in state.runs and state.runs[run].owner == scheduler:
+                state.runs[run].owner = None
+
+    # ── waking ───────────────────────────────────────────────────────────────────────────────────
+
+    async def wait_for_change(self, timeout: float | None) -> bool:
+        from asyncio import get_running_loop
+
+        if self._seen == self._shared.changed:
+            loop = get_running_loop()
+            self._waiter = waiter = loop.create_future()
+            timer = None if timeout is None else loop.call_later(timeout, self.wake)
+            try:
+                await waiter
+            finally:
+                self._waiter = None
+                if timer is not None:
+                    timer.cancel()
+        happened, self._seen = self._seen != self._shared.changed, self._shared.changed
+        return happened
+
+    def wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _changing(self) -> Shared:
+        """The state, about to be changed by this handle: the others are told."""
+        state = self._used()
+        # A gap means that somebody else changed something meanwhile; then staying behind lets the next wait find it.
+        if self._seen == state.changed:
+            self._seen += 1
+        state.changed += 1
+        for handle in state.handles:
+            if handle is not self:
+                handle.wake()
+        return state
+
+    def _used(self) -> Shared:
+        self._calls += 1
+        return self._shared
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────
+
+    async def get_version(self, version: VersionId) -> Version | None:
+        return self._used().versions.get(version)
+
+    async def get_workflow(self, name: str) -> WorkflowEntry | None:
+        return self._used().workflows.get(name)
+
+    async def list_workflows(self) -> tuple[WorkflowEntry, ...]:
+        return tuple(entry for _, entry in sorted(self._used().workflows.items()))
+
+    async def get_run(self, run: RunId) -> Run | None:
+        row = self._used().runs.get(run)
+        return None if row is None else row.run
+
+    async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
+        return tuple(sorted(id for id in self._used().runs if id.startswith(prefix))[:limit])
+
+    async def list_runs(self, query: RunFilter) -> RunPage:
+        runs = [row.run for row in self._used().runs.values()]
+        places = sorted(((run.created_at.isoformat(), run.id) for run in runs if _matches(run, query)), reverse=True)
+        if query.cursor is not None:
+            before = tuple(query.cursor.split(" "))
+            if len(before) != 2:
+                raise UsageError("This is not a cursor of ours.", hint="Use the cursor of the previous page.")
+            places = [place for place in places if place < before]
+        limit = max(query.limit, 1)
+        shown = tuple(self._shared.runs[id].run for _, id in places[:limit])
+        return RunPage(shown, " ".join(places[limit - 1]) if len(places) > limit else None)
+
+    async def run_updates(self, run: RunId, since: int = 0) -> RunUpdate | None:
+        state = self._used()
+        row = state.runs.get(run)
+        return None if row is None else RunUpdate(row.run, state.tasks_in_order(row, since), row.changed)
+
+    async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]:
+        state = self._used()
+        row = state.runs.get(run)
+        if row is None:
+            return ()
+        keys = [key for key in row.attempts if task is None or key[0] == task]
+        return tuple(row.attempts[key] for key in sorted(keys, key=lambda key: (state.place(row, key[0]), key[1])))
+
+    async def list_alerts(self, run: RunId) -> tuple[Alert, ...]:
+        row = self._used().runs.get(run)
+        return () if row is None else tuple(row.alerts)
+
+    async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:
+        state = self._used()
+        entries = [
+            SchedulerEntry(
+                id, row.identity, row.kind, row.started_at, row.lease_until - self._clock(),
+                sum(run.owner == id for run in state.runs.values()),
+            )
+            for id, row in state.schedulers.items()
+        ]  # fmt: skip
+        return tuple(sorted(entries, key=lambda entry: (entry.started_at, entry.id)))
+
+    async def get_owner(self, run: RunId) -> SchedulerId | None:
+        row = self._used().runs.get(run)
+        return None if row is None else row.owner
+
+    async def pending_commands(self, run: RunId) -> tuple[RunCommand, ...]:
+        return tuple(self._used().commands_of(run))
+
+    async def limit_use(self) -> tuple[LimitUse, ...]:
+        state = self._used()
+        room = room_left(state.limits, state.active())
+        return tuple(self._use(name, slots, slots - room[name]) for name, slots in sorted(state.limits.items()))
+
+    def _use(self, name: str, slots: int, used: int) -> LimitUse:
+        holders = [a.key for a in self._shared.active_attempts() if name in limits_of(a.executor, a.pool)]
+        return LimitUse(name, slots, used, tuple(holders[:_HOLDERS_SHOWN]))
+
+    async def signing_key(self) -> bytes:
+        return self._used().key
+
+    async def statement_count(self) -> int:
+        """Here a call is what a statement is elsewhere."""
+        return self._calls
+
+    async def close(self) -> None:
+        if self in self._shared.handles:
+            self._shared.handles.remove(self)
+
+
+def _matches(run: Run, query: RunFilter) -> bool:
+    right_workflow = query.workflow is None or run.workflow == query.workflow
+    return right_workflow and (not query.statuses or run.status in query.statuses)

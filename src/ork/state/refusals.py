@@ -1,0 +1,39 @@
+"""What every store refuses, decided without one."""
+
+from __future__ import annotations
+
+import json
+
+from ork.errors import RefusedError
+from ork.model.run import CommandKind, NewRun, Run, RunStatus
+
+
+def is_too_late(command: CommandKind, status: RunStatus) -> bool:
+    """In this state the command means nothing (for RETRY: not yet)."""
+    if command is CommandKind.RETRY:
+        return not status.is_final
+    if command is CommandKind.PAUSE:
+        return status.is_final or status is RunStatus.PAUSED
+    if command is CommandKind.RESUME:
+        return status is not RunStatus.PAUSED
+    return status.is_final
+
+
+def check_same_request(new: NewRun, existing: Run) -> None:
+    """A repeated key names the same run only if it asks for the same thing."""
+    # As text, because to Python 1, 1.0 and True are equal and to JSON they are not.
+    same_params = json.dumps(new.params, sort_keys=True) == json.dumps(existing.params, sort_keys=True)
+    if new.version != existing.version or not same_params:
+        raise RefusedError(
+            f"The key {new.key!r} was used for run {existing.id} of {existing.workflow} with other content.",
+            hint=f"Use another key, or look at that run: ork show {existing.id}",
+        )
+
+
+def ends_unaware_of_cancel(run: Run | None) -> bool:
+    """This row ends the run without knowing of a cancel request; it must not be written where one stands."""
+    return (
+        run is not None
+        and run.cancel_requested_at is None
+        and (run.status is RunStatus.SUCCESS or run.status is RunStatus.FAILED)
+    )

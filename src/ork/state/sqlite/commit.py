@@ -1,0 +1,128 @@
+"""One transaction for all that a step decided, each run behind its fence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import NamedTuple
+
+from ork.core.effects import Wish
+from ork.model.ids import RunId, SchedulerId
+from ork.model.run import RunStatus
+from ork.state.admission import ActiveAttempts, Admission, admit, room_left
+from ork.state.refusals import ends_unaware_of_cancel
+from ork.state.sqlite.connection import Row
+from ork.state.sqlite.database import Database
+from ork.state.sqlite.rows import attempt_row, failure_text, index_number, run_values, task_row, time_text
+from ork.state.store import Committed, RunChanges
+
+_ALWAYS_OWNED = (RunStatus.PENDING, RunStatus.RUNNING)
+
+
+class _Open(NamedTuple):
+    """Changes whose fence is open, the places of the tasks in their workflow, and the status the run will have."""
+
+    changes: RunChanges
+    order: dict[str, int]
+    status: str
+
+
+def commit(db: Database, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:
+    if not changes:
+        return Committed()
+    fenced: set[RunId] = set()
+    overruled: set[RunId] = set()
+    with suppress(_CameToNothing), db.changing() as changed:
+        opened = []
+        for of_run in changes:
+            fence = _pass_fence(db, scheduler, of_run, changed)
+            if fence is not None:
+                opened.append(fence)
+            else:
+                (overruled if _is_owned(db, scheduler, of_run) else fenced).add(of_run.run_id)
+        _write(db, opened, changed, time_text(now))
+        wishes = [(of_run, wish) for of_run in opened for wish in of_run.changes.wishes]
+        admission = _admit(db, [wish for _, wish in wishes])
+        admitted = [wishes[place] for place in sorted(admission.admitted)]
+        if not admitted and all(of_run.changes.only_wishes for of_run in opened):
+            raise _CameToNothing
+        _launch(db, admitted, changed)
+        _settle(db, opened)
+    keys = frozenset(wish.attempt.key for _, wish in admitted)
+    return Committed(frozenset(fenced), frozenset(overruled), keys, admission.full)
+
+
+class _CameToNothing(Exception):  # noqa: N818 (not an error: it rolls back, so that nobody is woken)
+    pass
+
+
+def _pass_fence(db: Database, scheduler: SchedulerId, changes: RunChanges, changed: int) -> _Open | None:
+    run = changes.run
+    rows = db.connection.rows(
+        "touch_run",
+        {
+            "run": changes.run_id,
+            "owner": scheduler,
+            "epoch": changes.epoch,
+            "unaware": int(ends_unaware_of_cancel(run)),
+            "changed": changed,
+        },
+    )
+    if not rows:
+        return None
+    version, status = rows[0]
+    return _Open(changes, db.order(version), status if run is None else run.status)
+
+
+def _is_owned(db: Database, scheduler: SchedulerId, changes: RunChanges) -> bool:
+    asked = {"run": changes.run_id, "owner": scheduler, "epoch": changes.epoch}
+    return db.connection.row("is_owned", asked) is not None
+
+
+def _write(db: Database, opened: Sequence[_Open], changed: int, now: str | None) -> None:
+    """All but the launches: what ends here makes room for them."""
+    tasks: list[Row] = []
+    attempts: list[Row] = []
+    done: list[Row] = []
+    alerts: list[Row] = []
+    for changes, order, _ in opened:
+        run = changes.run_id
+        if changes.run is not None:
+            db.connection.run("write_run", run_values(changes.run))
+        tasks += [task_row(run, order[task.key.name], changed, task) for task in changes.tasks]
+        attempts += [attempt_row(order[attempt.key.task.name], attempt) for attempt in changes.attempts]
+        done += [(now, command, run) for command in changes.commands_done]
+        alerts += [
+            (run, task and task.name, task and index_number(task.index), failure_text(failure), now)
+            for task, failure in ((alert.task, alert.failure) for alert in changes.alerts)
+        ]
+    db.connection.run_many("write_task", tasks)
+    db.connection.run_many("write_attempt", attempts)
+    db.connection.run_many("finish_command", done)
+    db.connection.run_many("write_alert", alerts)
+
+
+def _admit(db: Database, wishes: Sequence[Wish]) -> Admission:
+    """The write lock is held: whoever commits next counts what is admitted here."""
+    limits: dict[str, int] = dict(db.connection.rows("list_limits")) if wishes else {}
+    if not limits:
+        return Admission(frozenset(range(len(wishes))), frozenset())
+    active = (ActiveAttempts(*row) for row in db.connection.rows("count_active"))
+    return admit(wishes, room_left(limits, active))
+
+
+def _launch(db: Database, admitted: Sequence[tuple[_Open, Wish]], changed: int) -> None:
+    tasks = [
+        task_row(opened.changes.run_id, opened.order[wish.task.key.name], changed, wish.task)
+        for opened, wish in admitted
+    ]
+    db.connection.run_many("write_task", tasks)
+    attempts = [attempt_row(opened.order[wish.task.key.name], wish.attempt) for opened, wish in admitted]
+    db.connection.run_many("write_attempt", attempts)
+
+
+def _settle(db: Database, opened: Iterable[_Open]) -> None:
+    for changes, _, status in opened:
+        if changes.rest or status not in _ALWAYS_OWNED:
+            db.connection.run("settle_run", {"run": changes.run_id, "rest": int(changes.rest)})

@@ -1,0 +1,133 @@
+"""One connection: how it is opened, how its transactions begin and end, and what its errors are called."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal, TypeAlias
+
+from ork.errors import StoreError
+from ork.state.sqlite.failures import file_error, store_error
+from ork.state.sqlite.sql import sql
+
+Durability: TypeAlias = Literal["normal", "full"]
+Values: TypeAlias = Mapping[str, Any] | Sequence[Any]
+Row: TypeAlias = tuple[Any, ...]
+
+IN_MEMORY = ":memory:"
+BUSY_SECONDS = 30.0
+_OLDEST_SQLITE = (3, 38, 0)  # STRICT tables, RETURNING, JSON functions always there
+
+
+class Connection:
+    """Counts the statements it runs. Usable after an error: what had begun has been rolled back."""
+
+    def __init__(self, path: str, *, durability: Durability = "normal", busy_seconds: float = BUSY_SECONDS) -> None:
+        self.path = path
+        self.statements = 0
+        self._raw = _connect(path, busy_seconds)
+        try:
+            self._raw.executescript(sql("settings"))
+            self._raw.execute(sql(f"durability_{durability}"))
+        except sqlite3.Error as error:
+            self._raw.close()
+            raise store_error(error, path) from error
+
+    def run_text(self, statement: str) -> None:
+        """For migrations, whose statements have no names."""
+        try:
+            self._raw.execute(statement)
+        except sqlite3.Error as error:
+            raise store_error(error, self.path) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """All or nothing."""
+        with self.transaction("begin_writing"):
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """All reads inside see the same moment."""
+        with self.transaction("begin_reading"):
+            yield
+
+    @contextmanager
+    def transaction(self, begin: str) -> Iterator[None]:
+        self.run(begin)
+        try:
+            yield
+            self.run("commit")
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def run(self, name: str, values: Values = ()) -> int:
+        """Runs the named statement; the number of rows it wrote is the answer."""
+        self.statements += 1
+        try:
+            return self._raw.execute(sql(name), values).rowcount
+        except sqlite3.Error as error:
+            raise store_error(error, self.path) from error
+
+    def run_many(self, name: str, rows: list[Row]) -> None:
+        if not rows:
+            return
+        self.statements += len(rows)
+        try:
+            self._raw.executemany(sql(name), rows)
+        except sqlite3.Error as error:
+            raise store_error(error, self.path) from error
+
+    def rows(self, name: str, values: Values = ()) -> list[Row]:
+        self.statements += 1
+        try:
+            return self._raw.execute(sql(name), values).fetchall()
+        except sqlite3.Error as error:
+            raise store_error(error, self.path) from error
+
+    def row(self, name: str, values: Values = ()) -> Row | None:
+        found = self.rows(name, values)
+        return found[0] if found else None
+
+    def close(self) -> None:
+        try:
+            self._raw.close()
+        except sqlite3.Error as error:
+            raise store_error(error, self.path) from error
+
+    def _roll_back(self) -> None:
+        # After a full disk SQLite may have rolled back by itself; a broken one may refuse even this.
+        try:
+            if self._raw.in_transaction:
+                self._raw.execute(sql("roll_back"))
+        except sqlite3.Error:
+            pass
+
+
+def prepare_file(path: str) -> None:
+    """The file and its folder exist and belong to this user alone. SQLite gives its side files the same mode."""
+    if path == IN_MEMORY:
+        return
+    try:
+        os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise file_error(error, path) from error
+
+
+def _connect(path: str, busy_seconds: float) -> sqlite3.Connection:
+    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+        raise StoreError(
+            f"SQLite {sqlite3.sqlite_version} is too old for the store.",
+            hint="Use a Python whose sqlite3 module is built with SQLite 3.38 or newer.",
+        )
+    try:
+        # Opened by one thread and used by another, never by two at once.
+        return sqlite3.connect(
+            path, timeout=busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+    except sqlite3.Error as error:
+        raise store_error(error, path) from error

@@ -1,0 +1,140 @@
+"""What every verb works on: a connection, the store's clock, and what a handle remembers between calls."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from ork.compile.content import from_document
+from ork.errors import StoreError
+from ork.model.ids import RunId, VersionId
+from ork.model.run import Run
+from ork.model.workflow import Version
+from ork.state.sqlite.connection import IN_MEMORY, Connection, Durability, Row, prepare_file
+from ork.state.sqlite.rows import json_text, run_of
+from ork.state.sqlite.schema import bring_up_to_date
+from ork.state.sqlite.wake import Waker
+
+LeaseClock: TypeAlias = Callable[[], tuple[str, float]]
+
+LEASE_SECONDS = 60.0
+_VERSIONS_KEPT = 256
+_BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
+
+
+def boot_clock() -> tuple[str, float]:
+    """Which boot of the machine this is, and the seconds since, sleep included. Nobody can set this clock."""
+    return _boot_id(), time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Database:
+    def __init__(
+        self, connection: Connection, clock: LeaseClock, lease_seconds: float, *, owns_connection: bool = True
+    ) -> None:
+        self.connection = connection
+        self.clock = clock
+        self.lease_seconds = lease_seconds
+        self._owns_connection = owns_connection
+        self.waker = None if connection.path == IN_MEMORY else Waker(connection.path)
+        self._versions: dict[VersionId, Version] = {}
+        self._orders: dict[VersionId, dict[str, int]] = {}
+        # How far this handle has seen the counter grow, by its own commits and by looking.
+        self._seen = self._read_counter()
+
+    @contextmanager
+    def changing(self) -> Iterator[int]:
+        """A write that others may care about: gives its number, and wakes them once it is durable."""
+        with self.connection.writing():
+            (changed,) = self.connection.rows("raise_counter")[0]
+            yield changed
+        # A gap means that somebody else committed meanwhile; then staying behind lets the next look find it.
+        if changed == self._seen + 1:
+            self._seen = changed
+        if self.waker is not None:
+            self.waker.wake_others()
+
+    def look_for_change(self) -> bool:
+        """Has anybody else committed something since the last look?"""
+        changed = self._read_counter()
+        happened, self._seen = changed != self._seen, changed
+        return happened
+
+    def lease(self) -> tuple[str, float]:
+        """The boot and the moment until which a lease given now holds."""
+        boot, now = self.clock()
+        return boot, now + self.lease_seconds
+
+    def version(self, id: VersionId) -> Version | None:
+        """Versions never change, so each is read and decoded once."""
+        known = self._versions.get(id)
+        if known is None:
+            row = self.connection.row("get_version", {"id": id})
+            if row is None:
+                return None
+            _, root, source, document = row
+            known = Version(id, from_document(json.loads(document)), root, source)
+            self._remember(known)
+        return known
+
+    def needed_version(self, id: VersionId) -> Version:
+        version = self.version(id)
+        if version is None:
+            raise StoreError(f"Version {id} is missing from {self.connection.path}.", hint="Restore a backup.")
+        return version
+
+    def order(self, id: VersionId) -> dict[str, int]:
+        """Each task's place in the workflow."""
+        order = self._orders.get(id)
+        if order is None:
+            tasks = self.needed_version(id).workflow.tasks
+            order = self._orders[id] = {task.name: place for place, task in enumerate(tasks)}
+        return order
+
+    def runs(self, ids: list[str]) -> list[tuple[Run, Row]]:
+        """Those that exist, in the order asked for, each with its whole row."""
+        return [(run_of(row), row) for row in self.connection.rows("runs_by_id", {"ids": json_text(ids)})]
+
+    def run(self, id: RunId) -> Run | None:
+        found = self.runs([id])
+        return found[0][0] if found else None
+
+    def close(self) -> None:
+        if self.waker is not None:
+            self.waker.close()
+        if self._owns_connection:
+            self.connection.close()
+
+    def _remember(self, version: Version) -> None:
+        if len(self._versions) >= _VERSIONS_KEPT:
+            oldest = next(iter(self._versions))
+            del self._versions[oldest]
+            self._orders.pop(oldest, None)
+        self._versions[version.id] = version
+
+    def _read_counter(self) -> int:
+        return int(self.connection.rows("read_counter")[0][0])
+
+
+def open_database(path: str, durability: Durability, clock: LeaseClock, lease_seconds: float) -> Database:
+    """Creates what is missing and brings an older schema up to date."""
+    prepare_file(path)
+    connection = Connection(path, durability=durability)
+    try:
+        bring_up_to_date(connection)
+        return Database(connection, clock, lease_seconds)
+    except BaseException:
+        connection.close()
+        raise
+
+
+_known_boot_id: list[str] = []
+
+
+def _boot_id() -> str:
+    if not _known_boot_id:
+        with open(_BOOT_ID_FILE, encoding="ascii") as file:
+            _known_boot_id.append(file.read().strip())
+    return _known_boot_id[0]

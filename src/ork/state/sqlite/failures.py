@@ -1,0 +1,45 @@
+"""What SQLite's errors mean to a person. Nothing of sqlite3 leaves this folder."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from ork.errors import StoreError, StoreUnavailableError
+
+_PRIMARY = 0xFF  # the low byte of an extended result code
+
+_FOR_NOW = {
+    sqlite3.SQLITE_BUSY: ("is locked by another process", "Another process holds the write lock; try again."),
+    sqlite3.SQLITE_LOCKED: ("is locked", "Try again."),
+    sqlite3.SQLITE_NOMEM: ("ran out of memory", "Free some memory and try again."),
+    sqlite3.SQLITE_INTERRUPT: ("was interrupted", "Try again."),
+    sqlite3.SQLITE_IOERR: ("cannot be read or written", "Check the disk, then try again."),
+    sqlite3.SQLITE_FULL: ("has no space left on its disk", "Free some space; work goes on by itself."),
+    sqlite3.SQLITE_PROTOCOL: ("is locked by another process", "Try again."),
+}
+
+_FOR_GOOD = {
+    sqlite3.SQLITE_PERM: ("may not be opened", "Check who owns the file and its folder."),
+    sqlite3.SQLITE_AUTH: ("may not be opened", "Check who owns the file and its folder."),
+    sqlite3.SQLITE_READONLY: ("may only be read", "Check the permissions of the file and its folder."),
+    sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "Check that its folder exists and may be written to."),
+    sqlite3.SQLITE_CORRUPT: ("is damaged", "Restore it from a backup, or move it away to begin afresh."),
+    sqlite3.SQLITE_NOTADB: ("is not a SQLite database", "Choose another file with --store."),
+}
+
+
+def store_error(error: sqlite3.Error, path: str) -> StoreError:
+    # Errors raised by the module itself rather than by the library carry no code.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY
+    if code in _FOR_NOW:
+        what, hint = _FOR_NOW[code]
+        return StoreUnavailableError(f"The store {path} {what} ({error}).", hint=hint)
+    what, hint = _FOR_GOOD.get(code, ("did not understand a request", "This is a fault in Ork; please report it."))
+    return StoreError(f"The store {path} {what} ({error}).", hint=hint)
+
+
+def file_error(error: OSError, path: str) -> StoreError:
+    return StoreError(
+        f"The store {path} cannot be opened ({error.strerror or error}).",
+        hint="Check that its folder exists and may be written to, or choose another with --store.",
+    )

@@ -1,0 +1,140 @@
+"""Who may act on which run: leases, claims and epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from ork.model.ids import RunId, SchedulerId
+from ork.model.run import RunCommand, SchedulerEntry
+from ork.state.sqlite.connection import Row
+from ork.state.sqlite.database import Database
+from ork.state.sqlite.rows import attempt_of, command_of, json_text, moment_of, task_of, time_text
+from ork.state.store import Claim, ClaimedRun
+
+
+def introduce(db: Database, scheduler: SchedulerId, identity: str, kind: str, now: datetime) -> None:
+    boot, until = db.lease()
+    with db.connection.writing():
+        db.connection.run("release_all", (scheduler,))
+        db.connection.run(
+            "introduce",
+            {
+                "id": scheduler,
+                "identity": identity,
+                "kind": kind,
+                "now": time_text(now),
+                "boot": boot,
+                "until": until,
+            },
+        )
+
+
+def renew(db: Database, scheduler: SchedulerId) -> bool:
+    boot, until = db.lease()
+    with db.connection.writing():
+        return db.connection.run("renew", {"id": scheduler, "boot": boot, "until": until}) == 1
+
+
+def bury(db: Database, schedulers: Sequence[SchedulerId]) -> None:
+    with db.changing():
+        db.connection.run_many("end_lease", [(scheduler,) for scheduler in schedulers])
+
+
+def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None) -> None:
+    with db.changing():
+        if runs is None:
+            _forget(db, [scheduler])
+        else:
+            db.connection.run_many("release_run", [(scheduler, run) for run in runs])
+
+
+def claim_runs(db: Database, scheduler: SchedulerId, room: int) -> Claim:
+    boot, now = db.clock()
+    moment = {"id": scheduler, "boot": boot, "now": now}
+    with db.connection.reading():
+        holds_lease, has_free_runs, has_lapsed_owners = db.connection.rows("look_for_work", moment)[0]
+        if holds_lease and not (room > 0 and (has_free_runs or has_lapsed_owners)):
+            return Claim((), _commands(db, scheduler))
+    if not holds_lease:
+        return Claim()
+    with db.connection.writing():
+        lapsed = [id for (id,) in db.connection.rows("lapsed_schedulers", moment)]
+        if scheduler in lapsed:
+            return Claim()
+        _forget(db, lapsed)
+        taken = _take(db, scheduler, room)
+        return Claim(_load(db, taken), _commands(db, scheduler))
+
+
+def _forget(db: Database, schedulers: Sequence[str]) -> None:
+    """No run may name an owner that has no row: that is how a lapsed owner is told from a living one."""
+    ids = [(scheduler,) for scheduler in schedulers]
+    db.connection.run_many("release_all", ids)
+    db.connection.run_many("forget_scheduler", ids)
+
+
+def _take(db: Database, scheduler: SchedulerId, room: int) -> list[str]:
+    """Asks again while some were passed over because their workflow filled up: each time one workflow fewer."""
+    free: dict[str, int] = dict(db.connection.rows("room_in_workflows"))
+    taken: list[str] = []
+    while room > len(taken):
+        full = [workflow for workflow, left in free.items() if left <= 0]
+        wanted = {"full_workflows": json_text(full), "room": room - len(taken)}
+        found = db.connection.rows("claimable_runs", wanted)
+        fitting = _that_fit(found, free)
+        db.connection.run_many("take_run", [(scheduler, run) for run in fitting])
+        taken += fitting
+        if len(fitting) == len(found):
+            break
+    return taken
+
+
+def _that_fit(found: Sequence[Row], free: dict[str, int]) -> list[str]:
+    """Lowers `free` by the pending ones among them; all others have been counted already."""
+    fitting = []
+    for run, workflow, is_pending, is_to_be_cancelled in found:
+        if is_pending and workflow in free:
+            if free[workflow] <= 0 and not is_to_be_cancelled:
+                continue
+            free[workflow] -= 1
+        fitting.append(run)
+    return fitting
+
+
+def _load(db: Database, ids: list[str]) -> tuple[ClaimedRun, ...]:
+    claimed = []
+    for run, row in db.runs(ids):
+        epoch = row[-2]
+        version = db.needed_version(run.version)
+        if epoch == 1:  # nobody owned it before, so nobody can have written below it
+            claimed.append(ClaimedRun(run, epoch, version, (), ()))
+            continue
+        of_run = {"run": run.id}
+        tasks = tuple(task_of(task) for task in db.connection.rows("tasks_of_run", of_run))
+        attempts = tuple(attempt_of(attempt) for attempt in db.connection.rows("current_attempts", of_run))
+        claimed.append(ClaimedRun(run, epoch, version, tasks, attempts))
+    return tuple(claimed)
+
+
+def _commands(db: Database, scheduler: SchedulerId) -> tuple[RunCommand, ...]:
+    return tuple(command_of(row) for row in db.connection.rows("commands_for", {"owner": scheduler}))
+
+
+def list_schedulers(db: Database) -> tuple[SchedulerEntry, ...]:
+    boot, now = db.clock()
+    return tuple(
+        SchedulerEntry(
+            SchedulerId(id), identity, kind, moment_of(started_at), _seconds_left(lease_boot == boot, until, now), runs
+        )
+        for id, identity, kind, started_at, lease_boot, until, runs in db.connection.rows("list_schedulers")
+    )
+
+
+def _seconds_left(same_boot: bool, until: float, now: float) -> float:
+    return until - now if same_boot else float("-inf")
+
+
+def get_owner(db: Database, run: RunId) -> SchedulerId | None:
+    row = db.connection.row("get_owner", {"run": run})
+    return None if row is None or row[0] is None else SchedulerId(row[0])

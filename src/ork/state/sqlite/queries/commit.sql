@@ -1,0 +1,71 @@
+-- name: touch_run
+-- The fence. It writes a row only for the present owner at the present epoch, and not where the run would
+-- succeed or fail over the head of a cancel that its owner has not read.
+UPDATE runs SET changed = :changed
+WHERE id = :run AND owner = :owner AND epoch = :epoch
+  AND NOT (:unaware AND cancel_requested_at IS NOT NULL AND EXISTS (
+      SELECT 1 FROM commands WHERE run_id = :run AND kind = 'cancel' AND done_at IS NULL))
+RETURNING version, status;
+
+-- name: is_owned
+SELECT 1 FROM runs WHERE id = :run AND owner = :owner AND epoch = :epoch;
+
+-- name: write_run
+-- A cancel that came while its owner was deciding must survive a row written without it.
+UPDATE runs SET
+    status = :status, started_at = :started_at, finished_at = :finished_at, error = :error, round = :round,
+    priority = :priority, note = :note,
+    attention = iif(:status IN ('pending', 'running'), 1, attention),
+    cancel_requested_at = iif(
+        :cancel_requested_at IS NULL AND EXISTS (
+            SELECT 1 FROM commands WHERE run_id = :id AND kind = 'cancel' AND done_at IS NULL),
+        cancel_requested_at, :cancel_requested_at)
+WHERE id = :id;
+
+-- name: write_task
+INSERT INTO tasks (run_id, ordinal, idx, name, status, executor, attempt, earlier_attempts, reason, cause_name,
+                   cause_idx, failure, exit_code, dispatched_at, started_at, finished_at, retry_at, output_key,
+                   output_size, output, changed)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (run_id, ordinal, idx) DO UPDATE SET
+    status = excluded.status, executor = excluded.executor, attempt = excluded.attempt,
+    earlier_attempts = excluded.earlier_attempts, reason = excluded.reason, cause_name = excluded.cause_name,
+    cause_idx = excluded.cause_idx, failure = excluded.failure, exit_code = excluded.exit_code,
+    dispatched_at = excluded.dispatched_at, started_at = excluded.started_at, finished_at = excluded.finished_at,
+    retry_at = excluded.retry_at, output_key = excluded.output_key, output_size = excluded.output_size,
+    output = excluded.output, changed = excluded.changed;
+
+-- name: write_attempt
+INSERT INTO attempts (run_id, ordinal, idx, number, name, status, executor, pool, external_name, token_hash,
+                      dispatched_at, started_at, finished_at, exit_code, failure, closing, closing_since, seq, seen_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (run_id, ordinal, idx, number) DO UPDATE SET
+    status = excluded.status, executor = excluded.executor, pool = excluded.pool,
+    external_name = excluded.external_name, token_hash = excluded.token_hash,
+    dispatched_at = excluded.dispatched_at, started_at = excluded.started_at, finished_at = excluded.finished_at,
+    exit_code = excluded.exit_code, failure = excluded.failure, closing = excluded.closing,
+    closing_since = excluded.closing_since, seq = excluded.seq, seen_at = excluded.seen_at;
+
+-- name: finish_command
+UPDATE commands SET done_at = ? WHERE id = ? AND run_id = ?;
+
+-- name: write_alert
+INSERT INTO alerts (run_id, task, idx, failure, raised_at) VALUES (?, ?, ?, ?, ?);
+
+-- name: settle_run
+-- Whether a run that has ended or is paused still needs an owner follows from rows, so it cannot be forgotten.
+UPDATE runs SET
+    owner = iif(:rest, NULL, owner),
+    attention = status IN ('pending', 'running')
+        OR EXISTS (SELECT 1 FROM commands WHERE run_id = :run AND done_at IS NULL)
+        OR (status = 'paused' AND EXISTS (
+            SELECT 1 FROM attempts INDEXED BY attempts_active
+            WHERE run_id = :run AND status IN ('dispatched', 'running')))
+WHERE id = :run;
+
+-- name: list_limits
+SELECT name, slots FROM limits ORDER BY name;
+
+-- name: count_active
+-- A walk over the index of active attempts: it costs what is active now.
+SELECT executor, pool, count(*) FROM attempts WHERE status IN ('dispatched', 'running') GROUP BY executor, pool;

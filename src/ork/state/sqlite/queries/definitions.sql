@@ -1,0 +1,48 @@
+-- name: known_version
+SELECT 1 FROM versions WHERE id = :id;
+
+-- name: add_version
+-- A version is immutable: a second save of the same id leaves the first row as it is.
+INSERT INTO versions (id, workflow, root, source, document)
+VALUES (:id, :workflow, :root, :source, :document)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: set_current_version
+-- Saving what is current already only enables the workflow: its date and origin stay those of the first time.
+INSERT INTO workflows (name, version, enabled, deployed_at, origin, schedule, max_active_runs)
+VALUES (:name, :version, 1, :now, :origin, :schedule, :max_active_runs)
+ON CONFLICT (name) DO UPDATE SET
+    version = excluded.version,
+    enabled = 1,
+    deployed_at = iif(version = excluded.version, deployed_at, excluded.deployed_at),
+    origin = iif(version = excluded.version, origin, excluded.origin),
+    schedule = excluded.schedule,
+    max_active_runs = excluded.max_active_runs;
+
+-- name: set_enabled
+UPDATE workflows SET enabled = :enabled WHERE name = :name;
+
+-- name: forget_limits
+DELETE FROM limits;
+
+-- name: add_limit
+INSERT INTO limits (name, slots) VALUES (?, ?);
+
+-- name: get_version
+SELECT id, root, source, document FROM versions WHERE id = :id;
+
+-- name: list_workflows
+-- A range of names: one of them, or all.
+SELECT name, version, enabled, deployed_at, origin, schedule
+FROM workflows
+WHERE name BETWEEN :first AND :last
+ORDER BY name;
+
+-- name: signing_key
+SELECT value FROM meta WHERE name = 'signing_key';
+
+-- name: read_counter
+SELECT changed FROM counter WHERE id = 1;
+
+-- name: raise_counter
+UPDATE counter SET changed = changed + 1 WHERE id = 1 RETURNING changed;

@@ -1,0 +1,79 @@
+-- name: introduce
+INSERT INTO schedulers (id, identity, kind, started_at, lease_boot, lease_until)
+VALUES (:id, :identity, :kind, :now, :boot, :until)
+ON CONFLICT (id) DO UPDATE SET
+    identity = excluded.identity, kind = excluded.kind, started_at = excluded.started_at,
+    lease_boot = excluded.lease_boot, lease_until = excluded.lease_until;
+
+-- name: renew
+UPDATE schedulers SET lease_boot = :boot, lease_until = :until WHERE id = :id;
+
+-- name: end_lease
+-- An empty boot id is no boot's: the lease has run out, whatever the clock says.
+UPDATE schedulers SET lease_boot = '' WHERE id = ?;
+
+-- name: forget_scheduler
+DELETE FROM schedulers WHERE id = ?;
+
+-- name: release_all
+UPDATE runs SET owner = NULL WHERE owner = ?;
+
+-- name: release_run
+UPDATE runs SET owner = NULL WHERE owner = ? AND id = ?;
+
+-- name: look_for_work
+-- Read before the write lock is asked for, so that a look that finds nothing disturbs nobody.
+SELECT
+    EXISTS (SELECT 1 FROM schedulers WHERE id = :id AND lease_boot = :boot AND lease_until > :now) AS holds_lease,
+    EXISTS (SELECT 1 FROM runs WHERE attention = 1 AND owner IS NULL) AS has_free_runs,
+    EXISTS (SELECT 1 FROM schedulers WHERE lease_boot <> :boot OR lease_until <= :now) AS has_lapsed_owners;
+
+-- name: lapsed_schedulers
+SELECT id FROM schedulers WHERE lease_boot <> :boot OR lease_until <= :now ORDER BY id;
+
+-- name: room_in_workflows
+-- How many more runs each limited workflow may have active.
+SELECT w.name, w.max_active_runs - (
+    SELECT count(*) FROM runs AS r
+    WHERE r.workflow = w.name
+      AND (r.status IN ('running', 'paused') OR (r.status = 'pending' AND r.owner IS NOT NULL)))
+FROM workflows AS w
+WHERE w.max_active_runs IS NOT NULL;
+
+-- name: claimable_runs
+-- A queued run (pending, not to be cancelled) of a workflow that has no room is passed over, not waited behind.
+SELECT id, workflow, status = 'pending' AS is_pending, cancel_requested_at IS NOT NULL AS is_to_be_cancelled
+FROM runs
+WHERE attention = 1 AND owner IS NULL
+  AND NOT (status = 'pending' AND cancel_requested_at IS NULL
+           AND workflow IN (SELECT value FROM json_each(:full_workflows)))
+ORDER BY priority DESC, created_at, id
+LIMIT :room;
+
+-- name: take_run
+UPDATE runs SET owner = ?, epoch = epoch + 1 WHERE id = ?;
+
+-- name: commands_for
+-- From the waiting commands (few) to their runs, never from all the runs of an owner.
+SELECT c.id, c.run_id, c.kind, c.asked_by, c.task, c.everything
+FROM commands AS c INDEXED BY commands_waiting CROSS JOIN runs AS r ON r.id = c.run_id
+WHERE c.done_at IS NULL AND r.owner = :owner
+ORDER BY c.id;
+
+-- name: current_attempts
+-- The attempts a new owner must look after.
+SELECT a.run_id, a.name, a.idx, a.number, a.status, a.executor, a.pool, a.external_name, a.token_hash,
+       a.dispatched_at, a.started_at, a.finished_at, a.exit_code, a.failure, a.closing, a.closing_since, a.seq, a.seen_at
+FROM tasks AS t CROSS JOIN attempts AS a
+    ON a.run_id = t.run_id AND a.ordinal = t.ordinal AND a.idx = t.idx AND a.number = t.attempt
+WHERE t.run_id = :run AND t.status IN ('dispatched', 'running')
+ORDER BY t.ordinal, t.idx;
+
+-- name: list_schedulers
+SELECT s.id, s.identity, s.kind, s.started_at, s.lease_boot, s.lease_until,
+       (SELECT count(*) FROM runs AS r WHERE r.owner = s.id)
+FROM schedulers AS s
+ORDER BY s.started_at, s.id;
+
+-- name: get_owner
+SELECT owner FROM runs WHERE id = :run;

@@ -1,0 +1,48 @@
+-- name: find_runs
+-- U+10FFFF sorts after every other character, so the range holds exactly the ids with this prefix.
+SELECT id FROM runs WHERE id >= :prefix AND id < :prefix || char(0x10FFFF) ORDER BY id LIMIT :limit;
+
+-- name: list_runs_by_status
+SELECT created_at, id FROM runs
+WHERE status = :status AND (created_at, id) < (:before, :before_id)
+ORDER BY created_at DESC, id DESC
+LIMIT :limit;
+
+-- name: list_runs_by_workflow
+SELECT created_at, id FROM runs
+WHERE workflow = :workflow AND status = :status AND (created_at, id) < (:before, :before_id)
+ORDER BY created_at DESC, id DESC
+LIMIT :limit;
+
+-- name: tasks_of_run
+SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
+       dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output
+FROM tasks
+WHERE run_id = :run
+ORDER BY ordinal, idx;
+
+-- name: tasks_changed_since
+-- By the index on what changed: a look at a large run costs what is new. The sort is over those rows alone.
+SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
+       dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output
+FROM tasks INDEXED BY tasks_changed
+WHERE run_id = :run AND changed > :since
+ORDER BY ordinal, idx;
+
+-- name: attempts_of_run
+-- All of a run, or those of the tasks between two places of the workflow's order.
+SELECT run_id, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
+       finished_at, exit_code, failure, closing, closing_since, seq, seen_at
+FROM attempts
+WHERE run_id = :run AND ordinal BETWEEN :first AND :last AND (:idx IS NULL OR idx = :idx)
+ORDER BY ordinal, idx, number;
+
+-- name: alerts_of_run
+SELECT task, idx, failure FROM alerts WHERE run_id = :run ORDER BY id;
+
+-- name: holders
+-- Some of the attempts that hold a limit's slots.
+SELECT run_id, name, idx, number FROM attempts
+WHERE status IN ('dispatched', 'running')
+  AND (:executor IS NULL OR executor = :executor) AND (:pool IS NULL OR pool = :pool)
+LIMIT :limit;

@@ -1,0 +1,104 @@
+"""What people look at. Every read costs what it shows, never what the store holds."""
+
+from __future__ import annotations
+
+from ork.core.effects import Alert
+from ork.errors import UsageError
+from ork.model.ids import RunId, TaskKey
+from ork.model.run import RunStatus
+from ork.model.task import Attempt
+from ork.state.admission import ActiveAttempts, room_left
+from ork.state.sqlite.database import Database
+from ork.state.sqlite.rows import attempt_key, attempt_of, failure_of, index_number, index_of, task_of
+from ork.state.store import GLOBAL_LIMIT, LimitUse, RunFilter, RunPage, RunUpdate
+
+_HOLDERS_SHOWN = 5
+_LAST_ORDINAL = 2**62
+_NEWEST = ("~", "")  # sorts after every time
+
+
+def find_runs(db: Database, prefix: str, limit: int) -> tuple[RunId, ...]:
+    return tuple(RunId(id) for (id,) in db.connection.rows("find_runs", {"prefix": prefix, "limit": limit}))
+
+
+def list_runs(db: Database, query: RunFilter) -> RunPage:
+    """One index range for each status, merged: any filter costs a page, however long the history is."""
+    before, before_id = _NEWEST if query.cursor is None else _read_cursor(query.cursor)
+    name = "list_runs_by_status" if query.workflow is None else "list_runs_by_workflow"
+    limit = max(query.limit, 1)
+    wanted = {"workflow": query.workflow, "before": before, "before_id": before_id, "limit": limit + 1}
+    with db.connection.reading():
+        places: list[tuple[str, str]] = []
+        for status in sorted(query.statuses or RunStatus):
+            places += db.connection.rows(name, {**wanted, "status": status.value})
+        places.sort(reverse=True)
+        shown = places[:limit]
+        runs = tuple(run for run, _ in db.runs([id for _, id in shown]))
+    return RunPage(runs, _write_cursor(*shown[-1]) if len(places) > limit else None)
+
+
+def _write_cursor(created_at: str, id: str) -> str:
+    return f"{created_at} {id}".encode().hex()
+
+
+def _read_cursor(cursor: str) -> tuple[str, str]:
+    try:
+        created_at, id = bytes.fromhex(cursor).decode().split(" ")
+    except ValueError as error:
+        raise UsageError("This is not a cursor of ours.", hint="Use the cursor of the previous page.") from error
+    return created_at, id
+
+
+def run_updates(db: Database, run: RunId, since: int) -> RunUpdate | None:
+    with db.connection.reading():
+        found = db.runs([run])
+        if not found:
+            return None
+        known, row = found[0]
+        # Every write to a task touches its run as well, so the run's number is the newest of all.
+        mark = row[-1]
+        if since <= 0:
+            tasks = db.connection.rows("tasks_of_run", {"run": run})
+        elif since < mark:
+            tasks = db.connection.rows("tasks_changed_since", {"run": run, "since": since})
+        else:
+            tasks = []
+    return RunUpdate(known, tuple(task_of(task) for task in tasks), mark)
+
+
+def list_attempts(db: Database, run: RunId, task: TaskKey | None) -> tuple[Attempt, ...]:
+    first, last, idx = 0, _LAST_ORDINAL, None
+    if task is not None:
+        known = db.run(run)
+        place = None if known is None else db.order(known.version).get(task.name)
+        if place is None:
+            return ()
+        first, last, idx = place, place, index_number(task.index)
+    rows = db.connection.rows("attempts_of_run", {"run": run, "first": first, "last": last, "idx": idx})
+    return tuple(attempt_of(row) for row in rows)
+
+
+def list_alerts(db: Database, run: RunId) -> tuple[Alert, ...]:
+    return tuple(
+        Alert(None if task is None else TaskKey(task, index_of(idx)), failure_of(failure))
+        for task, idx, failure in db.connection.rows("alerts_of_run", {"run": run})
+    )
+
+
+def limit_use(db: Database) -> tuple[LimitUse, ...]:
+    with db.connection.reading():
+        limits: dict[str, int] = dict(db.connection.rows("list_limits"))
+        if not limits:
+            return ()
+        room = room_left(limits, (ActiveAttempts(*row) for row in db.connection.rows("count_active")))
+        return tuple(_use(db, name, slots, slots - room[name]) for name, slots in sorted(limits.items()))
+
+
+def _use(db: Database, name: str, slots: int, used: int) -> LimitUse:
+    kind, _, subject = name.partition(":")
+    wanted = {
+        "executor": subject if kind == "executor" else None,
+        "pool": subject if kind == "pool" else None,
+        "limit": _HOLDERS_SHOWN if name == GLOBAL_LIMIT or subject else 0,
+    }
+    return LimitUse(name, slots, used, tuple(attempt_key(row) for row in db.connection.rows("holders", wanted)))

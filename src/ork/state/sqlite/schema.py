@@ -1,0 +1,139 @@
+"""Migrations: numbered, forward only, each database taken from where it is to where this code is, or not at all."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ork.errors import StoreError, StoreUnavailableError
+from ork.state.sqlite.connection import BUSY_SECONDS, IN_MEMORY, Connection, prepare_file
+
+FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
+APPLICATION_ID = 1332898609  # "Ork1": tells our databases from those of other programs
+_RETRY_SECONDS = 0.02
+
+
+class SchemaStatus(NamedTuple):
+    """The schema a database has (0: none yet) and the newest this code knows."""
+
+    current: int
+    known: int
+
+
+class Migration(NamedTuple):
+    number: int
+    text: str
+
+
+def known_schema() -> int:
+    return max(_numbers())
+
+
+def db_status(path: str) -> SchemaStatus:
+    """Creates and changes nothing."""
+    if path == IN_MEMORY or not os.path.exists(path):
+        return SchemaStatus(0, known_schema())
+    connection = Connection(path)
+    try:
+        return SchemaStatus(_current(connection), known_schema())
+    finally:
+        connection.close()
+
+
+def migrate(path: str) -> SchemaStatus:
+    """The database exists and has the newest schema."""
+    prepare_file(path)
+    connection = Connection(path)
+    try:
+        bring_up_to_date(connection)
+        return SchemaStatus(_current(connection), known_schema())
+    finally:
+        connection.close()
+
+
+def bring_up_to_date(connection: Connection, migrations: Sequence[Migration] | None = None) -> SchemaStatus:
+    """One look when there is nothing to do; gives what was found. Any number of processes may do this at once."""
+    known = known_schema() if migrations is None else migrations[-1].number
+    status = SchemaStatus(_current(connection), known)
+    if status.current > status.known:
+        raise _too_new(connection.path, status)
+    if status.current < status.known:
+        _use_write_ahead_log(connection)
+        with connection.transaction("begin_alone"):
+            _apply(connection, _load() if migrations is None else migrations)
+    return status
+
+
+def _current(connection: Connection) -> int:
+    number, application = connection.rows("schema_number")[0]
+    if number and application != APPLICATION_ID:
+        raise _stranger(connection.path)
+    return int(number)
+
+
+def _apply(connection: Connection, migrations: Sequence[Migration]) -> None:
+    # Looked up again under the lock: another process may have done it all while this one waited.
+    current = _current(connection)
+    if current == 0:
+        _refuse_strangers(connection)
+    for migration in migrations:
+        if migration.number > current:
+            for statement in _statements(migration.text):
+                connection.run_text(statement)
+    if current == 0:
+        connection.run("make_signing_key", {"key": os.urandom(32)})
+
+
+def _refuse_strangers(connection: Connection) -> None:
+    if connection.rows("count_schema_objects") != [(0,)]:
+        raise _stranger(connection.path)
+
+
+def _stranger(path: str) -> StoreError:
+    return StoreError(f"{path} is a database of another program.", hint="Choose another file with --store.")
+
+
+def _too_new(path: str, status: SchemaStatus) -> StoreError:
+    return StoreError(
+        f"The store {path} has schema {status.current}; this Ork knows schemas up to {status.known}.",
+        hint="A newer Ork has been here: upgrade this one, or choose another store with --store.",
+    )
+
+
+def _use_write_ahead_log(connection: Connection) -> None:
+    """The mode is kept in the file. Changing it needs the file alone and does not wait for that by itself."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.rows("use_write_ahead_log")
+            return
+        except StoreUnavailableError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(_RETRY_SECONDS)
+
+
+def _numbers() -> Iterator[int]:
+    return (int(name[:4]) for name in os.listdir(FOLDER) if name.endswith(".sql"))
+
+
+def _load() -> list[Migration]:
+    migrations = []
+    for name in sorted(os.listdir(FOLDER)):
+        if name.endswith(".sql"):
+            with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+                migrations.append(Migration(int(name[:4]), file.read()))
+    return migrations
+
+
+def _statements(text: str) -> Iterator[str]:
+    """One by one, because running a whole script would first commit the transaction it should be part of."""
+    statement = ""
+    for line in text.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

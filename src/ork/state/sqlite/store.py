@@ -1,0 +1,189 @@
+"""The SQLite store: the verbs of `ork.state.store.StateStore`, each one call of a function in this folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from ork.core.effects import Alert
+from ork.errors import StoreError
+from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
+from ork.model.run import NewRun, Run, RunCommand, SchedulerEntry
+from ork.model.task import Attempt
+from ork.model.workflow import Version, WorkflowEntry
+from ork.state.sqlite import commit, definitions, ownership, reads, requests
+from ork.state.sqlite.connection import IN_MEMORY, Durability
+from ork.state.sqlite.database import LEASE_SECONDS, Database, LeaseClock, boot_clock, open_database
+from ork.state.sqlite.thread import WriterThread
+from ork.state.store import Accepted, Claim, Committed, LimitUse, RunChanges, RunFilter, RunPage, RunUpdate, TooLate
+
+if TYPE_CHECKING:
+    from ork.state.sqlite.waiting import Listener
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """One handle. Opening creates the file or brings its schema up to date.
+
+    Statements run on a thread of the handle's own, or with `inline` in the caller's: then awaiting a verb never
+    yields. Only with `inline` may the path be ":memory:"; such a store has no way to wait, so `wait_for_change`
+    answers at once.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        durability: Durability = "normal",
+        lease_seconds: float = LEASE_SECONDS,
+        clock: LeaseClock = boot_clock,
+        inline: bool = False,
+    ) -> None:
+        self.path = os.fspath(path)
+        self._begin(open_database(self.path, durability, clock, lease_seconds), inline)
+
+    def _begin(self, database: Database, inline: bool) -> None:
+        self._db = database
+        self._thread = None if inline else WriterThread()
+        self._listener: Listener | None = None
+        self._is_closed = False
+
+    def sibling(self) -> SqliteStore:
+        """Another handle on the same connection: how a simulation gives each of its processes a store in memory."""
+        if self._thread is not None:
+            raise StoreError("Only an inline store can share its connection.")
+        other = object.__new__(SqliteStore)
+        other.path = self.path
+        shared = Database(self._db.connection, self._db.clock, self._db.lease_seconds, owns_connection=False)
+        other._begin(shared, inline=True)
+        return other
+
+    # ── definitions ──────────────────────────────────────────────────────────────────────────────
+
+    async def save_version(self, version: Version, *, origin: str | None, now: datetime) -> bool:
+        return await self._do(definitions.save_version, version, origin, now)
+
+    async def set_enabled(self, workflow: str, enabled: bool) -> bool:
+        return await self._do(definitions.set_enabled, workflow, enabled)
+
+    async def set_limits(self, limits: Mapping[str, int]) -> None:
+        await self._do(definitions.set_limits, limits)
+
+    # ── runs and what people ask of them ─────────────────────────────────────────────────────────
+
+    async def create_runs(self, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
+        return await self._do(requests.create_runs, runs, now)
+
+    async def submit_command(self, command: RunCommand, now: datetime) -> Accepted | TooLate | None:
+        return await self._do(requests.submit_command, command, now)
+
+    # ── ownership ────────────────────────────────────────────────────────────────────────────────
+
+    async def introduce(self, scheduler: SchedulerId, identity: str, kind: str, now: datetime) -> None:
+        await self._do(ownership.introduce, scheduler, identity, kind, now)
+
+    async def claim_runs(self, scheduler: SchedulerId, room: int, now: datetime) -> Claim:  # noqa: ARG002 (leases go by the store's clock)
+        return await self._do(ownership.claim_runs, scheduler, room)
+
+    async def commit(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:
+        return await self._do(commit.commit, scheduler, changes, now)
+
+    async def renew(self, scheduler: SchedulerId) -> bool:
+        return await self._do(ownership.renew, scheduler)
+
+    async def bury(self, schedulers: Sequence[SchedulerId]) -> None:
+        await self._do(ownership.bury, schedulers)
+
+    async def release(self, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
+        await self._do(ownership.release, scheduler, runs)
+
+    # ── waking ───────────────────────────────────────────────────────────────────────────────────
+
+    async def wait_for_change(self, timeout: float | None) -> bool:
+        if self.path == IN_MEMORY:
+            return await self._do(Database.look_for_change)
+        if self._listener is None:
+            self._listener = self._listen()
+        return await self._listener.wait(timeout)
+
+    def _listen(self) -> Listener:
+        from ork.state.sqlite.failures import file_error
+        from ork.state.sqlite.waiting import Listener  # loads asyncio, which a short command can do without
+
+        assert self._db.waker is not None
+        try:
+            return Listener(self.path, self._db.waker, lambda: self._do(Database.look_for_change))
+        except OSError as error:
+            raise file_error(error, self._db.waker.folder) from error
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────
+
+    async def get_version(self, version: VersionId) -> Version | None:
+        return await self._do(Database.version, version)
+
+    async def get_workflow(self, name: str) -> WorkflowEntry | None:
+        return await self._do(definitions.get_workflow, name)
+
+    async def list_workflows(self) -> tuple[WorkflowEntry, ...]:
+        return await self._do(definitions.list_workflows)
+
+    async def get_run(self, run: RunId) -> Run | None:
+        return await self._do(Database.run, run)
+
+    async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
+        return await self._do(reads.find_runs, prefix, limit)
+
+    async def list_runs(self, query: RunFilter) -> RunPage:
+        return await self._do(reads.list_runs, query)
+
+    async def run_updates(self, run: RunId, since: int = 0) -> RunUpdate | None:
+        return await self._do(reads.run_updates, run, since)
+
+    async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]:
+        return await self._do(reads.list_attempts, run, task)
+
+    async def list_alerts(self, run: RunId) -> tuple[Alert, ...]:
+        return await self._do(reads.list_alerts, run)
+
+    async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:
+        return await self._do(ownership.list_schedulers)
+
+    async def get_owner(self, run: RunId) -> SchedulerId | None:
+        return await self._do(ownership.get_owner, run)
+
+    async def pending_commands(self, run: RunId) -> tuple[RunCommand, ...]:
+        return await self._do(requests.pending_commands, run)
+
+    async def limit_use(self) -> tuple[LimitUse, ...]:
+        return await self._do(reads.limit_use)
+
+    async def signing_key(self) -> bytes:
+        return await self._do(definitions.signing_key)
+
+    async def statement_count(self) -> int:
+        return self._db.connection.statements
+
+    async def close(self) -> None:
+        """May be called twice. A sibling's connection stays open until the handle that opened it is closed."""
+        if self._is_closed:
+            return
+        if self._listener is not None:
+            self._listener.close()
+        try:
+            await self._do(Database.close)
+        finally:
+            self._is_closed = True
+            if self._thread is not None:
+                self._thread.stop()
+
+    async def _do(self, verb: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._is_closed:
+            raise StoreError(f"The store {self.path} has been closed.")
+        if self._thread is None:
+            return verb(self._db, *args, **kwargs)
+        return await self._thread.call(partial(verb, self._db, *args, **kwargs))

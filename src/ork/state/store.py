@@ -1,0 +1,269 @@
+"""The one door to the state store. Every sentence below is a test in tests/conformance.
+
+Writes are data: a scheduler hands over what it decided and the epoch it decided under, and the store writes
+it all or refuses it. Losing a race is an answer, not an exception. StoreError means that nothing is known:
+the caller forgets what it held in memory and reads again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from ork.core.effects import Alert, Wish
+from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
+from ork.model.run import NewRun, Run, RunCommand, RunStatus, SchedulerEntry
+from ork.model.task import Attempt, Task
+from ork.model.workflow import Version, WorkflowEntry
+
+GLOBAL_LIMIT = "*"  # counts every active attempt; others are "pool:NAME" and "executor:NAME"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedRun:
+    """All a new owner needs to go on with a run: `attempts` holds the current attempt of each active task."""
+
+    run: Run
+    epoch: int
+    version: Version
+    tasks: tuple[Task, ...]
+    attempts: tuple[Attempt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a scheduler may now work on, and what people asked of the runs it owns (new and old)."""
+
+    runs: tuple[ClaimedRun, ...] = ()
+    commands: tuple[RunCommand, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunChanges:
+    """One run's share of a commit: whole rows to write, launches to admit, commands that are done with.
+
+    `rest` says that nothing about this run needs an owner until a person asks for something (it is final, or
+    paused with nothing running): the store takes the ownership back in the same transaction.
+    """
+
+    run_id: RunId
+    epoch: int
+    run: Run | None = None
+    tasks: tuple[Task, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    wishes: tuple[Wish, ...] = ()
+    commands_done: tuple[int, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+    rest: bool = False
+
+    @property
+    def only_wishes(self) -> bool:
+        """If none of its wishes is admitted, there is nothing to write."""
+        return not (self.run or self.tasks or self.attempts or self.commands_done or self.alerts or self.rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What came of a commit. Runs named in `fenced` or `overruled` had nothing written at all."""
+
+    fenced: frozenset[RunId] = frozenset()  # the epoch is stale: somebody else owns the run
+    overruled: frozenset[RunId] = frozenset()  # would have finished, but a cancel request stands: read it first
+    admitted: frozenset[AttemptKey] = frozenset()
+    full: frozenset[str] = frozenset()  # limits that turned a wish away
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The command is durable and its owner has been woken."""
+
+    run: Run
+    command_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TooLate:
+    """The run is in a state in which this command means nothing; `run` shows it."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    workflow: str | None = None
+    statuses: frozenset[RunStatus] = frozenset()
+    limit: int = 20
+    cursor: str | None = None  # as given by the previous page
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    runs: tuple[Run, ...]
+    cursor: str | None  # None on the last page
+
+
+@dataclass(frozen=True, slots=True)
+class RunUpdate:
+    """The run and those of its tasks that changed after `since`; `mark` is the next `since`."""
+
+    run: Run
+    tasks: tuple[Task, ...]
+    mark: int
+
+
+@dataclass(frozen=True, slots=True)
+class LimitUse:
+    """How full a limit is, and who holds it (a few of them)."""
+
+    name: str
+    slots: int
+    used: int
+    holders: tuple[AttemptKey, ...] = field(default=())
+
+
+class StateStore(Protocol):
+    """Fifteen verbs that change something, and the reads that people need."""
+
+    # ── definitions ──────────────────────────────────────────────────────────────────────────────
+
+    async def save_version(self, version: Version, *, origin: str | None, now: datetime) -> bool:
+        """The version is durable and new runs of its workflow get it; True if it was not known before.
+
+        Saving an identical version again changes nothing but which one is current (and enables the workflow).
+        """
+        ...
+
+    async def set_enabled(self, workflow: str, enabled: bool) -> bool:
+        """A disabled workflow keeps its history and gets no new scheduled runs. False if unknown."""
+        ...
+
+    async def set_limits(self, limits: Mapping[str, int]) -> None:
+        """These limits hold from the next commit on, and no others; running attempts are not touched."""
+        ...
+
+    # ── runs and what people ask of them ─────────────────────────────────────────────────────────
+
+    async def create_runs(self, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
+        """Each run is durable and pending when this returns.
+
+        A (workflow, key) that exists gives the existing run if version and params are equal, else RefusedError
+        and nothing is created. A (workflow, scheduled_for) of trigger schedule or backfill that exists gives
+        the existing run. An id that exists gives the existing run (the caller repeats an ambiguous call).
+        """
+        ...
+
+    async def submit_command(self, command: RunCommand, now: datetime) -> Accepted | TooLate | None:
+        """None: no such run. An accepted cancel stands on the run's row at once and is binding.
+
+        CANCEL, PAUSE and RESUME are too late for a final run; RETRY is too early for one that is not final;
+        PAUSE of a paused run and RESUME of one that is not paused are TooLate as well.
+        """
+        ...
+
+    # ── ownership ────────────────────────────────────────────────────────────────────────────────
+
+    async def introduce(self, scheduler: SchedulerId, identity: str, kind: str, now: datetime) -> None:
+        """The scheduler is known and holds a lease of `lease_seconds` by the store's clock.
+
+        It begins with nothing: runs it held under the same id have no owner any more and can be claimed at once.
+        """
+        ...
+
+    async def claim_runs(self, scheduler: SchedulerId, room: int, now: datetime) -> Claim:
+        """Up to `room` runs that need an owner become this scheduler's, each with its epoch raised by one.
+
+        A run needs an owner if it is pending, running, or paused with something active, or has commands waiting,
+        and if its owner is nobody, unknown, or one whose lease has run out. Higher priority first, then older first.
+        `max_active_runs` of a workflow holds: a pending run beyond it stays unclaimed until another ends, unless it
+        is to be cancelled. A scheduler that is unknown or whose own lease has run out gets nothing.
+        Commands come for every run the scheduler owns, in order of id, until a commit says they are done.
+        Two schedulers never get the same run at the same epoch.
+        """
+        ...
+
+    async def commit(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:
+        """All of a run's changes are durable together, or none are.
+
+        A run whose epoch or owner differs is fenced, alone: its neighbours are written. A run that would become
+        success or failed while a cancel request stands unseen (`run.cancel_requested_at` is None in the row to be
+        written) is overruled. Wishes are admitted by priority while every limit they count against ("*",
+        "executor:X", "pool:Y") has room, counting active attempts of all runs; those admitted are written with
+        the rest. Limits are never exceeded, whoever commits at the same time. A commit that came to nothing wakes
+        nobody: two schedulers that wait for the same full pool would wake each other for ever.
+        """
+        ...
+
+    async def renew(self, scheduler: SchedulerId) -> bool:
+        """The lease runs `lease_seconds` from now. False: it had run out and somebody took a run over, or the
+        scheduler is unknown; it must introduce itself and claim anew."""
+        ...
+
+    async def bury(self, schedulers: Sequence[SchedulerId]) -> None:
+        """These schedulers are provably dead: their leases have run out as of now."""
+        ...
+
+    async def release(self, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
+        """The runs (None: all, and the scheduler is forgotten) have no owner and can be claimed at once."""
+        ...
+
+    # ── waking ───────────────────────────────────────────────────────────────────────────────────
+
+    async def wait_for_change(self, timeout: float | None) -> bool:
+        """Returns True soon after another store handle committed something, False after `timeout` seconds.
+
+        A change between two calls is not missed. Costs nothing while nothing happens. One caller waits at a time.
+        """
+        ...
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────
+
+    async def get_version(self, version: VersionId) -> Version | None: ...
+
+    async def get_workflow(self, name: str) -> WorkflowEntry | None: ...
+
+    async def list_workflows(self) -> tuple[WorkflowEntry, ...]:
+        """By name."""
+        ...
+
+    async def get_run(self, run: RunId) -> Run | None: ...
+
+    async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
+        """Ids that begin with the prefix, at most `limit`, in order."""
+        ...
+
+    async def list_runs(self, query: RunFilter) -> RunPage:
+        """Newest first; a run created between two pages is never seen twice."""
+        ...
+
+    async def run_updates(self, run: RunId, since: int = 0) -> RunUpdate | None:
+        """With since=0 all tasks, in the order the workflow names them. None: no such run."""
+        ...
+
+    async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]:
+        """By task in the workflow's order, then by number. An unknown run has none."""
+        ...
+
+    async def list_alerts(self, run: RunId) -> tuple[Alert, ...]:
+        """What was committed to be told to people about the run, oldest first."""
+        ...
+
+    async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:
+        """Those that introduced themselves and have neither released all nor been replaced."""
+        ...
+
+    async def get_owner(self, run: RunId) -> SchedulerId | None: ...
+
+    async def pending_commands(self, run: RunId) -> tuple[RunCommand, ...]: ...
+
+    async def limit_use(self) -> tuple[LimitUse, ...]: ...
+
+    async def signing_key(self) -> bytes:
+        """32 random bytes made when the store was: attempts' tokens are derived from it."""
+        ...
+
+    async def statement_count(self) -> int:
+        """How many statements this handle has run: what `ork bench` calls cost."""
+        ...
+
+    async def close(self) -> None: ...

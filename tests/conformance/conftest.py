@@ -1,0 +1,97 @@
+"""Every state store, opened the same way. A new store joins with one line in `STORES`."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ork.state.memory import MemoryStore
+from ork.state.sqlite import SqliteStore
+from ork.state.store import StateStore
+
+LEASE_SECONDS = 60.0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Tests may be coroutines: each gets an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = pyfuncitem._fixtureinfo.argnames
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
+    return True
+
+
+class LeaseClock:
+    """The store's clock, moved by hand. `reboot` begins another boot, whose seconds start again."""
+
+    def __init__(self) -> None:
+        self.boot = 1
+        self.seconds = 1000.0
+
+    def advance(self, seconds: float) -> None:
+        self.seconds += seconds
+
+    def __call__(self) -> tuple[str, float]:
+        return f"boot-{self.boot}", self.seconds
+
+
+Opener = Callable[[Path, LeaseClock], Callable[[], StateStore]]
+
+
+def _memory(folder: Path, clock: LeaseClock) -> Callable[[], StateStore]:
+    return MemoryStore(lambda: clock.seconds, LEASE_SECONDS).sibling
+
+
+def _sqlite_inline(folder: Path, clock: LeaseClock) -> Callable[[], StateStore]:
+    return SqliteStore(":memory:", inline=True, clock=clock, lease_seconds=LEASE_SECONDS).sibling
+
+
+def _sqlite_file(folder: Path, clock: LeaseClock) -> Callable[[], StateStore]:
+    return lambda: SqliteStore(folder / "ork.db", clock=clock, lease_seconds=LEASE_SECONDS)
+
+
+STORES: dict[str, Opener] = {"memory": _memory, "sqlite-inline": _sqlite_inline, "sqlite-file": _sqlite_file}
+ANSWERS_AT_ONCE = {"sqlite-inline"}
+
+
+class Stores:
+    """One store under test and as many handles on it as a test asks for."""
+
+    def __init__(self, opener: Opener, folder: Path) -> None:
+        self.clock = LeaseClock()
+        self._open = opener(folder, self.clock)
+        self._handles: list[StateStore] = []
+
+    def open(self) -> StateStore:
+        handle = self._open()
+        self._handles.append(handle)
+        return handle
+
+    async def close(self) -> None:
+        for handle in self._handles:
+            await handle.close()
+
+
+@pytest.fixture(params=list(STORES))
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
+    opened = Stores(STORES[request.param], tmp_path)
+    yield opened
+    asyncio.run(opened.close())
+
+
+@pytest.fixture(params=[name for name in STORES if name not in ANSWERS_AT_ONCE])
+def waiting_stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
+    """Those whose handles can wait; the others answer at once, as the simulation needs it."""
+    opened = Stores(STORES[request.param], tmp_path)
+    yield opened
+    asyncio.run(opened.close())
+
+
+@pytest.fixture
+def store(stores: Stores) -> StateStore:
+    return stores.open()

@@ -1,0 +1,200 @@
+"""What every state store promises about a commit: fences, cancels, rest, and rows that come back as written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ork.core.effects import Alert
+from ork.model.ids import TaskKey
+from ork.model.run import CommandKind, RunStatus
+from ork.model.task import (
+    AttemptStatus,
+    Failure,
+    FailureKind,
+    GiveUp,
+    InlineOutput,
+    StoredOutput,
+    TaskStatus,
+)
+from ork.state.store import Committed, StateStore
+from tests.conformance.state_samples import (
+    ANN,
+    BEN,
+    NOW,
+    attempt,
+    changes,
+    claim,
+    command,
+    deploy,
+    ended,
+    introduce,
+    later,
+    owned_run,
+    task,
+    wish,
+)
+
+LEASE = 60
+
+# ── fencing ──────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_run_whose_epoch_differs_is_fenced_and_its_neighbours_are_written(store) -> None:
+    stale, neighbour = await owned_run(store), await owned_run(store)
+    await store.release(ANN, [stale.run.id])
+    await claim(store)
+    done = Failure(FailureKind.EXIT, "1")
+    answer = await store.commit(
+        ANN,
+        [
+            changes(
+                stale,
+                run=replace(stale.run, status=RunStatus.FAILED),
+                tasks=(task("extract", TaskStatus.FAILED),),
+                attempts=(attempt(stale.run.id, "extract"),),
+                wishes=(wish(stale.run.id, "load"),),
+                alerts=(Alert(None, done),),
+                rest=True,
+            ),
+            changes(neighbour, tasks=(task("extract", TaskStatus.FAILED),), wishes=(wish(neighbour.run.id, "load"),)),
+        ],
+        NOW,
+    )
+    assert answer == Committed(frozenset({stale.run.id}), admitted={wish(neighbour.run.id, "load").attempt.key})
+    update = await store.run_updates(stale.run.id)
+    assert (update.run, update.tasks) == (stale.run, stale.tasks)
+    assert await store.list_attempts(stale.run.id) == ()
+    assert await store.list_alerts(stale.run.id) == ()
+    assert await store.get_owner(stale.run.id) == ANN
+    written = await store.run_updates(neighbour.run.id)
+    assert [t.status for t in written.tasks] == [TaskStatus.FAILED, TaskStatus.DISPATCHED]
+
+
+async def test_a_run_owned_by_another_is_fenced_even_at_the_same_epoch(store: StateStore) -> None:
+    claimed = await owned_run(store)
+    await introduce(store, BEN)
+    assert (await store.commit(BEN, [changes(claimed)], NOW)).fenced == {claimed.run.id}
+    await store.release(ANN, [claimed.run.id])
+    assert (await store.commit(ANN, [changes(claimed)], NOW)).fenced == {claimed.run.id}
+
+
+# ── cancel against completion ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("status", [RunStatus.SUCCESS, RunStatus.FAILED])
+async def test_a_run_that_would_finish_over_an_unseen_cancel_is_overruled_and_nothing_is_written(store, status) -> None:
+    claimed, neighbour = await owned_run(store), await owned_run(store)
+    await store.submit_command(command(claimed.run.id), later(5))
+    answer = await store.commit(
+        ANN, [ended(claimed, status, tasks=(task("load", TaskStatus.SUCCESS),)), ended(neighbour)], NOW
+    )
+    assert answer == Committed(overruled=frozenset({claimed.run.id}))
+    update = await store.run_updates(claimed.run.id)
+    assert update.run == replace(claimed.run, cancel_requested_at=later(5))
+    assert update.tasks == claimed.tasks
+    assert await store.get_owner(claimed.run.id) == ANN
+    assert (await store.get_run(neighbour.run.id)).status is RunStatus.SUCCESS
+
+
+async def test_a_run_whose_owner_has_seen_the_cancel_may_end_in_any_state(store: StateStore) -> None:
+    for status in (RunStatus.CANCELLED, RunStatus.SUCCESS):
+        claimed = await owned_run(store)
+        asked = await store.submit_command(command(claimed.run.id), NOW)
+        aware = replace(claimed, run=asked.run)
+        answer = await store.commit(ANN, [ended(aware, status, commands_done=(asked.command_id,))], NOW)
+        assert answer == Committed()
+        assert (await store.get_run(claimed.run.id)).status is status
+
+
+async def test_a_row_written_without_knowing_of_a_cancel_does_not_wipe_it_out(store: StateStore) -> None:
+    claimed = await owned_run(store)
+    await store.submit_command(command(claimed.run.id), later(5))
+    paused = replace(claimed.run, status=RunStatus.PAUSED)
+    assert await store.commit(ANN, [changes(claimed, run=paused)], NOW) == Committed()
+    assert await store.get_run(claimed.run.id) == replace(paused, cancel_requested_at=later(5))
+
+
+async def test_a_retried_run_that_was_cancelled_once_can_succeed(store: StateStore) -> None:
+    claimed = await owned_run(store)
+    asked = await store.submit_command(command(claimed.run.id), NOW)
+    cancelled = ended(replace(claimed, run=asked.run), RunStatus.CANCELLED, commands_done=(asked.command_id,))
+    await store.commit(ANN, [cancelled], NOW)
+    retry = await store.submit_command(command(claimed.run.id, CommandKind.RETRY), NOW)
+    (again,) = await claim(store)
+    fresh = replace(again, run=replace(again.run, cancel_requested_at=None, round=2))
+    assert await store.commit(ANN, [ended(fresh, commands_done=(retry.command_id,))], NOW) == Committed()
+    run = await store.get_run(claimed.run.id)
+    assert (run.status, run.cancel_requested_at, run.round) == (RunStatus.SUCCESS, None, 2)
+
+
+# ── rest ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_run_at_rest_has_no_owner_and_is_not_claimed(store: StateStore) -> None:
+    done, paused = await owned_run(store), await owned_run(store)
+    await store.commit(
+        ANN, [ended(done), changes(paused, run=replace(paused.run, status=RunStatus.PAUSED), rest=True)], NOW
+    )
+    assert await store.get_owner(done.run.id) is None
+    assert await store.get_owner(paused.run.id) is None
+    assert await claim(store) == []
+    assert (await store.commit(ANN, [changes(done)], NOW)).fenced == {done.run.id}
+
+
+async def test_a_run_put_to_rest_while_a_command_waits_is_claimable(store: StateStore) -> None:
+    claimed = await owned_run(store)
+    await store.submit_command(command(claimed.run.id, CommandKind.PAUSE), NOW)
+    await store.commit(ANN, [ended(claimed)], NOW)
+    assert [c.run.id for c in await claim(store)] == [claimed.run.id]
+
+
+# ── rows ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_everything_about_runs_tasks_attempts_and_alerts_comes_back_as_written(store: StateStore) -> None:
+    claimed = await owned_run(store, of=await deploy(store, tasks=("extract", "clean", "load")))
+    id = claimed.run.id
+    detail = {"type": "E", "message": "ü \ud800", "frames": [{"line": 8, "caret": [1, 2]}], "inputs": {"a": None}}
+    failure = Failure(FailureKind.EXCEPTION, "E: it broke \ud800", detail)
+    run = replace(
+        claimed.run, status=RunStatus.PAUSED, started_at=later(1), error="“no”", round=2, priority=7, note="by eve",
+        cancel_requested_at=later(2),
+    )  # fmt: skip
+    tasks = (
+        task("extract", TaskStatus.SUCCESS, attempt=1, exit_code=0, started_at=later(1), finished_at=later(2),
+             dispatched_at=NOW, output=InlineOutput('{"rows":12}')),
+        task("clean", TaskStatus.FAILED, index=0, attempt=3, earlier_attempts=2, failure=failure, exit_code=-9),
+        task("clean", TaskStatus.PENDING, index=1, retry_at=later(9), output=StoredOutput("some/key", 70_000)),
+        task("load", TaskStatus.SKIPPED, reason="clean failed", cause=TaskKey("clean", 0), executor="python"),
+    )  # fmt: skip
+    attempts = (
+        attempt(id, "extract", status=AttemptStatus.SUCCESS, pool="api", exit_code=0, started_at=later(1)),
+        attempt(id, "clean", 3, index=0, status=AttemptStatus.FAILED, failure=failure, finished_at=later(3)),
+        attempt(id, "clean", 1, index=1, status=AttemptStatus.RUNNING, closing=GiveUp.STALE, closing_since=later(4),
+                seq=17, seen_at=later(5)),
+    )  # fmt: skip
+    alerts = (Alert(TaskKey("clean", 0), failure), Alert(TaskKey("load"), None), Alert(None, None))
+    await store.commit(ANN, [changes(claimed, run=run, tasks=tasks[::-1], attempts=attempts, alerts=alerts)], NOW)
+    update = await store.run_updates(id)
+    assert update.run == run
+    assert update.tasks[0] == tasks[0]
+    assert [t for t in update.tasks if t.key in {t.key for t in tasks}] == [*tasks]
+    assert await store.list_attempts(id) == attempts
+    assert await store.list_alerts(id) == alerts
+
+
+async def test_words_that_are_not_valid_text_harm_nobody(store: StateStore) -> None:
+    bad, good = await owned_run(store), await owned_run(store)
+    odd = "a\ud800b\x00c"
+    await store.commit(
+        ANN,
+        [
+            changes(bad, run=replace(bad.run, error=odd, note=odd), tasks=(task("load", reason=odd),)),
+            changes(good, tasks=(task("load", reason="fine"),)),
+        ],
+        NOW,
+    )
+    assert (await store.run_updates(bad.run.id)).run.error.startswith("a")
+    assert (await store.run_updates(good.run.id)).tasks[1].reason == "fine"

@@ -1,0 +1,250 @@
+"""What every state store promises about who may act on a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ork.model.run import CommandKind, RunStatus
+from ork.model.task import (
+    AttemptStatus,
+)
+from ork.state.store import Claim, StateStore
+from tests.conformance.state_samples import (
+    ANN,
+    BEN,
+    NOW,
+    attempt,
+    changes,
+    claim,
+    command,
+    deploy,
+    ended,
+    introduce,
+    later,
+    new_run,
+    owned_run,
+    start_runs,
+    wish,
+)
+
+LEASE = 60
+
+# ── claiming ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_pending_run_is_claimed_with_its_version_and_epoch_one(store: StateStore) -> None:
+    flow = await deploy(store)
+    (run,) = await start_runs(store, of=flow)
+    await introduce(store, ANN)
+    (claimed,) = await claim(store)
+    assert (claimed.run, claimed.epoch, claimed.version) == (run, 1, flow)
+    assert (claimed.tasks, claimed.attempts) == ((), ())
+    assert await store.get_owner(run.id) == ANN
+
+
+async def test_an_owned_run_is_not_claimed_again(stores) -> None:
+    here, there = stores.open(), stores.open()
+    await start_runs(here, 3)
+    await introduce(here, ANN, BEN)
+    first = await claim(here, ANN, room=2)
+    second = await claim(there, BEN)
+    assert len(first) == 2
+    assert len(second) == 1
+    assert not {c.run.id for c in first} & {c.run.id for c in second}
+    assert await claim(here) == []
+
+
+async def test_no_more_runs_are_claimed_than_there_is_room_for(store: StateStore) -> None:
+    await start_runs(store, 5)
+    await introduce(store, ANN)
+    assert await claim(store, room=0) == []
+    assert len(await claim(store, room=2)) == 2
+
+
+async def test_higher_priority_is_claimed_first_then_older(store: StateStore) -> None:
+    flow = await deploy(store)
+    await store.create_runs([new_run(flow, "young")], later(9))
+    await store.create_runs([new_run(flow, "old"), new_run(flow, "low", priority=-1)], NOW)
+    await store.create_runs([new_run(flow, "high", priority=5)], later(20))
+    await introduce(store, ANN)
+    assert [c.run.id for c in await claim(store, room=3)] == ["high", "old", "young"]
+    assert [c.run.id for c in await claim(store)] == ["low"]
+
+
+async def test_a_new_owner_gets_tasks_in_the_workflows_order_and_the_attempts_that_are_active(store) -> None:
+    names = ("zeta", "alpha", "mid")
+    claimed = await owned_run(store, of=await deploy(store, tasks=names))
+    run = claimed.run.id
+    await store.commit(ANN, [changes(claimed, wishes=(wish(run, "mid"), wish(run, "zeta")))], NOW)
+    lost = attempt(run, "mid", status=AttemptStatus.LOST, finished_at=NOW)
+    second = wish(run, "mid", number=2)
+    await store.commit(ANN, [changes(claimed, attempts=(lost,), wishes=(second,))], NOW)
+    await store.release(ANN, [run])
+    (again,) = await claim(store)
+    assert [t.key.name for t in again.tasks] == [*names]
+    assert again.attempts == (wish(run, "zeta").attempt, second.attempt)
+
+
+async def test_an_unknown_scheduler_gets_nothing(store: StateStore) -> None:
+    await start_runs(store)
+    assert await store.claim_runs(ANN, 10, NOW) == Claim()
+
+
+async def test_a_paused_run_with_something_active_needs_an_owner_and_one_without_does_not(store) -> None:
+    busy = await owned_run(store)
+    idle = await owned_run(store)
+    await store.commit(
+        ANN,
+        [
+            changes(busy, run=replace(busy.run, status=RunStatus.PAUSED), wishes=(wish(busy.run.id, "extract"),)),
+            changes(idle, run=replace(idle.run, status=RunStatus.PAUSED)),
+        ],
+        NOW,
+    )
+    await store.release(ANN)
+    await introduce(store, BEN)
+    assert [c.run.id for c in await claim(store, BEN)] == [busy.run.id]
+    await store.submit_command(command(idle.run.id, CommandKind.RESUME), NOW)
+    assert [c.run.id for c in await claim(store, BEN)] == [idle.run.id]
+
+
+async def test_a_final_run_needs_no_owner(store: StateStore) -> None:
+    claimed = await owned_run(store)
+    await store.commit(ANN, [ended(claimed, rest=False)], NOW)
+    await store.release(ANN)
+    await introduce(store, BEN)
+    assert await claim(store, BEN) == []
+
+
+# ── max_active_runs ──────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_pending_run_beyond_max_active_runs_stays_unclaimed_until_another_ends(store) -> None:
+    flow = await deploy(store, max_active_runs=2)
+    await store.create_runs([new_run(flow, id) for id in "abcd"], NOW)
+    await introduce(store, ANN, BEN)
+    a, b = await claim(store)
+    assert await claim(store, BEN) == []
+    await store.commit(ANN, [changes(a, run=replace(a.run, status=RunStatus.RUNNING))], NOW)
+    assert await claim(store) == []
+    await store.commit(ANN, [ended(a)], NOW)
+    assert [c.run.id for c in await claim(store, BEN)] == ["c"]
+    await store.commit(ANN, [changes(b, run=replace(b.run, status=RunStatus.PAUSED), rest=True)], NOW)
+    assert await claim(store) == []
+
+
+async def test_max_active_runs_holds_back_no_other_workflow(store: StateStore) -> None:
+    limited = await deploy(store, "limited", max_active_runs=1)
+    await store.create_runs([new_run(limited, f"l{i}") for i in range(20)], NOW)
+    await store.create_runs([new_run(await deploy(store, "free"), f"f{i}") for i in range(3)], later(1))
+    await introduce(store, ANN)
+    assert [c.run.id for c in await claim(store, room=4)] == ["l0", "f0", "f1", "f2"]
+
+
+async def test_a_running_run_without_an_owner_is_claimed_whatever_max_active_runs_says(store) -> None:
+    claimed = await owned_run(store, of=await deploy(store, max_active_runs=1))
+    await start_runs(store, of=claimed.version)
+    await store.release(ANN, [claimed.run.id])
+    assert [c.run.id for c in await claim(store)] == [claimed.run.id]
+
+
+async def test_a_queued_run_that_is_to_be_cancelled_is_claimed_beyond_max_active_runs(store) -> None:
+    claimed = await owned_run(store, of=await deploy(store, max_active_runs=1))
+    _, queued = await start_runs(store, 2, of=claimed.version)
+    await store.submit_command(command(queued.id), NOW)
+    assert [c.run.id for c in await claim(store)] == [queued.id]
+
+
+# ── leases ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_runs_of_an_owner_whose_lease_has_run_out_can_be_claimed_with_a_higher_epoch(stores) -> None:
+    store = stores.open()
+    claimed = await owned_run(store)
+    stores.clock.advance(LEASE - 1)
+    await introduce(store, BEN)
+    assert await claim(store, BEN) == []
+    stores.clock.advance(1)
+    (taken,) = await claim(store, BEN)
+    assert (taken.run.id, taken.epoch) == (claimed.run.id, claimed.epoch + 1)
+    assert [entry.id for entry in await store.list_schedulers()] == [BEN]
+
+
+async def test_a_renewed_lease_holds_lease_seconds_from_then(stores) -> None:
+    store = stores.open()
+    await owned_run(store)
+    await introduce(store, BEN)
+    for _ in range(4):
+        stores.clock.advance(LEASE - 1)
+        assert await store.renew(ANN)
+        assert await store.renew(BEN)
+        assert await claim(store, BEN) == []
+    (ann, _) = await store.list_schedulers()
+    assert (ann.id, ann.lease_seconds_left, ann.active_runs) == (ANN, LEASE, 1)
+
+
+async def test_a_lease_that_ran_out_unnoticed_can_still_be_renewed(stores) -> None:
+    store = stores.open()
+    claimed = await owned_run(store)
+    stores.clock.advance(LEASE * 3)
+    assert await store.renew(ANN)
+    assert (await store.commit(ANN, [changes(claimed)], NOW)).fenced == frozenset()
+
+
+async def test_renewing_fails_once_somebody_took_a_run_over(stores) -> None:
+    store = stores.open()
+    await owned_run(store)
+    stores.clock.advance(LEASE)
+    await introduce(store, BEN)
+    await claim(store, BEN)
+    assert not await store.renew(ANN)
+
+
+async def test_an_unknown_scheduler_cannot_renew(store: StateStore) -> None:
+    assert not await store.renew(ANN)
+
+
+async def test_a_scheduler_whose_own_lease_has_run_out_gets_nothing(stores) -> None:
+    store = stores.open()
+    await introduce(store, ANN)
+    await start_runs(store)
+    stores.clock.advance(LEASE)
+    assert await store.claim_runs(ANN, 10, NOW) == Claim()
+    assert await store.renew(ANN)
+    assert len(await claim(store)) == 1
+
+
+async def test_a_buried_schedulers_runs_can_be_claimed_at_once(stores) -> None:
+    here, there = stores.open(), stores.open()
+    claimed = await owned_run(here)
+    await introduce(there, BEN)
+    await there.bury([ANN, "nobody"])
+    assert [(c.run.id, c.epoch) for c in await claim(there, BEN)] == [(claimed.run.id, claimed.epoch + 1)]
+    assert (await here.commit(ANN, [changes(claimed)], NOW)).fenced == {claimed.run.id}
+
+
+async def test_introducing_oneself_again_begins_with_nothing(store: StateStore) -> None:
+    claimed = await owned_run(store)
+    await introduce(store, ANN)
+    assert await store.get_owner(claimed.run.id) is None
+    assert [c.epoch for c in await claim(store)] == [claimed.epoch + 1]
+
+
+async def test_released_runs_have_no_owner_and_can_be_claimed_at_once(store: StateStore) -> None:
+    one, two = await owned_run(store), await owned_run(store)
+    await introduce(store, BEN)
+    await store.release(BEN, [one.run.id])
+    assert await store.get_owner(one.run.id) == ANN
+    await store.release(ANN, [one.run.id])
+    assert await store.get_owner(one.run.id) is None
+    assert await store.get_owner(two.run.id) == ANN
+    assert [c.run.id for c in await claim(store, BEN)] == [one.run.id]
+
+
+async def test_releasing_all_forgets_the_scheduler(store: StateStore) -> None:
+    one, two = await owned_run(store), await owned_run(store)
+    await store.release(ANN)
+    assert await store.list_schedulers() == ()
+    assert not await store.renew(ANN)
+    await introduce(store, BEN)
+    assert {c.run.id for c in await claim(store, BEN)} == {one.run.id, two.run.id}

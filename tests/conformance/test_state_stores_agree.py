@@ -1,0 +1,177 @@
+"""Any history of calls gives the same answers from every store: what no single sentence says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from ork.model.run import CommandKind, RunStatus
+from ork.model.task import AttemptStatus, TaskStatus
+from ork.model.workflow import Trigger
+from ork.state.store import RunFilter, StateStore
+from tests.conformance.conftest import STORES, Stores
+from tests.conformance.state_samples import (
+    ANN,
+    BEN,
+    NOW,
+    attempt,
+    changes,
+    command,
+    later,
+    new_run,
+    task,
+    version,
+    wish,
+)
+
+TASKS = ("extract", "clean", "load")
+STEPS = 120
+Step = Callable[[StateStore], Awaitable[Any]]
+
+
+class History:
+    """Draws calls from a seed, guided by what the first store answered; the others must answer the same."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
+        self._claims: dict[str, list[Any]] = {ANN: [], BEN: []}
+        self._runs: list[str] = []
+        self._commands: list[int] = []
+        self._moment = 0
+
+    def next_step(self) -> tuple[str, Step]:
+        self._moment += 1
+        names = ("create", "create", "command", "introduce", "claim", "claim", "claim", "commit", "commit", "commit",
+                 "commit", "renew", "bury", "release", "limits", "deploy", "sleep")  # fmt: skip
+        name = self._random.choice(names)
+        return name, getattr(self, f"_{name}")()
+
+    def learn(self, name: str, answer: Any) -> None:
+        if name == "create":
+            self._runs += [run.id for run in answer]
+        if name == "claim":
+            for claimed in answer.runs:
+                self._claims[self._random.choice((ANN, BEN))].append(claimed)
+                self._claims[self._last_claimer].append(claimed)
+            self._commands += [waiting.id for waiting in answer.commands]
+
+    def _deploy(self) -> Step:
+        most = self._random.choice((None, 1, 2))
+        flow = version("flow", TASKS, id=f"flow-{most}", max_active_runs=most)
+        return lambda store: store.save_version(flow, origin=None, now=later(self._moment))
+
+    def _create(self) -> Step:
+        flow = version("free", TASKS) if self._random.random() < 0.5 else version("flow", TASKS, id="flow-None")
+        options: dict[str, Any] = {"priority": self._random.randrange(3)}
+        if self._random.random() < 0.3:
+            options["key"] = self._random.choice("xyz")
+        if self._random.random() < 0.3:
+            options |= {"trigger": Trigger.SCHEDULE, "scheduled_for": later(self._random.randrange(5))}
+        run = new_run(flow, f"{self._moment:04d}", **options)
+        return lambda store: store.create_runs([run], later(self._moment))
+
+    def _command(self) -> Step:
+        asked = command(self._some_run(), self._random.choice(list(CommandKind)))
+        return lambda store: store.submit_command(asked, later(self._moment))
+
+    def _introduce(self) -> Step:
+        who = self._random.choice((ANN, BEN))
+        return lambda store: store.introduce(who, "somewhere", "scheduler", later(self._moment))
+
+    def _claim(self) -> Step:
+        who, room = self._random.choice((ANN, BEN)), self._random.randrange(4)
+        self._last_claimer = who
+        return lambda store: store.claim_runs(who, room, NOW)
+
+    def _commit(self) -> Step:
+        who = self._random.choice((ANN, BEN))
+        held = [*{claimed.run.id: claimed for claimed in self._claims[who][-6:]}.values()]
+        wanted = [self._changes(claimed) for claimed in self._random.sample(held, min(len(held), 2))]
+        return lambda store: store.commit(who, wanted, later(self._moment))
+
+    def _changes(self, claimed: Any) -> Any:
+        random, id = self._random, claimed.run.id
+        what: dict[str, Any] = {}
+        if random.random() < 0.6:
+            cancel = random.choice((None, NOW))
+            what["run"] = replace(claimed.run, status=random.choice(list(RunStatus)), cancel_requested_at=cancel)
+        if random.random() < 0.5:
+            what["tasks"] = (task(random.choice(TASKS), random.choice((TaskStatus.SUCCESS, TaskStatus.PENDING))),)
+            what["attempts"] = (attempt(id, random.choice(TASKS), status=AttemptStatus.SUCCESS),)
+        if random.random() < 0.5:
+            what["wishes"] = tuple(
+                wish(id, name, random.randrange(3), pool=random.choice((None, "api")))
+                for name in random.sample(TASKS, 2)
+            )
+        if self._commands and random.random() < 0.5:
+            what["commands_done"] = (random.choice(self._commands),)
+        return changes(claimed, rest=random.random() < 0.2, **what)
+
+    def _renew(self) -> Step:
+        who = self._random.choice((ANN, BEN))
+        return lambda store: store.renew(who)
+
+    def _bury(self) -> Step:
+        who = self._random.choice((ANN, BEN))
+        return lambda store: store.bury([who])
+
+    def _release(self) -> Step:
+        who = self._random.choice((ANN, BEN))
+        runs = self._random.choice((None, [self._some_run()]))
+        return lambda store: store.release(who, runs)
+
+    def _limits(self) -> Step:
+        limits = self._random.choice(({}, {"*": 3}, {"pool:api": 1, "executor:process": 2}))
+        return lambda store: store.set_limits(limits)
+
+    def _sleep(self) -> Step:
+        return lambda store: asyncio.sleep(0)
+
+    def _some_run(self) -> Any:
+        return self._random.choice(self._runs or ["nobody"])
+
+
+async def everything(store: StateStore) -> dict[str, Any]:
+    """All that can be read, without what only the store itself can interpret."""
+    runs = (await store.list_runs(RunFilter(limit=1000))).runs
+    return {
+        "runs": runs,
+        "tasks": [(await store.run_updates(run.id)).tasks for run in runs],
+        "attempts": [await store.list_attempts(run.id) for run in runs],
+        "owners": [await store.get_owner(run.id) for run in runs],
+        "commands": [await store.pending_commands(run.id) for run in runs],
+        "schedulers": await store.list_schedulers(),
+        "workflows": await store.list_workflows(),
+        "limits": [(use.name, use.slots, use.used, len(use.holders)) for use in await store.limit_use()],
+    }
+
+
+@pytest.mark.parametrize("seed", range(25))
+async def test_any_history_gives_the_same_answers_from_every_store(seed: int, tmp_path: Path) -> None:
+    kinds = [name for name in STORES if name != "sqlite-file"]
+    worlds = {name: Stores(STORES[name], tmp_path) for name in kinds}
+    handles = {name: world.open() for name, world in worlds.items()}
+    history = History(seed)
+    for handle in handles.values():
+        for flow in (version("free", TASKS), version("flow", TASKS, id="flow-None")):
+            await handle.save_version(flow, origin=None, now=NOW)
+    for number in range(STEPS):
+        name, step = history.next_step()
+        answers = {kind: await step(handle) for kind, handle in handles.items()}
+        if name == "sleep":
+            for world in worlds.values():
+                world.clock.advance(35)
+        first, *others = answers.values()
+        assert all(answer == first for answer in others), (number, name, answers)
+        history.learn(name, first)
+    seen = [await everything(handle) for handle in handles.values()]
+    for other in seen[1:]:
+        assert other == seen[0]
+    for world in worlds.values():
+        await world.close()
