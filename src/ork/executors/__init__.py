@@ -1,0 +1,1 @@
+"""Where attempts run: each executor starts, finds and stops them somewhere."""

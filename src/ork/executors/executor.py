@@ -1,0 +1,85 @@
+"""What an executor promises. It performs; it decides nothing.
+
+The files in the attempt's folder are the truth about it. An executor only brings attempts to life, can say
+whether something of one is still alive, and can end it; whatever it notices by itself (a process that exits) it
+reports as news, which is a reason to look at the files, never a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from ork.model.ids import AttemptKey
+from ork.model.task import Attempt
+
+News = Callable[[AttemptKey], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOrder:
+    """An attempt to start. Its signed spec is already in the object store under `spec_key`.
+
+    `token` reaches the worker through its environment, never through argv; `secrets` are environment
+    variables by value that appear in no document. `interpreter` is the user's Python for python tasks.
+    """
+
+    attempt: Attempt
+    spec_key: str
+    token: str
+    root: str
+    secrets: tuple[tuple[str, str], ...] = ()
+    interpreter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotStarted:
+    """The attempt could not be started. `final` when trying again cannot help."""
+
+    attempt: AttemptKey
+    why: str
+    final: bool
+
+
+class Presence(StrEnum):
+    RUNNING = "running"  # something of it is alive
+    GONE = "gone"  # nothing of it is alive, nor can come alive under this name
+    LOST = "lost"  # gone with its machine (it rebooted): files may be older than the truth
+    UNKNOWN = "unknown"  # cannot say: another machine, or out of reach
+
+
+class Executor(Protocol):
+    name: str
+
+    def name_for(self, attempt: AttemptKey) -> str:
+        """The external name: the same for the same attempt on the same machine and boot, different for any other."""
+        ...
+
+    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
+        """Each attempt is on its way, or named in the answer.
+
+        Repeatable: an attempt that is already there is not started again. `news` is called (in the event
+        loop) whenever something may have happened to the attempt; at the latest when its process is gone.
+        """
+        ...
+
+    async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
+        """For each attempt, in order, whether something of it is alive anywhere this executor can see."""
+        ...
+
+    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+        """As if this process had started them: news when their processes are gone. For adopted attempts."""
+        ...
+
+    async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
+        """Asks each attempt's worker to end its whole tree, gently first; with `at_once` kills all of it now.
+
+        Returns without waiting for the end; `find` tells. An attempt that is gone is not an error.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Lets go without stopping anything: attempts go on and can be found by the next."""
+        ...

@@ -1,0 +1,276 @@
+"""Attempts as processes on this machine: a shim each, in a session of its own, that outlives this process.
+
+Nothing here waits: processes are spawned at once, their ends and their news wake the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from ork.errors import ObjectsError
+from ork.executors import processes
+from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
+from ork.executors.local_news import NewsSocket
+from ork.executors.local_python import InterpreterError, interpreter_for
+from ork.model.ids import AttemptKey
+from ork.model.task import Attempt
+
+MARK = "ORK_ATTEMPT_ID"
+_BOOTSTRAP = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "worker", "bootstrap.py")
+_TRY_LATER = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
+_WATCH_AGAIN_SECONDS = 0.5
+_ORDINARY_SIGNALS = [signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGXFSZ]
+
+
+class GatesAndLogs(Protocol):
+    """What this executor must know of an attempt's folder (see `ork.objects.attempts.AttemptDocuments`)."""
+
+    url: str
+
+    def gate(self, attempt: Attempt) -> Mapping[str, Any] | None: ...
+
+    def log_path(self, key: AttemptKey) -> str: ...
+
+
+class LocalExecutor:
+    """`uses_project_python`: workers start in the project's own virtual environment if it has one."""
+
+    def __init__(
+        self, name: str, documents: GatesAndLogs, *, news_dir: str | None = None, uses_project_python: bool = True
+    ) -> None:
+        self.name = name
+        self._documents = documents
+        self._uses_project_python = uses_project_python
+        self._news = NewsSocket(news_dir)
+        self._listeners: dict[str, Callable[[], None]] = {}
+        self._children: dict[AttemptKey, int] = {}  # spawned by us and not yet collected
+        self._pidfds: dict[AttemptKey, int] = {}
+        self._is_closed = False
+
+    @property
+    def news_address(self) -> str | None:
+        """Where workers send word of what they did; None if there can be no such place."""
+        return self._news.address
+
+    def name_for(self, attempt: AttemptKey) -> str:
+        place = f"{processes.hostname()}:{processes.boot_id()}:{processes.pid_namespace()}"
+        return f"local:{place}:{attempt}"
+
+    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
+        self._news.listen(self._listeners)
+        problems = []
+        for order in orders:
+            problem = self._start_one(order, news)
+            if problem is not None:
+                problems.append(problem)
+        return problems
+
+    async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
+        looks = _Looks()
+        return [self._find_one(attempt, looks) for attempt in attempts]
+
+    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+        self._news.listen(self._listeners)
+        looks = _Looks()
+        for attempt in attempts:
+            self._watch_one(attempt, news, looks)
+
+    async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
+        looks = _Looks()
+        for attempt in attempts:
+            if self._place_of(attempt) is not Presence.RUNNING:
+                continue
+            if at_once:
+                self._end_at_once(attempt)
+            else:
+                self._ask_to_end(attempt, looks)
+
+    async def close(self) -> None:
+        self._is_closed = True
+        loop = asyncio.get_running_loop()
+        for descriptor in self._pidfds.values():
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+        self._pidfds.clear()
+        self._children.clear()
+        self._listeners.clear()
+        self._news.close()
+
+    def _start_one(self, order: LaunchOrder, news: News) -> NotStarted | None:
+        attempt = order.attempt
+        if attempt.key in self._children or attempt.key in self._pidfds:
+            return None
+        try:
+            is_there = self._documents.gate(attempt) is not None
+        except ObjectsError as error:
+            return NotStarted(attempt.key, error.message, final=False)
+        if is_there:
+            self._watch_one(attempt, news, _Looks())
+            return None
+        try:
+            pid = self._spawn(order)
+        except InterpreterError as error:
+            return NotStarted(attempt.key, str(error), final=True)
+        except OSError as error:
+            why = f"no worker process could be started: {error.strerror}"
+            return NotStarted(attempt.key, why, final=error.errno not in _TRY_LATER)
+        self._children[attempt.key] = pid
+        self._listen_for(attempt.key, news)
+        self._watch_process(attempt.key, pid, processes.process_start_time(pid), news)
+        return None
+
+    def _spawn(self, order: LaunchOrder) -> int:
+        interpreter = interpreter_for(order, self._uses_project_python)
+        env = {
+            **os.environ,
+            **dict(order.secrets),
+            "ORK_TOKEN": order.token,
+            MARK: str(order.attempt.key),
+        }
+        log = self._documents.log_path(order.attempt.key)
+        return os.posix_spawn(
+            interpreter,
+            [interpreter, "-S", "-E", _BOOTSTRAP, self._documents.url, order.spec_key],
+            env,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                # Its own troubles, should it have any before the task begins, are told in the task's log.
+                (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600),
+            ],
+            setsid=True,
+            setsigmask=[],
+            setsigdef=_ORDINARY_SIGNALS,
+        )
+
+    def _listen_for(self, key: AttemptKey, news: News) -> None:
+        self._listeners[str(key)] = lambda: news(key)
+
+    def _watch_process(self, key: AttemptKey, pid: int, start_time: int | None, news: News) -> None:
+        """News at the latest when the process is gone, even if it is already."""
+        if self._is_closed:
+            return
+        loop = asyncio.get_running_loop()
+        try:
+            descriptor = None if start_time is None else processes.open_process(pid, start_time)
+        except OSError:
+            # Descriptors have run out: look again now and then until it is gone or can be watched.
+            if processes.process_start_time(pid) == start_time:
+                loop.call_later(_WATCH_AGAIN_SECONDS, self._watch_process, key, pid, start_time, news)
+                return
+            descriptor = None
+        if descriptor is None:
+            loop.call_soon(self._ended, key, news)
+            return
+        self._pidfds[key] = descriptor
+        loop.add_reader(descriptor, self._ended, key, news)
+
+    def _ended(self, key: AttemptKey, news: News) -> None:
+        if self._is_closed:
+            return
+        descriptor = self._pidfds.pop(key, None)
+        if descriptor is not None:
+            asyncio.get_running_loop().remove_reader(descriptor)
+            os.close(descriptor)
+        pid = self._children.pop(key, None)
+        if pid is not None:
+            _collect(pid)
+        self._listeners.pop(str(key), None)
+        news(key)
+
+    def _watch_one(self, attempt: Attempt, news: News, looks: _Looks) -> None:
+        key = attempt.key
+        if key in self._pidfds or key in self._children:
+            return
+        self._listen_for(key, news)
+        shim = self._shim(attempt)
+        if shim is None:
+            marked = looks.members(key)
+            shim = (marked[0].pid, marked[0].start_time) if marked else None
+        if shim is None:
+            asyncio.get_running_loop().call_soon(self._ended, key, news)
+        else:
+            self._watch_process(key, *shim, news)
+
+    def _find_one(self, attempt: Attempt, looks: _Looks) -> Presence:
+        place = self._place_of(attempt)
+        if place is not Presence.RUNNING:
+            return place
+        child = self._children.get(attempt.key)
+        if child is not None and processes.process_start_time(child) is not None:
+            return Presence.RUNNING
+        if self._shim(attempt) is not None:
+            return Presence.RUNNING
+        return Presence.RUNNING if looks.members(attempt.key) else Presence.GONE
+
+    def _place_of(self, attempt: Attempt) -> Presence:
+        """RUNNING means no more than: if it is alive, then here."""
+        try:
+            kind, host, boot, namespace, _ = attempt.external_name.split(":", 4)
+        except ValueError:
+            return Presence.UNKNOWN
+        if kind != "local" or host != processes.hostname():
+            return Presence.UNKNOWN
+        if boot != processes.boot_id():
+            return Presence.LOST
+        return Presence.RUNNING if namespace == str(processes.pid_namespace()) else Presence.UNKNOWN
+
+    def _shim(self, attempt: Attempt) -> tuple[int, int] | None:
+        """Pid and start time of the process that won the gate, if it is alive."""
+        try:
+            gate = self._documents.gate(attempt)
+        except ObjectsError:
+            return None
+        if gate is None or gate.get("state") != "started" or gate.get("boot_id") != processes.boot_id():
+            return None
+        pid, start_time = gate.get("pid"), gate.get("start_time")
+        if not isinstance(pid, int) or not isinstance(start_time, int):
+            return None
+        return (pid, start_time) if processes.process_start_time(pid) == start_time else None
+
+    def _ask_to_end(self, attempt: Attempt, looks: _Looks) -> None:
+        shim = self._shim(attempt)
+        if shim is not None and processes.send_signal(*shim, signal.SIGTERM):
+            return
+        if attempt.key in self._children:
+            # On its way to the gate: it is gone without a trace, or stops as soon as it can say so.
+            pid = self._children[attempt.key]
+            processes.send_signal(pid, processes.process_start_time(pid) or 0, signal.SIGTERM)
+        elif looks.members(attempt.key):
+            # Its shim is dead: nobody is left who could end it gently.
+            self._end_at_once(attempt)
+
+    def _end_at_once(self, attempt: Attempt) -> None:
+        def look() -> list[processes.Process]:
+            return processes.family(processes.marked_processes(MARK), str(attempt.key))
+
+        processes.end_family(look)
+
+
+class _Looks:
+    """At most two looks at the process table for a whole batch of attempts."""
+
+    def __init__(self) -> None:
+        self._seen: list[list[processes.Process]] = []
+
+    def members(self, key: AttemptKey) -> list[processes.Process]:
+        # Twice: one that was born while the first look passed by is older than the second.
+        for number in range(2):
+            if len(self._seen) <= number:
+                self._seen.append(processes.marked_processes(MARK))
+            found = processes.family(self._seen[number], str(key))
+            if found:
+                return found
+        return []
+
+
+def _collect(pid: int) -> None:
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return

@@ -1,0 +1,77 @@
+"""A datagram socket on which local workers say that something happened. Only a hint: the files are the truth."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Callable, Mapping
+
+_LONGEST_ADDRESS = 100  # the system allows 107 bytes
+_MOST_AT_ONCE = 512
+_DEFAULT_FOLDER = "/tmp"
+
+
+class NewsSocket:
+    """In a folder of its own that only this user can enter."""
+
+    def __init__(self, folder: str | None = None) -> None:
+        self._folder: str | None = None
+        self._socket: socket.socket | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wanted_folder = folder
+
+    @property
+    def address(self) -> str | None:
+        """Made when first asked for; None where no such socket can be made: then only the ends of processes are news."""
+        if self._socket is None:
+            try:
+                self._open()
+            except OSError:
+                return None
+        return f"{self._folder}/news"
+
+    def listen(self, listeners: Mapping[str, Callable[[], None]]) -> None:
+        """Calls the listener of the attempt that each datagram names, in the running event loop."""
+        if self._loop is None and self.address is not None and self._socket is not None:
+            self._loop = asyncio.get_running_loop()
+            self._loop.add_reader(self._socket, self._receive, listeners)
+
+    def close(self) -> None:
+        if self._socket is None:
+            return
+        if self._loop is not None:
+            self._loop.remove_reader(self._socket)
+        self._socket.close()
+        self._socket = self._loop = None
+        with contextlib.suppress(OSError):
+            os.unlink(f"{self._folder}/news")
+            os.rmdir(str(self._folder))
+
+    def _open(self) -> None:
+        # By hand: `tempfile` imports more than the rest of a short run together.
+        self._folder = f"{_short(self._wanted_folder) or _DEFAULT_FOLDER}/ork-{os.urandom(4).hex()}"
+        os.mkdir(self._folder, 0o700)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        self._socket.bind(f"{self._folder}/news")
+
+    def _receive(self, listeners: Mapping[str, Callable[[], None]]) -> None:
+        for _ in range(_MOST_AT_ONCE):
+            if self._socket is None:
+                return
+            try:
+                data = self._socket.recv(4096)
+            except OSError:
+                return
+            listener = listeners.get(data.decode("utf-8", "replace"))
+            if listener is not None:
+                listener()
+
+
+def _short(folder: str | None) -> str | None:
+    """The wanted folder, unless an address in it would be too long for the system."""
+    if folder is None or len(os.fsencode(folder)) + len("/ork-12345678/news") > _LONGEST_ADDRESS:
+        return None
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    return folder

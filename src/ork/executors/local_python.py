@@ -1,0 +1,44 @@
+"""Which Python a local worker starts in."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ork.executors.executor import LaunchOrder
+
+OLDEST = (3, 11)
+
+
+class InterpreterError(Exception):
+    """A sentence saying why no interpreter can be used; trying again does not help."""
+
+
+def interpreter_for(order: LaunchOrder, uses_project_python: bool) -> str:
+    """The one the order names, else that of the project's `.venv` if wanted and there, else the one we run in."""
+    if order.interpreter is not None:
+        if not os.access(order.interpreter, os.X_OK):
+            raise InterpreterError(f"there is no Python at {order.interpreter}")
+        return order.interpreter
+    own = os.path.join(order.root, ".venv", "bin", "python")
+    if not uses_project_python or not os.access(own, os.X_OK):
+        return sys.executable
+    version = _version(os.path.join(order.root, ".venv", "pyvenv.cfg"))
+    if version is not None and version < OLDEST:
+        shown = ".".join(map(str, version))
+        raise InterpreterError(f"{order.root}/.venv has Python {shown}; tasks need 3.11 or later")
+    return own
+
+
+def _version(config: str) -> tuple[int, int] | None:
+    """From `version` (venv) or `version_info` (virtualenv, uv); None if it does not say."""
+    try:
+        with open(config, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                name, _, value = line.partition("=")
+                if name.strip() in ("version", "version_info"):
+                    major, minor = value.strip().split(".")[:2]
+                    return int(major), int(minor)
+    except (OSError, ValueError):
+        pass
+    return None

@@ -1,0 +1,181 @@
+"""Which process is which: pids are reused, so a process is named by machine, boot, namespace, pid and start time."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import NamedTuple
+
+_DEAD = (b"Z", b"X")
+
+
+class Process(NamedTuple):
+    """A living process as seen in one look at the process table. `attempt` is the mark in its environment."""
+
+    pid: int
+    parent: int
+    start_time: int
+    attempt: str | None
+
+
+@cache
+def hostname() -> str:
+    return os.uname().nodename
+
+
+@cache
+def boot_id() -> str:
+    """Different after every boot; "unknown" where the system does not say."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return "unknown"
+
+
+@cache
+def pid_namespace() -> int:
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
+def process_start_time(pid: int) -> int | None:
+    """In ticks since boot; None if there is no such process or it is dead and only waits to be collected."""
+    fields = _stat_fields(pid)
+    return None if fields is None else int(fields[19])
+
+
+def identity() -> str:
+    """This process's name for ever, as text: host/boot/namespace/pid/start."""
+    pid = os.getpid()
+    return f"{hostname()}/{boot_id()}/{pid_namespace()}/{pid}/{process_start_time(pid) or 0}"
+
+
+def is_provably_dead(identity: str) -> bool:
+    """True only if that process cannot be alive; False whenever it lives or we cannot know."""
+    parts = _parsed(identity)
+    if parts is None:
+        return False
+    host, boot, namespace, pid, start = parts
+    if host != hostname() or "unknown" in (boot, boot_id()):
+        return False
+    if boot != boot_id():
+        return True
+    return namespace == pid_namespace() and process_start_time(pid) != start
+
+
+def watch_death(identity: str) -> int | None:
+    """A descriptor that becomes readable when that process ends; None if it cannot be watched from here."""
+    parts = _parsed(identity)
+    if parts is None or parts[:3] != (hostname(), boot_id(), pid_namespace()):
+        return None
+    return open_process(parts[3], parts[4])
+
+
+def open_process(pid: int, start_time: int) -> int | None:
+    """A pidfd of exactly this process; None if it is gone. OSError when descriptors have run out."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return None
+    # Looked at after opening: from here on the pid cannot come to mean another process unnoticed.
+    if process_start_time(pid) == start_time:
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def send_signal(pid: int, start_time: int, number: signal.Signals) -> bool:
+    """Signals exactly this process; False if it is gone or not ours."""
+    try:
+        descriptor = open_process(pid, start_time)
+        if descriptor is None:
+            return False
+        try:
+            signal.pidfd_send_signal(descriptor, number)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def marked_processes(mark: str) -> list[Process]:
+    """One look at the whole process table; `mark` is the environment variable that names a process's attempt."""
+    prefix = mark.encode() + b"="
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        fields = _stat_fields(int(name))
+        if fields is not None:
+            found.append(Process(int(name), int(fields[1]), int(fields[19]), _marked(name, prefix)))
+    return found
+
+
+def family(processes: Iterable[Process], attempt: str) -> list[Process]:
+    """The marked processes of an attempt and everything below them, marked or not."""
+    children: dict[int, list[Process]] = {}
+    members: dict[int, Process] = {}
+    for process in processes:
+        children.setdefault(process.parent, []).append(process)
+        if process.attempt == attempt:
+            members[process.pid] = process
+    waiting = list(members)
+    while waiting:
+        for child in children.get(waiting.pop(), ()):
+            if child.pid not in members:
+                members[child.pid] = child
+                waiting.append(child.pid)
+    return list(members.values())
+
+
+def end_family(look: Callable[[], list[Process]], rounds: int = 50) -> bool:
+    """Kills everything that `look` finds until it finds nothing; False if something still lives after that.
+
+    All are halted before any is killed, so that none can start another one meanwhile.
+    """
+    for _ in range(rounds):
+        halted: set[tuple[int, int]] = set()
+        while new := [process for process in look() if (process.pid, process.start_time) not in halted]:
+            for process in new:
+                halted.add((process.pid, process.start_time))
+                send_signal(process.pid, process.start_time, signal.SIGSTOP)
+        if not halted:
+            return True
+        for pid, start_time in halted:
+            send_signal(pid, start_time, signal.SIGKILL)
+    return not look()
+
+
+def _parsed(identity: str) -> tuple[str, str, int, int, int] | None:
+    try:
+        host, boot, namespace, pid, start = identity.split("/")
+        return host, boot, int(namespace), int(pid), int(start)
+    except ValueError:
+        return None
+
+
+def _stat_fields(pid: int) -> list[bytes] | None:
+    """The fields of /proc/<pid>/stat from the third (state) on, if it lives; its name may contain anything."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if not fields or fields[0] in _DEAD else fields
+
+
+def _marked(name: str, prefix: bytes) -> str | None:
+    try:
+        with open(f"/proc/{name}/environ", "rb") as file:
+            for variable in file.read().split(b"\0"):
+                if variable.startswith(prefix):
+                    return variable[len(prefix) :].decode("utf-8", "replace")
+    except OSError:
+        pass
+    return None

@@ -1,0 +1,81 @@
+"""Documents between scheduler and worker: JSON objects, signed with the attempt's token.
+
+The token is derived from the store's signing key, so a successor scheduler can make it again; checking a
+document needs only the token's hash, which is what is kept in the state store. Imports stay minimal: this is
+on the way of every attempt's start.
+"""
+
+from __future__ import annotations
+
+from ork.errors import DocumentError
+from ork.objects.json_text import MAX_DEPTH, dumps, strict_json
+
+try:
+    from _sha2 import sha256  # type: ignore[import-not-found]
+except ImportError:
+    try:
+        from _sha256 import sha256  # type: ignore[import-not-found]
+    except ImportError:
+        from hashlib import sha256
+
+from _operator import _compare_digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["MAX_DEPTH", "DocumentError", "derive_token", "open_signed", "sign", "strict_json", "token_hash"]
+
+DOCUMENT_LIMIT = 1 << 20  # gate, status and stop
+SPEC_LIMIT = 64 << 20
+
+_SHA256_BLOCK = 64
+
+
+def derive_token(signing_key: bytes, attempt: str) -> str:
+    return _hmac_sha256(signing_key, b"attempt:" + attempt.encode()).hex()
+
+
+def token_hash(token: str) -> str:
+    return str(sha256(token.encode()).hexdigest())
+
+
+def sign(document: dict[str, Any], token_hash: str) -> bytes:
+    """The document as bytes, with a signature that only a holder of the token (or its hash) can make."""
+    unsigned = {name: value for name, value in document.items() if name != "signature"}
+    unsigned["signature"] = _signature(unsigned, token_hash)
+    return dumps(unsigned).encode()
+
+
+def open_signed(data: bytes, token_hash: str, *, limit: int = DOCUMENT_LIMIT) -> dict[str, Any]:
+    """The document, if it is whole, an object, and signed with this token; otherwise DocumentError."""
+    document = strict_json(data, max_size=limit, max_depth=MAX_DEPTH + 8)
+    if not isinstance(document, dict):
+        raise DocumentError("not a JSON object")
+    signature = document.pop("signature", None)
+    if not isinstance(signature, str) or not signature.isascii():
+        raise DocumentError("not signed")
+    if not _compare_digest(signature, _signature(document, token_hash)):
+        raise DocumentError("the signature does not fit: not written by this attempt")
+    return document
+
+
+def utc_text(nanoseconds: int) -> str:
+    """RFC 3339 in UTC with microseconds, from nanoseconds since 1970 (as `time.time_ns` gives)."""
+    from time import gmtime, strftime
+
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    return strftime("%Y-%m-%dT%H:%M:%S", gmtime(seconds)) + f".{rest // 1000:06d}Z"
+
+
+def _signature(document: dict[str, Any], token_hash: str) -> str:
+    return _hmac_sha256(bytes.fromhex(token_hash), dumps(document).encode()).hex()
+
+
+def _hmac_sha256(key: bytes, message: bytes) -> bytes:
+    """RFC 2104 by hand: `hmac` and `hashlib` load OpenSSL, which costs a third of a worker's start."""
+    if len(key) > _SHA256_BLOCK:
+        key = sha256(key).digest()
+    key = key.ljust(_SHA256_BLOCK, b"\0")
+    inner = sha256(bytes(byte ^ 0x36 for byte in key) + message).digest()
+    return bytes(sha256(bytes(byte ^ 0x5C for byte in key) + inner).digest())

@@ -1,0 +1,47 @@
+"""Where an attempt's documents are. Nothing else knows these keys.
+
+runs/<run>/<task>/<index or 0>/<attempt>/{spec,gate,status,output,stop}.json and `log` beside them.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ork.model.ids import AttemptKey, RunId
+
+
+def run_folder(run: RunId) -> str:
+    return f"runs/{run}"
+
+
+def attempt_folder(key: AttemptKey) -> str:
+    return f"runs/{key}"
+
+
+def folder_of(key: str) -> str:
+    """The attempt's folder, from the key of any document in it."""
+    return key.rpartition("/")[0]
+
+
+def spec_key(folder: str) -> str:
+    return folder + "/spec.json"
+
+
+def gate_key(folder: str) -> str:
+    return folder + "/gate.json"
+
+
+def status_key(folder: str) -> str:
+    return folder + "/status.json"
+
+
+def output_key(folder: str) -> str:
+    return folder + "/output.json"
+
+
+def stop_key(folder: str) -> str:
+    return folder + "/stop.json"
+
+
+def log_key(folder: str) -> str:
+    return folder + "/log"

@@ -1,0 +1,196 @@
+"""Objects as files below one folder: atomic replace, create-if-absent, and fsync where it is promised."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from ork.errors import DocumentError, ObjectsError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import builtins
+    from collections.abc import Callable
+
+_TEMPORARY = ".tmp-"  # no key may begin a file name so; readers never see these
+
+
+class LocalObjects:
+    """`durability="full"` promises that what was put survives the loss of power; "normal", the death of any process."""
+
+    def __init__(self, root: str, durability: str = "normal") -> None:
+        self.root = os.path.abspath(root)
+        self.url = "file:" + self.root
+        self._is_durable = durability == "full"
+
+    def path(self, key: str) -> str:
+        """Where the object's file is; a key that points outside is an ObjectsError."""
+        parts = key.split("/")
+        if "\0" in key or any(part in ("", ".", "..") or part.startswith(_TEMPORARY) for part in parts):
+            raise ObjectsError(f"not a key: {key[:200]!r}")
+        return self.root + "/" + key
+
+    def put(self, key: str, data: bytes) -> None:
+        self._write_whole(key, data, os.replace)
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        # A link is made of a whole file or not at all, and fails when the name is taken.
+        try:
+            self._write_whole(key, data, os.link)
+        except FileExistsError:
+            return False
+        return True
+
+    def get(self, key: str, *, limit: int | None = None) -> bytes | None:
+        descriptor = self._open(key)
+        if descriptor is None:
+            return None
+        try:
+            size = os.fstat(descriptor).st_size
+            if limit is not None and size > limit:
+                raise DocumentError(f"{key} has {size} bytes, more than the {limit} allowed")
+            return _read_up_to(descriptor, size)
+        except OSError as error:
+            raise _explained(error, "read", key) from error
+        finally:
+            os.close(descriptor)
+
+    def read(self, key: str, start: int = 0, size: int | None = None) -> bytes:
+        descriptor = self._open(key)
+        if descriptor is None:
+            return b""
+        try:
+            there = max(0, os.fstat(descriptor).st_size - start)
+            os.lseek(descriptor, start, os.SEEK_SET)
+            return _read_up_to(descriptor, there if size is None else min(size, there))
+        except OSError as error:
+            raise _explained(error, "read", key) from error
+        finally:
+            os.close(descriptor)
+
+    def size(self, key: str) -> int | None:
+        try:
+            return os.stat(self.path(key)).st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise _explained(error, "look at", key) from error
+
+    def list(self, prefix: str) -> builtins.list[str]:
+        top = self._folder(prefix)
+        found = []
+        for folder, _, names in os.walk(top):
+            below = folder[len(self.root) + 1 :]
+            start = below + "/" if below else ""
+            found += [start + name for name in names if not name.startswith(_TEMPORARY)]
+        return sorted(found)
+
+    def delete(self, prefix: str) -> None:
+        import shutil
+
+        try:
+            shutil.rmtree(self._folder(prefix))
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise _explained(error, "delete", prefix) from error
+
+    def _folder(self, prefix: str) -> str:
+        """A prefix is a whole path: `runs/a` says nothing about `runs/ab`."""
+        inner = prefix.strip("/")
+        return self.path(inner) if inner else self.root
+
+    def _open(self, key: str) -> int | None:
+        path = self.path(key)
+        try:
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise _explained(error, "read", key) from error
+
+    def _write_whole(self, key: str, data: bytes, publish: Callable[[str, str], None]) -> None:
+        path = self.path(key)
+        folder = path.rpartition("/")[0]
+        # Random, not the pid: a dead process of the same pid may have left a second name of a published file.
+        temporary = f"{folder}/{_TEMPORARY}{os.urandom(8).hex()}"
+        try:
+            self._write_temporary(temporary, folder, data)
+            publish(temporary, path)
+            if publish is os.link:
+                os.unlink(temporary)
+            if self._is_durable:
+                _sync_folder(folder)
+        except FileExistsError:
+            _remove(temporary)
+            raise
+        except OSError as error:
+            _remove(temporary)
+            raise _explained(error, "write", key) from error
+
+    def _write_temporary(self, temporary: str, folder: str, data: bytes) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            descriptor = os.open(temporary, flags, 0o600)
+        except FileNotFoundError:
+            self._make_folder(folder)
+            descriptor = os.open(temporary, flags, 0o600)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            if self._is_durable:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _make_folder(self, folder: str) -> None:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        # A new folder is only safe once the folder that names it is.
+        while self._is_durable and len(folder) > len(self.root):
+            folder = folder.rpartition("/")[0]
+            _sync_folder(folder)
+
+
+def root_of_url(url: str) -> str:
+    """The folder a `file:` URL names, taken as it is written: no escapes, so any path can be said."""
+    if not url.startswith("file:"):
+        raise ObjectsError(f"not a local object store: {url[:200]!r}", hint="use file:/path/to/folder")
+    path = url[len("file:") :]
+    return path[2:] if path.startswith("///") else path
+
+
+def _read_up_to(descriptor: int, size: int) -> bytes:
+    parts = []
+    while size > 0:
+        part = os.read(descriptor, min(size, 1 << 24))
+        if not part:
+            break
+        parts.append(part)
+        size -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return
+
+
+def _explained(error: OSError, verb: str, key: str) -> ObjectsError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return ObjectsError(f"cannot {verb} {key}: the disk is full", hint="free some space; work goes on by itself")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return ObjectsError(
+            f"cannot {verb} {key}: {os.strerror(error.errno or 0)}", hint="check the folder's permissions"
+        )
+    return ObjectsError(f"cannot {verb} {key}: {error.strerror or error}")

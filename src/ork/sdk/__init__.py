@@ -1,0 +1,1 @@
+"""What user code may import. Standard library only, and cheap to load."""

@@ -1,0 +1,115 @@
+"""What a task may know about itself: pass it on by naming a parameter `ctx` or annotating it `ork.Context`."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Log:
+    """Writes lines to the attempt's log. Messages take `%` arguments, as `logging` does."""
+
+    def debug(self, message: object, *args: object) -> None:
+        self._write("DEBUG", message, args)
+
+    def info(self, message: object, *args: object) -> None:
+        self._write("INFO", message, args)
+
+    def warning(self, message: object, *args: object) -> None:
+        self._write("WARNING", message, args)
+
+    def error(self, message: object, *args: object) -> None:
+        self._write("ERROR", message, args)
+
+    def exception(self, message: object, *args: object) -> None:
+        """As `error`, with the traceback of the exception being handled."""
+        import traceback
+
+        self._write("ERROR", message, args)
+        sys.stderr.write(traceback.format_exc())
+
+    def _write(self, level: str, message: object, args: tuple[object, ...]) -> None:
+        text = str(message) % args if args else str(message)
+        # What was printed before must stand before it in the log.
+        sys.stdout.flush()
+        sys.stderr.write(f"{level} {text}\n")
+        sys.stderr.flush()
+
+
+class Metrics:
+    """Numbers about this attempt, kept with its result: `ctx.metrics.set("rows", 12)`, `ctx.metrics.incr("retries")`."""
+
+    MAX_NAMES = 1000
+
+    def __init__(self) -> None:
+        self._values: dict[str, float] = {}
+
+    def set(self, name: str, value: float) -> None:
+        if not isinstance(name, str) or not 0 < len(name) <= 200:
+            raise ValueError("a metric's name is text of 1 to 200 characters")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value - value != 0:
+            raise ValueError(f"metric {name}: {value!r} is not a finite number")
+        if name not in self._values and len(self._values) >= self.MAX_NAMES:
+            raise ValueError(f"more than {self.MAX_NAMES} metrics")
+        self._values[name] = value
+
+    def incr(self, name: str, by: float = 1) -> None:
+        self.set(name, self._values.get(name, 0) + by)
+
+    def __setitem__(self, name: str, value: float) -> None:
+        self.set(name, value)
+
+    def __getitem__(self, name: str) -> float:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def as_dict(self) -> dict[str, float]:
+        return dict(self._values)
+
+
+class Context:
+    """`attempt` starts at 1; the parallel fields are None for a task without instances. `scheduled_for` is RFC 3339."""
+
+    __slots__ = (
+        "attempt",
+        "log",
+        "metrics",
+        "parallel_count",
+        "parallel_index",
+        "run_id",
+        "scheduled_for",
+        "task_id",
+        "task_name",
+        "workflow_name",
+    )
+
+    def __init__(
+        self,
+        *,
+        task_id: str = "local/task/0",
+        run_id: str = "local",
+        task_name: str = "task",
+        workflow_name: str = "workflow",
+        attempt: int = 1,
+        parallel_index: int | None = None,
+        parallel_count: int | None = None,
+        scheduled_for: str | None = None,
+    ) -> None:
+        self.task_id = task_id
+        self.run_id = run_id
+        self.task_name = task_name
+        self.workflow_name = workflow_name
+        self.attempt = attempt
+        self.parallel_index = parallel_index
+        self.parallel_count = parallel_count
+        self.scheduled_for = scheduled_for
+        self.log = Log()
+        self.metrics = Metrics()

@@ -1,0 +1,29 @@
+"""The file an executor starts: `python -S -E bootstrap.py OBJECTS_URL SPEC_KEY`, in the user's interpreter.
+
+Makes the `ork` package importable by its place alone, so that nothing else that is installed beside it (another
+environment's packages) comes onto the user's import path.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def _start() -> int:
+    # The script's own folder, put there by the interpreter: its files would shadow the user's modules.
+    del sys.path[0]
+    home = __file__.rsplit("/", 3)[0]
+    sys.path.append(home)
+    import ork  # noqa: F401
+
+    sys.path.remove(home)
+    from ork.worker.main import perform
+
+    return perform(sys.argv[1], sys.argv[2])
+
+
+# Guarded: `multiprocessing` may load the main file again in the processes it starts.
+if __name__ == "__main__":
+    # Without the interpreter's own tidying up, which would only delay the news of our end.
+    os._exit(_start())

@@ -1,0 +1,164 @@
+"""A task that is a program: JSON in on stdin and in a file, JSON out in a file or as the last line, and an exit code."""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import errno
+import os
+
+from ork.errors import DocumentError, ObjectsError
+from ork.objects.json_text import dumps, strict_json
+from ork.worker.bound import Bindings, InputError
+from ork.worker.environment import task_environment
+from ork.worker.outputs import store_output
+from ork.worker.process import ended_badly, fork_into
+from ork.worker.programs import ProgramError, find_program
+from ork.worker.pump import Pump
+from ork.worker.status import Ending, failed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    from ork.objects.local import LocalObjects
+
+_SCRATCH = "scratch"
+
+
+class CommandJob:
+    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> None:
+        self._objects = objects
+        self._folder = folder
+        self._spec = spec
+        scratch = objects.path(f"{folder}/{_SCRATCH}")
+        self._scratch = scratch
+        self._input_file = scratch + "/input.json"
+        self._output_file = scratch + "/output.json"
+        self._pump: Pump | None = None
+
+    def start(self, log: int) -> Ending | int:
+        spec = self._spec
+        inherited = dict(os.environ)
+        bindings = Bindings(self._objects, spec["output_limit"], inherited)
+        try:
+            env = task_environment(spec, inherited, bindings)
+            env["ORK_INPUT_FILE"] = self._input_file
+            env["ORK_OUTPUT_FILE"] = self._output_file
+            argv = find_program(spec["argv"], spec["root"], spec["script_dir"], env.get("PATH", os.defpath))
+            stdin = self._write_input(input_text(spec, bindings))
+        except ProgramError as error:
+            return failed("start", str(error))
+        except (InputError, ObjectsError) as error:
+            return failed("input", str(error))
+        except OSError as error:
+            return failed("start", f"the input could not be written: {error.strerror}")
+        return self._start_process(argv, env, stdin, log)
+
+    def pipes(self) -> dict[int, Callable[[], bool]]:
+        return {self._pump.source: self._pump.empty} if self._pump else {}
+
+    def ending(self, wait_status: int) -> Ending:
+        if wait_status != 0:
+            return ended_badly(wait_status, self._objects, self._folder)
+        try:
+            text = self._output_text()
+        except (DocumentError, OSError) as error:
+            return failed("output", f"what was written to $ORK_OUTPUT_FILE cannot be used: {error}", exit_code=0)
+        if text is None:
+            return Ending("success", exit_code=0)
+        stored = store_output(self._objects, self._folder, text, self._spec["inline_limit"])
+        if stored is None:
+            return failed("output", "the output could not be stored: the disk is full", exit_code=0)
+        return Ending("success", exit_code=0, output=stored)
+
+    def clean(self) -> None:
+        try:
+            for name in os.listdir(self._scratch):
+                os.unlink(self._scratch + "/" + name)
+            os.rmdir(self._scratch)
+        except OSError:
+            # The task made folders of its own in there.
+            import shutil
+
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _write_input(self, data: bytes) -> int:
+        """The input file, opened for the task to read from."""
+        os.mkdir(self._scratch, 0o700)
+        descriptor = os.open(self._input_file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return descriptor
+
+    def _start_process(self, argv: list[str], env: dict[str, str], stdin: int, log: int) -> Ending | int:
+        source, stdout = os.pipe()
+        problem, report = os.pipe()
+
+        def body() -> NoReturn:
+            try:
+                os.chdir(self._spec["root"])
+                for given, wanted in ((stdin, 0), (stdout, 1), (log, 2)):
+                    os.dup2(given, wanted)
+                # Python ignores these; programs expect to be ended by them.
+                _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
+                _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
+                _execute(argv, env)
+            except OSError as error:
+                os.write(report, (error.strerror or str(error)).encode())
+                os._exit(127)
+
+        pid = fork_into(body)
+        for descriptor in (stdin, stdout, report):
+            os.close(descriptor)
+        # Closed by a successful exec; otherwise it carries the reason.
+        why = os.read(problem, 4096)
+        os.close(problem)
+        if why:
+            os.waitpid(pid, 0)
+            os.close(source)
+            return failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why.decode()}")
+        self._pump = Pump(source, log, self._spec["inline_limit"])
+        return pid
+
+    def _output_text(self) -> str | None:
+        """JSON: from the file if it was written, else from the last line if that is JSON, else None."""
+        limit = self._spec["output_limit"]
+        try:
+            descriptor = os.open(self._output_file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return self._last_line()
+        with open(descriptor, "rb") as file:
+            data = file.read(limit + 1)
+        return dumps(strict_json(data, max_size=limit))
+
+    def _last_line(self) -> str | None:
+        line = self._pump.last_line() if self._pump else None
+        if not line:
+            return None
+        try:
+            return dumps(strict_json(line, max_size=len(line)))
+        except DocumentError:
+            return None
+
+
+def input_text(spec: dict[str, Any], bindings: Bindings) -> bytes:
+    """The inputs if any are declared, else the only upstream output, else a map of them."""
+    inputs, upstream = spec["inputs"], spec["upstream"]
+    if inputs is None and len(upstream) == 1:
+        return bindings.json_bytes(next(iter(upstream.values())))
+    bounds = upstream if inputs is None else inputs
+    members = [dumps(name).encode() + b":" + bindings.json_bytes(bound) for name, bound in bounds.items()]
+    return b"{" + b",".join(members) + b"}"
+
+
+def _execute(argv: list[str], env: dict[str, str]) -> NoReturn:
+    try:
+        os.execve(argv[0], argv, env)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+        # An executable text without `#!`: a shell script, as every shell takes it.
+        os.execve("/bin/sh", ["sh", *argv], env)

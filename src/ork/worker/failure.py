@@ -1,0 +1,136 @@
+"""What an exception looks like to the person whose code raised it: their own frames, with the place in the line."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ork.sdk.errors import TaskError
+from ork.worker.status import storable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType, TracebackType
+    from typing import Any
+
+_OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + "/"
+_MOST_FRAMES = 20
+_LINE_CHARACTERS = 500
+_FOREIGN = ("/site-packages/", "/dist-packages/", "/.venv/", "/lib/python")
+
+
+def describe(error: BaseException, root: str, inputs: dict[str, str]) -> dict[str, Any]:
+    """The failure as data, for the status document."""
+    message = _message(error)
+    name = type(error).__name__
+    detail: dict[str, Any] = {
+        "type": storable(name, 200),
+        "message": message,
+        "frames": _frames(error, root),
+        "inputs": {storable(key, 200): storable(text, 200) for key, text in inputs.items()},
+    }
+    if isinstance(error, TaskError):
+        sentence = message or name
+        if not error.retry:
+            detail["retry"] = False
+    else:
+        sentence = f"{name}: {message}" if message else name
+    return {"kind": "exception", "message": storable(sentence), "detail": detail}
+
+
+def print_traceback(error: BaseException) -> None:
+    """All of it to the log, without the frames that only brought the user's code to run."""
+    import traceback
+
+    sys.stdout.flush()
+    start = error.__traceback__
+    while start is not None and start.tb_next is not None and not _is_users(start.tb_frame):
+        start = start.tb_next
+    try:
+        traceback.print_exception(type(error), error, start)
+    except Exception:
+        sys.stderr.write(f"{type(error).__name__} (its traceback could not be printed)\n")
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return storable(str(error))
+    except Exception:
+        return "(its message could not be made)"
+
+
+def _frames(error: BaseException, root: str) -> list[dict[str, Any]]:
+    """Outermost first: those in the root's files, or all of them if none is."""
+    places = []
+    current = error.__traceback__
+    while current is not None:
+        if _is_users(current.tb_frame):
+            places.append(current)
+        current = current.tb_next
+    own = [place for place in places if _is_below(place.tb_frame.f_code.co_filename, root)]
+    frames = [_frame(place, root) for place in (own or places)[-_MOST_FRAMES:]]
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        frames.append(_syntax_frame(error, root))
+    return frames
+
+
+def _is_users(frame: FrameType) -> bool:
+    """Neither the worker's nor the import machinery's, nor the event loop's that runs an async function."""
+    name = frame.f_code.co_filename
+    return not (name.startswith((_OWN_FOLDER, "<frozen importlib")) or "/asyncio/" in name or "/importlib/" in name)
+
+
+def _is_below(name: str, root: str) -> bool:
+    return name.startswith(root.rstrip("/") + "/") and not any(part in name[len(root) :] for part in _FOREIGN)
+
+
+def _frame(place: TracebackType, root: str) -> dict[str, Any]:
+    code = place.tb_frame.f_code
+    source = _source_line(code.co_filename, place.tb_lineno)
+    return {
+        "file": _shown_name(code.co_filename, root),
+        "line": place.tb_lineno,
+        "function": storable(code.co_name, 200),
+        "source": storable(source, _LINE_CHARACTERS),
+        "caret": _caret(place, source),
+    }
+
+
+def _syntax_frame(error: SyntaxError, root: str) -> dict[str, Any]:
+    source = (error.text or "").rstrip("\n")
+    start = (error.offset or 1) - 1
+    end = error.end_offset - 1 if error.end_offset and error.end_lineno == error.lineno else start + 1
+    return {
+        "file": _shown_name(str(error.filename), root),
+        "line": error.lineno,
+        "function": "<module>",
+        "source": storable(source, _LINE_CHARACTERS),
+        "caret": [start, max(end, start + 1)] if 0 <= start < _LINE_CHARACTERS else None,
+    }
+
+
+def _source_line(name: str, number: int) -> str:
+    from linecache import getline
+
+    return getline(name, number).rstrip("\n")
+
+
+def _caret(place: TracebackType, source: str) -> list[int] | None:
+    """Columns [start, end) of the expression in its line; None where the interpreter does not know."""
+    positions = list(place.tb_frame.f_code.co_positions())
+    instruction = place.tb_lasti // 2
+    if not 0 <= instruction < len(positions):
+        return None
+    line, end_line, start, end = positions[instruction]
+    if line != place.tb_lineno or start is None or end is None:
+        return None
+    # The interpreter counts bytes of UTF-8.
+    data = source.encode("utf-8", "surrogateescape")
+    first = len(data[:start].decode("utf-8", "replace"))
+    last = len(data[:end].decode("utf-8", "replace")) if end_line == line else len(source)
+    return [first, last] if first < last <= _LINE_CHARACTERS else None
+
+
+def _shown_name(name: str, root: str) -> str:
+    base = root.rstrip("/") + "/"
+    return storable(name[len(base) :] if name.startswith(base) else name, 1000)

@@ -1,0 +1,80 @@
+"""A task that is a Python function, seen from the shim: a forked child, and its reply through a pipe."""
+
+from __future__ import annotations
+
+import os
+
+from ork.errors import DocumentError
+from ork.objects.documents import DOCUMENT_LIMIT
+from ork.objects.json_text import strict_json
+from ork.worker.process import ended_badly, fork_into, log_tail
+from ork.worker.status import Ending, failed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    from ork.objects.local import LocalObjects
+
+
+class FunctionJob:
+    """Printed text goes straight to the log; what the function returned comes back on a pipe of its own."""
+
+    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> None:
+        self._objects = objects
+        self._folder = folder
+        self._spec = spec
+        self._source = -1
+        self._reply = bytearray()
+
+    def start(self, log: int) -> Ending | int:
+        self._source, answer = os.pipe()
+
+        def body() -> NoReturn:
+            os.close(self._source)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            from ork.worker.invoke import run_function
+
+            run_function(self._objects, self._folder, self._spec, answer)
+
+        try:
+            pid = fork_into(body)
+        except OSError as error:
+            return failed("start", f"no process could be made: {error.strerror}")
+        os.close(answer)
+        os.set_blocking(self._source, False)
+        return pid
+
+    def pipes(self) -> dict[int, Callable[[], bool]]:
+        return {self._source: self._read_reply}
+
+    def ending(self, wait_status: int) -> Ending:
+        if self._reply:
+            return self._replied()
+        if wait_status == 0:
+            detail = {"tail": log_tail(self._objects, self._folder)}
+            return failed("exit", "the process exited before the function returned", detail, exit_code=0)
+        return ended_badly(wait_status, self._objects, self._folder)
+
+    def clean(self) -> None:
+        """Nothing was made."""
+
+    def _read_reply(self) -> bool:
+        try:
+            chunk = os.read(self._source, DOCUMENT_LIMIT)
+        except BlockingIOError:
+            return True
+        if len(self._reply) <= DOCUMENT_LIMIT:
+            self._reply += chunk
+        return bool(chunk)
+
+    def _replied(self) -> Ending:
+        try:
+            reply = strict_json(bytes(self._reply), max_size=DOCUMENT_LIMIT)
+        except DocumentError as error:
+            return failed("internal", f"the task's reply was unreadable: {error}")
+        if reply["failure"] is not None:
+            return Ending("failed", exit_code=reply["exit_code"], failure=reply["failure"], metrics=reply["metrics"])
+        return Ending("success", exit_code=0, output=reply["output"], metrics=reply["metrics"])

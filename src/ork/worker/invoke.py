@@ -1,0 +1,216 @@
+"""A task that is a Python function, seen from inside the child: load it, call it, answer with what came of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ork.errors import ObjectsError
+from ork.objects.json_text import dumps
+from ork.worker.arguments import bind_arguments
+from ork.worker.bound import Bindings, InputError
+from ork.worker.environment import task_environment, task_id
+from ork.worker.loading import LoadError, load_function
+from ork.worker.outputs import store_output
+from ork.worker.results import ResultError, result_text
+from ork.worker.status import storable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    from ork.objects.local import LocalObjects
+    from ork.sdk.context import Context
+
+_GENERATOR = 0x20
+_ASYNC_GENERATOR = 0x200
+
+
+def run_function(objects: LocalObjects, folder: str, spec: dict[str, Any], answer: int) -> NoReturn:
+    """Ends the process. Whatever the user's code does, there is one reply or, if it ended the process itself, none."""
+    call = _Call(objects, folder, spec)
+    try:
+        call.run()
+    except SystemExit as stop:
+        call.exited(stop)
+    except BaseException as error:
+        call.raised(error)
+    _finish_as_the_interpreter_would()
+    call.reply(answer)
+    os._exit(call.exit_code)
+
+
+class _Call:
+    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> None:
+        self._objects = objects
+        self._folder = folder
+        self._spec = spec
+        self._context: Context | None = None
+        self._shown_inputs: dict[str, str] = {}
+        self._failure: dict[str, Any] | None = None
+        self._output: dict[str, Any] | None = None
+        self._is_silent = False
+        self.exit_code = 0
+
+    def run(self) -> None:
+        spec = self._spec
+        bindings = Bindings(self._objects, spec["output_limit"], dict(os.environ))
+        try:
+            self._settle_in(bindings)
+            function = load_function(spec["root"], spec["file"], spec["module"], spec["function"])
+            arguments = bind_arguments(function, spec, bindings, self._make_context)
+        except LoadError as error:
+            return self._fail("start", str(error))
+        except (InputError, ObjectsError) as error:
+            return self._fail("input", str(error))
+        self._shown_inputs = arguments.shown
+        try:
+            self._store(result_text(_call(function, arguments.positional, arguments.named), spec["output_limit"]))
+        except ResultError as error:
+            self._fail("output", str(error))
+
+    def raised(self, error: BaseException) -> None:
+        from ork.worker.failure import describe, print_traceback
+
+        print_traceback(error)
+        self.exit_code = 1
+        self._failure = describe(error, self._spec["root"], self._shown_inputs)
+
+    def exited(self, stop: SystemExit) -> None:
+        """`sys.exit()` ends the process as it says, with no output; the shim puts the exit code into words."""
+        if isinstance(stop.code, int):
+            self.exit_code = stop.code & 0xFF
+        elif stop.code is not None:
+            sys.stderr.write(f"{stop.code}\n")
+            self.exit_code = 1
+        self._is_silent = self.exit_code != 0
+
+    def reply(self, answer: int) -> None:
+        if self._is_silent:
+            return
+        document = {
+            "failure": self._failure,
+            "output": self._output,
+            "exit_code": self.exit_code,
+            "metrics": (self._context.metrics.as_dict() or None) if self._context else None,
+        }
+        rest = memoryview(dumps(document).encode())
+        while rest:
+            rest = rest[os.write(answer, rest) :]
+
+    def _settle_in(self, bindings: Bindings) -> None:
+        """The process becomes the user's: folder, environment, packages, import path, standard streams."""
+        environment = task_environment(self._spec, os.environ, bindings)
+        os.environ.clear()
+        os.environ.update(environment)
+        try:
+            os.chdir(self._spec["root"])
+        except OSError as error:
+            raise LoadError(f"cannot work in {self._spec['root']}: {error.strerror}") from None
+        _use_streams()
+        _use_packages(self._spec["root"])
+
+    def _make_context(self) -> Context:
+        from ork.sdk.context import Context
+
+        spec = self._spec
+        self._context = Context(
+            task_id=task_id(spec),
+            run_id=spec["run_id"],
+            task_name=spec["task"],
+            workflow_name=spec["workflow"],
+            attempt=spec["number"],
+            parallel_index=spec["index"],
+            parallel_count=spec["parallel_count"],
+            scheduled_for=spec["scheduled_for"],
+        )
+        return self._context
+
+    def _store(self, text: str | None) -> None:
+        if text is None:
+            return
+        self._output = store_output(self._objects, self._folder, text, self._spec["inline_limit"])
+        if self._output is None:
+            self._fail("output", "the output could not be stored: the disk is full")
+
+    def _fail(self, kind: str, message: str) -> None:
+        sys.stderr.write(message + "\n")
+        self.exit_code = 1
+        self._failure = {"kind": kind, "message": storable(message), "detail": None}
+
+
+def _call(function: Callable[..., Any], positional: list[Any], named: dict[str, Any]) -> Any:
+    flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
+    if flags & (_GENERATOR | _ASYNC_GENERATOR):
+        raise ResultError("the function is a generator: return a list instead of yielding")
+    result = function(*positional, **named)
+    if not hasattr(result, "__await__"):
+        return result
+    import asyncio
+
+    async def wait() -> Any:
+        return await result
+
+    return asyncio.run(wait())
+
+
+def _use_streams() -> None:
+    """Text reaches the log line by line, and no character can make printing fail."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)  # type: ignore[union-attr]
+
+
+def _use_packages(root: str) -> None:
+    """What a plain start of this interpreter would import from, with the root first."""
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    import site
+
+    site.main()
+    extra = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    sys.path[:0] = [root, *extra]
+    sys.argv = [""]
+    # `multiprocessing` would load the main file again in its children; there is none to load.
+    sys.modules["__main__"].__dict__.pop("__file__", None)
+    sys.meta_path.insert(0, _LoggingSetUp())
+
+
+class _LoggingSetUp:
+    """When the task imports `logging`, INFO and above go to the log unless the task sets up something else."""
+
+    def find_spec(self, name: str, _path: object = None, _target: object = None) -> Any:
+        if name != "logging":
+            return None
+        sys.meta_path.remove(self)
+        from importlib.machinery import PathFinder
+
+        spec = PathFinder.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_set_up(module: Any) -> None:
+                load(module)
+                # The handler of last resort, not a root handler: `basicConfig` in the task must still work.
+                module.lastResort.setLevel(module.INFO)
+                module.lastResort.setFormatter(module.Formatter("%(levelname)s %(name)s: %(message)s"))
+                module.root.setLevel(module.INFO)
+
+            spec.loader.exec_module = load_and_set_up  # type: ignore[method-assign]
+        return spec
+
+
+def _finish_as_the_interpreter_would() -> None:
+    """Waits for the task's threads, runs its exit functions, flushes what it printed."""
+    try:
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()
+        import atexit
+
+        atexit._run_exitfuncs()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            continue

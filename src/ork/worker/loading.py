@@ -1,0 +1,88 @@
+"""Finding the user's function, in a file or in a module."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+
+class LoadError(Exception):
+    """A sentence saying why there is no such function. What the user's own module raises is not caught."""
+
+
+def load_function(root: str, file: str | None, module: str | None, function: str) -> Callable[..., Any]:
+    loaded = _load_file(root, file) if file is not None else _import_module(str(module))
+    found: Any = loaded
+    for part in function.split("."):
+        found = getattr(found, part, None)
+    if found is None:
+        raise LoadError(f"{file or module} has no function `{function}`{_suggestion(loaded, function)}")
+    if not callable(found):
+        raise LoadError(f"`{function}` in {file or module} is not a function")
+    return found  # type: ignore[no-any-return]
+
+
+def _import_module(name: str) -> ModuleType:
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        # Only the module asked for; one that it imports is the user's own mistake, with its own traceback.
+        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+            raise LoadError(f"there is no module `{error.name}`") from None
+        raise
+
+
+def _load_file(root: str, file: str) -> ModuleType:
+    path = os.path.normpath(os.path.join(root, file))
+    if not os.path.isfile(path):
+        raise LoadError(f"there is no file {file} in {root}")
+    name, package = _module_name(root, path)
+    if package:
+        from importlib import import_module
+
+        import_module(package)
+    # What `importlib.util` gives, without the modules that it imports itself.
+    from _frozen_importlib import module_from_spec
+    from _frozen_importlib_external import spec_from_file_location
+
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise LoadError(f"{file} is not a Python file")
+    module = module_from_spec(spec)
+    # Before it runs: dataclasses and pickle look their module up by name.
+    sys.modules[name] = module
+    # Not from its bytecode: that is told from older one by the second it was written in, and a person who mends a
+    # task and tries again is quicker than that.
+    with open(path, "rb") as source:
+        exec(compile(source.read(), path, "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+def _module_name(root: str, path: str) -> tuple[str, str | None]:
+    """The name by which the root's own code would import the file, and its package if it is in one.
+
+    A file whose name is no identifier, or would hide a module of the standard library, gets a name of its own.
+    """
+    inner = os.path.relpath(path, root)
+    parts = inner.removesuffix(".py").split("/")
+    if not all(part.isidentifier() for part in parts) or parts[0] in sys.stdlib_module_names:
+        return "ork_task_" + "".join(c if c.isalnum() else "_" for c in parts[-1]), None
+    name = ".".join(parts)
+    is_packaged = len(parts) > 1 and os.path.isfile(os.path.join(os.path.dirname(path), "__init__.py"))
+    return name, name.rpartition(".")[0] if is_packaged else None
+
+
+def _suggestion(module: ModuleType, function: str) -> str:
+    from difflib import get_close_matches
+
+    names = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+    close = get_close_matches(function, names, n=1)
+    return f": did you mean `{close[0]}`?" if close else ""

@@ -1,0 +1,81 @@
+"""The worker's way in: read the signed spec, win the gate, run the task."""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import os
+import sys
+import time
+
+from ork.errors import ObjectsError
+from ork.objects import layout
+from ork.objects.documents import SPEC_LIMIT, open_signed, sign, token_hash, utc_text
+from ork.objects.local import LocalObjects, root_of_url
+from ork.worker import system
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+GATE_PATIENCE_SECONDS = 60.0
+_REFUSED = 3
+
+
+def main() -> None:
+    """`ork-worker SPEC_URL`, e.g. file:/data/objects/runs/7f3k…/load/0/1/spec.json; the token is in ORK_TOKEN."""
+    if len(sys.argv) != 2 or "/runs/" not in sys.argv[1]:
+        sys.stderr.write("usage: ork-worker SPEC_URL   (the token in the environment variable ORK_TOKEN)\n")
+        sys.exit(2)
+    objects_url, _, rest = sys.argv[1].rpartition("/runs/")
+    sys.exit(perform(objects_url, "runs/" + rest))
+
+
+def perform(objects_url: str, spec_key: str) -> int:
+    """Runs the attempt, unless another worker already has it. The exit code tells nothing: the status document does."""
+    token = os.environ.pop("ORK_TOKEN", None)
+    if token is None:
+        return _refuse("ORK_TOKEN is not set: this worker cannot prove that the task is meant for it")
+    secret = token_hash(token)
+    try:
+        objects = LocalObjects(root_of_url(objects_url))
+        data = objects.get(spec_key, limit=SPEC_LIMIT)
+        if data is None:
+            return _refuse(f"there is no {spec_key}")
+        spec = open_signed(data, secret, limit=SPEC_LIMIT)
+        if spec["durability"] == "full":
+            objects = LocalObjects(objects.root, "full")
+        # A stop that comes between winning the gate and being able to tell of it must not be lost on the way.
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGTERM,))
+        if not _win_gate(objects, layout.folder_of(spec_key), spec["attempt"], secret):
+            return 0
+    except ObjectsError as error:
+        return _refuse(error.message)
+    from ork.worker.shim import Shim
+
+    return Shim(objects, layout.folder_of(spec_key), spec, secret).run()
+
+
+def _win_gate(objects: LocalObjects, folder: str, attempt: str, secret: str) -> bool:
+    gate: dict[str, Any] = {
+        "v": 1,
+        "attempt": attempt,
+        "state": "started",
+        "host": os.uname().nodename,
+        "nonce": os.urandom(8).hex(),
+        "at": utc_text(time.time_ns()),
+        **system.own_process(),
+    }
+    give_up_at = time.monotonic() + GATE_PATIENCE_SECONDS
+    while True:
+        try:
+            return objects.put_if_absent(layout.gate_key(folder), sign(gate, secret))
+        except ObjectsError:
+            # A full disk may be freed. Leaving at once would only make the scheduler start us again and again.
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.5)
+
+
+def _refuse(why: str) -> int:
+    sys.stderr.write(f"ork-worker: {why}\n")
+    return _REFUSED

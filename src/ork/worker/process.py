@@ -1,0 +1,76 @@
+"""Starting the user's process, and putting into words how it ended."""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import os
+
+from ork.objects import layout
+from ork.worker import system
+from ork.worker.status import Ending, failed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    from ork.objects.store import ObjectStore
+
+TAIL_LINES = 10
+_TAIL_BYTES = 8192
+_TAIL_LINE_CHARACTERS = 500
+_SIGKILL = 9
+
+
+def fork_into(body: Callable[[], NoReturn]) -> int:
+    """Runs `body` in a new process: a group of its own, ordinary signals, and it dies with its parent."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        os.setpgid(0, 0)
+        system.die_with_parent(parent)
+        _signal.set_wakeup_fd(-1)
+        _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+        body()
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        # Never back into the parent's code, whatever happens.
+        os._exit(1)
+
+
+def ended_badly(wait_status: int, objects: ObjectStore, folder: str) -> Ending:
+    """A non-zero exit or a signal, with the last lines of the log."""
+    code = os.waitstatus_to_exitcode(wait_status)
+    detail: dict[str, Any] = {"tail": log_tail(objects, folder)}
+    if code >= 0:
+        return failed("exit", f"exit code {code}", detail, exit_code=code)
+    return failed("exit", f"killed by {_signal_name(-code)}", detail, exit_code=code)
+
+
+def log_tail(objects: ObjectStore, folder: str) -> list[str]:
+    key = layout.log_key(folder)
+    size = objects.size(key) or 0
+    start = max(0, size - _TAIL_BYTES)
+    lines = objects.read(key, start, _TAIL_BYTES).decode("utf-8", "replace").split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    if start and len(lines) > 1:
+        del lines[0]  # begins in the middle
+    return [line.replace("\0", "\ufffd")[-_TAIL_LINE_CHARACTERS:] for line in lines[-TAIL_LINES:]]
+
+
+def _signal_name(number: int) -> str:
+    if number == _SIGKILL:
+        return "SIGKILL, out of memory?"
+    from signal import Signals
+
+    try:
+        return Signals(number).name
+    except ValueError:
+        return f"signal {number}"

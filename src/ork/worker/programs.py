@@ -1,0 +1,53 @@
+"""Which program a command means."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+class ProgramError(Exception):
+    """A sentence saying why there is nothing to run."""
+
+
+def find_program(argv: list[str], root: str, script_dir: str | None, path: str) -> list[str]:
+    """The argv to execute, its first word an absolute path.
+
+    A first word with a slash is a file (relative to the root); a bare one is looked for in `script_dir`, then on PATH.
+    """
+    if not argv or not argv[0]:
+        raise ProgramError("the command is empty")
+    name, arguments = argv[0], argv[1:]
+    if "/" in name:
+        file = os.path.normpath(os.path.join(root, name))
+        if not os.path.exists(file):
+            raise ProgramError(f"no file `{name}` in {root}")
+        return [*_runnable(file, root), *arguments]
+    if script_dir is not None:
+        file = os.path.normpath(os.path.join(root, script_dir, name))
+        if os.path.isfile(file):
+            return [*_runnable(file, root), *arguments]
+    for folder in path.split(os.pathsep):
+        file = os.path.join(root, folder or ".", name)
+        if os.path.isfile(file) and os.access(file, os.X_OK):
+            return [file, *arguments]
+    place = f"in script_dir {script_dir.rstrip('/')}/ or " if script_dir is not None else ""
+    raise ProgramError(f"no program `{name}` {place}on PATH")
+
+
+def project_python(root: str) -> str:
+    """The interpreter of the project's own virtual environment, or the one we run in."""
+    own = root + "/.venv/bin/python"
+    return own if os.access(own, os.X_OK) else sys.executable
+
+
+def _runnable(file: str, root: str) -> list[str]:
+    if os.path.isdir(file):
+        raise ProgramError(f"`{file}` is a folder")
+    if os.access(file, os.X_OK):
+        return [file]
+    if file.endswith(".py"):
+        return [project_python(root), file]
+    if file.endswith(".sh"):
+        return ["/bin/sh", file]
+    raise ProgramError(f"`{file}` is not executable: chmod +x it")

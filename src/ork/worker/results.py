@@ -1,0 +1,147 @@
+"""What a function returned, as JSON text."""
+
+from __future__ import annotations
+
+import sys
+
+from ork.objects.json_text import MAX_DEPTH, MAX_INT_DIGITS, dumps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_INFINITY = float("inf")
+_LARGEST_INT = 10**MAX_INT_DIGITS
+
+
+class ResultError(Exception):
+    """A sentence saying what in the result cannot be stored, and where."""
+
+
+def result_text(value: Any, limit: int) -> str | None:
+    """None for None: a task that returns nothing has no output."""
+    if value is None:
+        return None
+    text = dumps(to_plain(value, ""))
+    if len(text) > limit:
+        raise ResultError(f"returned {len(text)} bytes of JSON, more than the {limit} allowed")
+    return text
+
+
+def to_plain(value: Any, path: str) -> Any:
+    """The value as JSON knows it; ResultError with the place of the first thing that JSON cannot say."""
+    if value is None or value is True or value is False:
+        return value
+    if _is_instance(value, "enum", "Enum"):
+        return to_plain(value.value, path)
+    if isinstance(value, str):
+        return _text(value, path)
+    if isinstance(value, int):
+        return _whole_number(value, path)
+    if isinstance(value, float):
+        return _number(value, path)
+    if isinstance(value, dict):
+        return _members(value.items(), path)
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        _refuse_depth(path)
+        return [to_plain(item, f"{path}\0[{place}]") for place, item in enumerate(value)]
+    return _rich(value, path)
+
+
+def _rich(value: Any, path: str) -> Any:
+    """Types beyond JSON's own that have one obvious way to be written."""
+    names = getattr(value, "_fields", None)
+    if names is not None and isinstance(value, tuple):
+        return _members(zip(names, value, strict=True), path)
+    if isinstance(value, type):
+        raise _refusal(value, path)
+    if hasattr(value, "__dataclass_fields__"):
+        return _members(((name, getattr(value, name)) for name in value.__dataclass_fields__), path)
+    if hasattr(value, "model_dump"):
+        return to_plain(value.model_dump(mode="json"), path)
+    if _is_instance(value, "datetime", "date", "time"):
+        return value.isoformat()
+    if _is_instance(value, "datetime", "timedelta"):
+        return value.total_seconds()
+    if _is_instance(value, "decimal", "Decimal") or _is_instance(value, "uuid", "UUID"):
+        return str(value)
+    if _is_instance(value, "pathlib", "PurePath"):
+        return _text(str(value), path)
+    raise _refusal(value, path)
+
+
+def _is_instance(value: Any, module: str, *names: str) -> bool:
+    """Without importing the module: a value of its types can only exist once somebody has."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(value, tuple(getattr(loaded, name) for name in names))
+
+
+def _refuse_depth(path: str) -> None:
+    """Before going down; each step of the path stands for one level."""
+    if path.count("\0") >= MAX_DEPTH:
+        raise ResultError(f"returned data nested deeper than {MAX_DEPTH} levels (or containing itself)")
+
+
+def _members(items: Any, path: str) -> dict[str, Any]:
+    _refuse_depth(path)
+    plain: dict[str, Any] = {}
+    for key, value in items:
+        name = _key(key, path)
+        if name in plain:
+            raise ResultError(f"returned the key {name!r} twice{_place(path)}")
+        plain[name] = to_plain(value, f"{path}\0.{name}")
+    return plain
+
+
+def _key(key: Any, path: str) -> str:
+    name = to_plain(key, path)
+    if isinstance(name, str):
+        return name
+    if isinstance(name, int) and not isinstance(name, bool):
+        return str(name)
+    raise ResultError(f"returned a key of type {_type_name(key)}{_place(path)}: keys must be text")
+
+
+def _text(value: str, path: str) -> str:
+    if "\0" in value:
+        raise ResultError(f"returned text with a NUL character{_place(path)}: cannot be stored as JSON")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ResultError(f"returned text that is not valid Unicode{_place(path)}: cannot be stored") from None
+    return str.__str__(value)
+
+
+def _whole_number(value: int, path: str) -> int:
+    if not -_LARGEST_INT < value < _LARGEST_INT:
+        raise ResultError(f"returned an integer of more than {MAX_INT_DIGITS} digits{_place(path)}")
+    return int(value)
+
+
+def _number(value: float, path: str) -> float:
+    if value != value or value in (_INFINITY, -_INFINITY):
+        raise ResultError(f"returned {float(value)}{_place(path)}: cannot be stored as JSON")
+    return float(value)
+
+
+def _refusal(value: Any, path: str) -> ResultError:
+    name = _type_name(value)
+    hint = {
+        "set": ": return a sorted list",
+        "frozenset": ": return a sorted list",
+        "generator": ": return a list",
+        "bytes": ": return text, or write a file and return its path",
+    }.get(name, "")
+    if name in ("set", "frozenset", "generator"):
+        name += "[…]" if name != "generator" else ""
+    return ResultError(f"returned {name}{_place(path)}: cannot be stored as JSON{hint}")
+
+
+def _type_name(value: Any) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _place(path: str) -> str:
+    return f" at {path.replace(chr(0), '')}" if path else ""

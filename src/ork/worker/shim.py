@@ -1,0 +1,246 @@
+"""The shim: stands between the scheduler and the user's process, and outlives both if it must.
+
+Single-threaded: one poll over signals and pipes. It is a subreaper, so it is not done before every process of the
+attempt, whatever session it made for itself, is gone; only then comes the terminal status.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import os
+import select
+import time
+
+from ork.errors import ObjectsError
+from ork.objects import layout
+from ork.objects.documents import DOCUMENT_LIMIT, open_signed
+from ork.worker import system
+from ork.worker.status import Ending, StatusWriter, failed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Protocol
+
+    from ork.objects.local import LocalObjects
+
+    class Job(Protocol):
+        """The user's part: a process to start, pipes to empty, and an ending to tell."""
+
+        def start(self, log: int) -> Ending | int:
+            """The process's pid, or why it could not be started."""
+            ...
+
+        def pipes(self) -> dict[int, Callable[[], bool]]:
+            """Readers by descriptor; each empties what is there and says whether more may come."""
+            ...
+
+        def ending(self, wait_status: int) -> Ending: ...
+
+        def clean(self) -> None: ...
+
+
+LEFTOVER_GRACE_SECONDS = 1.0
+_KILL_AGAIN_SECONDS = 0.02
+_RETRY_BEAT_SECONDS = 1.0
+
+
+class Shim:
+    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any], secret: str) -> None:
+        self._objects = objects
+        self._folder = folder
+        self._spec = spec
+        self._secret = secret
+        self._marker = b"ORK_ATTEMPT_ID=" + str(spec["attempt"]).encode()
+        self._status = StatusWriter(objects, folder, spec, secret)
+        self._terms = 0
+        self._is_subreaper = False
+        self._main = 0
+        self._main_status: int | None = None
+        self._are_all_gone = False
+        self._ending: Ending | None = None  # decided by us rather than by the task: stopped, timed out, fenced
+        self._kill_at: float | None = None
+        self._is_asked = False  # to end by itself: SIGTERM has been sent
+        self._is_killing = False
+
+    def run(self) -> int:
+        wake = self._listen_to_signals()
+        self._is_subreaper = system.become_subreaper()
+        log = self._open_log()
+        job = self._job()
+        try:
+            ending = self._perform(job, log, wake)
+        except Exception as error:
+            ending = self._own_fault(error)
+        terms = self._terms
+        is_written = self._status.finish(ending, is_told_to_go=lambda: self._terms > terms)
+        job.clean()
+        return 0 if is_written else 1
+
+    def _perform(self, job: Job, log: int, wake: int) -> Ending:
+        if self._terms:
+            return _stopped("asked by the scheduler")
+        started = job.start(log)
+        if isinstance(started, Ending):
+            return started
+        self._main = started
+        self._watch(job, wake)
+        return self._ending or job.ending(self._main_status or 0)
+
+    def _own_fault(self, error: Exception) -> Ending:
+        """A mistake of ours must not leave the task running, nor the scheduler waiting."""
+        import traceback
+
+        traceback.print_exc()
+        self._signal_all(_signal.SIGKILL)
+        return failed("internal", f"the worker failed: {type(error).__name__}: {error}")
+
+    def _job(self) -> Job:
+        if self._spec["kind"] == "python":
+            from ork.worker.function import FunctionJob
+
+            return FunctionJob(self._objects, self._folder, self._spec)
+        from ork.worker.command import CommandJob
+
+        return CommandJob(self._objects, self._folder, self._spec)
+
+    def _listen_to_signals(self) -> int:
+        wake, ring = os.pipe()
+        os.set_blocking(wake, False)
+        os.set_blocking(ring, False)
+        _signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
+        _signal.signal(_signal.SIGTERM, self._on_term)
+        # Without a handler the wake-up descriptor stays silent.
+        _signal.signal(_signal.SIGCHLD, lambda _signal, _frame: None)
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGTERM,))
+        return wake
+
+    def _on_term(self, _number: int, _frame: object) -> None:
+        self._terms += 1
+
+    def _open_log(self) -> int:
+        """The log itself becomes our standard error too. Where none can be opened the task goes on without."""
+        try:
+            log = os.open(
+                self._objects.path(layout.log_key(self._folder)), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600
+            )
+        except OSError:
+            log = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(log, 2)
+        return log
+
+    def _watch(self, job: Job, wake: int) -> None:
+        """Returns when nothing of the attempt is alive and every pipe has been emptied."""
+        now = time.monotonic()
+        timeout = self._spec["timeout"]
+        deadline = None if timeout is None else now + timeout
+        last_beat = next_beat = now
+        pipes = job.pipes()
+        poller = select.poll()
+        for descriptor in (wake, *pipes):
+            poller.register(descriptor, select.POLLIN)
+        while True:
+            if now >= next_beat:
+                if self._beat():
+                    last_beat, next_beat = now, now + self._spec["heartbeat_seconds"]
+                else:
+                    next_beat = now + _RETRY_BEAT_SECONDS
+                self._look_for_stop(now)
+            self._judge(now, deadline, last_beat)
+            self._reap(now)
+            if self._are_all_gone:
+                break
+            self._press(now)
+            for descriptor, _ in poller.poll(self._pause(now, next_beat, deadline)):
+                if descriptor == wake:
+                    os.read(wake, 4096)
+                elif not pipes[descriptor]():
+                    poller.unregister(descriptor)
+            now = time.monotonic()
+        for empty in pipes.values():
+            empty()
+
+    def _pause(self, now: float, next_beat: float, deadline: float | None) -> float:
+        """Milliseconds until something must be done even if nothing happens."""
+        until = next_beat
+        if deadline is not None and self._ending is None:
+            until = min(until, deadline)
+        if self._kill_at is not None:
+            until = min(until, now + _KILL_AGAIN_SECONDS if self._is_killing else self._kill_at)
+        return max(0.0, until - now) * 1000 + 1
+
+    def _beat(self) -> bool:
+        try:
+            self._status.beat()
+        except ObjectsError:
+            return False
+        return True
+
+    def _look_for_stop(self, now: float) -> None:
+        try:
+            data = self._objects.get(layout.stop_key(self._folder), limit=DOCUMENT_LIMIT)
+            stop = open_signed(data, self._secret) if data is not None else None
+        except ObjectsError:
+            return
+        if stop is None or stop.get("attempt") != self._spec["attempt"]:
+            return
+        self._end(_stopped(str(stop.get("why"))), now, at_once=stop.get("at_once") is True)
+
+    def _judge(self, now: float, deadline: float | None, last_beat: float) -> None:
+        """Whether it is time to end the task ourselves."""
+        if self._terms:
+            self._end(_stopped("asked by the scheduler"), now)
+        if deadline is not None and now >= deadline and self._main_status is None:
+            self._end(self._timed_out(), now)
+        if now - last_beat > self._spec["fence_seconds"]:
+            silence = f"no heartbeat could be written for {now - last_beat:.0f}s; the task was stopped"
+            self._end(failed("lost", silence), now, at_once=True)
+
+    def _timed_out(self) -> Ending:
+        message = f"timed out after {self._spec['timeout']:g}s"
+        return Ending("timed_out", failure={"kind": "timeout", "message": message, "detail": None})
+
+    def _end(self, ending: Ending, now: float, *, at_once: bool = False) -> None:
+        """The first reason stands; a later one may only hurry."""
+        if self._main_status is not None and self._ending is None:
+            return
+        self._ending = self._ending or ending
+        kill_at = now if at_once else now + self._spec["stop_grace_seconds"]
+        self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
+
+    def _reap(self, now: float) -> None:
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    break
+                if pid == self._main:
+                    self._main_status = status
+        except ChildProcessError:
+            # As a subreaper we would have inherited whatever was left.
+            self._are_all_gone = self._is_subreaper or not system.descendants(self._marker)
+        if self._main_status is not None and self._kill_at is None:
+            self._kill_at = now + LEFTOVER_GRACE_SECONDS
+
+    def _press(self, now: float) -> None:
+        """Sends what is left the next signal: gently once, then without mercy until nothing is left."""
+        if self._kill_at is None:
+            return
+        if now >= self._kill_at:
+            self._is_killing = True
+            self._signal_all(_signal.SIGKILL)
+        elif not self._is_asked:
+            self._is_asked = True
+            self._signal_all(_signal.SIGTERM)
+
+    def _signal_all(self, number: int) -> None:
+        # Where processes cannot be listed, their group is the best that can be named.
+        for pid in system.descendants(self._marker) or [-self._main]:
+            try:
+                os.kill(pid, number)
+            except OSError:
+                continue
+
+
+def _stopped(why: str) -> Ending:
+    return Ending("stopped", failure={"kind": "cancelled", "message": f"stopped: {why}", "detail": None})

@@ -1,0 +1,128 @@
+"""The worker's word: a status document that is replaced whole, with a number that only grows."""
+
+from __future__ import annotations
+
+import time
+
+from ork.errors import ObjectsError
+from ork.objects import layout
+from ork.objects.documents import sign, utc_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ork.objects.store import ObjectStore
+
+PATIENCE_SECONDS = 600.0
+MESSAGE_CHARACTERS = 4000
+_LONGEST_PAUSE = 5.0
+
+
+class Ending:
+    """How an attempt ended. `output` is {"inline": text}, {"object": key, "size": n} or None."""
+
+    __slots__ = ("exit_code", "failure", "metrics", "output", "state")
+
+    def __init__(
+        self,
+        state: str,
+        *,
+        exit_code: int | None = None,
+        failure: dict[str, Any] | None = None,
+        output: dict[str, Any] | None = None,
+        metrics: dict[str, float] | None = None,
+    ) -> None:
+        self.state = state
+        self.exit_code = exit_code
+        self.failure = failure
+        self.output = output
+        self.metrics = metrics
+
+
+def failed(kind: str, message: str, detail: dict[str, Any] | None = None, *, exit_code: int | None = None) -> Ending:
+    return Ending("failed", exit_code=exit_code, failure={"kind": kind, "message": message, "detail": detail})
+
+
+def storable(text: str, limit: int = MESSAGE_CHARACTERS) -> str:
+    """The text with what no document may hold (NUL, half a surrogate pair) written out, and not too long."""
+    if len(text) > limit:
+        text = text[: limit - 1] + "…"
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+
+
+class StatusWriter:
+    def __init__(self, objects: ObjectStore, folder: str, spec: dict[str, Any], secret: str) -> None:
+        self._objects = objects
+        self._key = layout.status_key(folder)
+        self._secret = secret
+        self._attempt: str = spec["attempt"]
+        self._news: str | None = spec["news"]
+        self._seq = 0
+        self.started_at = utc_text(time.time_ns())
+
+    def beat(self) -> None:
+        """Says running, with the next number; ObjectsError if it cannot be written."""
+        self._seq += 1
+        self._objects.put(self._key, self._document("running", None))
+        if self._seq == 1:
+            self._tell()
+
+    def finish(self, ending: Ending, *, is_told_to_go: Callable[[], bool]) -> bool:
+        """The last word. Tried for long while the disk is full, unless somebody wants us gone."""
+        self._seq += 1
+        document = self._document(ending.state, ending)
+        is_written = put_patiently(self._objects, self._key, document, is_told_to_go)
+        self._tell()
+        return is_written
+
+    def _document(self, state: str, ending: Ending | None) -> bytes:
+        now = utc_text(time.time_ns())
+        document = {
+            "v": 1,
+            "attempt": self._attempt,
+            "seq": self._seq,
+            "state": state,
+            "at": now,
+            "started_at": self.started_at,
+            "finished_at": now if ending else None,
+            "exit_code": ending.exit_code if ending else None,
+            "failure": ending.failure if ending else None,
+            "output": ending.output if ending else None,
+            "metrics": ending.metrics if ending else None,
+        }
+        return sign(document, self._secret)
+
+    def _tell(self) -> None:
+        """A hint for a scheduler on this machine; whether anybody listens does not matter."""
+        if not self._news:
+            return
+        import _socket
+
+        try:
+            messenger = _socket.socket(_socket.AF_UNIX, _socket.SOCK_DGRAM)
+            try:
+                messenger.setblocking(False)
+                messenger.sendto(self._attempt.encode(), self._news)
+            finally:
+                messenger.close()
+        except OSError:
+            return
+
+
+def put_patiently(
+    objects: ObjectStore, key: str, data: bytes, is_told_to_go: Callable[[], bool] = lambda: False
+) -> bool:
+    """Tries again while the store cannot take it (a full disk that is freed loses nothing); False when given up."""
+    give_up_at = time.monotonic() + PATIENCE_SECONDS
+    pause = 0.1
+    while True:
+        try:
+            objects.put(key, data)
+            return True
+        except ObjectsError:
+            if time.monotonic() > give_up_at or is_told_to_go():
+                return False
+        time.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE)

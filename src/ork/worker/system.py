@@ -1,0 +1,115 @@
+"""What the worker asks of the operating system: its own identity, its descendants, and to outlive no parent."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_SIGKILL = 9
+
+
+def own_process() -> dict[str, Any]:
+    """Pid, start time, boot id and pid namespace: together they name this process for ever (null where unknown)."""
+    fields = _stat_fields("self")
+    try:
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+            boot = file.read().decode().strip()
+        namespace = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        boot, namespace = None, None
+    return {
+        "pid": os.getpid(),
+        "start_time": int(fields[19]) if fields else None,
+        "boot_id": boot,
+        "pid_ns": namespace,
+    }
+
+
+def become_subreaper() -> bool:
+    """True: whatever a descendant leaves behind becomes our child, so that `wait` tells when all of it is gone."""
+    return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent(parent: int) -> None:
+    """The calling process is killed when its parent dies, and at once if that has happened already."""
+    _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def descendants(marker: bytes) -> list[int]:
+    """Living processes below this one, or that carry the marker in their environment."""
+    parents: dict[int, int] = {}
+    marked = []
+    me = os.getpid()
+    for name in _process_names():
+        fields = _stat_fields(name)
+        if fields is None or fields[0] in (b"Z", b"X"):
+            continue
+        parents[int(name)] = int(fields[1])
+        if int(name) != me and marker in _environment(name):
+            marked.append(int(name))
+    return sorted({pid for pid in parents if _is_below(pid, me, parents)}.union(marked))
+
+
+def _is_below(pid: int, ancestor: int, parents: dict[int, int]) -> bool:
+    for _ in range(len(parents)):
+        above = parents.get(pid)
+        if above is None or above == 0:
+            return False
+        if above == ancestor:
+            return True
+        pid = above
+    return False
+
+
+def _process_names() -> list[str]:
+    try:
+        return [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+
+
+def _stat_fields(name: str) -> list[bytes] | None:
+    """The fields of /proc/<pid>/stat from the third (state) on; the second may contain anything, even brackets."""
+    try:
+        with open(f"/proc/{name}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+
+
+def _environment(name: str) -> list[bytes]:
+    try:
+        with open(f"/proc/{name}/environ", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return []
+
+
+def _prctl(option: int, argument: int) -> bool:
+    global _call_prctl
+    if _call_prctl is None:
+        _call_prctl = _find_prctl()
+    return _call_prctl(option, argument)
+
+
+def _find_prctl() -> Callable[[int, int], bool]:
+    try:
+        # `ctypes` itself takes several times as long to import as these three calls.
+        import _ctypes
+
+        address = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
+        call: Callable[..., int] = _ctypes.call_function
+        return lambda option, argument: call(address, (option, argument, 0, 0, 0)) == 0
+    except (ImportError, OSError, AttributeError):
+        return lambda _option, _argument: False
+
+
+_call_prctl: Callable[[int, int], bool] | None = None
