@@ -8,7 +8,7 @@ rows: a machine rebuilt from them decides the same. An event costs its task's ow
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from heapq import heappop, heappush
 from typing import assert_never
@@ -16,7 +16,8 @@ from typing import assert_never
 from ork.core import events as ev
 from ork.core import rows
 from ork.core.commands import reset_for_retry, tasks_to_retry
-from ork.core.effects import Alert, Effect, Stop, Wish
+from ork.core.decisions import Decisions, Draft
+from ork.core.effects import Alert, Stop, Wish
 from ork.core.graph import Node, link
 from ork.core.ready import ReadyTasks
 from ork.core.retry import is_worth_retrying, retry_delay
@@ -29,19 +30,6 @@ from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
 
 NameAttempt = Callable[[AttemptKey, TaskSpec], tuple[str, str]]
 """Gives an attempt's external name and the hash of its token."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decisions:
-    """What the machine decided since it was last asked. `run` is None when its row did not change."""
-
-    run: Run | None
-    tasks: tuple[Task, ...]
-    attempts: tuple[Attempt, ...]
-    effects: tuple[Effect, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.run or self.tasks or self.attempts or self.effects)
 
 
 class RunMachine:
@@ -58,10 +46,7 @@ class RunMachine:
         self._ready = ReadyTasks()
         self._offered: dict[TaskKey, Wish] = {}
         self._timers: list[tuple[datetime, int, TaskKey]] = []
-        self._run_changed = False
-        self._changed_tasks: dict[TaskKey, Task] = {}
-        self._changed_attempts: dict[AttemptKey, Attempt] = {}
-        self._effects: list[Effect] = []
+        self._draft = Draft()
         self._survey()
 
     # ── feeding ──────────────────────────────────────────────────────────────────────────────────
@@ -74,16 +59,9 @@ class RunMachine:
                 self._command(command, now)
             case ev.TimerDue():
                 self._wake_retries(now)
-            case (
-                ev.Started(key, number)
-                | ev.Beat(key, number)
-                | ev.Succeeded(key, number)
-                | ev.Failed(key, number)
-                | ev.GivenUp(key, number)
-                | ev.Closed(key, number)
-            ):
-                attempt = self.active.get(key)
-                if attempt is None or attempt.key.number != number:
+            case ev.Started() | ev.Beat() | ev.Succeeded() | ev.Failed() | ev.GivenUp() | ev.Closed():
+                attempt = self.active.get(event.key)
+                if attempt is None or attempt.key.number != event.attempt:
                     self.ignored += 1  # an older attempt, or one that has ended: late news changes nothing
                     return
                 self._attempt_event(event, attempt, now)
@@ -92,15 +70,8 @@ class RunMachine:
 
     def take(self) -> Decisions:
         """Everything decided since the last call. The caller commits it, or forgets this machine."""
-        decided = Decisions(
-            self.run if self._run_changed else None,
-            tuple(self._changed_tasks.values()),
-            tuple(self._changed_attempts.values()),
-            tuple(self._effects),
-        )
-        self._run_changed = False
-        self._changed_tasks, self._changed_attempts, self._effects = {}, {}, []
-        return decided
+        draft, self._draft = self._draft, Draft()
+        return draft.finish()
 
     def offer(self, limit: int, name: NameAttempt, now: datetime, full: Collection[str] = ()) -> tuple[Wish, ...]:
         """Up to `limit` launches, most urgent first, none that counts against a limit known to be full.
@@ -136,7 +107,7 @@ class RunMachine:
         """Before letting go: whoever comes next knows since when each worker has been silent."""
         for attempt in self.active.values():
             if attempt.seen_at is not None:
-                self._changed_attempts[attempt.key] = attempt
+                self._draft.attempts[attempt.key] = attempt
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────
 
@@ -187,7 +158,7 @@ class RunMachine:
         elif failed is not None:
             error = f"task `{failed.key}` failed: {failed.failure.message if failed.failure else 'unknown'}"
             self._set_run(RunStep.FAIL, finished_at=now, error=error)
-            self._effects.append(Alert(None, failed.failure))
+            self._draft.effects.append(Alert(None, failed.failure))
         else:
             self._set_run(RunStep.SUCCEED, finished_at=now)
 
@@ -212,8 +183,8 @@ class RunMachine:
 
     def _cancel(self, by: str, now: datetime) -> None:
         reason = f"cancelled by {by}"
-        self.run = replace(self.run, cancel_requested_at=self.run.cancel_requested_at or now, note=reason)
-        self._run_changed = True
+        asked_at = self.run.cancel_requested_at or now
+        self.run = self._draft.run = replace(self.run, cancel_requested_at=asked_at, note=reason)
         self._end_everything(now, reason, TaskStep.CANCEL)
         self._finish_if_done(now)
 
@@ -262,7 +233,7 @@ class RunMachine:
         task, running = rows.started(self.tasks[event.key], attempt, event, now)
         self._write(task)
         self.active[event.key] = running
-        self._changed_attempts[running.key] = running
+        self._draft.attempts[running.key] = running
 
     def _succeeded(self, event: ev.Succeeded, attempt: Attempt, now: datetime) -> None:
         """Also for one that is being given up: a success that was reached is a success."""
@@ -274,8 +245,8 @@ class RunMachine:
         """From here on the attempt cannot be retried until it is certain that it is over."""
         closing = replace(attempt, closing=reason, closing_since=now, failure=failure)
         self.active[attempt.key.task] = closing
-        self._changed_attempts[attempt.key] = closing
-        self._effects.append(Stop(closing, reason))
+        self._draft.attempts[attempt.key] = closing
+        self._draft.effects.append(Stop(closing, reason))
 
     def _closed(self, attempt: Attempt, now: datetime) -> None:
         if attempt.closing is None:
@@ -296,12 +267,12 @@ class RunMachine:
             self._write(replace(rows.after_failure(task, attempt, TaskStep.RETRY), retry_at=at))
             self._push_timer(at, task.key)
         else:
-            self._effects.append(Alert(task.key, failure))
+            self._draft.effects.append(Alert(task.key, failure))
             self._end_task(rows.after_failure(task, attempt, TaskStep.FAIL), now)
 
     def _end_attempt(self, attempt: Attempt) -> None:
         del self.active[attempt.key.task]
-        self._changed_attempts[attempt.key] = attempt
+        self._draft.attempts[attempt.key] = attempt
 
     # ── the graph ────────────────────────────────────────────────────────────────────────────────
 
@@ -416,7 +387,7 @@ class RunMachine:
 
     def _write(self, task: Task) -> None:
         self.tasks[task.key] = task
-        self._changed_tasks[task.key] = task
+        self._draft.tasks[task.key] = task
 
     def _write_end(self, task: Task) -> None:
         self._write(task)
@@ -424,5 +395,4 @@ class RunMachine:
 
     def _set_run(self, step: RunStep, **fields: object) -> None:
         status = next_run_status(self.run.id, self.run.status, step)
-        self.run = replace(self.run, status=status, **fields)  # type: ignore[arg-type]
-        self._run_changed = True
+        self.run = self._draft.run = replace(self.run, status=status, **fields)  # type: ignore[arg-type]

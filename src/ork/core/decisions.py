@@ -1,0 +1,36 @@
+"""What a machine has decided and nobody has committed yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ork.core.effects import Effect
+from ork.model.ids import AttemptKey, TaskKey
+from ork.model.run import Run
+from ork.model.task import Attempt, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """Whole rows to write and effects to carry out afterwards. `run` is None when its row did not change."""
+
+    run: Run | None
+    tasks: tuple[Task, ...]
+    attempts: tuple[Attempt, ...]
+    effects: tuple[Effect, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.run or self.tasks or self.attempts or self.effects)
+
+
+class Draft:
+    """Gathers decisions until they are taken; of a row that changed twice the last state counts."""
+
+    def __init__(self) -> None:
+        self.run: Run | None = None
+        self.tasks: dict[TaskKey, Task] = {}
+        self.attempts: dict[AttemptKey, Attempt] = {}
+        self.effects: list[Effect] = []
+
+    def finish(self) -> Decisions:
+        return Decisions(self.run, tuple(self.tasks.values()), tuple(self.attempts.values()), tuple(self.effects))

@@ -1,0 +1,1 @@
+"""Making it so: read, decide, commit, act."""

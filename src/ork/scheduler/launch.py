@@ -1,0 +1,173 @@
+"""From an admitted attempt to a started one: its signed spec in the object store, and an order to its executor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ork.core.bind import BindError, Scope
+from ork.core.machine import RunMachine
+from ork.errors import ExecutorError, ObjectsError
+from ork.executors.executor import Executor, LaunchOrder, News, NotStarted
+from ork.model.ids import AttemptKey
+from ork.model.task import Attempt, Failure, FailureKind
+from ork.model.workflow import Command, PythonCall, Secret, TaskSpec, Value, Version
+from ork.objects import documents, layout
+from ork.objects.store import ObjectStore
+from ork.scheduler.options import SchedulerOptions
+
+SECRET_PREFIX = "ORK_SECRET_"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An attempt to launch and the run it belongs to."""
+
+    attempt: Attempt
+    machine: RunMachine
+    version: Version
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An attempt that was not started. `final` when trying again cannot help."""
+
+    attempt: AttemptKey
+    failure: Failure
+    final: bool
+
+
+class Launcher:
+    def __init__(
+        self, objects: ObjectStore, executors: Mapping[str, Executor], options: SchedulerOptions, news: News
+    ) -> None:
+        self._objects = objects
+        self._executors = executors
+        self._options = options
+        self._news = news
+        self._signing_key = b""
+
+    def use_key(self, signing_key: bytes) -> None:
+        self._signing_key = signing_key
+
+    def name(self, key: AttemptKey, spec: TaskSpec) -> tuple[str, str]:
+        """The external name and the token's hash: committed before anything is started."""
+        executor = self._executors.get(spec.executor)
+        token = documents.derive_token(self._signing_key, str(key))
+        return executor.name_for(key) if executor else f"none:{key}", documents.token_hash(token)
+
+    async def launch(self, jobs: Sequence[Job]) -> list[Refused]:
+        """Create-or-get, so repeatable; whatever could not be started is named in the answer."""
+        refused: list[Refused] = []
+        orders: dict[str, list[LaunchOrder]] = {}
+        for job in jobs:
+            key = job.attempt.key
+            try:
+                orders.setdefault(job.attempt.executor, []).append(self._prepare(job))
+            except ObjectsError as problem:
+                refused.append(Refused(key, Failure(FailureKind.START, problem.message), final=False))
+            except BindError as problem:
+                refused.append(Refused(key, Failure(FailureKind.INPUT, problem.message), final=True))
+            except Exception as problem:  # one task that cannot be put together stops nobody else
+                refused.append(Refused(key, Failure(FailureKind.INTERNAL, repr(problem)), final=True))
+        for name, group in orders.items():
+            for failed in await self._start(name, group):
+                refused.append(Refused(failed.attempt, Failure(FailureKind.START, failed.why), failed.final))
+        return refused
+
+    async def _start(self, name: str, orders: Sequence[LaunchOrder]) -> Sequence[NotStarted]:
+        executor = self._executors.get(name)
+        if executor is None:
+            return [NotStarted(o.attempt.key, f"this scheduler has no executor `{name}`", final=False) for o in orders]
+        try:
+            return await executor.start(orders, self._news)
+        except ExecutorError as problem:  # some may have been started: the gate sorts that out
+            return [NotStarted(order.attempt.key, problem.message, final=False) for order in orders]
+
+    def _prepare(self, job: Job) -> LaunchOrder:
+        attempt, spec = job.attempt, job.machine.spec(job.attempt.key.task)
+        token = documents.derive_token(self._signing_key, str(attempt.key))
+        folder = layout.attempt_folder(attempt.key)
+        document = self._document(job, spec)
+        self._objects.put(layout.spec_key(folder), documents.sign(document, attempt.token_hash))
+        return LaunchOrder(
+            attempt,
+            layout.spec_key(folder),
+            token,
+            job.version.root,
+            secrets=self._secrets(spec),
+            interpreter=self._options.interpreter_for(job.version.root),
+        )
+
+    def _document(self, job: Job, spec: TaskSpec) -> dict[str, Any]:
+        run, key, options = job.machine.run, job.attempt.key, self._options
+        outputs = {name: job.machine.output_of(name) for name in spec.depends_on}
+        scope = Scope(run, outputs)
+        return {
+            "v": 1,
+            "attempt": str(key),
+            "run_id": run.id,
+            "workflow": run.workflow,
+            "task": key.task.name,
+            "index": key.task.index,
+            "parallel_count": None,
+            "number": key.number,
+            "round": run.round,
+            "scheduled_for": run.scheduled_for.isoformat() if run.scheduled_for else None,
+            **_what_to_run(spec, scope),
+            "root": job.version.root,
+            "script_dir": options.script_dir,
+            "inputs": {name: _without_value(scope.bind(value)) for name, value in spec.inputs} or None,
+            "upstream": {name: scope.upstream(name) for name in spec.depends_on},
+            "params": run.params,
+            "env": {name: _without_value(scope.bind(value)) for name, value in spec.env},
+            "timeout": spec.timeout,
+            "heartbeat_seconds": options.heartbeat_seconds,
+            "fence_seconds": options.fence_seconds,
+            "stop_grace_seconds": options.stop_grace_seconds,
+            "inline_limit": options.inline_limit,
+            "output_limit": options.output_limit,
+            "durability": options.durability,
+            "news": getattr(self._executors.get(spec.executor), "news_address", None),
+        }
+
+    def _secrets(self, spec: TaskSpec) -> tuple[tuple[str, str], ...]:
+        """Values go to the worker's environment and nowhere else."""
+        found = {}
+        for _, value in (*spec.inputs, *spec.env):
+            if isinstance(value, Secret):
+                secret = self._options.secrets(value.name)
+                if secret is None:
+                    raise BindError(f"there is no secret `{value.name}` in the environment, .env or .ork/secrets")
+                found[SECRET_PREFIX + value.name] = secret
+        return tuple(found.items())
+
+
+def _what_to_run(spec: TaskSpec, scope: Scope) -> dict[str, Any]:
+    match spec.action:
+        case PythonCall(file, module, function):
+            return {"kind": "python", "file": file, "module": module, "function": function}
+        case Command(argv):
+            return {"kind": "command", "argv": [_word(word, scope) for word in argv]}
+
+
+def _word(value: Value, scope: Scope) -> str:
+    bound = scope.bind(value)
+    match bound:
+        case {"value": str(text)}:
+            return text
+        case {"value": other}:
+            return json.dumps(other)
+        case {"missing": _}:
+            return ""
+        case {"secret": name}:
+            raise BindError(f"secret `{name}` cannot be an argument, where every process could see it: use `env`")
+        case _:
+            raise BindError(f"`{value}` is too large for a command line: read it from $ORK_INPUT_FILE")
+
+
+def _without_value(bound: dict[str, Any]) -> dict[str, Any]:
+    """A secret is named in the spec by the environment variable that will hold it."""
+    return {"secret": SECRET_PREFIX + bound["secret"]} if "secret" in bound else bound

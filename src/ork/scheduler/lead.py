@@ -1,0 +1,75 @@
+"""Whether we may act at all: our own lease, and the leases of those who may be dead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from ork.model.ids import SchedulerId
+from ork.model.run import SchedulerEntry
+from ork.scheduler.options import SchedulerOptions
+from ork.state.store import StateStore
+
+
+class Lead:
+    """Our lease, judged by our own monotonic clock, counted from before the last successful renewal was sent."""
+
+    def __init__(
+        self,
+        id: SchedulerId,
+        identity: str,
+        kind: str,
+        store: StateStore,
+        options: SchedulerOptions,
+        monotonic: Callable[[], float],
+        is_provably_dead: Callable[[str], bool],
+    ) -> None:
+        self.id = id
+        self.peers: tuple[SchedulerEntry, ...] = ()
+        self._identity = identity
+        self._kind = kind
+        self._store = store
+        self._options = options
+        self._monotonic = monotonic
+        self._is_provably_dead = is_provably_dead
+        self._renewed_at: float | None = None
+
+    async def introduce(self, now: datetime) -> None:
+        sent = self._monotonic()
+        await self._store.introduce(self.id, self._identity, self._kind, now)
+        self._renewed_at = sent
+
+    @property
+    def is_trusted(self) -> bool:
+        """Surely nobody else may own what we own."""
+        if self._renewed_at is None:
+            return False
+        held = self._monotonic() - self._renewed_at
+        return held < self._options.lease_seconds - self._options.lease_margin_seconds
+
+    @property
+    def renew_at(self) -> float:
+        return (self._renewed_at or 0.0) + self._options.renew_seconds
+
+    @property
+    def is_due(self) -> bool:
+        return self._renewed_at is None or self._monotonic() >= self.renew_at
+
+    async def renew(self, now: datetime) -> bool:
+        """False: we were taken for dead. What we owned may be somebody else's; we begin anew."""
+        sent = self._monotonic()
+        if await self._store.renew(self.id):
+            self._renewed_at = sent
+            return True
+        await self.introduce(now)
+        return False
+
+    async def look_around(self) -> float | None:
+        """Buries the provably dead; returns the moment at which a peer that owns runs could lose its lease."""
+        others = [entry for entry in await self._store.list_schedulers() if entry.id != self.id]
+        dead = [entry.id for entry in others if self._is_provably_dead(entry.identity)]
+        if dead:
+            await self._store.bury(dead)
+        self.peers = tuple(entry for entry in others if entry.id not in dead)
+        left = [entry.lease_seconds_left for entry in self.peers if entry.active_runs]
+        return self._monotonic() + max(0.5, min(left) + 0.1) if left else None

@@ -1,0 +1,339 @@
+"""What becomes of attempts: looks at their documents, asks executors about the silent, and ends those given up.
+
+Nothing here waits. Each look takes one more step with each attempt that is due and says when to look again, so that a
+worker that will not die, an executor out of reach or a slow disk holds up nobody but itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from heapq import heappop, heappush
+
+from ork.core import events as ev
+from ork.core.liveness import overdue_at, verdict
+from ork.errors import DocumentError, ExecutorError, ObjectsError
+from ork.executors.executor import Executor, News, Presence
+from ork.model.ids import AttemptKey, RunId
+from ork.model.task import Attempt, Failure, FailureKind, GiveUp
+from ork.objects.store import ObjectStore
+from ork.scheduler.options import SchedulerOptions
+from ork.scheduler.reading import Status, as_event, ask_to_stop, close_gate, gate_state, read_status
+from ork.telemetry import Happening, Telemetry
+
+RELAUNCHES = 3
+RETRY_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class Watched:
+    """One attempt we are responsible for. All times are of our monotonic clock."""
+
+    attempt: Attempt
+    timeout: float | None
+    watched_since: float
+    last_seen: float
+    running_since: float | None = None
+    look_at: float = 0.0
+    launches: int = 0
+    closing: bool = False
+    stop_asked_at: float | None = None
+    gone_since: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The outcome of one look: what to tell the machines, and which attempts to start (again)."""
+
+    events: list[tuple[RunId, ev.AttemptEvent]]
+    launch: list[Attempt]
+
+
+class Observer:
+    def __init__(
+        self,
+        objects: ObjectStore,
+        executors: Mapping[str, Executor],
+        options: SchedulerOptions,
+        monotonic: Callable[[], float],
+        telemetry: Telemetry,
+        news: News,
+    ) -> None:
+        self._objects = objects
+        self._executors = executors
+        self._options = options
+        self._monotonic = monotonic
+        self._telemetry = telemetry
+        self._tell_news = news
+        self._watched: dict[AttemptKey, Watched] = {}
+        self._news: dict[AttemptKey, None] = {}
+        self._looks: list[tuple[float, AttemptKey]] = []
+
+    # ── who is watched ───────────────────────────────────────────────────────────────────────────
+
+    def begin(self, attempt: Attempt, timeout: float | None) -> None:
+        """A new attempt, just admitted; its launch follows."""
+        now = self._monotonic()
+        self._add(Watched(attempt, timeout, now, now, launches=1), now + self._options.monitor_seconds)
+
+    async def adopt(self, attempts: Iterable[tuple[Attempt, float | None]], now: datetime) -> None:
+        """Attempts that somebody else started: look at once, and have their ends reported to us."""
+        mono = self._monotonic()
+        adopted = []
+        for attempt, timeout in attempts:
+            silent = 0.0
+            if self._options.trust_saved_heartbeats and attempt.seen_at is not None:
+                silent = max(0.0, (now - attempt.seen_at).total_seconds())
+            running = (
+                None if attempt.started_at is None else mono - max(0.0, (now - attempt.started_at).total_seconds())
+            )
+            waited = max(0.0, (now - attempt.dispatched_at).total_seconds())
+            watched = Watched(
+                attempt, timeout, mono - waited, mono - silent, running, closing=attempt.closing is not None
+            )
+            self._add(watched, mono)
+            self._news[attempt.key] = None
+            adopted.append(attempt)
+        for executor, group in _by_executor(adopted):
+            try:
+                await self._executors[executor].watch(group, self._tell_news)
+            except (ExecutorError, KeyError):
+                continue  # the scheduled looks will find out
+
+    def close(self, attempt: Attempt) -> None:
+        """The machine gave it up: end it, and report Closed (or what it reached after all)."""
+        watched = self._watched.get(attempt.key)
+        if watched is not None:
+            watched.attempt = attempt
+            watched.closing = True
+            self._news[attempt.key] = None
+
+    def news(self, key: AttemptKey) -> None:
+        if key in self._watched:
+            self._news[key] = None
+
+    def forget_run(self, run: RunId) -> None:
+        for key in [key for key in self._watched if key.run == run]:
+            self._forget(key)
+
+    @property
+    def next_look(self) -> float | None:
+        if self._news:
+            return self._monotonic()
+        while self._looks:
+            at, key = self._looks[0]
+            watched = self._watched.get(key)
+            if watched is not None and watched.look_at == at:
+                return at
+            heappop(self._looks)
+        return None
+
+    # ── looking ──────────────────────────────────────────────────────────────────────────────────
+
+    async def look(self, now: datetime) -> Seen:
+        seen = Seen([], [])
+        unsure: list[Watched] = []
+        for watched in self._due():
+            try:
+                if not self._look_at_documents(watched, seen):
+                    unsure.append(watched)
+            except ObjectsError:
+                self._look_again(watched, RETRY_SECONDS)
+        if unsure:
+            await self._ask_executors(unsure, seen, now)
+        return seen
+
+    def _due(self) -> list[Watched]:
+        mono = self._monotonic()
+        due, self._news = self._news, {}
+        while self._looks and self._looks[0][0] <= mono:
+            at, key = heappop(self._looks)
+            watched = self._watched.get(key)
+            if watched is not None and watched.look_at == at:
+                due[key] = None
+        return [self._watched[key] for key in due if key in self._watched]
+
+    def _look_at_documents(self, watched: Watched, seen: Seen) -> bool:
+        """True if the attempt's own documents told something new; if not, its executor is asked."""
+        status = self._status(watched.attempt)
+        mono = self._monotonic()
+        if status is None or status.seq == watched.attempt.seq:
+            return False
+        watched.last_seen = mono
+        event = as_event(status, watched.attempt)
+        if status.is_final:
+            self._report(watched, event, seen)
+            return True
+        if watched.running_since is None:
+            watched.running_since = mono
+        else:
+            event = ev.Beat(event.key, event.attempt, status.seq)
+        seen.events.append((watched.attempt.run, event))
+        watched.attempt = replace(watched.attempt, seq=status.seq)
+        self._schedule_next(watched)
+        return not watched.closing
+
+    async def _ask_executors(self, unsure: list[Watched], seen: Seen, now: datetime) -> None:
+        by_key = {watched.attempt.key: watched for watched in unsure}
+        for executor, group in _by_executor([watched.attempt for watched in unsure]):
+            try:
+                answers = await self._executors[executor].find(group)
+            except (ExecutorError, KeyError):
+                for attempt in group:
+                    self._look_again(by_key[attempt.key], self._options.monitor_seconds)
+                continue
+            for attempt, presence in zip(group, answers, strict=True):
+                watched = by_key[attempt.key]
+                try:
+                    await self._judge(watched, presence, seen, now)
+                except (ObjectsError, ExecutorError):
+                    self._look_again(watched, RETRY_SECONDS)
+
+    async def _judge(self, watched: Watched, presence: Presence, seen: Seen, now: datetime) -> None:
+        if watched.closing:
+            await self._close_on(watched, presence, seen, now)
+        elif presence is Presence.GONE:
+            self._judge_gone(watched, seen)
+        elif presence is Presence.LOST:
+            self._give_up(watched, seen, GiveUp.VANISHED, Failure(FailureKind.LOST, "its machine was restarted"))
+        else:
+            self._judge_silence(watched, seen)
+
+    def _judge_gone(self, watched: Watched, seen: Seen) -> None:
+        # The process may have written its last word between our first look and the executor's answer.
+        status = self._status(watched.attempt)
+        if status is not None and status.is_final:
+            self._report(watched, as_event(status, watched.attempt), seen)
+        elif gate_state(self._objects, watched.attempt) is not None:
+            gone = Failure(FailureKind.LOST, "its worker ended without leaving a result")
+            self._give_up(watched, seen, GiveUp.VANISHED, gone)
+        elif watched.launches > RELAUNCHES:
+            never = Failure(FailureKind.START, f"its worker ended before it began, {watched.launches} times")
+            self._give_up(watched, seen, GiveUp.NOT_STARTED, never)
+        else:
+            watched.launches += 1
+            seen.launch.append(watched.attempt)
+            self._look_again(watched, RETRY_SECONDS * 2**watched.launches)
+
+    def _judge_silence(self, watched: Watched, seen: Seen) -> None:
+        given_up = verdict(
+            self._options.patience,
+            self._monotonic(),
+            running_since=watched.running_since,
+            watched_since=watched.watched_since,
+            last_seen=watched.last_seen,
+            timeout=watched.timeout,
+        )
+        if given_up is None:
+            self._schedule_next(watched)
+        else:
+            self._give_up(watched, seen, *given_up)
+
+    def not_started(self, key: AttemptKey, failure: Failure, final: bool) -> list[tuple[RunId, ev.AttemptEvent]]:
+        """The executor could not start it: tried again soon, until the start limit, unless that cannot help."""
+        watched = self._watched.get(key)
+        if watched is None:
+            return []
+        if not final:
+            watched.launches = 0  # nothing came to life: this does not count as a worker that ended before it began
+            self._look_again(watched, RETRY_SECONDS)
+            return []
+        seen = Seen([], [])
+        self._give_up(watched, seen, GiveUp.NOT_STARTED, failure)
+        return seen.events
+
+    # ── ending ───────────────────────────────────────────────────────────────────────────────────
+
+    async def _close_on(self, watched: Watched, presence: Presence, seen: Seen, now: datetime) -> None:
+        """One more step towards the certainty that an attempt is over."""
+        attempt, mono = watched.attempt, self._monotonic()
+        executor = self._executors[attempt.executor]
+        if watched.stop_asked_at is None:
+            never_started = close_gate(self._objects, attempt, now)
+            if presence in (Presence.RUNNING, Presence.UNKNOWN):
+                await executor.stop([attempt], at_once=never_started)
+            if never_started:
+                self._report(watched, ev.Closed(attempt.key.task, attempt.key.number, ever_started=False), seen)
+                return
+            ask_to_stop(self._objects, attempt, str(attempt.closing or "stop"))
+            watched.stop_asked_at = mono
+        if presence in (Presence.GONE, Presence.LOST):
+            self._close_gone(watched, seen, mono)
+        elif presence is Presence.UNKNOWN:
+            # Nobody can tell whether it lives, and a frozen one may wake up: rather wait than run it twice.
+            self._look_again(watched, self._options.monitor_seconds)
+        else:
+            watched.gone_since = None
+            if mono - watched.stop_asked_at >= self._options.stop_grace_seconds + 2:
+                await executor.stop([attempt], at_once=True)
+            self._look_again(watched, RETRY_SECONDS)
+
+    def _close_gone(self, watched: Watched, seen: Seen, mono: float) -> None:
+        if watched.gone_since is None:
+            watched.gone_since = mono
+        wait = watched.gone_since + self._options.close_grace_seconds - mono
+        if wait > 0:
+            self._look_again(watched, wait)
+            return
+        status = self._status(watched.attempt)
+        if status is not None and status.is_final:
+            self._report(watched, as_event(status, watched.attempt), seen)
+        else:
+            key = watched.attempt.key
+            self._report(watched, ev.Closed(key.task, key.number, ever_started=True), seen)
+
+    # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────
+
+    def _status(self, attempt: Attempt) -> Status | None:
+        """The newest word of the attempt itself; one older than what we know, or forged, is no word at all."""
+        try:
+            status = read_status(self._objects, attempt)
+        except DocumentError as problem:
+            self._telemetry.tell(Happening.DOCUMENT_REFUSED, attempt=str(attempt.key), why=problem.message)
+            return None
+        if status is None or status.seq < attempt.seq or (status.is_final and status.seq == attempt.seq):
+            return None
+        return status
+
+    def _report(self, watched: Watched, event: ev.AttemptEvent, seen: Seen) -> None:
+        """The last word on an attempt."""
+        seen.events.append((watched.attempt.run, event))
+        self._forget(watched.attempt.key)
+
+    def _give_up(self, watched: Watched, seen: Seen, reason: GiveUp, failure: Failure) -> None:
+        """The machine answers with a Stop, which comes back as `close`; look again in case it does not."""
+        key = watched.attempt.key
+        seen.events.append((watched.attempt.run, ev.GivenUp(key.task, key.number, reason, failure)))
+        self._look_again(watched, self._options.monitor_seconds)
+
+    def _schedule_next(self, watched: Watched) -> None:
+        mono = self._monotonic()
+        overdue = overdue_at(
+            self._options.patience,
+            running_since=watched.running_since,
+            watched_since=watched.watched_since,
+            last_seen=watched.last_seen,
+            timeout=watched.timeout,
+        )
+        self._look_again(watched, max(0.001, min(self._options.monitor_seconds, overdue - mono)))
+
+    def _look_again(self, watched: Watched, seconds: float) -> None:
+        watched.look_at = self._monotonic() + seconds
+        heappush(self._looks, (watched.look_at, watched.attempt.key))
+
+    def _add(self, watched: Watched, look_at: float) -> None:
+        self._watched[watched.attempt.key] = watched
+        watched.look_at = look_at
+        heappush(self._looks, (look_at, watched.attempt.key))
+
+    def _forget(self, key: AttemptKey) -> None:
+        self._watched.pop(key, None)
+        self._news.pop(key, None)
+
+
+def _by_executor(attempts: list[Attempt]) -> list[tuple[str, list[Attempt]]]:
+    groups: dict[str, list[Attempt]] = {}
+    for attempt in attempts:
+        groups.setdefault(attempt.executor, []).append(attempt)
+    return list(groups.items())

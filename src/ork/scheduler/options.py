@@ -1,0 +1,40 @@
+"""Everything about a scheduler that can be set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ork.core.liveness import Patience
+
+
+def _no_secrets(_name: str) -> str | None:
+    return None
+
+
+def _own_interpreter(_root: str) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerOptions:
+    """Seconds are upper bounds for when no event arrives; events wake the loop at once."""
+
+    lease_seconds: float = 60.0
+    renew_seconds: float = 30.0
+    lease_margin_seconds: float = 5.0  # we stop trusting our own lease this much before the store would
+    patience: Patience = field(default_factory=Patience)
+    monitor_seconds: float = 10.0
+    close_grace_seconds: float = 0.0  # > 0 where documents become visible late
+    stop_grace_seconds: float = 10.0
+    heartbeat_seconds: float = 10.0
+    fence_seconds: float = 45.0
+    claim_room: int = 100
+    launch_batch: int = 200
+    inline_limit: int = 64 * 1024
+    output_limit: int = 256 * 1024 * 1024
+    durability: str = "normal"
+    script_dir: str | None = None
+    trust_saved_heartbeats: bool = False  # for ticks: nobody watched between two of them
+    secrets: Callable[[str], str | None] = _no_secrets
+    interpreter_for: Callable[[str], str | None] = _own_interpreter  # a version's root → the user's Python

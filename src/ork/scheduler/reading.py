@@ -1,0 +1,139 @@
+"""Status and gate documents → what they say. Documents are input from outside: nothing in them is believed unchecked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ork.core import events as ev
+from ork.errors import DocumentError
+from ork.model.task import Attempt, Failure, FailureKind, InlineOutput, Output, StoredOutput
+from ork.objects import documents, layout
+from ork.objects.store import ObjectStore
+
+STATUS_LIMIT = 2 * 1024 * 1024
+
+_ENDS = {"success", "failed", "timed_out", "stopped"}
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A checked status document of the attempt it was asked for."""
+
+    seq: int
+    state: str
+    started_at: datetime
+    at: datetime
+    finished_at: datetime | None
+    exit_code: int | None
+    failure: Failure | None
+    output: Output | None
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in _ENDS
+
+
+def read_status(objects: ObjectStore, attempt: Attempt) -> Status | None:
+    """None: there is none yet. A document that is not the attempt's own is a DocumentError."""
+    folder = layout.attempt_folder(attempt.key)
+    data = objects.get(layout.status_key(folder), limit=STATUS_LIMIT)
+    if data is None:
+        return None
+    doc = documents.open_signed(data, attempt.token_hash)
+    if doc.get("attempt") != str(attempt.key):
+        raise DocumentError(f"the status in {folder} speaks of another attempt")
+    try:
+        return _status(doc, folder)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise DocumentError(f"the status in {folder} is malformed: {problem!r}") from None
+
+
+def gate_state(objects: ObjectStore, attempt: Attempt) -> str | None:
+    """ "started", "closed", or None while nobody holds it. A gate that cannot be read counts as started: something
+    was written there, so nobody else can win it any more."""
+    folder = layout.attempt_folder(attempt.key)
+    data = objects.get(layout.gate_key(folder), limit=STATUS_LIMIT)
+    if data is None:
+        return None
+    try:
+        return str(documents.open_signed(data, attempt.token_hash).get("state", "started"))
+    except DocumentError:
+        return "started"
+
+
+def close_gate(objects: ObjectStore, attempt: Attempt, now: datetime) -> bool:
+    """True if user code of this attempt never started and never will."""
+    folder = layout.attempt_folder(attempt.key)
+    closed = {"v": 1, "attempt": str(attempt.key), "state": "closed", "at": now.isoformat()}
+    if objects.put_if_absent(layout.gate_key(folder), documents.sign(closed, attempt.token_hash)):
+        return True
+    return gate_state(objects, attempt) == "closed"
+
+
+def ask_to_stop(objects: ObjectStore, attempt: Attempt, why: str) -> None:
+    """For workers that no signal of ours reaches: they look for this with every heartbeat."""
+    folder = layout.attempt_folder(attempt.key)
+    stop = {"v": 1, "attempt": str(attempt.key), "why": why, "at_once": False}
+    objects.put(layout.stop_key(folder), documents.sign(stop, attempt.token_hash))
+
+
+def as_event(status: Status, attempt: Attempt) -> ev.AttemptEvent:
+    """What a status document means to the machine."""
+    key, number = attempt.key.task, attempt.key.number
+    if not status.is_final:
+        return ev.Started(key, number, status.seq, status.started_at)
+    finished = status.finished_at or status.at
+    if status.state == "success":
+        return ev.Succeeded(
+            key, number, status.seq, status.output, status.started_at, finished, exit_code=status.exit_code
+        )
+    failure = status.failure or Failure(FailureKind.EXIT, f"ended as {status.state}")
+    if status.state == "stopped":
+        failure = Failure(FailureKind.LOST, "its worker was told to stop", failure.detail)
+    return ev.Failed(key, number, status.seq, failure, status.started_at, finished, exit_code=status.exit_code)
+
+
+def _status(doc: dict[str, Any], folder: str) -> Status:
+    state, seq = doc["state"], doc["seq"]
+    if state != "running" and state not in _ENDS:
+        raise ValueError(f"unknown state {state!r}")
+    if not isinstance(seq, int) or seq < 1:
+        raise ValueError(f"seq {seq!r}")
+    exit_code = doc.get("exit_code")
+    if exit_code is not None and not isinstance(exit_code, int):
+        raise ValueError(f"exit_code {exit_code!r}")
+    return Status(
+        seq=seq,
+        state=state,
+        started_at=_time(doc["started_at"]),
+        at=_time(doc["at"]),
+        finished_at=_time(doc["finished_at"]) if doc.get("finished_at") else None,
+        exit_code=exit_code,
+        failure=_failure(doc.get("failure")),
+        output=_output(doc.get("output"), folder),
+    )
+
+
+def _time(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _failure(doc: dict[str, Any] | None) -> Failure | None:
+    if doc is None:
+        return None
+    detail = doc.get("detail")
+    return Failure(FailureKind(doc["kind"]), str(doc["message"])[:4000], detail if isinstance(detail, dict) else None)
+
+
+def _output(doc: dict[str, Any] | None, folder: str) -> Output | None:
+    """A large output must lie in the attempt's own folder: an attempt cannot pass off another one's."""
+    if doc is None:
+        return None
+    if "inline" in doc:
+        return InlineOutput(str(doc["inline"]))
+    if doc["object"] != layout.output_key(folder):
+        raise ValueError(f"output object {doc['object']!r}")
+    return StoredOutput(doc["object"], int(doc["size"]))

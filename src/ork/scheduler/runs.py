@@ -1,0 +1,247 @@
+"""The runs a scheduler owns, in memory: feeds their machines and gathers what they decided. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from heapq import heappop, heappush
+
+from ork.core import events as ev
+from ork.core.decisions import Decisions
+from ork.core.effects import Alert, Wish
+from ork.core.limits import EVERYTHING
+from ork.core.machine import NameAttempt, RunMachine
+from ork.model.ids import RunId
+from ork.model.run import Run, RunCommand, RunStatus
+from ork.model.task import Attempt
+from ork.model.workflow import Version
+from ork.state.store import ClaimedRun, Committed, RunChanges
+from ork.telemetry import Happening, Telemetry
+
+WISHES_PER_RUN = 32
+PATIENCE_WITH_ERRORS = 3
+
+
+@dataclass(slots=True)
+class Owned:
+    """A run we own, the epoch we own it under, and the commands we have applied but not yet committed."""
+
+    machine: RunMachine
+    version: Version
+    epoch: int
+    applied: list[int]
+    timer_set: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    decisions: Decisions
+    changes: RunChanges
+
+
+class OwnedRuns:
+    def __init__(self, telemetry: Telemetry, launch_batch: int) -> None:
+        self._telemetry = telemetry
+        self._launch_batch = launch_batch
+        self._owned: dict[RunId, Owned] = {}
+        self._touched: dict[RunId, None] = {}  # their machines may have decided something
+        self._ready: dict[RunId, None] = {}  # they may have something to launch; the first in turn is first
+        self._timers: list[tuple[datetime, RunId]] = []
+        self._room: int | None = None  # how many launches may fit below the overall limit; None: not known
+        self._full: frozenset[str] = frozenset()  # other limits that turned a wish away
+        self._errors: dict[RunId, int] = {}
+        self._condemned: dict[RunId, RunChanges] = {}
+
+    def __len__(self) -> int:
+        return len(self._owned)
+
+    def __iter__(self) -> Iterator[RunId]:
+        return iter(self._owned)
+
+    def get(self, run: RunId) -> Owned | None:
+        return self._owned.get(run)
+
+    # ── coming and going ─────────────────────────────────────────────────────────────────────────
+
+    def take_over(self, claimed: ClaimedRun, now: datetime) -> Owned | None:
+        """The run is ours. None if it has to be set aside because it keeps raising."""
+        run = claimed.run
+        if self._errors.get(run.id, 0) >= PATIENCE_WITH_ERRORS:
+            self._condemn(claimed)
+            return None
+        try:
+            machine = RunMachine(claimed.version.workflow, run, claimed.tasks, claimed.attempts)
+        except Exception as problem:
+            self._note_error(run.id, problem)
+            return None
+        owned = Owned(machine, claimed.version, claimed.epoch, [])
+        self._owned[run.id] = owned
+        self._touch(run.id)
+        if run.status is RunStatus.PENDING and not self.feed(run.id, ev.Created(), now):
+            self.forget(run.id)
+            return None
+        self._set_timer(run.id, owned)
+        return owned
+
+    def forget(self, run: RunId) -> bool:
+        """False if we did not know it."""
+        self._touched.pop(run, None)
+        self._ready.pop(run, None)
+        self._condemned.pop(run, None)
+        return self._owned.pop(run, None) is not None
+
+    def _condemn(self, claimed: ClaimedRun) -> None:
+        """A run whose machine keeps raising is paused with the reason; a person may resume it."""
+        run = claimed.run
+        del self._errors[run.id]
+        note = "set aside after an internal error; `ork resume` tries again"
+        paused = replace(run, status=RunStatus.PAUSED, note=note)
+        self._condemned[run.id] = RunChanges(run.id, claimed.epoch, run=paused, rest=True)
+        self._telemetry.tell(Happening.RUN_QUARANTINED, run=run.id, workflow=run.workflow)
+
+    # ── deciding ─────────────────────────────────────────────────────────────────────────────────
+
+    def feed(self, run: RunId, event: ev.Event, now: datetime) -> bool:
+        """False if its machine raised: one run that cannot be decided about stops nobody else."""
+        owned = self._owned.get(run)
+        if owned is None:
+            return True
+        self._touch(run)
+        try:
+            owned.machine.handle(event, now)
+        except Exception as problem:
+            self._note_error(run, problem)
+            return False
+        return True
+
+    def apply(self, command: RunCommand, now: datetime) -> bool:
+        owned = self._owned.get(command.run)
+        if owned is None or command.id in owned.applied:
+            return True
+        owned.applied.append(command.id)
+        return self.feed(command.run, ev.Commanded(command), now)
+
+    def due(self, now: datetime) -> list[RunId]:
+        """Runs with a timer that has come."""
+        due: dict[RunId, None] = {}
+        while self._timers and self._timers[0][0] <= now:
+            _, run = heappop(self._timers)
+            if run in self._owned:
+                due[run] = None
+        return list(due)
+
+    def save_heartbeats(self) -> None:
+        for run, owned in self._owned.items():
+            owned.machine.save_heartbeats()
+            self._touched[run] = None
+
+    def collect(self, name: NameAttempt, now: datetime) -> dict[RunId, Decided]:
+        """Everything decided since the last time, and what to launch next."""
+        wishes = self._wishes(name, now)
+        decided: dict[RunId, Decided] = {}
+        for run in dict.fromkeys((*self._touched, *wishes)):
+            owned = self._owned.get(run)
+            if owned is None:
+                continue
+            decisions = owned.machine.take()
+            changes = RunChanges(
+                run,
+                owned.epoch,
+                run=decisions.run,
+                tasks=decisions.tasks,
+                attempts=decisions.attempts,
+                wishes=wishes.get(run, ()),
+                commands_done=tuple(owned.applied),
+                alerts=tuple(effect for effect in decisions.effects if isinstance(effect, Alert)),
+                rest=owned.machine.rests,
+            )
+            if decisions or changes.wishes or changes.commands_done or changes.rest:
+                decided[run] = Decided(decisions, changes)
+        for run, changes in self._condemned.items():
+            decided[run] = Decided(Decisions(changes.run, (), (), ()), changes)
+        self._touched, self._condemned = {}, {}
+        return decided
+
+    def _wishes(self, name: NameAttempt, now: datetime) -> dict[RunId, tuple[Wish, ...]]:
+        """A share for each run with something ready, in turn, so that a wide run does not starve its neighbours."""
+        wishes: dict[RunId, tuple[Wish, ...]] = {}
+        room = self._launch_batch if self._room is None else min(self._room, self._launch_batch)
+        for run in list(self._ready):
+            if room <= 0:
+                break
+            del self._ready[run]
+            owned = self._owned.get(run)
+            if owned is None:
+                continue
+            share = min(room, WISHES_PER_RUN) if self._ready else room
+            offered = owned.machine.offer(share, name, now, self._full)
+            if offered:
+                wishes[run] = offered
+                room -= len(offered)
+            if owned.machine.has_ready():
+                self._ready[run] = None
+        return wishes
+
+    # ── after the commit ─────────────────────────────────────────────────────────────────────────
+
+    def settle(self, run: RunId, decided: Decided, committed: Committed) -> tuple[Attempt, ...]:
+        """The run's decisions are facts now. Returns the attempts to launch."""
+        owned = self._owned.get(run)
+        if owned is None:
+            return ()
+        self._errors.pop(run, None)
+        owned.applied = [id for id in owned.applied if id not in decided.changes.commands_done]
+        launched = owned.machine.settle(committed.admitted)
+        if owned.machine.has_ready():
+            self._ready[run] = None
+        self._set_timer(run, owned)
+        return launched
+
+    def note_limits(self, committed: Committed, ended: int) -> None:
+        """A full limit is not asked again until something of ours ends, or another's commit wakes us."""
+        if EVERYTHING in committed.full:
+            self._room = 0
+        elif self._room is not None:
+            self._room = max(0, self._room - len(committed.admitted)) + ended
+        others = committed.full - {EVERYTHING}
+        self._full = others if ended else self._full | others
+
+    def ask_limits_again(self) -> None:
+        self._room, self._full = None, frozenset()
+
+    # ── asking ───────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def has_something_to_commit(self) -> bool:
+        return bool(self._touched or self._condemned)
+
+    @property
+    def has_something_to_launch(self) -> bool:
+        if self._room == 0:
+            return False
+        return any(self._owned[run].machine.has_ready(self._full) for run in self._ready if run in self._owned)
+
+    @property
+    def next_timer(self) -> datetime | None:
+        while self._timers and self._timers[0][1] not in self._owned:
+            heappop(self._timers)
+        return self._timers[0][0] if self._timers else None
+
+    def _set_timer(self, run: RunId, owned: Owned) -> None:
+        timer = owned.machine.next_timer
+        if timer is not None and timer != owned.timer_set:
+            heappush(self._timers, (timer, run))
+        owned.timer_set = timer
+
+    def _touch(self, run: RunId) -> None:
+        self._touched[run] = None
+        self._ready[run] = None
+
+    def _note_error(self, run: RunId, problem: Exception) -> None:
+        self._errors[run] = self._errors.get(run, 0) + 1
+        self._telemetry.tell(Happening.STEP_FAILED, run=run, why=repr(problem))
+
+
+def describe(run: Run) -> dict[str, str | None]:
+    return {"run": run.id, "workflow": run.workflow, "status": str(run.status), "error": run.error}

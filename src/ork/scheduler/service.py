@@ -1,0 +1,165 @@
+"""The scheduler as a service: steps when something is due or has happened, and otherwise sleeps.
+
+It never polls: it waits for the moment the last step named, for news of an attempt, for a change in the store, or for
+the death of a scheduler next door.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ork.errors import OrkError, StoreError
+from ork.model.ids import SchedulerId
+from ork.scheduler.step import Scheduler
+from ork.state.store import StateStore
+from ork.telemetry import Happening
+
+WatchDeath = Callable[[str], int | None]
+"""Gives a file descriptor that becomes readable when the process of that identity ends, if it can be had."""
+
+ERROR_PAUSE_SECONDS = 1.0
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class TickReport:
+    steps: int
+    launched: int
+    finished: int
+    next_wake: datetime | None
+
+
+class SchedulerService:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        store: StateStore,
+        *,
+        watch_death: WatchDeath = lambda _identity: None,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.scheduler = scheduler
+        self.telemetry = scheduler.telemetry
+        self._store = store
+        self._watch_death = watch_death
+        self._now = now
+        self._wake = asyncio.Event()
+        self._stopping = False
+        self._neighbours: dict[SchedulerId, int] = {}
+        scheduler.call_on_news(self._wake.set)
+
+    def request_stop(self) -> None:
+        """The current step is finished, everything is let go, and `run` returns."""
+        self._stopping = True
+        self._wake.set()
+
+    def wake(self) -> None:
+        """This process itself changed something through the same store handle, which tells only others."""
+        self._something_changed()
+
+    async def run(self) -> None:
+        """Until `request_stop`. Attempts that are running then go on, and the next scheduler adopts them."""
+        listener = asyncio.create_task(self._listen())
+        try:
+            await self._step_when_due()
+        finally:
+            listener.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await listener
+            self._forget_neighbours()
+            with contextlib.suppress(StoreError):  # then our lease will have to run out
+                await self.scheduler.stop(self._now())
+            self.telemetry.tell(Happening.STOPPED)
+
+    async def tick(self) -> TickReport:
+        """Steps until nothing is due at once, then lets go. What was started goes on without us."""
+        counts, steps = self.telemetry.counts, 0
+        while True:
+            due = await self.scheduler.step(self._now())
+            steps += 1
+            if due is None or due > self._now():
+                break
+        await self.scheduler.stop(self._now())
+        return TickReport(steps, counts[Happening.ATTEMPT_LAUNCHED], counts[Happening.RUN_FINISHED], due)
+
+    async def _step_when_due(self) -> None:
+        is_ready = False
+        while not self._stopping:
+            self._wake.clear()  # before the step: what happens while it runs is looked at again, not slept through
+            started = asyncio.get_running_loop().time()
+            now = self._now()
+            due = await self._step(now)
+            if not is_ready:
+                is_ready = True
+                self.telemetry.tell(Happening.READY)
+            self._watch_neighbours()
+            if due is None:
+                await self._wake.wait()
+            elif (seconds := (due - now).total_seconds()) > 0:
+                await self._sleep_until(started + seconds)
+            else:
+                await asyncio.sleep(0)
+
+    async def _step(self, now: datetime) -> datetime | None:
+        """No error stops the loop: what cannot be understood is forgotten and read again."""
+        try:
+            return await self.scheduler.step(now)
+        except Exception as problem:
+            self.telemetry.tell(Happening.STEP_FAILED, run=None, why=repr(problem))
+            self.scheduler.lose_the_thread(OrkError(repr(problem)))
+            await asyncio.sleep(ERROR_PAUSE_SECONDS)
+            return now
+
+    async def _sleep_until(self, moment: float) -> None:
+        alarm = asyncio.get_running_loop().call_at(moment, self._wake.set)
+        try:
+            await self._wake.wait()
+        finally:
+            alarm.cancel()
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                if await self._store.wait_for_change(None):
+                    self._something_changed()
+            except StoreError:
+                await asyncio.sleep(ERROR_PAUSE_SECONDS)
+
+    def _something_changed(self) -> None:
+        self.scheduler.wake()
+        self._wake.set()
+
+    # ── schedulers on the same machine ───────────────────────────────────────────────────────────
+
+    def _watch_neighbours(self) -> None:
+        """One that dies is noticed at once, not when its lease runs out."""
+        peers = {peer.id: peer.identity for peer in self.scheduler.lead.peers}
+        for gone in [id for id in self._neighbours if id not in peers]:
+            self._stop_watching(gone)
+        for id, identity in peers.items():
+            if id not in self._neighbours:
+                fd = self._watch_death(identity)
+                if fd is not None:
+                    self._neighbours[id] = fd
+                    asyncio.get_running_loop().add_reader(fd, self._neighbour_died, id)
+
+    def _neighbour_died(self, id: SchedulerId) -> None:
+        self._stop_watching(id)
+        self._something_changed()
+
+    def _stop_watching(self, id: SchedulerId) -> None:
+        fd = self._neighbours.pop(id)
+        asyncio.get_running_loop().remove_reader(fd)
+        os.close(fd)
+
+    def _forget_neighbours(self) -> None:
+        for id in list(self._neighbours):
+            self._stop_watching(id)

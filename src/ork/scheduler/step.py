@@ -1,0 +1,265 @@
+"""Read, decide, commit, act: one step of a scheduler.
+
+`step` is the whole of it. It awaits nothing but the store and the executors, so the simulation drives the very same
+code without an event loop. What was decided is acted on only after its commit, and a step that finds nothing to do
+touches nothing and says when it must run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from ork.core import events as ev
+from ork.core.effects import Stop
+from ork.errors import OrkError, StoreError
+from ork.executors.executor import Executor
+from ork.model.ids import AttemptKey, RunId, SchedulerId
+from ork.model.run import RunStatus
+from ork.model.task import Attempt
+from ork.objects.store import ObjectStore
+from ork.scheduler.launch import Job, Launcher
+from ork.scheduler.lead import Lead
+from ork.scheduler.observe import Observer
+from ork.scheduler.options import SchedulerOptions
+from ork.scheduler.runs import Decided, OwnedRuns, describe
+from ork.state.store import ClaimedRun, StateStore
+from ork.telemetry import Happening, Telemetry
+
+STORE_RETRY_SECONDS = 1.0
+
+
+def _nobody_is_dead(_identity: str) -> bool:
+    return False
+
+
+class Scheduler:
+    def __init__(
+        self,
+        *,
+        id: SchedulerId,
+        identity: str,
+        kind: str,
+        store: StateStore,
+        objects: ObjectStore,
+        executors: Mapping[str, Executor],
+        options: SchedulerOptions,
+        monotonic: Callable[[], float],
+        is_provably_dead: Callable[[str], bool] = _nobody_is_dead,
+        on_commit: Callable[[Sequence[RunId]], None] | None = None,
+        telemetry: Telemetry | None = None,
+    ) -> None:
+        self.telemetry = telemetry or Telemetry()
+        self.lead = Lead(id, identity, kind, store, options, monotonic, is_provably_dead)
+        self._store = store
+        self._options = options
+        self._monotonic = monotonic
+        self._on_commit = on_commit
+        self._on_news: Callable[[], None] | None = None
+        self._runs = OwnedRuns(self.telemetry, options.launch_batch)
+        self._observer = Observer(objects, executors, options, monotonic, self.telemetry, self.news)
+        self._launcher = Launcher(objects, executors, options, self.news)
+        self._to_release: dict[RunId, None] = {}  # ours in the store, forgotten here
+        self._claim_at: float | None = 0.0
+        self._fresh_start_at: float | None = 0.0  # when to introduce ourselves and forget all we knew
+
+    # ── what others may do at any time ───────────────────────────────────────────────────────────
+
+    def news(self, key: AttemptKey) -> None:
+        """Something may have happened to this attempt."""
+        self._observer.news(key)
+        if self._on_news is not None:
+            self._on_news()
+
+    def call_on_news(self, callback: Callable[[], None]) -> None:
+        self._on_news = callback
+
+    def wake(self) -> None:
+        """Something changed in the store: claims and commands are read at the next step."""
+        self._claim_at = 0.0
+        self._runs.ask_limits_again()
+
+    @property
+    def owned_runs(self) -> tuple[RunId, ...]:
+        return tuple(self._runs)
+
+    async def start(self, now: datetime) -> None:
+        self._launcher.use_key(await self._store.signing_key())
+        await self.lead.introduce(now)
+        self._fresh_start_at = None
+        self._claim_at = 0.0
+
+    async def stop(self, now: datetime) -> None:
+        """Lets everything go at once: attempts go on, and whoever comes next adopts them."""
+        self._runs.save_heartbeats()
+        await self._commit(now)
+        await self._store.release(self.lead.id)
+        for run in self.owned_runs:
+            self._forget(run)
+        self._fresh_start_at = 0.0
+
+    # ── the step ─────────────────────────────────────────────────────────────────────────────────
+
+    async def step(self, now: datetime) -> datetime | None:
+        """One pass. Returns when the next one is due if nothing happens before; None: only when something does."""
+        try:
+            if self._is_due(self._fresh_start_at):
+                await self._start_afresh(now)
+            if self._fresh_start_at is None:
+                await self._keep_lease(now)
+                await self._read_store(now)
+                relaunch = await self._observe(now)
+                self._feed([(run, ev.TimerDue()) for run in self._runs.due(now)], now)
+                launch = await self._commit(now)
+                await self._act([*launch, *relaunch], now)
+        except StoreError as problem:
+            self.lose_the_thread(problem)
+        return self._next_wake(now)
+
+    def lose_the_thread(self, problem: OrkError) -> None:
+        """What the store did is unknown: a claim or a commit may have happened or not. Nothing in memory counts."""
+        self.telemetry.tell(Happening.STORE_FAILED, why=problem.message)
+        for run in self.owned_runs:
+            self._forget(run)
+        self._to_release.clear()
+        self._runs.ask_limits_again()
+        self._fresh_start_at = self._monotonic() + STORE_RETRY_SECONDS
+
+    async def _start_afresh(self, now: datetime) -> None:
+        was_lost = bool(self.telemetry.counts[Happening.STORE_FAILED])
+        await self._store.release(self.lead.id)
+        await self.start(now)
+        if was_lost:
+            self.telemetry.tell(Happening.STORE_RECOVERED)
+
+    async def _keep_lease(self, now: datetime) -> None:
+        """Nothing is renewed while nothing is owned or wanted: an idle scheduler is silent."""
+        if not (len(self._runs) or self._is_due(self._claim_at)) or not self.lead.is_due:
+            return
+        was_trusted = self.lead.is_trusted
+        if not await self.lead.renew(now) or not was_trusted:
+            # We slept through our lease: what we hold in memory may be another's by now.
+            self._let_go_of(self.owned_runs)
+
+    async def _read_store(self, now: datetime) -> None:
+        if self._to_release:
+            await self._store.release(self.lead.id, tuple(self._to_release))
+            self._to_release.clear()
+            self._claim_at = 0.0
+        if not self._is_due(self._claim_at):
+            return
+        self._claim_at = await self.lead.look_around()
+        room = max(0, self._options.claim_room - len(self._runs))
+        claim = await self._store.claim_runs(self.lead.id, room, now)
+        if not self.lead.is_trusted:
+            self._claim_at = 0.0  # we stood still for so long that the store may have answered a dead man
+        for claimed in claim.runs:
+            await self._take_over(claimed, now)
+        for command in claim.commands:
+            if not self._runs.apply(command, now):
+                self._let_go_of([command.run])
+
+    async def _take_over(self, claimed: ClaimedRun, now: datetime) -> None:
+        run = claimed.run
+        is_new = run.status is RunStatus.PENDING
+        self.telemetry.tell(Happening.RUN_STARTED if is_new else Happening.RUN_ADOPTED, **describe(run))
+        owned = self._runs.take_over(claimed, now)
+        if owned is None:
+            self._to_release[run.id] = None
+            return
+        adopted = [(attempt, owned.machine.spec(attempt.key.task).timeout) for attempt in claimed.attempts]
+        await self._observer.adopt(adopted, now)
+
+    async def _observe(self, now: datetime) -> list[Attempt]:
+        """Feeds what was seen to the machines; returns attempts that never came to life and are started again."""
+        if not self._is_due(self._observer.next_look):
+            return []
+        seen = await self._observer.look(now)
+        self._feed(seen.events, now)
+        return seen.launch
+
+    async def _commit(self, now: datetime) -> list[Attempt]:
+        """One transaction for everything this step decided. Returns the attempts it admitted."""
+        decided = self._runs.collect(self._launcher.name, now)
+        if not decided:
+            return []
+        committed = await self._store.commit(self.lead.id, [each.changes for each in decided.values()], now)
+        for run in sorted(committed.fenced):
+            self.telemetry.tell(Happening.RUN_FENCED, run=run)
+            self._forget(run)
+        self._let_go_of(sorted(committed.overruled))
+        ended = sum(a.status.is_final for each in decided.values() for a in each.decisions.attempts)
+        self._runs.note_limits(committed, ended)
+        launch: list[Attempt] = []
+        for run, each in decided.items():
+            if run not in committed.fenced and run not in committed.overruled:
+                launch += self._carry_on(run, each, self._runs.settle(run, each, committed))
+        if self._on_commit is not None:
+            self._on_commit(tuple(decided))
+        return launch
+
+    def _carry_on(self, run: RunId, decided: Decided, launched: Sequence[Attempt]) -> Sequence[Attempt]:
+        """The run's decisions are facts: tell of them, and set in motion what they ask for."""
+        self._tell(decided)
+        for effect in decided.decisions.effects:
+            if isinstance(effect, Stop):
+                self._observer.close(effect.attempt)
+        owned = self._runs.get(run)
+        for attempt in launched:
+            if owned is not None:
+                self._observer.begin(attempt, owned.machine.spec(attempt.key.task).timeout)
+        if decided.changes.rest:
+            self._forget(run)
+            self._claim_at = 0.0  # its place, here or below its workflow's max_active_runs, is free
+        return launched
+
+    async def _act(self, attempts: Sequence[Attempt], now: datetime) -> None:
+        jobs = []
+        for attempt in attempts:
+            owned = self._runs.get(attempt.run)
+            if owned is not None:
+                jobs.append(Job(attempt, owned.machine, owned.version))
+                self.telemetry.tell(Happening.ATTEMPT_LAUNCHED, attempt=str(attempt.key))
+        for refused in await self._launcher.launch(jobs) if jobs else ():
+            self.telemetry.tell(Happening.START_FAILED, attempt=str(refused.attempt), why=refused.failure.message)
+            self._feed(self._observer.not_started(refused.attempt, refused.failure, refused.final), now)
+
+    # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────
+
+    def _feed(self, news: Iterable[tuple[RunId, ev.Event]], now: datetime) -> None:
+        for run, event in news:
+            if not self._runs.feed(run, event, now):
+                self._let_go_of([run])
+
+    def _let_go_of(self, runs: Iterable[RunId]) -> None:
+        """We no longer know what is true about these runs: forget them, give them back, claim them anew."""
+        for run in runs:
+            if self._forget(run):
+                self._to_release[run] = None
+
+    def _forget(self, run: RunId) -> bool:
+        self._observer.forget_run(run)
+        return self._runs.forget(run)
+
+    def _tell(self, decided: Decided) -> None:
+        for attempt in decided.decisions.attempts:
+            if attempt.status.is_final:
+                self.telemetry.tell(Happening.ATTEMPT_ENDED, attempt=str(attempt.key), status=str(attempt.status))
+        run = decided.decisions.run
+        if run is not None and run.status.is_final:
+            self.telemetry.tell(Happening.RUN_FINISHED, **describe(run))
+
+    def _is_due(self, moment: float | None) -> bool:
+        return moment is not None and self._monotonic() >= moment
+
+    def _next_wake(self, now: datetime) -> datetime | None:
+        mono = self._monotonic()
+        if self._fresh_start_at is not None:
+            return now + timedelta(seconds=max(0.0, self._fresh_start_at - mono))
+        if self._to_release or self._runs.has_something_to_commit or self._runs.has_something_to_launch:
+            return now
+        moments = [self._observer.next_look, self._claim_at, self.lead.renew_at if len(self._runs) else None]
+        seconds = [max(0.0, moment - mono) for moment in moments if moment is not None]
+        wakes = [now + timedelta(seconds=min(seconds))] if seconds else []
+        timer = self._runs.next_timer
+        return min([*wakes, timer] if timer is not None else wakes, default=None)

@@ -1,0 +1,132 @@
+"""An external judge: every attempt writes to a ledger outside of Ork and holds a lock while it runs.
+
+The ledger cannot be fooled by what Ork believes: it counts what really started, ended and overlapped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+TASK = """\
+import fcntl, os, sys, time
+folder, seconds = sys.argv[1], float(sys.argv[2])
+me = "{ORK_RUN_ID} {ORK_TASK_NAME} {ORK_ATTEMPT}".format(**os.environ)
+ledger = os.open(os.path.join(folder, "ledger"), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+lock = os.open(os.path.join(folder, "{ORK_RUN_ID}.{ORK_TASK_NAME}.lock".format(**os.environ)), os.O_RDWR | os.O_CREAT)
+try:
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except OSError:
+    os.write(ledger, ("overlap " + me + "\\n").encode())
+os.write(ledger, ("start " + me + "\\n").encode())
+time.sleep(seconds)
+os.write(ledger, ("end " + me + "\\n").encode())
+"""
+
+FAST = {
+    "ORK_LEASE_SECONDS": "6",
+    "ORK_RENEW_SECONDS": "2",
+    "ORK_HEARTBEAT_SECONDS": "1",
+    "ORK_STALE_SECONDS": "6",
+    "ORK_STOP_GRACE_SECONDS": "1",
+}
+
+
+@dataclass
+class Court:
+    """A project with workflows whose tasks report to the ledger."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        (self.folder / "judged").mkdir()
+        (self.folder / "task.py").write_text(TASK)
+
+    def environment(self) -> dict[str, str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("ORK_", "PYTHONDONT"))}
+        return clean | FAST
+
+    def ork(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "ork", *words],
+            cwd=self.folder,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            **options,
+        )
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "ork", *words],
+            cwd=self.folder,
+            env=self.environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def write_workflow(self, name: str, tasks: dict[str, dict[str, Any]]) -> None:
+        (self.folder / f"{name}.yaml").write_text(json.dumps({"name": name, "tasks": tasks}))
+
+    def task(self, seconds: float, **fields: Any) -> dict[str, Any]:
+        return {"command": [sys.executable, "task.py", str(self.folder / "judged"), str(seconds)], **fields}
+
+    def trigger(self, name: str) -> str:
+        done = self.ork("trigger", name)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def run(self, id: str) -> dict[str, Any]:
+        return dict(json.loads(self.ork("show", id, "--json").stdout))
+
+    def ledger(self) -> list[tuple[str, str]]:
+        """(what, "run task attempt") in the order it was written."""
+        path = self.folder / "judged" / "ledger"
+        if not path.exists():
+            return []
+        lines = path.read_text().splitlines()
+        return [(what, who) for what, _, who in (line.partition(" ") for line in lines)]
+
+    def starts(self) -> Counter[str]:
+        return Counter(who for what, who in self.ledger() if what == "start")
+
+    def overlaps(self) -> list[str]:
+        return [who for what, who in self.ledger() if what == "overlap"]
+
+    def processes(self) -> list[int]:
+        """Every living process that belongs to an attempt of this project."""
+        marker = str(self.folder / "judged").encode()
+        found = []
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                try:
+                    command = Path(f"/proc/{entry}/cmdline").read_bytes()
+                except OSError:
+                    continue
+                if marker in command:
+                    found.append(int(entry))
+        return found
+
+
+def eventually(holds: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """Waits for a fact about other processes; its value once it is true."""
+    deadline = time.monotonic() + seconds
+    while not (value := holds()):
+        assert time.monotonic() < deadline, f"still not so after {seconds:g} s"
+        time.sleep(0.05)
+    return value
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.wait()
