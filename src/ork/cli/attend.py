@@ -1,0 +1,258 @@
+"""Staying with a run until it ends: showing it, working on it if nobody else does, and heeding Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from enum import Enum
+
+from ork.app import Installation
+from ork.cli.progress import Progress
+from ork.cli.visible import visible
+from ork.errors import StoreUnavailableError
+from ork.model.ids import RunId
+from ork.model.run import CommandKind, RunCommand
+from ork.model.task import Task, TaskStatus
+from ork.scheduler.service import SchedulerService
+from ork.status.follow import RunView, open_view, refresh
+from ork.status.history import History, load_history
+from ork.status.serving import LASTING, NO_SCHEDULER, live_schedulers
+from ork.telemetry import Happening
+
+FRAME_SECONDS = 0.1
+# A wait may cost at most this share of the time the run has taken so far: short runs are not held up by frames.
+FRAME_SHARE = 0.1
+HISTORY_AFTER_SECONDS = 2.0
+# Whatever news got lost, and a scheduler that died, are noticed after this long.
+LOOK_SECONDS = 2.0
+RETRY_SECONDS = 1.0
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+TROUBLES = frozenset({Happening.STORE_FAILED, Happening.STEP_FAILED, Happening.RUN_QUARANTINED})
+
+
+class Ending(Enum):
+    FINAL = "final"
+    TIMED_OUT = "timed out"
+    INTERRUPTED = "interrupted"
+    DETACHED = "detached"
+
+
+class Interrupts:
+    """Ctrl-C and SIGTERM, counted from the moment this is entered until it is left."""
+
+    def __init__(self) -> None:
+        self.pressed = 0
+        self.on_press: Callable[[], None] | None = None
+
+    def __enter__(self) -> Interrupts:
+        for number in SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, self._press)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number in SIGNALS:
+            asyncio.get_running_loop().remove_signal_handler(number)
+
+    def _press(self) -> None:
+        self.pressed += 1
+        if self.on_press is not None:
+            self.on_press()
+
+
+class Attendant:
+    """With `may_work` it becomes the run's scheduler whenever no other one serves the store."""
+
+    def __init__(
+        self,
+        installation: Installation,
+        run: RunId,
+        progress: Progress,
+        interrupts: Interrupts,
+        *,
+        may_work: bool,
+        timeout: float | None = None,
+    ) -> None:
+        self._installation = installation
+        self._store = installation.store
+        self._run = run
+        self._progress = progress
+        self._interrupts = interrupts
+        self._may_work = may_work
+        self._timeout = timeout
+        self._news = asyncio.Event()
+        self._service: SchedulerService | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._ending: Ending | None = None
+        self._leave = False
+        self._history: History | None = None
+        self._told_trouble: str | None = None
+
+    async def stay(self) -> tuple[RunView, Ending]:
+        """Returns when the run is final, or when it is time to leave it."""
+        self._begun = asyncio.get_running_loop().time()
+        self.view, changed = await open_view(self._store, self._run)
+        with self._progress.screen():
+            try:
+                if self.view.run.status.is_final and not await self._is_over():
+                    # What is about to be tried again is not worth telling again.
+                    changed = [task for task in changed if task.status is TaskStatus.SUCCESS]
+                await self._work_if_needed()
+                self._heed_interrupts()
+                await self._follow(changed)
+            finally:
+                await self._stop_work()
+        return self.view, self._ending or Ending.FINAL
+
+    async def _follow(self, changed: list[Task]) -> None:
+        while True:
+            wait = self._progress.show(self.view, changed, datetime.now(UTC), self._history)
+            if self._leave or await self._is_over():
+                return
+            await self._wait(wait)
+            await self._heed_timeout()
+            if self._work is not None and self._work.done():
+                self._work.result()  # a scheduler that ends before its run does has failed: this raises its error
+            changed = await self._look()
+
+    async def _look(self) -> list[Task]:
+        """What changed. A store that cannot be read for a while ends nothing: the run goes on behind it."""
+        changed: list[Task] = []
+        try:
+            changed = await refresh(self._store, self.view)
+            await self._look_around()
+        except StoreUnavailableError as problem:
+            self._tell_once(f"{problem.message} (trying again)")
+        return changed
+
+    async def _is_over(self) -> bool:
+        """A final run that somebody asked to retry is about to go on."""
+        return self.view.run.status.is_final and not await self._store.pending_commands(self._run)
+
+    # ── waiting ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _wait(self, wanted: float | None) -> None:
+        """Until something changed or `wanted` seconds passed; then out of the frame, so that changes gather."""
+        waits = [wanted, self._left(), LOOK_SECONDS]
+        timeout = min(wait for wait in waits if wait is not None)
+        if self._work is None:
+            await self._wait_for_others(timeout)
+        else:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), timeout)
+        if not self._leave:
+            await asyncio.sleep(min(FRAME_SECONDS, self._elapsed() * FRAME_SHARE))
+        self._news.clear()
+
+    async def _wait_for_others(self, timeout: float) -> None:
+        change = asyncio.ensure_future(self._change_by_others(timeout))
+        news = asyncio.ensure_future(self._news.wait())
+        _, pending = await asyncio.wait({change, news}, return_when=asyncio.FIRST_COMPLETED)
+        for waiting in pending:
+            waiting.cancel()
+            with suppress(asyncio.CancelledError):
+                await waiting
+
+    async def _change_by_others(self, timeout: float) -> None:
+        try:
+            await self._store.wait_for_change(timeout)
+        except StoreUnavailableError:
+            await asyncio.sleep(min(timeout, RETRY_SECONDS))
+
+    def _elapsed(self) -> float:
+        return asyncio.get_running_loop().time() - self._begun
+
+    def _left(self) -> float | None:
+        if self._timeout is None or self._ending is not None:
+            return None
+        return max(self._timeout - self._elapsed(), 0.0)
+
+    # ── working ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _look_around(self) -> None:
+        if self._history is None and self._progress.wants_history and self._elapsed() > HISTORY_AFTER_SECONDS:
+            self._history = await load_history(self._store, self.view.run.workflow, self.view.total)
+        await self._work_if_needed()
+
+    async def _work_if_needed(self) -> None:
+        if self._work is not None or await self._is_over():
+            return
+        if await live_schedulers(self._store, LASTING if self._may_work else None):
+            return
+        if not self._may_work:
+            self._tell_once(NO_SCHEDULER)
+            return
+        self._service = await self._installation.scheduler("run", on_commit=self._heed_commit)
+        self._service.telemetry.listen(self._heed_trouble)
+        self._work = asyncio.create_task(self._service.run())
+        self._work.add_done_callback(lambda _: self._news.set())
+
+    def _heed_commit(self, runs: Sequence[RunId]) -> None:
+        if self._run in runs:
+            self._news.set()
+
+    def _heed_trouble(self, happening: Happening, fields: dict[str, object]) -> None:
+        """Says once what is wrong, and once when it is over."""
+        if happening is Happening.STORE_RECOVERED:
+            self._told_trouble = None
+            self._progress.note("the store works again")
+        elif happening in TROUBLES:
+            self._tell_once(f"{fields.get('why')} (trying again)")
+
+    def _tell_once(self, trouble: str) -> None:
+        if trouble != self._told_trouble:
+            self._told_trouble = trouble
+            self._progress.note(visible(trouble))
+
+    async def _stop_work(self) -> None:
+        if self._service is None or self._work is None:
+            return
+        self._service.request_stop()
+        if not self._leave:
+            await self._work
+            return
+        with suppress(TimeoutError, Exception):
+            await asyncio.wait_for(self._work, 1.0)
+
+    # ── leaving ──────────────────────────────────────────────────────────────────────────────────
+
+    def _heed_interrupts(self) -> None:
+        """From now on at once; what was pressed before counts as one press."""
+        self._interrupts.on_press = self._interrupt
+        if self._interrupts.pressed:
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        if self._work is None:
+            self._ending, self._leave = Ending.DETACHED, True
+        elif self._ending is None:
+            self._ending = Ending.INTERRUPTED
+            self._progress.note(f"cancelling run {self.view.short} (Ctrl-C again leaves at once)")
+            self._cancelling = asyncio.ensure_future(self._cancel("Ctrl-C"))
+        else:
+            self._ending, self._leave = Ending.INTERRUPTED, True
+        self._news.set()
+
+    async def _heed_timeout(self) -> None:
+        if self._left() != 0.0:
+            return
+        self._ending = Ending.TIMED_OUT
+        if self._work is None:
+            self._leave = True
+            return
+        self._progress.note(f"--timeout has passed: cancelling run {self.view.short}")
+        await self._cancel("--timeout")
+
+    async def _cancel(self, by: str) -> None:
+        """A cancel is not given up because the store is busy or full for a while."""
+        command = RunCommand(self._run, CommandKind.CANCEL, by=by)
+        while True:
+            try:
+                await self._store.submit_command(command, datetime.now(UTC))
+                break
+            except StoreUnavailableError:
+                await asyncio.sleep(RETRY_SECONDS)
+        if self._service is not None:
+            self._service.wake()

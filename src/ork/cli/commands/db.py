@@ -1,0 +1,53 @@
+"""`ork db`: the store's schema."""
+
+from __future__ import annotations
+
+import click
+
+from ork.cli.errors import DONE, FAILED
+from ork.cli.session import current_settings, json_option, print_json, store_options
+
+
+@click.group(name="db")
+def db_command() -> None:
+    """The store's schema: migrate, status."""
+
+
+@db_command.command(name="migrate")
+@json_option
+@store_options
+def migrate_command(as_json: bool) -> None:
+    """Bring the store to the newest schema; it may be in use meanwhile.
+
+    \b
+    Example:  ork db migrate
+    """
+    from ork.app import migrate_store
+
+    before, after = migrate_store(current_settings())
+    if as_json:
+        print_json({"before": before, "schema": after})
+    else:
+        print(f"schema {after}" + ("" if before == after else f" (was {before})"))
+
+
+@db_command.command(name="status")
+@json_option
+@store_options
+def status_command(as_json: bool) -> int:
+    """Which schema the store has and which one this Ork knows; exit 1 if it must be migrated.
+
+    \b
+    Example:  ork db status
+    """
+    from ork.app import store_schema
+
+    settings = current_settings()
+    current, known = store_schema(settings)
+    if as_json:
+        print_json({"store": settings.store, "schema": current, "known": known})
+    else:
+        print(f"{settings.store}: schema {current}, this Ork knows {known}")
+        if current < known:
+            print("  ork db migrate")
+    return DONE if current == known else FAILED

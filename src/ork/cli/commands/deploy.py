@@ -1,0 +1,90 @@
+"""`ork deploy` and `ork trigger`: make workflows known, and ask for runs of them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from ork.cli.definitions import mistakes, print_problems, read_definition
+from ork.cli.errors import DONE, WRONG_USE
+from ork.cli.session import current_settings, json_option, look, now, print_json, store_options
+
+if TYPE_CHECKING:
+    from ork.app import Installation
+    from ork.model.workflow import Version
+
+
+@click.command(name="deploy")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@json_option
+@store_options
+def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
+    """Register workflow files: new runs get the version in the file, running ones keep theirs.
+
+    Nothing is registered unless every file is right. An unchanged file makes no new version.
+
+    \b
+    Example:  ork deploy flows/*.yaml
+    """
+    from ork.compile.content import make_version
+
+    settings = current_settings()
+    results = [read_definition(file, settings) for file in files]
+    problems = [problem for result in results for problem in result.problems]
+    if problems:
+        if as_json:
+            raise mistakes(problems)
+        print_problems(problems)
+        print(f"{len(problems):,} error{'' if len(problems) == 1 else 's'}. Nothing was deployed.", file=sys.stderr)
+        return WRONG_USE
+    versions = [make_version(read.workflow, read.root, _absolute(read.file)) for read in results if read.workflow]
+    news = look(lambda installation: _save(installation, versions), creates=True)
+    if as_json:
+        rows = [{"name": v.workflow.name, "version": v.id, "new": new} for v, new in zip(versions, news, strict=True)]
+        print_json({"workflows": rows})
+        return DONE
+    for version, new in zip(versions, news, strict=True):
+        print(f"✓ {version.workflow.name}  version {version.id}{'' if new else ' (unchanged)'}")
+    return DONE
+
+
+async def _save(installation: Installation, versions: list[Version]) -> list[bool]:
+    moment = now()
+    return [await installation.store.save_version(v, origin=v.source, now=moment) for v in versions]
+
+
+def _absolute(file: str) -> str:
+    import os
+
+    return os.path.abspath(file)
+
+
+@click.command(name="trigger")
+@click.argument("name")
+@click.option(
+    "-p", "--param", "params", multiple=True, metavar="KEY=VALUE", help="A param of the run; may be repeated."
+)
+@click.option("--key", metavar="KEY", help="Idempotency: the same key and params name the same run.")
+@click.option("--wait", is_flag=True, help="Stay until the run has ended; exit 0 only if it succeeded.")
+@json_option
+@store_options
+def trigger_command(name: str, params: tuple[str, ...], key: str | None, wait: bool, as_json: bool) -> int:
+    """Create a run of a known workflow and print its id. A scheduler does the work.
+
+    \b
+    Example:  ork trigger my_etl -p day=2026-01-01 --key nightly-2026-01-01
+    """
+    from ork.cli.starting import Prepared, create_run
+
+    run = look(lambda installation: create_run(installation, Prepared(None, name, params, key)))
+    if as_json:
+        print_json({"id": run.id})
+    else:
+        print(run.id, flush=True)
+    if not wait:
+        return DONE
+    from ork.cli.commands.run import wait_for_end
+
+    return wait_for_end(run.id)

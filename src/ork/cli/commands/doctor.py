@@ -1,0 +1,152 @@
+"""`ork doctor`: everything Ork needs here, one line each, with the fix."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import click
+
+from ork.cli.errors import DONE, FAILED
+from ork.cli.session import current_settings, json_option, look, now, palette, print_json, store_options
+from ork.errors import OrkError
+from ork.settings import Settings
+
+LOW_DISK_BYTES = 200 * 1024 * 1024
+
+
+class Finding(NamedTuple):
+    """One line. `fix` is there when something should be done; `broken` when nothing works until then."""
+
+    subject: str
+    says: str
+    fix: str | None = None
+    broken: bool = False
+
+
+@click.command(name="doctor")
+@json_option
+@store_options
+def doctor_command(as_json: bool) -> int:
+    """Check interpreter, store, clock, folders, executors and permissions; exit 1 if something is broken.
+
+    \b
+    Example:  ork doctor
+    """
+    settings = current_settings()
+    findings = [finding for check in CHECKS for finding in _guarded(check, settings)]
+    broken = any(finding.broken for finding in findings)
+    if as_json:
+        print_json({"ok": not broken, "checks": [finding._asdict() for finding in findings]})
+    else:
+        _print(findings)
+    return FAILED if broken else DONE
+
+
+def _print(findings: list[Finding]) -> None:
+    from ork.cli.paint import Span, line
+    from ork.cli.visible import visible
+
+    lines = []
+    for finding in findings:
+        mark = Span("✗", "bad") if finding.broken else Span("!", "wait") if finding.fix else Span("✓", "good")
+        fix = f"   → {finding.fix}" if finding.fix else ""
+        lines.append(line(mark, f" {finding.subject:<13}{visible(finding.says)}", Span(fix, "wait")))
+    palette(sys.stdout).write(sys.stdout, lines)
+
+
+def _guarded(check: Callable[[Settings], Iterator[Finding]], settings: Settings) -> list[Finding]:
+    subject = check.__name__.strip("_")
+    try:
+        return list(check(settings))
+    except OrkError as error:
+        return [Finding(subject, error.message, error.hint or "see above", broken=True)]
+    except OSError as error:
+        return [Finding(subject, f"{error.filename or ''} {error.strerror}".strip(), "check the folder", broken=True)]
+
+
+def _interpreter(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
+    version = ".".join(map(str, sys.version_info[:3]))
+    fix = None if sys.version_info >= (3, 11) else "install Python 3.11 or newer"
+    yield Finding("interpreter", f"Python {version}, {sys.executable}", fix, broken=fix is not None)
+
+
+def _store(settings: Settings) -> Iterator[Finding]:
+    from ork.app import Installation, store_path, store_schema
+
+    path = store_path(settings)
+    if not os.path.exists(path):
+        yield Finding("store", f"none yet: {path} is made by the first run")
+        return
+    current, known = store_schema(settings)
+    if current != known:
+        yield Finding("store", f"schema {current}, this Ork knows {known}", "ork db migrate", broken=current > known)
+        return
+
+    async def read(installation: Installation) -> int:
+        return len(await installation.store.list_workflows())
+
+    workflows = look(read)
+    writable = os.access(path, os.W_OK)
+    fix = None if writable else f"chmod u+w {path}"
+    yield Finding("store", f"{path}, schema {current}, {workflows} workflows", fix, broken=not writable)
+
+
+def _clock(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
+    moment = now()
+    sane = 2024 < moment.year < 2200
+    yield Finding("clock", f"{moment:%Y-%m-%d %H:%M:%S} UTC", None if sane else "set the system clock", broken=not sane)
+
+
+def _folders(settings: Settings) -> Iterator[Finding]:
+    place = settings.home if os.path.isdir(settings.home) else settings.root
+    writable = os.access(place, os.W_OK | os.X_OK)
+    fix = None if writable else f"make {place} writable for this user"
+    yield Finding("folders", f"project {settings.root}", fix, broken=not writable)
+    disk = os.statvfs(place)
+    free = disk.f_bavail * disk.f_frsize
+    low = "free some space" if free < LOW_DISK_BYTES else None
+    yield Finding("disk", f"{free / 2**30:,.1f} GiB free at {place}", low, broken=free == 0)
+
+
+def _executors(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
+    shell = os.access("/bin/sh", os.X_OK)
+    yield Finding("process", "/bin/sh runs commands", None if shell else "install a POSIX shell", broken=not shell)
+    proc = os.path.isdir("/proc/self")
+    yield Finding("python", f"{sys.executable} runs functions", None if proc else "mount /proc", broken=not proc)
+
+
+def _permissions(settings: Settings) -> Iterator[Finding]:
+    if not os.path.isdir(settings.home):
+        return
+    open_to_all = os.stat(settings.home).st_mode & 0o002
+    fix = f"chmod o-w {settings.home}" if open_to_all else None
+    yield Finding(
+        "permissions", f"{settings.home} is {'writable by everybody' if open_to_all else 'private enough'}", fix
+    )
+
+
+def _schedulers(settings: Settings) -> Iterator[Finding]:
+    from ork.app import Installation, store_path
+    from ork.model.run import SchedulerEntry
+    from ork.status.serving import is_alive
+
+    if not os.path.exists(store_path(settings)):
+        return
+
+    async def read(installation: Installation) -> tuple[SchedulerEntry, ...]:
+        return await installation.store.list_schedulers()
+
+    entries = look(read)
+    dead = [entry for entry in entries if not is_alive(entry)]
+    if dead:
+        runs = sum(entry.active_runs for entry in dead)
+        yield Finding(
+            "schedulers", f"{len(dead)} died and left {runs} runs behind", "`ork tick` or `ork scheduler` goes on"
+        )
+    yield Finding("schedulers", f"{len(entries) - len(dead)} running")
+
+
+CHECKS = (_interpreter, _store, _clock, _folders, _executors, _permissions, _schedulers)

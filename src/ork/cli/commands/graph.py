@@ -1,0 +1,49 @@
+"""`ork graph`: a workflow's shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ork.cli.definitions import default_file, is_file_name, read_version
+from ork.cli.session import current_settings, look, store_options
+
+if TYPE_CHECKING:
+    from ork.app import Installation
+    from ork.model.workflow import CompiledWorkflow
+
+
+@click.command(name="graph")
+@click.argument("workflow", required=False, metavar="[FILE|NAME]")
+@click.option("--format", "form", type=click.Choice(["text", "mermaid", "svg"]), default="text", show_default=True)
+@store_options
+def graph_command(workflow: str | None, form: str) -> None:
+    """A workflow's graph as text, Mermaid or SVG.
+
+    \b
+    Example:  ork graph etl.yaml --format svg > etl.svg
+    """
+    from ork.compile.drawing import draw_mermaid, draw_svg, draw_text
+
+    drawn = _workflow(workflow)
+    match form:
+        case "mermaid":
+            print(draw_mermaid(drawn))
+        case "svg":
+            print(draw_svg(drawn))
+        case _:
+            print("\n".join(draw_text(drawn)))
+
+
+def _workflow(named: str | None) -> CompiledWorkflow:
+    named = named or default_file()
+    if is_file_name(named):
+        return read_version(named, current_settings()).workflow
+
+    async def read(installation: Installation) -> CompiledWorkflow:
+        from ork.cli.starting import known_version
+
+        return (await known_version(installation, named)).workflow
+
+    return look(read)

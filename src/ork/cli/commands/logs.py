@@ -1,0 +1,79 @@
+"""`ork logs`: what tasks printed."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from ork.cli.session import look, serve, store_options
+from ork.errors import NotFoundError, UsageError
+
+if TYPE_CHECKING:
+    from ork.app import Installation
+    from ork.cli.log_copy import LogCopier
+    from ork.status.ids import Target
+
+
+@click.command(name="logs")
+@click.argument("run")
+@click.argument("task", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Go on until the task or run has ended.")
+@click.option("--attempt", type=click.IntRange(min=1), help="An earlier try (default: the last one).")
+@store_options
+def logs_command(run: str, task: str | None, follow: bool, attempt: int | None) -> None:
+    """What tasks printed. Into a file or pipe byte by byte, on a terminal made safe to look at.
+
+    Without TASK the logs of all tasks, each line behind its task's name.
+
+    \b
+    Example:  ork logs @last transform -f
+    """
+    from ork.status.ids import parse_target
+
+    target = parse_target(run, task)
+    if follow and attempt is not None:
+        raise UsageError("--follow goes with the current attempt, --attempt with an earlier one")
+    if follow:
+        serve(lambda installation: _follow(installation, target))
+    else:
+        look(lambda installation: _print(installation, target, attempt))
+
+
+async def _follow(installation: Installation, target: Target) -> None:
+    copier = await _copier(installation, target)
+    await copier.follow()
+
+
+async def _print(installation: Installation, target: Target, attempt: int | None) -> None:
+    copier = await _copier(installation, target)
+    keys = copier.keys
+    if attempt is not None and len(keys) != 1:
+        raise UsageError("--attempt needs a task", hint="ork logs RUN TASK --attempt N")
+    for key in keys:
+        task = copier.view.tasks[key]
+        if attempt is not None and attempt > task.attempt:
+            raise NotFoundError(f"`{key}` has no attempt {attempt}", hint=f"its last one is {task.attempt}")
+        if task.attempt:
+            copier.copy(task, attempt or task.attempt)
+    if not any(copier.view.tasks[key].attempt for key in keys):
+        print(f"nothing has started yet: ork why {copier.view.short}", file=sys.stderr)
+    elif len(keys) == 1 and attempt is None:
+        _tell_about_earlier(copier)
+
+
+async def _copier(installation: Installation, target: Target) -> LogCopier:
+    from ork.cli.log_copy import LogCopier
+    from ork.status.follow import open_view
+    from ork.status.ids import resolve_run
+
+    view, _ = await open_view(installation.store, await resolve_run(installation.store, target.run))
+    return LogCopier(installation, view, target)
+
+
+def _tell_about_earlier(copier: LogCopier) -> None:
+    task = copier.view.tasks[copier.keys[0]]
+    if task.attempt > 1:
+        hint = f"ork logs {copier.view.short} {task.key} --attempt {task.attempt - 1}"
+        print(f"(attempt {task.attempt}; the one before: {hint})", file=sys.stderr)

@@ -1,0 +1,56 @@
+"""`ork bench` and `ork sim`: measure, and simulate."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from ork.cli.errors import DONE, FAILED
+from ork.cli.session import json_option, print_json
+
+# Rooms beside and above this one: known by name only, so that nothing down here depends on them.
+BENCH = "ork.bench.main"
+SIMULATION = "ork.testing.simulate"
+
+
+@click.command(name="bench")
+@click.argument("scenario", default="quick")
+@json_option
+def bench_command(scenario: str, as_json: bool) -> None:
+    """Measure speed against the floor of this machine: quick, chain, fanout, engine, cold or idle.
+
+    \b
+    Example:  ork bench chain --json
+    """
+    result: dict[str, Any] = import_module(BENCH).bench_command(scenario, as_json, _emitter(as_json))
+    if as_json:
+        print_json(result)
+
+
+@click.command(name="sim")
+@click.option("--seed", type=int, help="Replay one seed.")
+@click.option("--seconds", type=click.FloatRange(min=0), help="Try seeds for this long.")
+@click.option("--seeds", type=click.IntRange(min=1), help="Try this many seeds.")
+@click.option("--mutants", is_flag=True, help="Break the protocol on purpose and count who notices.")
+@json_option
+def sim_command(seed: int | None, seconds: float | None, seeds: int | None, mutants: bool, as_json: bool) -> int:
+    """Simulate crashes, pauses and lost messages on virtual time and check every promise.
+
+    \b
+    Example:  ork sim --seconds 30
+    """
+    simulate = import_module(SIMULATION).simulate_command
+    report: dict[str, Any] = simulate(seed, seconds, seeds, mutants, _emitter(as_json))
+    if as_json:
+        print_json(report)
+    return FAILED if report.get("violations") else DONE
+
+
+def _emitter(as_json: bool) -> Any:
+    def emit(text: str) -> None:
+        print(text, file=sys.stderr if as_json else sys.stdout, flush=True)
+
+    return emit

@@ -1,0 +1,187 @@
+"""`ork run` and `ork watch`: stay with a run until it ends."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from ork.cli.errors import DONE, FAILED, INTERRUPTED, TIMED_OUT
+from ork.cli.session import current_settings, json_option, palette, print_json, serve, store_options
+from ork.settings import is_dumb_terminal
+
+if TYPE_CHECKING:
+    from ork.app import Installation
+    from ork.cli.attend import Ending, Interrupts
+    from ork.cli.progress import Progress
+    from ork.model.ids import RunId
+    from ork.status.follow import RunView
+
+PROGRESS = click.option(
+    "--progress",
+    "mode",
+    type=click.Choice(["auto", "plain", "json", "quiet"]),
+    default="auto",
+    help="How to show what goes on (auto: live on a terminal, else one line per change).",
+)
+TIMEOUT = click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait no longer than this.")
+FULL = click.option("--full", is_flag=True, help="Every frame of a failure.")
+
+
+@click.command(name="run")
+@click.argument("workflow", required=False, metavar="[FILE|NAME]")
+@click.option(
+    "-p", "--param", "params", multiple=True, metavar="KEY=VALUE", help="A param of the run; may be repeated."
+)
+@TIMEOUT
+@PROGRESS
+@FULL
+@json_option
+@store_options
+def run_command(
+    workflow: str | None, params: tuple[str, ...], timeout: float | None, mode: str, full: bool, as_json: bool
+) -> int:
+    """Run a workflow to its end and show how it goes.
+
+    A file is validated and registered first; without a name it is workflow.yaml in this folder. If a scheduler serves
+    this store it does the work, else this process does. Ctrl-C cancels the run.
+
+    \b
+    Example:  ork run etl.yaml -p day=2026-01-01
+    """
+    from ork.cli.starting import create_run, prepare
+
+    prepared = prepare(workflow, params, current_settings(), as_json=as_json)
+    if prepared is None:
+        return 2
+
+    async def work(installation: Installation) -> int:
+        from ork.cli.attend import Interrupts
+
+        # Before there is a run: Ctrl-C at any later moment cancels it or says who goes on with it.
+        with Interrupts() as interrupts:
+            run = await create_run(installation, prepared)
+            attended = Attended(run.id, _progress(mode, full), timeout, as_json, may_work=True)
+            return await _attend(installation, attended, interrupts)
+
+    return serve(work)
+
+
+@click.command(name="watch")
+@click.argument("run")
+@TIMEOUT
+@PROGRESS
+@FULL
+@json_option
+@store_options
+def watch_command(run: str, timeout: float | None, mode: str, full: bool, as_json: bool) -> int:
+    """The live view of a run that goes on elsewhere. Ctrl-C only stops watching.
+
+    \b
+    Example:  ork watch @last
+    """
+
+    async def work(installation: Installation) -> int:
+        from ork.cli.attend import Interrupts
+        from ork.status.ids import parse_target, resolve_run
+
+        found = await resolve_run(installation.store, parse_target(run).run)
+        with Interrupts() as interrupts:
+            attended = Attended(found, _progress(mode, full), timeout, as_json, may_work=False)
+            return await _attend(installation, attended, interrupts)
+
+    return serve(work)
+
+
+class Attended(NamedTuple):
+    """A run to stay with, and how."""
+
+    run: RunId
+    progress: Progress
+    timeout: float | None = None
+    as_json: bool = False
+    may_work: bool = True
+    is_quiet: bool = False
+
+
+async def _attend(installation: Installation, attended: Attended, interrupts: Interrupts) -> int:
+    from ork.cli.attend import Attendant
+
+    run, progress, timeout, as_json, may_work, is_quiet = attended
+    attendant = Attendant(installation, run, progress, interrupts, may_work=may_work, timeout=timeout)
+    view, ending = await attendant.stay()
+    if as_json:
+        from ork.status.shapes import full_run_json
+
+        attempts = await installation.store.list_attempts(run)
+        print_json(full_run_json(view.run, view.version, view.tasks.values(), attempts))
+    elif not is_quiet:
+        _conclude(view, ending)
+    return _exit_code(view, ending)
+
+
+def _conclude(view: RunView, ending: Ending) -> None:
+    """The result on stdout; what to do next on stderr."""
+    from ork.cli.paint import line
+    from ork.cli.task_lines import next_steps, summary
+
+    if view.run.status.is_final:
+        sys.stderr.write("\n")
+        palette(sys.stdout).write(sys.stdout, [summary(view)])
+        palette(sys.stderr).write(sys.stderr, next_steps(view))
+        return
+    print(f"{ending.value}: run {view.short} goes on", file=sys.stderr)
+    palette(sys.stderr).write(sys.stderr, [line(f"  ork watch {view.short}   ork cancel {view.short}")])
+
+
+def _exit_code(view: RunView, ending: Ending) -> int:
+    from ork.cli.attend import Ending
+
+    match ending:
+        case Ending.TIMED_OUT:
+            return TIMED_OUT
+        case Ending.INTERRUPTED | Ending.DETACHED:
+            return INTERRUPTED
+        case Ending.FINAL:
+            return DONE if view.run.status == "success" else FAILED
+
+
+def _progress(mode: str, full: bool) -> Progress:
+    from ork.cli import progress
+
+    stream = sys.stderr
+    match mode:
+        case "quiet":
+            return progress.QuietProgress()
+        case "json":
+            return progress.JsonProgress(stream)
+        case "auto" if stream.isatty() and not is_dumb_terminal():
+            return progress.LiveProgress(stream, palette(stream), full=full)
+        case _:
+            return progress.PlainProgress(stream, palette(stream), full=full)
+
+
+def wait_for_end(run: RunId) -> int:
+    """Waits without showing anything; 0 only if the run succeeded."""
+    return _stay(Attended(run, _progress("quiet", False), may_work=False, is_quiet=True))
+
+
+def go_on(run: RunId, *, quietly: bool) -> int:
+    """Works on a run that was asked to go on, as `ork run` would."""
+    return _stay(Attended(run, _progress("quiet" if quietly else "auto", False), is_quiet=quietly))
+
+
+def finish_quietly(run: RunId) -> None:
+    """Works on a run that is being cancelled until nothing of it is left."""
+    _stay(Attended(run, _progress("quiet", False), is_quiet=True))
+
+
+def _stay(attended: Attended) -> int:
+    async def work(installation: Installation) -> int:
+        from ork.cli.attend import Interrupts
+
+        with Interrupts() as interrupts:
+            return await _attend(installation, attended, interrupts)
+
+    return serve(work)

@@ -1,0 +1,138 @@
+"""`ork runs` and `ork show`."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ork.cli.session import json_option, look, now, palette, print_json, store_options
+
+if TYPE_CHECKING:
+    from ork.app import Installation
+    from ork.cli.paint import Line
+    from ork.model.run import Run
+    from ork.state.store import RunFilter
+    from ork.status.follow import RunView
+
+STATUSES = ("pending", "running", "paused", "success", "failed", "cancelled")
+
+
+@click.command(name="runs")
+@click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only these; may be repeated.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
+@click.option("--cursor", help="Go on where the previous page ended.")
+@json_option
+@store_options
+def runs_command(
+    workflow: str | None, statuses: tuple[str, ...], limit: int, cursor: str | None, as_json: bool
+) -> None:
+    """The latest runs, newest first.
+
+    \b
+    Example:  ork runs --workflow my_etl --status failed
+    """
+    from ork.model.run import RunStatus
+    from ork.state.store import RunFilter
+
+    query = RunFilter(workflow, frozenset(map(RunStatus, statuses)), limit, cursor)
+    runs, short, following = look(lambda installation: _page(installation, query))
+    if as_json:
+        from ork.status.shapes import run_json
+
+        print_json({"runs": [run_json(run) for run in runs], "cursor": following})
+        return
+    if not runs:
+        print("no runs" + (" match" if workflow or statuses else " yet: start one with `ork run`"), file=sys.stderr)
+        return
+    palette(sys.stdout).write(sys.stdout, _runs_table(runs, short))
+    if following:
+        print(f"more: ork runs --cursor {following}", file=sys.stderr)
+
+
+async def _page(installation: Installation, query: RunFilter) -> tuple[tuple[Run, ...], dict[Any, str], str | None]:
+    from ork.status.ids import short_ids
+
+    page = await installation.store.list_runs(query)
+    return page.runs, await short_ids(installation.store, [run.id for run in page.runs]), page.cursor
+
+
+def _runs_table(runs: tuple[Run, ...], short: dict[Any, str]) -> list[Line]:
+    from ork.cli.looks import state_word
+    from ork.cli.tables import table
+    from ork.status.words import ago, between
+
+    moment = now()
+    rows = [
+        (
+            short[run.id],
+            run.workflow,
+            state_word(run.status),
+            ago(run.created_at, moment),
+            between(run.started_at, run.finished_at or (None if run.status.is_final else moment)),
+            run.trigger.value,
+        )
+        for run in runs
+    ]
+    return table(("run", "workflow", "status", "created", "took", "trigger"), rows)
+
+
+@click.command(name="show")
+@click.argument("run")
+@click.option("--full", is_flag=True, help="Every frame of a failure.")
+@json_option
+@store_options
+def show_command(run: str, full: bool, as_json: bool) -> None:
+    """One run and its tasks; for those that failed, why.
+
+    \b
+    Example:  ork show @last
+    """
+    from ork.status.follow import open_view
+    from ork.status.ids import parse_target, resolve_run
+    from ork.status.shapes import full_run_json
+
+    async def read(installation: Installation) -> tuple[RunView, dict[str, Any]]:
+        store = installation.store
+        view, _ = await open_view(store, await resolve_run(store, parse_target(run).run))
+        attempts = await store.list_attempts(view.run.id) if as_json else ()
+        return view, full_run_json(view.run, view.version, view.tasks.values(), attempts) if as_json else {}
+
+    view, shape = look(read)
+    if as_json:
+        print_json(shape)
+    else:
+        palette(sys.stdout).write(sys.stdout, show_lines(view, now(), full=full))
+
+
+def show_lines(view: RunView, moment: datetime, *, full: bool = False) -> list[Line]:
+    """The run as it stands: when, with what, each task, and how it all went."""
+    from ork.cli import task_lines
+    from ork.cli.paint import Span, line
+    from ork.status.words import ago
+
+    run = view.run
+    lines = [task_lines.header(view)]
+    facts = [f"created {ago(run.created_at, moment)}", run.trigger.value, f"version {run.version}"]
+    lines.append(line(Span("  " + " · ".join(facts), "dim")))
+    if run.params:
+        lines.append(line(Span("  params  ", "dim"), _params(run.params)))
+    for task in view.tasks.values():
+        lines += task_lines.any_lines(view, task, moment, full=full)
+    lines += [line(""), task_lines.summary(view)]
+    if run.note and not run.status.is_final:
+        lines.append(line(f"  {run.note}"))
+    return lines + (
+        task_lines.next_steps(view, shown=True) if run.status.is_final else [line(f"  ork why {view.short}")]
+    )
+
+
+def _params(params: dict[str, Any]) -> str:
+    import json
+
+    from ork.cli.visible import shorten, visible
+
+    return shorten(visible(", ".join(f"{key}={json.dumps(value)}" for key, value in params.items())), 160)

@@ -1,0 +1,57 @@
+"""`ork validate`: all mistakes at once."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from ork.cli.definitions import Read, default_file, print_problems, read_definition
+from ork.cli.errors import DONE, WRONG_USE
+from ork.cli.session import current_settings, json_option, print_json, store_options
+
+
+@click.command(name="validate")
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.option("--format", "look", type=click.Choice(["full", "concise", "json", "github"]), default="full")
+@click.option("--strict", is_flag=True, help="Refuse what is only doubtful as well.")
+@json_option
+@store_options
+def validate_command(files: tuple[str, ...], look: str, strict: bool, as_json: bool) -> int:  # noqa: ARG001
+    """All mistakes in workflow files at once, each with its place and what would be right.
+
+    \b
+    Example:  ork validate flows/*.yaml --format concise
+    """
+    settings = current_settings()
+    results = [read_definition(file, settings) for file in files or (default_file(),)]
+    problems = [problem for result in results for problem in result.problems]
+    if as_json or look == "json":
+        _print_json(results)
+    elif look == "full":
+        _print_full(results)
+    else:
+        from ork.definition.problems import render_concise, render_github
+
+        for problem in problems:
+            print(render_github(problem) if look == "github" else render_concise(problem))
+    return WRONG_USE if problems else DONE
+
+
+def _print_full(results: list[Read]) -> None:
+    problems = [problem for result in results for problem in result.problems]
+    print_problems(problems)
+    for result in results:
+        if result.workflow is not None:
+            tasks = len(result.workflow.tasks)
+            print(f"✓ {result.file}: workflow {result.workflow.name}, {tasks:,} task{'' if tasks == 1 else 's'}")
+    if problems:
+        print(f"{len(problems):,} error{'' if len(problems) == 1 else 's'}.", file=sys.stderr)
+
+
+def _print_json(results: list[Read]) -> None:
+    from ork.definition.problems import to_json
+
+    workflows = [{"name": read.workflow.name, "tasks": len(read.workflow.tasks)} for read in results if read.workflow]
+    problems = [to_json(problem) for read in results for problem in read.problems]
+    print_json({"ok": not problems, "workflows": workflows, "problems": problems})

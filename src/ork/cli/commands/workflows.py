@@ -1,0 +1,167 @@
+"""`ork workflows` and `ork workflow show|enable|disable`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ork.cli.session import json_option, look, now, palette, print_json, store_options
+from ork.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from ork.app import Installation
+    from ork.cli.paint import Line
+    from ork.model.run import Run
+    from ork.model.workflow import Version, WorkflowEntry
+    from ork.state.store import StateStore
+
+
+@click.command(name="workflows")
+@json_option
+@store_options
+def workflows_command(as_json: bool) -> None:
+    """The workflows known here, with their schedules and last runs.
+
+    \b
+    Example:  ork workflows --json
+    """
+    entries = look(_entries)
+    if as_json:
+        from ork.status.shapes import workflow_json
+
+        print_json({"workflows": [workflow_json(entry, run) for entry, run, _ in entries]})
+        return
+    if not entries:
+        print("no workflows yet: `ork run FILE` or `ork deploy FILE` adds one", file=sys.stderr)
+        return
+    palette(sys.stdout).write(sys.stdout, _table(entries))
+
+
+async def _entries(installation: Installation) -> list[tuple[WorkflowEntry, Run | None, str]]:
+    from ork.status.ids import short_id
+
+    store = installation.store
+    found = []
+    for entry in await store.list_workflows():
+        run = await _last_run(store, entry.name)
+        found.append((entry, run, await short_id(store, run.id) if run else ""))
+    return found
+
+
+async def _last_run(store: StateStore, workflow: str) -> Run | None:
+    from ork.state.store import RunFilter
+
+    page = await store.list_runs(RunFilter(workflow=workflow, limit=1))
+    return page.runs[0] if page.runs else None
+
+
+def _table(entries: list[tuple[WorkflowEntry, Run | None, str]]) -> list[Line]:
+    from ork.cli.looks import state_word
+    from ork.cli.tables import table
+    from ork.status.words import ago
+
+    rows = [
+        (
+            entry.name,
+            "enabled" if entry.enabled else "disabled",
+            f"{entry.schedule.cron} {entry.schedule.timezone}" if entry.schedule else "–",
+            state_word(run.status) if run else "–",
+            f"{short} {ago(run.created_at, now())}" if run else "–",
+            entry.version,
+        )
+        for entry, run, short in entries
+    ]
+    return table(("workflow", "", "schedule", "last run", "", "version"), rows)
+
+
+@click.group(name="workflow")
+def workflow_command() -> None:
+    """Show, enable or disable one workflow."""
+
+
+@workflow_command.command(name="show")
+@click.argument("name")
+@json_option
+@store_options
+def show_workflow(name: str, as_json: bool) -> None:
+    """One workflow: its version, params, schedule, tasks.
+
+    \b
+    Example:  ork workflow show my_etl
+    """
+    entry, version, run = look(lambda installation: _one(installation, name))
+    if as_json:
+        from ork.compile.content import to_document
+        from ork.status.shapes import workflow_json
+
+        print_json({**workflow_json(entry, run), "definition": to_document(version.workflow)})
+    else:
+        palette(sys.stdout).write(sys.stdout, _workflow_lines(entry, version))
+
+
+async def _one(installation: Installation, name: str) -> tuple[WorkflowEntry, Version, Run | None]:
+    store = installation.store
+    entry = await store.get_workflow(name)
+    version = await store.get_version(entry.version) if entry else None
+    if entry is None or version is None:
+        raise _unknown(name)
+    return entry, version, await _last_run(store, name)
+
+
+def _workflow_lines(entry: WorkflowEntry, version: Version) -> list[Line]:
+    from ork.cli.paint import Span, line
+    from ork.cli.visible import visible
+
+    workflow = version.workflow
+    facts: list[tuple[str, Any]] = [
+        ("version", version.id),
+        ("state", "enabled" if entry.enabled else "disabled"),
+        ("file", version.source or "–"),
+        ("schedule", f"{entry.schedule.cron} {entry.schedule.timezone}" if entry.schedule else "none"),
+    ]
+    facts += [("param", f"{p.name}: {p.type}" + ("" if p.required else f" = {p.default}")) for p in workflow.params]
+    lines = [line(Span(workflow.name, "bold"), f"  {visible(workflow.description or '')}")]
+    lines += [line(Span(f"  {label:<10}", "dim"), visible(str(value))) for label, value in facts]
+    for task in workflow.tasks:
+        after = f"   after {', '.join(task.depends_on)}" if task.depends_on else ""
+        lines.append(line(Span("  task      ", "dim"), f"{task.name}   {task.executor}", Span(after, "dim")))
+    return lines
+
+
+@workflow_command.command(name="enable")
+@click.argument("name")
+@store_options
+def enable_workflow(name: str) -> None:
+    """Let the schedule create runs again.
+
+    \b
+    Example:  ork workflow enable my_etl
+    """
+    _set_enabled(name, True)
+
+
+@workflow_command.command(name="disable")
+@click.argument("name")
+@store_options
+def disable_workflow(name: str) -> None:
+    """Keep the history, create no new scheduled runs.
+
+    \b
+    Example:  ork workflow disable my_etl
+    """
+    _set_enabled(name, False)
+
+
+def _set_enabled(name: str, enabled: bool) -> None:
+    async def change(installation: Installation) -> bool:
+        return await installation.store.set_enabled(name, enabled)
+
+    if not look(change):
+        raise _unknown(name)
+    print(f"workflow {name} is {'enabled' if enabled else 'disabled'}")
+
+
+def _unknown(name: str) -> NotFoundError:
+    return NotFoundError(f"no workflow `{name}` here", hint="`ork workflows` lists them")

@@ -1,0 +1,68 @@
+"""The one place where an error becomes an exit code and words (or JSON)."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from ork.errors import DefinitionError, NotFoundError, OrkError, RefusedError, UsageError
+
+DONE = 0
+FAILED = 1
+WRONG_USE = 2
+NOT_FOUND = 3
+REFUSED = 4
+TIMED_OUT = 124
+INTERRUPTED = 130
+
+
+def exit_code(error: OrkError) -> int:
+    match error:
+        case DefinitionError() | UsageError():
+            return WRONG_USE
+        case NotFoundError():
+            return NOT_FOUND
+        case RefusedError():
+            return REFUSED
+        case _:
+            return FAILED
+
+
+def report(error: OrkError, *, as_json: bool) -> int:
+    """Says what is wrong and what to do: JSON on stdout for programs, plain words on stderr for people."""
+    if as_json:
+        print_json_error(error.code, error.message, error.hint)
+        return exit_code(error)
+    if isinstance(error, DefinitionError) and error.problems:
+        from ork.cli.definitions import print_problems
+
+        print_problems(error.problems)
+        return exit_code(error)
+    print(f"error: {_safe(error.message)}", file=sys.stderr)
+    if error.hint:
+        print(f"  {_safe(error.hint)}", file=sys.stderr)
+    return exit_code(error)
+
+
+def report_usage(message: str, hint: str | None, *, as_json: bool) -> int:
+    return report(UsageError(message, hint=hint), as_json=as_json)
+
+
+def report_internal(error: BaseException, *, as_json: bool) -> int:
+    """A mistake of ours: one line, and how to see more."""
+    return report(
+        OrkError(
+            f"internal error: {type(error).__name__}: {error}", hint="set ORK_DEBUG=1 to see where", code="ORK899"
+        ),
+        as_json=as_json,
+    )
+
+
+def print_json_error(code: str, message: str, hint: str | None) -> None:
+    print(json.dumps({"error": {"code": code, "message": message, "hint": hint}}, ensure_ascii=False))
+
+
+def _safe(text: str) -> str:
+    from ork.cli.visible import visible
+
+    return "\n".join(visible(part) for part in text.splitlines())

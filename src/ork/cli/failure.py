@@ -1,0 +1,125 @@
+"""The few lines that tell why a task failed, from data; everything in them is made safe to print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ork.cli.paint import Line, Span, line
+from ork.cli.visible import shorten, visible
+from ork.model.task import Failure
+
+INDENT = "      "
+MAX_OUTER_FRAMES = 2
+MAX_TAIL_LINES = 4
+MAX_TEXT = 160
+
+
+def headline(failure: Failure | None) -> str:
+    """The failure's first line, bounded."""
+    if failure is None:
+        return "failed"
+    first = failure.message.strip().partition("\n")[0]
+    return shorten(visible(first), MAX_TEXT)
+
+
+def explanation(failure: Failure | None, *, full: bool = False) -> list[Line]:
+    """For an exception the user's own frames and the inputs, for a command its last lines."""
+    detail = failure.detail if failure else None
+    if not isinstance(detail, dict):
+        return []
+    lines = _frames(_listed(detail.get("frames")), full)
+    lines += _inputs(detail.get("inputs"))
+    return lines + _tail(_listed(detail.get("tail")), full)
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _frames(frames: list[Any], full: bool) -> list[Line]:
+    usable = [frame for frame in frames if isinstance(frame, dict)]
+    if not usable:
+        return []
+    outer, inner = usable[:-1], usable[-1]
+    lines: list[Line] = []
+    if not full and len(outer) > MAX_OUTER_FRAMES:
+        # Two lines for the way there, however long it is: where it began, and how much was left out.
+        lines = [_place(outer[0]), line(INDENT, Span(f"… {len(outer) - 1} more calls", "dim"))]
+        outer = []
+    for frame in outer:
+        lines += _with_source(frame) if full else [_place(frame)]
+    return lines + _with_source(inner)
+
+
+def _place(frame: Mapping[str, Any]) -> Line:
+    where = f"{frame.get('file')}:{frame.get('line')} in {frame.get('function')}"
+    return line(INDENT, shorten(visible(where), MAX_TEXT))
+
+
+def _with_source(frame: Mapping[str, Any]) -> list[Line]:
+    lines = [_place(frame)]
+    source = frame.get("source")
+    if not isinstance(source, str) or not source.strip():
+        return lines
+    number = visible(str(frame.get("line")))
+    lines.append(line(INDENT, "  ", Span(f"{number} | ", "dim"), shorten(visible(source), MAX_TEXT)))
+    caret = _caret(source, frame.get("caret"))
+    if caret:
+        lines.append(line(INDENT, "  ", Span(" " * len(number) + " | ", "dim"), Span(caret, "bad")))
+    return lines
+
+
+def _caret(source: str, span: object) -> str | None:
+    """A line that points at [start, end) of the source line as it is shown (a tab is shown as spaces)."""
+    if not (isinstance(span, list | tuple) and len(span) == 2 and all(isinstance(end, int) for end in span)):
+        return None
+    start, end = span
+    if not 0 <= start < end <= len(source):
+        return None
+    before = len(visible(source[:start]))
+    return " " * before + shorten(_marks(source[start:end]), MAX_TEXT - before) if before < MAX_TEXT else None
+
+
+def _marks(segment: str) -> str:
+    """Carets below the whole expression; for an operation only below its operator, as Python itself shows it."""
+    shown = len(visible(segment))
+    operator = _operator_place(segment) if segment.isascii() and segment.isprintable() else None
+    if operator is None:
+        return "^" * shown
+    first, last = operator
+    return "~" * first + "^" * (last - first) + "~" * (shown - last)
+
+
+def _operator_place(segment: str) -> tuple[int, int] | None:
+    import ast
+
+    try:
+        body = ast.parse(segment, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    if isinstance(body, ast.Subscript):
+        start = body.value.end_col_offset or 0
+        return start + len(segment[start:]) - len(segment[start:].lstrip()), len(segment)
+    if not isinstance(body, ast.BinOp):
+        return None
+    left, right = body.left.end_col_offset or 0, body.right.col_offset
+    # Between the operands stand blanks, perhaps brackets of the operands, and the operator.
+    between = segment[left:right]
+    symbol = between.strip(" ()")
+    start = left + between.find(symbol)
+    return (start, start + len(symbol)) if symbol else None
+
+
+def _inputs(inputs: object) -> list[Line]:
+    if not isinstance(inputs, dict) or not inputs:
+        return []
+    shown = ", ".join(f"{name}={value}" for name, value in inputs.items())
+    return [line(INDENT, Span("inputs  ", "dim"), shorten(visible(shown), MAX_TEXT))]
+
+
+def _tail(tail: list[Any], full: bool) -> list[Line]:
+    kept = [str(text) for text in tail if str(text).strip()]
+    if not full:
+        kept = kept[-MAX_TAIL_LINES:]
+    return [line(INDENT, Span("| ", "dim"), shorten(visible(text), MAX_TEXT)) for text in kept]

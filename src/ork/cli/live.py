@@ -1,0 +1,106 @@
+"""The moving part of the live view, as data in and lines out: what failed, what runs, what waits, how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from itertools import islice
+
+from ork.cli.looks import glyph
+from ork.cli.paint import Line, Span, fit, line
+from ork.cli.task_lines import MAX_NAME, name_width, retry_lines
+from ork.cli.visible import shorten
+from ork.model.run import RunStatus
+from ork.model.task import Task, TaskStatus
+from ork.status.follow import RunView
+from ork.status.history import History
+from ork.status.words import duration, rough
+
+MAX_LINES = 14
+BAR_WIDTH = 28
+MAX_RETRIES = 4
+MAX_WAITING = 3
+
+
+def render(view: RunView, now: datetime, width: int, history: History | None = None) -> list[Line]:
+    """At most 14 lines: retries first, then what runs, then what waits, then a bar."""
+    lines = _folded(
+        list(view.retrying.values()), MAX_RETRIES, "more to be retried", lambda task: retry_lines(view, task, now)[0]
+    )
+    waits = _waiting(view)
+    room = MAX_LINES - len(lines) - len(waits) - 1
+    lines += _folded(_active(view), room, "more running", lambda task: _running(view, task, now, history))
+    lines += waits
+    lines.append(_progress(view, now, history))
+    return [fit(spans, max(width - 1, 20)) for spans in lines[-MAX_LINES:]]
+
+
+def _active(view: RunView) -> list[Task]:
+    """Longest running first: the one a person waits for is on top."""
+    running = sorted(view.by_status[TaskStatus.RUNNING].values(), key=_start_order)
+    return running + list(view.by_status[TaskStatus.DISPATCHED].values())
+
+
+def _start_order(task: Task) -> float:
+    return task.started_at.timestamp() if task.started_at else float("inf")
+
+
+def _folded(tasks: list[Task], room: int, words: str, show: Callable[[Task], Line]) -> list[Line]:
+    if len(tasks) <= room:
+        return [show(task) for task in tasks]
+    shown = max(room - 1, 0)
+    rest = line("  ", glyph(tasks[0].status), Span(f" … {len(tasks) - shown:,} {words}", "dim"))
+    return [show(task) for task in islice(tasks, shown)] + [rest]
+
+
+def _running(view: RunView, task: Task, now: datetime, history: History | None) -> Line:
+    name = shorten(str(task.key), MAX_NAME).ljust(name_width(view))
+    if task.status is TaskStatus.DISPATCHED or task.started_at is None:
+        return line("  ", glyph(TaskStatus.DISPATCHED), " ", name, Span("starting", "dim"))
+    seconds = (now - task.started_at).total_seconds()
+    this, most = view.tries(task)
+    tries = f"   attempt {this} of {most}" if this > 1 else ""
+    slow = history.slower_than(task.key.name, seconds) if history else None
+    return line(
+        "  ", glyph(task.status), " ", name, duration(seconds), tries, Span(f"   {slow}" if slow else "", "wait")
+    )
+
+
+def _waiting(view: RunView) -> list[Line]:
+    """Few waiting tasks are named with what they wait for; many are counted."""
+    waiting = view.count(TaskStatus.PENDING) - len(view.retrying)
+    if view.run.status is RunStatus.PAUSED:
+        return [line("  ", glyph("paused"), Span(f" paused: {waiting:,} waiting", "wait"))]
+    if waiting > MAX_WAITING:
+        return [line("  ", glyph("pending"), Span(f" {waiting:,} waiting", "dim"))]
+    pending = view.by_status[TaskStatus.PENDING].values()
+    return [_waits_for(view, task) for task in pending if task.key not in view.retrying]
+
+
+def _waits_for(view: RunView, task: Task) -> Line:
+    spec = view.specs.get(task.key.name)
+    open_ups = [up for up in (spec.depends_on if spec else ()) if not _has_ended(view, up)]
+    text = f"waiting for {', '.join(open_ups[:3])}" if open_ups else "queued"
+    name = shorten(str(task.key), MAX_NAME).ljust(name_width(view))
+    return line("  ", glyph(task.status), " ", name, Span(text, "dim"))
+
+
+def _has_ended(view: RunView, name: str) -> bool:
+    return _all_final(task for key, task in view.tasks.items() if key.name == name)
+
+
+def _all_final(tasks: Iterable[Task]) -> bool:
+    return all(task.status.is_final for task in tasks)
+
+
+def _progress(view: RunView, now: datetime, history: History | None) -> Line:
+    done, total = view.done, max(view.total, 1)
+    filled = BAR_WIDTH * done // total
+    started = view.run.started_at
+    if started is None:
+        return line("  ", Span("░" * BAR_WIDTH, "dim"), "  waiting to be started")
+    elapsed = (now - started).total_seconds()
+    left = history.seconds_left(elapsed) if history else None
+    about = f" · about {rough(left)} left" if left is not None else ""
+    bar = Span("█" * filled, "good"), Span("░" * (BAR_WIDTH - filled), "dim")
+    return line("  ", *bar, f"  {done:,} of {total:,} · {duration(elapsed)}{about}")

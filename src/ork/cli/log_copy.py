@@ -1,0 +1,83 @@
+"""Copying the logs of a run's tasks to stdout, once or for as long as they grow."""
+
+from __future__ import annotations
+
+import sys
+
+from ork.app import Installation
+from ork.cli.log_text import CHUNK, ExactSink, PrefixedSink, Sink, TerminalSink
+from ork.model.ids import AttemptKey, TaskKey
+from ork.model.task import Task
+from ork.objects.layout import attempt_folder, log_key
+from ork.status.follow import RunView, refresh
+from ork.status.ids import Target, pick_tasks
+
+# How long growth of a log may go unnoticed: logs send no news, only the store does.
+LOOK_SECONDS = 0.25
+
+
+class LogCopier:
+    """The logs a target means, each copied from where the last copy ended."""
+
+    def __init__(self, installation: Installation, view: RunView, target: Target) -> None:
+        self._objects = installation.objects
+        self._store = installation.store
+        self.view = view
+        self._target = target
+        self._places: dict[AttemptKey, int] = {}
+        self._sinks: dict[AttemptKey, Sink] = {}
+
+    @property
+    def keys(self) -> list[TaskKey]:
+        return pick_tasks(self.view.tasks, self._target) if self.view.tasks else []
+
+    def copy(self, task: Task, number: int) -> None:
+        """What the attempt's log holds beyond the last copy; a finished attempt's last line is ended."""
+        attempt = AttemptKey(self.view.run.id, task.key, number)
+        sink = self._sinks.get(attempt) or self._sinks.setdefault(attempt, self._sink(task.key))
+        name, place = log_key(attempt_folder(attempt)), self._places.get(attempt, 0)
+        while data := self._objects.read(name, place, CHUNK):
+            sink.write(data)
+            place += len(data)
+        self._places[attempt] = place
+        if task.status.is_final or number < task.attempt:
+            sink.close()
+
+    async def follow(self) -> None:
+        """Until every task meant has ended, or the run has."""
+        done: set[AttemptKey] = set()
+        while True:
+            # The state is read before the log: what a task printed before it ended is then surely copied.
+            tasks = [self.view.tasks[key] for key in self.keys]
+            for task in tasks:
+                self._copy_news(task, done)
+            if await self._is_over(tasks):
+                return
+            await self._store.wait_for_change(LOOK_SECONDS)
+            await refresh(self._store, self.view)
+
+    async def _is_over(self, tasks: list[Task]) -> bool:
+        """A retry that somebody asked for and nobody has begun yet is worth waiting for."""
+        if not self.view.run.status.is_final and not (tasks and all(task.status.is_final for task in tasks)):
+            return False
+        return not await self._store.pending_commands(self.view.run.id)
+
+    def _copy_news(self, task: Task, done: set[AttemptKey]) -> None:
+        for number in range(1, task.attempt + 1):
+            attempt = AttemptKey(self.view.run.id, task.key, number)
+            if attempt in done:
+                continue
+            if number < task.attempt and attempt not in self._places and self._target.task is None:
+                done.add(attempt)  # tries that were over before we came are not news
+                continue
+            self.copy(task, number)
+            if task.status.is_final or number < task.attempt:
+                done.add(attempt)
+
+    def _sink(self, key: TaskKey) -> Sink:
+        among = len(self.keys)
+        width = max(len(str(each)) for each in self.keys)
+        prefix = f"{key!s:<{width}} | " if among > 1 else ""
+        if sys.stdout.isatty():
+            return TerminalSink(sys.stdout.buffer, prefix)
+        return PrefixedSink(sys.stdout.buffer, prefix.encode()) if prefix else ExactSink(sys.stdout.buffer)

@@ -1,0 +1,110 @@
+"""Log bytes on their way out: exactly as they are for a program, made harmless and bounded for a terminal."""
+
+from __future__ import annotations
+
+from codecs import getincrementaldecoder
+from typing import BinaryIO, Protocol
+
+from ork.cli.visible import visible
+
+CHUNK = 1 << 16
+# A terminal is of no use beyond this; the rest of such a line is counted, not shown.
+MAX_LINE = 4000
+
+
+class Sink(Protocol):
+    def write(self, data: bytes) -> None: ...
+
+    def close(self) -> None:
+        """Nothing more comes; an unfinished line is ended where lines are shown."""
+        ...
+
+
+class ExactSink:
+    """Every byte as it was written."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+
+    def write(self, data: bytes) -> None:
+        self._out.write(data)
+        self._out.flush()
+
+    def close(self) -> None:
+        self._out.flush()
+
+
+class PrefixedSink:
+    """Every line as it was written, behind its task's name; a long line is passed on in parts, never gathered."""
+
+    def __init__(self, out: BinaryIO, prefix: bytes) -> None:
+        self._out = out
+        self._prefix = prefix
+        self._at_start = True
+
+    def write(self, data: bytes) -> None:
+        for part in _lines(data):
+            if self._at_start:
+                self._out.write(self._prefix)
+            self._out.write(part)
+            self._at_start = part.endswith(b"\n")
+        self._out.flush()
+
+    def close(self) -> None:
+        if not self._at_start:
+            self._out.write(b"\n")
+            self._at_start = True
+        self._out.flush()
+
+
+class TerminalSink:
+    """Lines in which nothing acts on the terminal, cut after MAX_LINE characters; memory stays bounded."""
+
+    def __init__(self, out: BinaryIO, prefix: str = "") -> None:
+        self._out = out
+        self._prefix = prefix
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+        self._shown = 0
+        self._hidden = 0
+        self._at_start = True
+
+    def write(self, data: bytes) -> None:
+        self._feed(self._decoder.decode(data))
+
+    def close(self) -> None:
+        self._feed(self._decoder.decode(b"", final=True))
+        if not self._at_start:
+            self._end_line()
+        self._out.flush()
+
+    def _feed(self, text: str) -> None:
+        *whole, rest = text.split("\n")
+        for part in whole:
+            self._add(part.removesuffix("\r"))
+            self._end_line()
+        if rest:
+            self._add(rest)
+        self._out.flush()
+
+    def _add(self, text: str) -> None:
+        if self._at_start:
+            self._out.write(self._prefix.encode())
+            self._at_start = False
+        room = max(MAX_LINE - self._shown, 0)
+        self._hidden += max(len(text) - room, 0)
+        kept = text[:room]
+        self._shown += len(kept)
+        self._out.write(visible(kept).encode("utf-8", "replace"))
+
+    def _end_line(self) -> None:
+        if self._hidden:
+            self._out.write(f" … {self._hidden:,} more characters".encode())
+        self._out.write(b"\n")
+        self._shown = self._hidden = 0
+        self._at_start = True
+
+
+def _lines(data: bytes) -> list[bytes]:
+    # `splitlines` would also split at a carriage return, and a prefix would land in the middle of a line.
+    parts = data.split(b"\n")
+    return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])

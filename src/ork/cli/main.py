@@ -1,0 +1,157 @@
+"""The entry of `ork`: which commands there are, and what becomes of whatever they raise.
+
+Nothing here imports a command, a store, YAML or asyncio: `ork --help` and completion must feel instant.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from ork import __version__
+from ork.cli.lazy import LazyGroup
+from ork.errors import OrkError
+
+SECTIONS: dict[str, dict[str, str]] = {
+    "Start": {
+        "init": "A project that runs, with a test",
+        "run": "Run a workflow to its end and show how it goes",
+        "validate": "All mistakes in workflow files at once",
+        "deploy": "Register workflow files and their schedules",
+        "trigger": "Create a run and print its id",
+    },
+    "Look": {
+        "runs": "The latest runs",
+        "show": "One run and its tasks",
+        "watch": "The live view of a run that goes on elsewhere",
+        "logs": "What tasks printed",
+        "output": "What a task returned",
+        "why": "Why a run or task is (not) running, and what happens next",
+        "workflows": "The workflows known here",
+        "workflow": "Show, enable or disable one workflow",
+        "graph": "A workflow's graph as text, Mermaid or SVG",
+        "status": "What goes on in this store right now",
+    },
+    "Act": {
+        "cancel": "Stop a run and everything it runs",
+        "pause": "Start nothing new in a run",
+        "resume": "Go on with a paused run",
+        "retry": "Run again what did not succeed",
+    },
+    "Serve": {
+        "scheduler": "Work on runs until stopped",
+        "tick": "Work until nothing is due, then say when to wake next",
+        "db": "The store's schema: migrate, status",
+    },
+    "Help": {
+        "explain": "What an error code means, with an example",
+        "doctor": "Check everything Ork needs here",
+        "schema": "JSON Schema of the YAML files, for editors",
+        "completion": "A completion script for your shell",
+        "bench": "Measure speed against the floor of this machine",
+        "sim": "Simulate crashes and check every promise",
+    },
+}
+
+MODULES = {
+    "cancel": "act",
+    "pause": "act",
+    "resume": "act",
+    "retry": "act",
+    "show": "runs",
+    "watch": "run",
+    "trigger": "deploy",
+    "workflow": "workflows",
+    "tick": "scheduler",
+    "explain": "reference",
+    "schema": "reference",
+    "completion": "reference",
+    "bench": "measure",
+    "sim": "measure",
+}
+
+
+class _Ork(LazyGroup):
+    sections = SECTIONS
+    modules = MODULES
+
+
+@click.command(cls=_Ork, name="ork", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="ork %(version)s")
+@click.option("--store", metavar="URL", help="The state store (default: SQLite in .ork/ of the project).")
+@click.option("--objects", metavar="URL", help="The object store (default: .ork/objects).")
+@click.pass_context
+def ork(context: click.Context, store: str | None, objects: str | None) -> None:
+    """Ork runs workflows of plain functions and scripts.
+
+    First minutes:  ork init hello && cd hello && ork run
+    """
+    context.obj = {"store": store, "objects": objects}
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    # Importing makes many objects and no garbage: looking for it after every 700 costs a tenth of a short command.
+    gc.set_threshold(50_000, 20, 20)
+    code = run(list(sys.argv[1:] if arguments is None else arguments))
+    if _is_whole_program():
+        sys.stderr.flush()
+        # Everything has been closed by now. Taking the interpreter apart as well costs as much as starting it twice.
+        os._exit(code)
+    sys.exit(code)
+
+
+def _is_whole_program() -> bool:
+    """Whether this process is `ork` and nothing else, not a test or a program that calls it."""
+    file = getattr(sys.modules.get("__main__"), "__file__", None) or ""
+    return file.endswith(("/bin/ork", "/ork/__main__.py"))
+
+
+def run(arguments: list[str]) -> int:
+    """Runs one command line and gives its exit code; nothing it raises goes further."""
+    as_json = "--json" in arguments
+    try:
+        result = ork.main(args=arguments, prog_name="ork", standalone_mode=False)
+        sys.stdout.flush()  # here, where a reader that has gone is understood
+        return result if isinstance(result, int) else 0
+    except BrokenPipeError:
+        return _leave_broken_pipe()
+    except BaseException as error:
+        return _code_of(error, as_json)
+
+
+def _code_of(error: BaseException, as_json: bool) -> int:
+    from ork.cli import errors
+
+    match error:
+        case click.exceptions.Exit():
+            return error.exit_code
+        case click.ClickException():
+            context = getattr(error, "ctx", None)
+            path = context.command_path if context else "ork"
+            return errors.report_usage(error.format_message(), f"try `{path} --help`", as_json=as_json)
+        case KeyboardInterrupt() | click.Abort():
+            return errors.INTERRUPTED
+        case OrkError() if not _debug():
+            return errors.report(error, as_json=as_json)
+        case SystemExit(code=int(code)):
+            return code
+        case Exception() if not _debug():
+            return errors.report_internal(error, as_json=as_json)
+    raise error
+
+
+def _debug() -> bool:
+    from ork.settings import wants_debug
+
+    return wants_debug()
+
+
+def _leave_broken_pipe() -> int:
+    # The reader has gone (`ork logs … | head`): nobody is left to tell, and the flush at exit must not complain.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

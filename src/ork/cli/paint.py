@@ -1,0 +1,85 @@
+"""Styled text: a line is a sequence of spans, and only the very last step turns spans into escape codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import IO, NamedTuple
+
+from ork.cli.visible import columns, shorten
+
+_CODES = {
+    "good": "32",
+    "bad": "31",
+    "busy": "36",
+    "wait": "33",
+    "dim": "2",
+    "bold": "1",
+    "bold bad": "1;31",
+    "bold good": "1;32",
+}
+
+
+class Span(NamedTuple):
+    text: str
+    style: str | None = None
+
+
+Line = tuple[Span, ...]
+
+
+def line(*parts: str | Span) -> Line:
+    return tuple(part if isinstance(part, Span) else Span(part) for part in parts)
+
+
+def plain(spans: Line) -> str:
+    """The line without any style and without trailing space."""
+    return "".join(span.text for span in spans).rstrip()
+
+
+def fit(spans: Line, width: int) -> Line:
+    """The line cut to `width` columns, with an ellipsis where something was left out."""
+    left = width
+    fitted: list[Span] = []
+    for span in spans:
+        size = columns(span.text)
+        if size > left:
+            fitted.append(Span(_cut(span.text, left), span.style))
+            break
+        fitted.append(span)
+        left -= size
+    return tuple(fitted)
+
+
+def _cut(text: str, width: int) -> str:
+    if text.isascii():
+        return shorten(text, width)
+    kept = ""
+    for character in text:
+        if columns(kept + character) > width - 1:
+            break
+        kept += character
+    return kept + "…" if width > 0 else ""
+
+
+class Palette:
+    """Where lines are going: with colour or without, and how wide."""
+
+    def __init__(self, colour: bool, width: int) -> None:
+        self.colour = colour
+        self.width = width
+
+    def render(self, spans: Line) -> str:
+        if not self.colour:
+            return plain(spans)
+        return "".join(_styled(span) for span in spans).rstrip()
+
+    def write(self, stream: IO[str], lines: Iterable[Line]) -> None:
+        text = "".join(self.render(spans) + "\n" for spans in lines)
+        if text:
+            stream.write(text)
+            stream.flush()
+
+
+def _styled(span: Span) -> str:
+    code = _CODES.get(span.style) if span.style and span.text else None
+    return f"\x1b[{code}m{span.text}\x1b[0m" if code else span.text

@@ -1,0 +1,173 @@
+"""The ways to show a run going on: a live region, plain lines, JSON lines, or nothing.
+
+Each takes what changed and the moment, and says after how many seconds it wants to be asked again.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
+from typing import IO, Protocol
+
+from ork.cli.live import render
+from ork.cli.paint import Line, Palette, line
+from ork.cli.region import Region, terminal_width
+from ork.cli.task_lines import ended_lines, header, retry_lines, started_line
+from ork.model.ids import TaskKey
+from ork.model.task import Task, TaskStatus
+from ork.status.follow import RunView
+from ork.status.history import History
+from ork.status.shapes import time_json
+
+FRAME_SECONDS = 0.1
+# Between changes only clocks move in the region.
+IDLE_FRAME_SECONDS = 0.5
+# A task that ends sooner than this gets one line, the one that tells how it ended.
+ANNOUNCE_AFTER_SECONDS = 2.0
+
+
+class Progress(Protocol):
+    wants_history: bool
+
+    def screen(self) -> AbstractContextManager[object]:
+        """Held while the run is being followed."""
+        ...
+
+    def show(self, view: RunView, changed: list[Task], now: datetime, history: History | None) -> float | None:
+        """Shows what changed; the answer is when to call again even if nothing changes (None: never)."""
+        ...
+
+    def note(self, text: str) -> None:
+        """A sentence for the person, between the tasks' lines."""
+        ...
+
+
+class QuietProgress:
+    wants_history = False
+
+    def screen(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def show(self, view: RunView, changed: list[Task], now: datetime, history: History | None) -> float | None:  # noqa: ARG002
+        return None
+
+    def note(self, text: str) -> None:
+        pass
+
+
+class JsonProgress(QuietProgress):
+    """One JSON object per change."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def show(self, view: RunView, changed: list[Task], now: datetime, history: History | None) -> float | None:  # noqa: ARG002
+        for task in changed:
+            event = {
+                "at": time_json(now),
+                "run": view.run.id,
+                "task": task.key.name,
+                "index": task.key.index,
+                "status": task.status.value,
+                "attempt": task.attempt,
+                "error": task.failure.message if task.failure else None,
+                "reason": task.reason,
+            }
+            self._stream.write(json.dumps(event) + "\n")
+        self._stream.flush()
+        return None
+
+    def note(self, text: str) -> None:
+        self._stream.write(json.dumps({"note": text}) + "\n")
+        self._stream.flush()
+
+
+class PlainProgress:
+    """One line per change; that a task has started is told only when it takes a while."""
+
+    wants_history = False
+
+    def __init__(self, stream: IO[str], palette: Palette, *, full: bool = False) -> None:
+        self._stream = stream
+        self._palette = palette
+        self._full = full
+        self._lasting = LastingLines(full, tells_retries=True)
+        self._announced: set[tuple[TaskKey, int]] = set()
+
+    def screen(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def show(self, view: RunView, changed: list[Task], now: datetime, history: History | None) -> float | None:  # noqa: ARG002
+        lines = self._lasting.take(view, changed, now)
+        wait: float | None = None
+        for task in view.by_status[TaskStatus.RUNNING].values():
+            left = self._until_announced(task, now)
+            if left is not None and left <= 0:
+                self._announced.add((task.key, task.attempt))
+                lines.append(started_line(view, task))
+            elif left is not None:
+                wait = left if wait is None else min(wait, left)
+        self._palette.write(self._stream, lines)
+        return wait
+
+    def _until_announced(self, task: Task, now: datetime) -> float | None:
+        if (task.key, task.attempt) in self._announced or task.started_at is None:
+            return None
+        return ANNOUNCE_AFTER_SECONDS - (now - task.started_at).total_seconds()
+
+    def note(self, text: str) -> None:
+        self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+class LiveProgress:
+    """Lasting lines above, a region of what moves below."""
+
+    wants_history = True
+
+    def __init__(self, stream: IO[str], palette: Palette, *, full: bool = False) -> None:
+        self._stream = stream
+        self._region = Region(stream, palette, lambda: terminal_width(stream))
+        self._lasting = LastingLines(full, tells_retries=False)  # the region shows those
+        self._notes: list[Line] = []
+
+    def screen(self) -> AbstractContextManager[object]:
+        return self._region
+
+    def show(self, view: RunView, changed: list[Task], now: datetime, history: History | None) -> float | None:
+        lines = self._lasting.take(view, changed, now) + self._notes
+        self._notes = []
+        moving = [] if view.run.status.is_final else render(view, now, terminal_width(self._stream), history)
+        self._region.draw(lines, moving)
+        return IDLE_FRAME_SECONDS
+
+    def note(self, text: str) -> None:
+        self._notes.append(line(text))
+
+
+class LastingLines:
+    """The lines each change leaves behind for good: the header first, then every end of a task once."""
+
+    def __init__(self, full: bool, *, tells_retries: bool) -> None:
+        self._full = full
+        self._tells_retries = tells_retries
+        self._begun = False
+        self._told: dict[TaskKey, tuple[TaskStatus, int]] = {}
+
+    def take(self, view: RunView, changed: list[Task], now: datetime) -> list[Line]:
+        lines: list[Line] = []
+        if not self._begun:
+            self._begun = True
+            lines.append(header(view))
+        for task in changed:
+            if task.status.is_final and self._is_news(task):
+                lines += ended_lines(view, task, full=self._full)
+            elif self._tells_retries and task.key in view.retrying and self._is_news(task):
+                lines += retry_lines(view, task, now)
+        return lines
+
+    def _is_news(self, task: Task) -> bool:
+        told = self._told.get(task.key)
+        self._told[task.key] = (task.status, task.attempt)
+        return told != (task.status, task.attempt)

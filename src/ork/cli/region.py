@@ -1,0 +1,65 @@
+"""A few lines at the bottom of the scrollback that are redrawn in place; never an alternate screen.
+
+What has been finished is written once above and belongs to the scrollback from then on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import IO
+
+from ork.cli.paint import Line, Palette, plain
+from ork.cli.visible import columns
+
+HIDE_CURSOR = "\x1b[?25l"
+SHOW_CURSOR = "\x1b[?25h"
+CLEAR_BELOW = "\x1b[J"
+DEFAULT_WIDTH = 80
+
+
+def terminal_width(stream: IO[str]) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
+    except (OSError, ValueError):
+        return DEFAULT_WIDTH
+
+
+class Region:
+    """Use as a context manager: however it is left, the cursor is shown again and the region is gone."""
+
+    def __init__(self, stream: IO[str], palette: Palette, width: Callable[[], int]) -> None:
+        self._stream = stream
+        self._palette = palette
+        self._width = width
+        self._drawn: list[int] = []
+
+    def __enter__(self) -> Region:
+        self._send(HIDE_CURSOR)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._send(self._erasure() + SHOW_CURSOR)
+        self._drawn = []
+
+    def draw(self, lasting: Sequence[Line], moving: Sequence[Line]) -> None:
+        """Writes `lasting` for good and `moving` below it, in place of what moved before, in one write."""
+        render = self._palette.render
+        text = self._erasure() + "".join(render(spans) + "\n" for spans in (*lasting, *moving))
+        self._drawn = [columns(plain(spans)) for spans in moving]
+        self._send(text)
+
+    def _erasure(self) -> str:
+        if not self._drawn:
+            return ""
+        # After the window became narrower the lines drawn before take several rows each.
+        width = max(self._width(), 1)
+        rows = sum(max(1, -(-size // width)) for size in self._drawn)
+        return f"\x1b[{rows}A\r{CLEAR_BELOW}"
+
+    def _send(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()

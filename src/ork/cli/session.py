@@ -1,0 +1,94 @@
+"""What commands share: options, settings, an open installation, and the two ways to run its coroutines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ork.cli.paint import Palette
+from ork.cli.region import terminal_width
+from ork.settings import Settings, load_settings, wants_colour
+
+if TYPE_CHECKING:
+    from ork.app import Installation
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def store_options(command: F) -> F:
+    """`--store` and `--objects`, as on the program itself."""
+    command = click.option("--objects", metavar="URL", hidden=True, expose_value=False, callback=_remember)(command)
+    return click.option("--store", metavar="URL", hidden=True, expose_value=False, callback=_remember)(command)
+
+
+def _remember(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.ensure_object(dict)[option.name] = value
+
+
+def json_option(command: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")(command)
+
+
+def current_settings() -> Settings:
+    given = click.get_current_context().ensure_object(dict)
+    return load_settings(store=given.get("store"), objects=given.get("objects"))
+
+
+def palette(stream: IO[str]) -> Palette:
+    return Palette(wants_colour(stream.isatty()), terminal_width(stream))
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def print_json(value: object) -> None:
+    json.dump(value, sys.stdout, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def look(work: Callable[[Installation], Coroutine[Any, Any, T]], *, creates: bool = False) -> T:
+    """Opens the installation for a few reads or one small write and runs `work` without an event loop.
+
+    In this mode the store never waits for anything but the disk, so that there is nothing to loop over, and the
+    command does not pay for importing asyncio.
+    """
+    from ork.app import open_for_a_look
+
+    return _drive(_with_installation(open_for_a_look(current_settings(), creates=creates), work))
+
+
+def serve(work: Callable[[Installation], Coroutine[Any, Any, T]]) -> T:
+    """Opens the installation for work that goes on for a while and runs it in an event loop."""
+    import asyncio
+
+    from ork.app import open_installation
+
+    return asyncio.run(_with_installation(open_installation(current_settings()), work))
+
+
+async def _with_installation(
+    opening: Coroutine[Any, Any, Installation], work: Callable[[Installation], Coroutine[Any, Any, T]]
+) -> T:
+    installation = await opening
+    try:
+        return await work(installation)
+    finally:
+        await installation.close()
+
+
+def _drive(coroutine: Coroutine[Any, Any, T]) -> T:
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    coroutine.close()
+    raise RuntimeError("something waited where nothing can wait")

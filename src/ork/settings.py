@@ -1,0 +1,227 @@
+"""One frozen `Settings` from flags, the environment, `ork.yaml` and defaults, in that order.
+
+Nobody else reads the environment.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from ork.errors import DefinitionError, UsageError
+
+if TYPE_CHECKING:
+    from ork.definition.project_file import Project
+
+PROJECT_FILE = "ork.yaml"
+HOME = ".ork"
+
+# Names that carry Ork's own credentials or address: they never reach a task.
+OWN_VARIABLES = ("ORK_STORE", "ORK_OBJECTS", "ORK_SERVER", "ORK_TOKEN")
+
+
+class Settings(NamedTuple):
+    """Where things are, how many may run, and after how long somebody counts as gone."""
+
+    root: str
+    store: str
+    objects: str
+    durability: str = "normal"
+    script_dir: str | None = None
+    env_file: str | None = None
+    pools: Mapping[str, int] = MappingProxyType({})
+    executor_limits: Mapping[str, int] = MappingProxyType({})
+    max_workers: int = 8
+    lease_seconds: float = 60.0
+    renew_seconds: float = 30.0
+    heartbeat_seconds: float = 10.0
+    stale_seconds: float = 60.0
+    start_limit_seconds: float = 300.0
+    stop_grace_seconds: float = 10.0
+    project: Project | None = None
+    environ: Mapping[str, str] = MappingProxyType({})
+
+    def __repr__(self) -> str:
+        # The environment holds secrets, and settings may end up in a message.
+        return f"Settings(root={self.root!r}, store={self.store!r}, objects={self.objects!r})"
+
+    @property
+    def home(self) -> str:
+        """Ork's own folder in the project."""
+        return os.path.join(self.root, HOME)
+
+    def secret(self, name: str) -> str | None:
+        """A secret's value: from the environment, then the `.env` file, then `.ork/secrets/NAME`."""
+        value = self.environ.get(name)
+        if value is None:
+            value = read_env_file(self.env_file or os.path.join(self.root, ".env")).get(name)
+        return value if value is not None else _read_secret_file(os.path.join(self.home, "secrets"), name)
+
+
+def load_settings(
+    *,
+    store: str | None = None,
+    objects: str | None = None,
+    folder: str | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Settings:
+    """The settings that hold in `folder` (default: the current one). Wrong values are errors that name their source."""
+    given = os.environ if environ is None else environ
+    root = find_root(folder or os.getcwd())
+    project = _read_project(root)
+    wished = _wishes(project)
+    home = os.path.join(root, HOME)
+    lease = _seconds(given, "LEASE", 60.0)
+    return Settings(
+        root=root,
+        store=store or given.get("ORK_STORE") or wished["store"] or f"sqlite:{home}/ork.db",
+        objects=objects or given.get("ORK_OBJECTS") or wished["objects"] or f"file:{home}/objects",
+        durability=_choice(given, "ORK_DURABILITY", ("normal", "full")) or wished["durability"] or "normal",
+        script_dir=_inside(root, given.get("ORK_SCRIPT_DIR") or wished["script_dir"]),
+        env_file=_inside(root, given.get("ORK_ENV_FILE") or wished["env_file"]),
+        pools=dict(project.pools) if project else {},
+        executor_limits=dict(project.executor_limits) if project else {},
+        max_workers=_max_workers(given, project),
+        lease_seconds=lease,
+        renew_seconds=_seconds(given, "RENEW", lease / 2),
+        heartbeat_seconds=_seconds(given, "HEARTBEAT", 10.0),
+        stale_seconds=_seconds(given, "STALE", 60.0),
+        start_limit_seconds=_seconds(given, "START_LIMIT", 300.0),
+        stop_grace_seconds=_seconds(given, "STOP_GRACE", 10.0),
+        project=project,
+        environ=given,
+    )
+
+
+def find_root(folder: str) -> str:
+    """The nearest folder upwards that has an `ork.yaml` or a `.ork`; else the folder itself.
+
+    Folders above that others may write to, such as /tmp, are never somebody's project.
+    """
+    start = place = os.path.abspath(folder)
+    while not _is_project(place) or (place != start and _is_open_to_others(place)):
+        above = os.path.dirname(place)
+        if above == place:
+            return start
+        place = above
+    return place
+
+
+def _is_project(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, PROJECT_FILE)) or os.path.isdir(os.path.join(folder, HOME))
+
+
+def _is_open_to_others(folder: str) -> bool:
+    facts = os.stat(folder)
+    return facts.st_uid != os.getuid() or bool(facts.st_mode & 0o002)
+
+
+def read_env_file(path: str) -> dict[str, str]:
+    """KEY=VALUE lines; `export`, comments and quotes around the value are understood, nothing is expanded."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return {}
+    pairs: dict[str, str] = {}
+    for text in lines:
+        name, equals, value = text.strip().removeprefix("export ").partition("=")
+        if equals and not name.startswith("#"):
+            pairs[name.strip()] = _unquoted(value.strip())
+    return pairs
+
+
+def _unquoted(value: str) -> str:
+    if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
+        return value[1:-1]
+    return value.partition(" #")[0].rstrip()
+
+
+def _read_secret_file(folder: str, name: str) -> str | None:
+    if "/" in name or name.startswith("."):
+        return None
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            return file.read().rstrip("\n")
+    except OSError:
+        return None
+
+
+def _read_project(root: str) -> Project | None:
+    path = os.path.join(root, PROJECT_FILE)
+    try:
+        with open(path, "rb") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    from ork.definition.project_file import load_project
+
+    project, problems = load_project(text, os.path.relpath(path))
+    if problems:
+        raise DefinitionError(f"{PROJECT_FILE} has mistakes", problems)
+    return project
+
+
+def _wishes(project: Project | None) -> dict[str, str | None]:
+    """What `ork.yaml` says, or nothing: the file's own room is not even loaded where there is no such file."""
+    names = ("store", "objects", "durability", "script_dir", "env_file")
+    return {name: getattr(project, name, None) for name in names}
+
+
+def _inside(root: str, path: str | None) -> str | None:
+    return os.path.join(root, path) if path else None
+
+
+def _max_workers(environ: Mapping[str, str], project: Project | None) -> int:
+    """How many attempts may run at once: asked for, or twice the processors and at least eight."""
+    asked = _number(environ, "ORK_MAX_WORKERS", int)
+    if asked is not None:
+        return int(asked)
+    return (project and project.max_workers) or max(8, 2 * (os.cpu_count() or 1))
+
+
+def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:
+    value = _number(environ, f"ORK_{name}_SECONDS", float)
+    return default if value is None else value
+
+
+def _number(environ: Mapping[str, str], name: str, kind: Callable[[str], float]) -> float | None:
+    text = environ.get(name)
+    if not text:
+        return None
+    try:
+        value = kind(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < 1e9:
+        raise UsageError(f"{name}={text} is not a positive number")
+    return value
+
+
+def _choice(environ: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str | None:
+    text = environ.get(name)
+    if text and text not in choices:
+        raise UsageError(f"{name}={text} is none of {', '.join(choices)}")
+    return text or None
+
+
+def wants_debug() -> bool:
+    """Tracebacks instead of one-line errors."""
+    return os.environ.get("ORK_DEBUG", "") not in ("", "0")
+
+
+def wants_colour(is_terminal: bool) -> bool:
+    """`NO_COLOR` and `TERM=dumb` say no, `FORCE_COLOR` says yes, else a terminal gets colour."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "") not in ("", "0"):
+        return True
+    return is_terminal and os.environ.get("TERM") != "dumb"
+
+
+def is_dumb_terminal() -> bool:
+    return os.environ.get("TERM") == "dumb"

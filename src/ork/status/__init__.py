@@ -1,0 +1,1 @@
+"""What a person sees: read models shared by everything that shows a run."""

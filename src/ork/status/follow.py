@@ -1,0 +1,85 @@
+"""A run as it is known so far, kept up to date by what changed and never read again as a whole."""
+
+from __future__ import annotations
+
+from ork.errors import NotFoundError
+from ork.model.ids import RunId, TaskKey
+from ork.model.run import Run
+from ork.model.task import Task, TaskStatus
+from ork.model.workflow import TaskSpec, Version
+from ork.state.store import RunUpdate, StateStore
+
+
+class RunView:
+    """The run, its tasks in the workflow's order, and those of each status; a change costs what it touches."""
+
+    def __init__(self, run: Run, version: Version, short: str) -> None:
+        self.run = run
+        self.version = version
+        self.short = short
+        self.mark = 0
+        self.tasks: dict[TaskKey, Task] = {}
+        self.by_status: dict[TaskStatus, dict[TaskKey, Task]] = {status: {} for status in TaskStatus}
+        self.retrying: dict[TaskKey, Task] = {}
+        self.specs: dict[str, TaskSpec] = {spec.name: spec for spec in version.workflow.tasks}
+        self.longest_name = max(map(len, self.specs), default=0)
+
+    def apply(self, update: RunUpdate) -> list[Task]:
+        """Takes over what changed and gives the tasks that differ from before, in the order they ended."""
+        self.run, self.mark = update.run, update.mark
+        changed = [task for task in update.tasks if self.tasks.get(task.key) != task]
+        for task in changed:
+            before = self.tasks.get(task.key)
+            if before is not None:
+                self.by_status[before.status].pop(task.key, None)
+            self.tasks[task.key] = task
+            self.by_status[task.status][task.key] = task
+            if task.status is TaskStatus.PENDING and task.retry_at is not None:
+                self.retrying[task.key] = task
+            else:
+                self.retrying.pop(task.key, None)
+        return sorted(changed, key=_order_of_end)
+
+    def count(self, status: TaskStatus) -> int:
+        return len(self.by_status[status])
+
+    @property
+    def total(self) -> int:
+        return len(self.tasks) or len(self.specs)
+
+    @property
+    def done(self) -> int:
+        return sum(self.count(status) for status in TaskStatus if status.is_final)
+
+    def tries(self, task: Task) -> tuple[int, int]:
+        """Which try this is and how many there may be, both counted within the run's present round."""
+        spec = self.specs.get(task.key.name)
+        return task.attempt - task.earlier_attempts, 1 + (spec.retries if spec else 0)
+
+
+def _order_of_end(task: Task) -> float:
+    # What is unfinished comes last; Python's sort keeps the workflow's order among equals.
+    return task.finished_at.timestamp() if task.finished_at else _NEVER
+
+
+_NEVER = float("inf")
+
+
+async def open_view(store: StateStore, run: RunId) -> tuple[RunView, list[Task]]:
+    """The view of a run and all its tasks as the first change."""
+    from ork.status.ids import short_id
+
+    update = await store.run_updates(run)
+    version = await store.get_version(update.run.version) if update else None
+    if update is None or version is None:
+        raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")
+    view = RunView(update.run, version, await short_id(store, run))
+    return view, view.apply(update)
+
+
+async def refresh(store: StateStore, view: RunView) -> list[Task]:
+    """What changed since the last look."""
+    update = await store.run_updates(view.run.id, view.mark)
+    if update is None:
+        raise NotFoundError(f"run `{view.run.id}` is gone")
+    return view.apply(update)

@@ -1,0 +1,51 @@
+"""How long a workflow and its tasks took before: the ground for every guess about the present run."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from ork.model.run import RunStatus
+from ork.model.task import Task, TaskStatus
+from ork.state.store import RunFilter, StateStore
+
+RUNS = 20
+# Reading every task of twenty runs must stay cheap; above this size only whole runs are compared.
+MAX_TASKS = 200
+
+
+class History:
+    """Lengths in seconds of the last successful runs, and of each task in them."""
+
+    def __init__(self, runs: list[float], tasks: dict[str, list[float]]) -> None:
+        self._runs = sorted(runs)
+        self._tasks = {name: sorted(lengths) for name, lengths in tasks.items()}
+
+    def seconds_left(self, elapsed: float) -> float | None:
+        """By the median of the runs that took longer than this one has so far; None if none did."""
+        longer = self._runs[bisect_left(self._runs, elapsed) :]
+        return longer[len(longer) // 2] - elapsed if longer else None
+
+    def slower_than(self, task: str, seconds: float) -> str | None:
+        """`slower than 19 of the last 20`, once that is remarkable."""
+        lengths = self._tasks.get(task, [])
+        beaten = bisect_left(lengths, seconds)
+        if len(lengths) < 5 or beaten * 10 < len(lengths) * 9:
+            return None
+        return f"slower than {beaten} of the last {len(lengths)}"
+
+
+async def load_history(store: StateStore, workflow: str, task_count: int) -> History:
+    page = await store.list_runs(RunFilter(workflow=workflow, statuses=frozenset({RunStatus.SUCCESS}), limit=RUNS))
+    spans = [(run.started_at, run.finished_at) for run in page.runs]
+    lengths = [(end - start).total_seconds() for start, end in spans if start and end]
+    tasks: dict[str, list[float]] = {}
+    for run in page.runs if task_count <= MAX_TASKS else ():
+        update = await store.run_updates(run.id)
+        for task in update.tasks if update else ():
+            _remember(tasks, task)
+    return History(lengths, tasks)
+
+
+def _remember(lengths: dict[str, list[float]], task: Task) -> None:
+    if task.status is TaskStatus.SUCCESS and task.started_at and task.finished_at:
+        lengths.setdefault(task.key.name, []).append((task.finished_at - task.started_at).total_seconds())

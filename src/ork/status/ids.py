@@ -1,0 +1,83 @@
+"""Short names for runs: any unique prefix, `@last`, and `RUN/TASK[INDEX]` where a run and a task are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ork.errors import NotFoundError, UsageError
+from ork.model.ids import ID_ALPHABET, RunId, TaskKey
+from ork.state.store import RunFilter, StateStore
+
+SHORTEST = 4
+LAST = "@last"
+
+
+class Target(NamedTuple):
+    """What a person named: a run, and perhaps a task or one instance of it."""
+
+    run: str
+    task: str | None = None
+    instance: int | None = None
+
+
+def parse_target(run: str, task: str | None = None) -> Target:
+    """`RUN`, `RUN TASK`, `RUN/TASK` and `RUN/TASK[3]` mean what they say."""
+    if "/" in run:
+        run, _, named = run.partition("/")
+        if task is not None:
+            raise UsageError(f"the task is named twice: `{named}` and `{task}`")
+        task = named
+    if not task:
+        return Target(run)
+    name, bracket, rest = task.partition("[")
+    if not bracket:
+        return Target(run, name)
+    if not rest.endswith("]") or not rest[:-1].isdecimal():
+        raise UsageError(f"`{task}` is not a task", hint="write TASK or TASK[3]")
+    return Target(run, name, int(rest[:-1]))
+
+
+async def resolve_run(store: StateStore, text: str) -> RunId:
+    """The one run that is meant; an unknown or ambiguous name is an error that says what to do."""
+    if text == LAST:
+        page = await store.list_runs(RunFilter(limit=1))
+        if not page.runs:
+            raise NotFoundError("there are no runs yet", hint="start one with `ork run`")
+        return page.runs[0].id
+    prefix = text.lower()
+    if not prefix or any(character not in ID_ALPHABET for character in prefix):
+        raise NotFoundError(f"no run `{text}`", hint="`ork runs` lists them")
+    found = await store.find_runs(prefix, 5)
+    if not found:
+        raise NotFoundError(f"no run `{text}`", hint="`ork runs` lists them")
+    if len(found) > 1 and prefix not in found:
+        raise UsageError(f"`{text}` is the beginning of several runs: {', '.join(found)}", hint="give more of the id")
+    return RunId(prefix) if prefix in found else found[0]
+
+
+async def short_id(store: StateStore, run: RunId) -> str:
+    """The shortest prefix of at least four characters that names this run alone."""
+    for length in range(SHORTEST, len(run)):
+        if len(await store.find_runs(run[:length], 2)) < 2:
+            return run[:length]
+    return run
+
+
+async def short_ids(store: StateStore, runs: Iterable[RunId]) -> dict[RunId, str]:
+    return {run: await short_id(store, run) for run in runs}
+
+
+def pick_tasks(keys: Iterable[TaskKey], target: Target) -> list[TaskKey]:
+    """The tasks a target means: all, those of one name, or one instance. None of them is an error."""
+    known = list(keys)
+    if target.task is None:
+        return known
+    chosen = [key for key in known if key.name == target.task and target.instance in (None, key.index)]
+    if chosen:
+        return chosen
+    from difflib import get_close_matches
+
+    close = get_close_matches(target.task, {key.name for key in known}, 1)
+    named = target.task if target.instance is None else f"{target.task}[{target.instance}]"
+    raise NotFoundError(f"no task `{named}` in this run", hint=f"did you mean `{close[0]}`?" if close else None)

@@ -1,0 +1,117 @@
+"""The JSON shapes of runs, tasks and attempts. Fields may be added, never changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from ork.model.ids import TaskKey
+from ork.model.run import Run
+from ork.model.task import Attempt, Failure, InlineOutput, Output, StoredOutput, Task
+from ork.model.workflow import Schedule, Version, WorkflowEntry
+
+
+def time_json(moment: datetime | None) -> str | None:
+    """RFC 3339 in UTC, with microseconds."""
+    if moment is None:
+        return None
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def run_json(run: Run) -> dict[str, Any]:
+    """A run without its tasks."""
+    return {
+        "id": run.id,
+        "workflow": run.workflow,
+        "version": run.version,
+        "status": run.status.value,
+        "trigger": run.trigger.value,
+        "params": run.params,
+        "scheduled_for": time_json(run.scheduled_for),
+        "created_at": time_json(run.created_at),
+        "started_at": time_json(run.started_at),
+        "finished_at": time_json(run.finished_at),
+        "error": run.error,
+    }
+
+
+def full_run_json(run: Run, version: Version, tasks: Iterable[Task], attempts: Iterable[Attempt]) -> dict[str, Any]:
+    """A run with its tasks and their attempts."""
+    by_task: dict[TaskKey, list[Attempt]] = {}
+    for attempt in attempts:
+        by_task.setdefault(attempt.key.task, []).append(attempt)
+    needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
+    rows = [task_json(task, needs.get(task.key.name, ()), by_task.get(task.key, [])) for task in tasks]
+    return {**run_json(run), "tasks": rows}
+
+
+def task_json(task: Task, depends_on: Iterable[str], attempts: Iterable[Attempt]) -> dict[str, Any]:
+    return {
+        "name": task.key.name,
+        "index": task.key.index,
+        "status": task.status.value,
+        "attempt": task.attempt,
+        "executor": task.executor,
+        "depends_on": list(depends_on),
+        "reason": task.reason,
+        "cause": str(task.cause) if task.cause else None,
+        "error": _error(task.failure),
+        "exit_code": task.exit_code,
+        "dispatched_at": time_json(task.dispatched_at),
+        "started_at": time_json(task.started_at),
+        "finished_at": time_json(task.finished_at),
+        "retry_at": time_json(task.retry_at),
+        **_output_fields(task.output),
+        "attempts": [attempt_json(attempt) for attempt in attempts],
+    }
+
+
+def attempt_json(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "attempt": attempt.key.number,
+        "status": attempt.status.value,
+        "error": _error(attempt.failure),
+        "exit_code": attempt.exit_code,
+        "dispatched_at": time_json(attempt.dispatched_at),
+        "started_at": time_json(attempt.started_at),
+        "finished_at": time_json(attempt.finished_at),
+    }
+
+
+def workflow_json(entry: WorkflowEntry, last_run: Run | None) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "version": entry.version,
+        "schedule": schedule_json(entry.schedule),
+        "enabled": entry.enabled,
+        "origin": entry.origin,
+        "last_run": run_json(last_run) if last_run else None,
+    }
+
+
+def schedule_json(schedule: Schedule | None) -> Mapping[str, Any] | None:
+    if schedule is None:
+        return None
+    return {
+        "cron": schedule.cron,
+        "timezone": schedule.timezone,
+        "catchup": schedule.catchup.value,
+        "enabled": schedule.enabled,
+    }
+
+
+def _error(failure: Failure | None) -> str | None:
+    return failure.message if failure else None
+
+
+def _output_fields(output: Output | None) -> dict[str, Any]:
+    """A large output stays where it is: `output` is null and `output_size` tells that there is one."""
+    match output:
+        case InlineOutput(text):
+            return {"output": json.loads(text)}
+        case StoredOutput(_, size):
+            return {"output": None, "output_size": size}
+        case None:
+            return {"output": None}

@@ -1,0 +1,246 @@
+"""Why a run or a task is (not) running, what happens next and when: sentences made from a snapshot, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ork.model.ids import RunId, SchedulerId, TaskKey
+from ork.model.run import RunCommand, RunStatus, SchedulerEntry
+from ork.model.task import Attempt, FailureKind, GiveUp, Task, TaskStatus
+from ork.state.store import GLOBAL_LIMIT, LimitUse
+from ork.status.follow import RunView
+from ork.status.serving import NO_SCHEDULER
+from ork.status.words import ago, between, clock_time, count, duration
+
+MAX_TASKS = 10
+MAX_NAMES = 3
+# A worker that missed this many heartbeats is worth a word, long before it is given up.
+MISSED_BEATS = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that an answer needs. `attempts` holds the current one of each active task."""
+
+    view: RunView
+    now: datetime
+    schedulers: tuple[SchedulerEntry, ...] = ()  # those that live
+    owner: SchedulerId | None = None
+    attempts: Mapping[TaskKey, Attempt] = field(default_factory=dict)
+    beats: Mapping[TaskKey, datetime] = field(default_factory=dict)
+    limits: tuple[LimitUse, ...] = ()
+    commands: tuple[RunCommand, ...] = ()
+    active_runs: tuple[RunId, ...] = ()  # of the same workflow, this one excepted
+    heartbeat_seconds: float = 10.0
+    stale_seconds: float = 60.0
+    start_limit_seconds: float = 300.0
+
+
+def why_run(snap: Snapshot) -> list[str]:
+    """The run in one or more sentences, then its unfinished or failed tasks, one line each."""
+    view, run = snap.view, snap.view.run
+    match run.status:
+        case RunStatus.PENDING:
+            lines = [_why_pending(snap)]
+        case RunStatus.RUNNING:
+            lines = [
+                f"running for {between(run.started_at, snap.now)}: {view.done:,} of {view.total:,} tasks have ended"
+            ]
+        case RunStatus.PAUSED:
+            lines = [f"{run.note or 'paused'}: nothing new starts until `ork resume {view.short}`"]
+        case RunStatus.SUCCESS:
+            lines = [f"succeeded {ago(run.finished_at, snap.now)} in {between(run.started_at, run.finished_at)}"]
+        case RunStatus.FAILED:
+            lines = [f"failed {ago(run.finished_at, snap.now)}: {run.error or 'a task failed'}"]
+        case RunStatus.CANCELLED:
+            lines = [f"{run.note or 'cancelled'}, {ago(run.finished_at, snap.now)}"]
+    if not run.status.is_final:
+        lines += _about_requests(snap)
+        if not snap.schedulers and run.status is not RunStatus.PENDING:
+            lines.append(NO_SCHEDULER)
+    return lines + _task_lines(snap)
+
+
+def why_task(snap: Snapshot, task: Task) -> list[str]:
+    """Why this task is where it is, and what happens next."""
+    lines = [_why(snap, task)]
+    if not task.status.is_final:
+        if snap.view.run.cancel_requested_at is not None:
+            lines.append(_being_cancelled(snap))
+        if not snap.schedulers:
+            lines.append(NO_SCHEDULER)
+    return lines
+
+
+def _why(snap: Snapshot, task: Task) -> str:
+    view = snap.view
+    this, most = view.tries(task)
+    match task.status:
+        case TaskStatus.PENDING:
+            return _why_waiting(snap, task)
+        case TaskStatus.DISPATCHED:
+            return _why_dispatched(snap, task)
+        case TaskStatus.RUNNING:
+            return _why_running(snap, task)
+        case TaskStatus.SUCCESS:
+            return f"succeeded {ago(task.finished_at, snap.now)} after {between(task.started_at, task.finished_at)}"
+        case TaskStatus.FAILED:
+            return f"failed on attempt {this} of {most}: {_failure(task)} (`ork logs {view.short} {task.key}`)"
+        case TaskStatus.SKIPPED:
+            return _why_skipped(task, view)
+        case TaskStatus.CANCELLED:
+            return task.reason or view.run.note or "cancelled with its run"
+
+
+def _why_waiting(snap: Snapshot, task: Task) -> str:
+    view = snap.view
+    if task.retry_at is not None:
+        this, most = view.tries(task)
+        when = f"at {clock_time(task.retry_at, snap.now)} ({ago(task.retry_at, snap.now)})"
+        return f"retry: attempt {this + 1} of {most} {when}, after {_failure(task)}"
+    upstream = _open_upstream(view, task)
+    if upstream:
+        return f"waiting for {upstream}"
+    if view.run.status is RunStatus.PAUSED:
+        return f"ready, but the run is paused ({view.run.note or 'by a person'}): `ork resume {view.short}`"
+    limit = _full_limit(snap, task)
+    if limit is not None:
+        return f"queued: {_limit_in_words(limit)}, held by {_holders(limit)}"
+    return "ready: it starts with the scheduler's next step"
+
+
+def _open_upstream(view: RunView, task: Task) -> str:
+    spec = view.specs.get(task.key.name)
+    names = spec.depends_on if spec else ()
+    parts = [part for name in names if (part := _upstream_state(view, name))]
+    shown = ", ".join(parts[:MAX_NAMES])
+    if len(parts) > MAX_NAMES:
+        shown += f" and {len(parts) - MAX_NAMES} more"
+    return f"{len(parts)} of {len(names)} upstream tasks: {shown}" if parts and len(names) > 1 else shown
+
+
+def _upstream_state(view: RunView, name: str) -> str | None:
+    """None when it has ended. A task with instances is told by how many of them run."""
+    instances = [task for key, task in view.tasks.items() if key.name == name]
+    unfinished = [task for task in instances if not task.status.is_final]
+    if not unfinished:
+        return None
+    if instances[0].key.index is None:
+        return f"`{name}` ({unfinished[0].status.value})"
+    running = sum(task.status.is_active for task in unfinished)
+    return f"`{name}` ({running} of {len(instances)} instances running)"
+
+
+def _full_limit(snap: Snapshot, task: Task) -> LimitUse | None:
+    spec = snap.view.specs.get(task.key.name)
+    names = {GLOBAL_LIMIT, f"executor:{task.executor}"}
+    if spec is not None and spec.pool is not None:
+        names.add(f"pool:{spec.pool}")
+    return next((use for use in snap.limits if use.name in names and use.used >= use.slots), None)
+
+
+def _limit_in_words(limit: LimitUse) -> str:
+    kind, _, name = limit.name.partition(":")
+    if limit.name == GLOBAL_LIMIT:
+        return f"all {limit.slots} workers are busy (max_workers)"
+    return f"{kind} `{name}` has {limit.used} of {limit.slots} slots taken"
+
+
+def _holders(limit: LimitUse) -> str:
+    names = [f"{key.run[:6]}/{key.task}" for key in limit.holders[:MAX_NAMES]]
+    rest = limit.used - len(names)
+    return ", ".join(names) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _why_dispatched(snap: Snapshot, task: Task) -> str:
+    closing = _closing(snap, task)
+    if closing:
+        return closing
+    since = ago(task.dispatched_at, snap.now)
+    limit = f"given up and tried again after {snap.start_limit_seconds:g} s"
+    return f"handed to executor `{task.executor}` {since}, not started yet ({limit})"
+
+
+def _why_running(snap: Snapshot, task: Task) -> str:
+    closing = _closing(snap, task)
+    if closing:
+        return closing
+    this, most = snap.view.tries(task)
+    text = f"running for {between(task.started_at, snap.now)}, attempt {this} of {most}"
+    beat = snap.beats.get(task.key)
+    if beat is not None:
+        text += _heartbeat(snap, (snap.now - beat).total_seconds())
+    spec = snap.view.specs.get(task.key.name)
+    return text + (f"; stopped after {duration(spec.timeout)}" if spec and spec.timeout else "")
+
+
+def _heartbeat(snap: Snapshot, age: float) -> str:
+    if age > snap.heartbeat_seconds * MISSED_BEATS:
+        return f"; worker silent for {age:.0f} s, given up at {snap.stale_seconds:g} s"
+    return f"; last heartbeat {max(age, 0):.0f} s ago"
+
+
+def _closing(snap: Snapshot, task: Task) -> str | None:
+    attempt = snap.attempts.get(task.key)
+    if attempt is None or attempt.closing is None:
+        return None
+    since = ago(attempt.closing_since, snap.now)
+    return f"being given up since {since}: {_GIVEN_UP[attempt.closing]}; what is left of it is being stopped"
+
+
+_GIVEN_UP = {
+    GiveUp.STALE: "its worker fell silent (lost)",
+    GiveUp.NOT_STARTED: "it did not start in time",
+    GiveUp.VANISHED: "its process is gone and left no result (lost)",
+    GiveUp.TIMEOUT: "it took too long",
+    GiveUp.CANCEL: "the run is being cancelled",
+}
+
+
+def _why_skipped(task: Task, view: RunView) -> str:
+    text = f"skipped: {task.reason or 'not needed'}"
+    cause = view.tasks.get(task.cause) if task.cause else None
+    if cause is None or cause.failure is None:
+        return text
+    return f"{text}; the root cause is `{cause.key}`: {_failure(cause)}"
+
+
+def _failure(task: Task) -> str:
+    if task.failure is None:
+        return "it failed"
+    message = task.failure.message.partition("\n")[0]
+    return f"it was lost: {message}" if task.failure.kind is FailureKind.LOST else message
+
+
+def _why_pending(snap: Snapshot) -> str:
+    if not snap.schedulers:
+        return NO_SCHEDULER
+    most = snap.view.version.workflow.max_active_runs
+    if most is not None and len(snap.active_runs) >= most:
+        others = ", ".join(run[:6] for run in snap.active_runs[:MAX_NAMES])
+        return f"queued: `{snap.view.run.workflow}` has {len(snap.active_runs)} of {most} active runs: {others}"
+    return f"waiting for a scheduler to take it ({count(len(snap.schedulers), 'scheduler')} running)"
+
+
+def _about_requests(snap: Snapshot) -> list[str]:
+    lines = [f"`{command.kind.value}` by {command.by} waits for the run's owner" for command in snap.commands]
+    if snap.view.run.cancel_requested_at is not None:
+        lines.append(_being_cancelled(snap))
+    return lines
+
+
+def _being_cancelled(snap: Snapshot) -> str:
+    run = snap.view.run
+    return f"being cancelled since {ago(run.cancel_requested_at, snap.now)}" + (f" ({run.note})" if run.note else "")
+
+
+def _task_lines(snap: Snapshot) -> list[str]:
+    """Those that failed, then those that have not ended; what only waits for them comes last."""
+    order = (TaskStatus.FAILED, TaskStatus.RUNNING, TaskStatus.DISPATCHED, TaskStatus.PENDING)
+    tasks = [task for status in order for task in snap.view.by_status[status].values()]
+    lines = [f"  {task.key}: {_why(snap, task)}" for task in tasks[:MAX_TASKS]]
+    if len(tasks) > MAX_TASKS:
+        lines.append(f"  … and {len(tasks) - MAX_TASKS:,} more tasks")
+    return lines

@@ -1,0 +1,57 @@
+"""Durations, moments and counts in words."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+
+def duration(seconds: float) -> str:
+    """0.2s, 12.1s, 4m 12s, 2h 5m, 3d 4h."""
+    seconds = max(seconds, 0.0)
+    if seconds < 59.95:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 3600:
+        return _pair(whole, 60, "m", 1, "s")
+    if whole < 86400:
+        return _pair(whole, 3600, "h", 60, "m")
+    return _pair(whole, 86400, "d", 3600, "h")
+
+
+def _pair(whole: int, large: int, large_unit: str, small: int, small_unit: str) -> str:
+    rest = whole % large // small
+    return f"{whole // large}{large_unit}" + (f" {rest}{small_unit}" if rest else "")
+
+
+def rough(seconds: float) -> str:
+    """A single unit, for what is only an estimate: 40s, 2m, 3h, 5d."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{round(seconds / size)}{unit}"
+    return f"{max(round(seconds), 0)}s"
+
+
+def ago(moment: datetime | None, now: datetime) -> str:
+    """`just now`, `5m ago`, `in 40s`; nothing for an unknown moment."""
+    if moment is None:
+        return "–"
+    seconds = (now - moment).total_seconds()
+    if abs(seconds) < 1:
+        return "just now"
+    return f"{rough(seconds)} ago" if seconds > 0 else f"in {rough(-seconds)}"
+
+
+def between(start: datetime | None, end: datetime | None) -> str:
+    if start is None or end is None:
+        return "–"
+    return duration((end - start).total_seconds())
+
+
+def clock_time(moment: datetime, now: datetime) -> str:
+    """Local time of day; with the date when it is not today."""
+    here, today = moment.astimezone(), now.astimezone()
+    return here.strftime("%H:%M:%S" if here.date() == today.date() else "%Y-%m-%d %H:%M:%S")
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,52 @@
+"""What tests of several rooms share: the real command line, in an environment without surprises."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# A slow machine is no reason to fail: properties are judged by what they find, not by how long it took.
+settings.register_profile("ork", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ork")
+
+OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def tree() -> Path:
+    """The root of the source tree."""
+    return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def plain_environment() -> dict[str, str]:
+    """The environment without Ork's own settings, colour and whatever would slow Python's start down."""
+    dropped = ("ORK_", "PYTEST_")
+    unwanted = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "FORCE_COLOR", "CLICOLOR_FORCE"}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped) and k not in unwanted}
+    return {**kept, "NO_COLOR": "1"}
+
+
+@pytest.fixture
+def ork_cli(plain_environment: dict[str, str]) -> OrkCli:
+    """`ork_cli("run", "flow.yaml", cwd=folder)`: the real program in a process of its own."""
+
+    def call(*args: str, cwd: Path, env: dict[str, str] | None = None, timeout: float = 120) -> object:
+        return subprocess.run(
+            [sys.executable, "-m", "ork", *args],
+            cwd=cwd,
+            env={**plain_environment, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            timeout=timeout,
+        )
+
+    return call

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import io
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ork.cli.log_text import MAX_LINE, ExactSink, PrefixedSink, TerminalSink
+
+CHUNKS = st.lists(st.binary(max_size=50), max_size=10)
+
+
+@given(CHUNKS)
+def test_for_a_program_every_byte_is_passed_on(chunks: list[bytes]) -> None:
+    out = io.BytesIO()
+    sink = ExactSink(out)
+    for chunk in chunks:
+        sink.write(chunk)
+    sink.close()
+    assert out.getvalue() == b"".join(chunks)
+
+
+@given(CHUNKS)
+def test_prefixed_lines_hold_the_same_bytes_however_they_arrive(chunks: list[bytes]) -> None:
+    out = io.BytesIO()
+    sink = PrefixedSink(out, b"load | ")
+    for chunk in chunks:
+        sink.write(chunk)
+    sink.close()
+    whole = b"".join(chunks)
+    expected = b"".join(b"load | " + part + b"\n" for part in whole.removesuffix(b"\n").split(b"\n")) if whole else b""
+    assert out.getvalue() == expected
+
+
+@given(CHUNKS)
+def test_nothing_acts_on_a_terminal_but_the_ends_of_lines(chunks: list[bytes]) -> None:
+    out = io.BytesIO()
+    sink = TerminalSink(out)
+    for chunk in chunks:
+        sink.write(chunk)
+    sink.close()
+    assert not any(character < " " and character != "\n" for character in out.getvalue().decode())
+
+
+def test_text_split_between_chunks_is_put_together() -> None:
+    out = io.BytesIO()
+    sink = TerminalSink(out, "load | ")
+    for byte in "žluť\nkůň".encode():
+        sink.write(bytes([byte]))
+    sink.close()
+    assert out.getvalue().decode() == "load | žluť\nload | kůň\n"
+
+
+def test_an_endless_line_is_cut_and_counted_in_bounded_memory() -> None:
+    out = io.BytesIO()
+    sink = TerminalSink(out)
+    for _ in range(100):
+        sink.write(b"x" * 65536)
+    sink.write(b"\nnext\n")
+    sink.close()
+    assert out.getvalue().decode() == "x" * MAX_LINE + f" … {100 * 65536 - MAX_LINE:,} more characters\nnext\n"

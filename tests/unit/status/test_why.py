@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
+from ork.model.run import CommandKind, RunCommand, RunStatus, SchedulerEntry
+from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp, Task, TaskStatus
+from ork.state.store import LimitUse
+from ork.status.serving import NO_SCHEDULER
+from ork.status.why import Snapshot, why_run, why_task
+from tests.unit.status.sample_runs import DIVISION, START, at, done, failed, running, skipped, spec, view_of, waiting
+
+SERVED = (SchedulerEntry(SchedulerId("s"), "h/b/1/2/3", "scheduler", START, 50.0),)
+ERROR = Failure(FailureKind.EXCEPTION, "HTTPError: 503\nmore")
+
+
+def snapshot(tasks: list[Task], now: float = 10.0, specs: Any = None, view: Any = None, **fields: Any) -> Snapshot:
+    specs = specs or [spec(task.key.name) for task in tasks]
+    known = {"schedulers": SERVED} | {
+        key: fields.pop(key) for key in list(fields) if key in Snapshot.__dataclass_fields__
+    }
+    return Snapshot(view=view or view_of(specs, tasks, **fields), now=at(now), **known)
+
+
+def why(task: Task, *others: Task, **fields: Any) -> str:
+    """The first sentence about the first task."""
+    return why_task(snapshot([task, *others], **fields), task)[0]
+
+
+def test_a_task_waits_for_what_is_above_it() -> None:
+    specs = [spec("load", "extract"), spec("extract")]
+    assert why(waiting("load"), running("extract"), specs=specs) == "waiting for `extract` (running)"
+
+
+def test_only_open_upstream_tasks_are_named() -> None:
+    specs = [spec("load", "a", "b", "c"), spec("a"), spec("b"), spec("c")]
+    sentence = why(waiting("load"), done("a"), running("b"), waiting("c"), specs=specs)
+    assert sentence == "waiting for 2 of 3 upstream tasks: `b` (running), `c` (pending)"
+
+
+def test_instances_are_counted() -> None:
+    instances = [replace(running("load"), key=TaskKey("load", number)) for number in range(3)]
+    instances += [replace(waiting("load"), key=TaskKey("load", number)) for number in range(3, 8)]
+    specs = [spec("report", "load"), spec("load")]
+    assert why(waiting("report"), *instances, specs=specs) == "waiting for `load` (3 of 8 instances running)"
+
+
+def test_a_retry_is_told_with_its_time_and_cause() -> None:
+    task = waiting("load", attempt=1, retry_at=at(50), failure=ERROR)
+    sentence = why(task, specs=[spec("load", retries=2)])
+    moment = at(50).astimezone().strftime("%H:%M:%S")
+    assert sentence == f"retry: attempt 2 of 3 at {moment} (in 40s), after HTTPError: 503"
+
+
+def test_a_lost_attempt_is_called_lost() -> None:
+    failure = Failure(FailureKind.LOST, "its worker was silent for 60 s")
+    task = waiting("load", attempt=1, retry_at=at(50), failure=failure)
+    assert why(task, specs=[spec("load", retries=2)]).endswith("after it was lost: its worker was silent for 60 s")
+
+
+def test_a_queued_task_names_the_limit_and_who_holds_it() -> None:
+    holders = tuple(AttemptKey(RunId("8m2paaaaaaaa"), TaskKey(f"t{number}"), 1) for number in range(4))
+    sentence = why(
+        waiting("load"),
+        specs=[spec("load", pool="api")],
+        limits=(LimitUse("pool:api", 4, 4, holders), LimitUse("*", 8, 4)),
+    )
+    assert sentence == "queued: pool `api` has 4 of 4 slots taken, held by 8m2paa/t0, 8m2paa/t1, 8m2paa/t2 and 1 more"
+
+
+def test_a_limit_of_others_is_not_blamed() -> None:
+    sentence = why(waiting("load"), limits=(LimitUse("pool:api", 4, 4), LimitUse("executor:python", 1, 1)))
+    assert sentence == "ready: it starts with the scheduler's next step"
+
+
+def test_the_global_limit_is_named_by_its_setting() -> None:
+    holder = AttemptKey(RunId("8m2paaaaaaaa"), TaskKey("x"), 1)
+    sentence = why(waiting("load"), limits=(LimitUse("*", 1, 1, (holder,)),))
+    assert sentence == "queued: all 1 workers are busy (max_workers), held by 8m2paa/x"
+
+
+def test_a_dispatched_task_has_not_started_yet() -> None:
+    task = Task(TaskKey("load"), TaskStatus.DISPATCHED, "python", attempt=1, dispatched_at=at(7))
+    sentence = why(task)
+    assert sentence == "handed to executor `python` 3s ago, not started yet (given up and tried again after 300 s)"
+
+
+def test_a_running_task_tells_its_heartbeat() -> None:
+    sentence = why(running("load"), beats={TaskKey("load"): at(7)}, specs=[spec("load", timeout=600.0)])
+    assert sentence == "running for 10.0s, attempt 1 of 1; last heartbeat 3 s ago; stopped after 10m"
+
+
+def test_a_silent_worker_is_told_with_what_follows() -> None:
+    sentence = why(running("load"), now=100, beats={TaskKey("load"): at(59)})
+    assert sentence.endswith("worker silent for 41 s, given up at 60 s")
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [(GiveUp.STALE, "lost"), (GiveUp.VANISHED, "lost"), (GiveUp.TIMEOUT, "too long"), (GiveUp.CANCEL, "cancelled")],
+)
+def test_an_attempt_that_is_given_up_says_why(reason: GiveUp, words: str) -> None:
+    key = AttemptKey(RunId("7f3kaaaaaaaa"), TaskKey("load"), 1)
+    attempt = Attempt(key, AttemptStatus.RUNNING, "process", "x", "h", START, closing=reason, closing_since=at(5))
+    sentence = why(running("load"), attempts={TaskKey("load"): attempt})
+    assert sentence.startswith("being given up since 5s ago")
+    assert words in sentence
+
+
+def test_a_skipped_task_names_the_root_cause() -> None:
+    sentence = why(skipped("load", "transform"), failed("transform", DIVISION))
+    assert sentence == ("skipped: transform failed; the root cause is `transform`: ZeroDivisionError: division by zero")
+
+
+def test_final_tasks_say_how_they_ended() -> None:
+    assert why(done("load", 5.0)) == "succeeded 5s ago after 5.0s"
+    assert why(failed("load", DIVISION)).startswith("failed on attempt 1 of 1: ZeroDivisionError: division by zero")
+    gone = Task(TaskKey("load"), TaskStatus.CANCELLED, "process", reason="cancelled by ann")
+    assert why(gone) == "cancelled by ann"
+
+
+def test_a_paused_run_says_who_paused_it_and_how_to_go_on() -> None:
+    fields: dict[str, Any] = {"status": RunStatus.PAUSED, "note": "paused by ann"}
+    assert why(waiting("load"), **fields) == "ready, but the run is paused (paused by ann): `ork resume 7f3k`"
+    assert why_run(snapshot([waiting("load")], **fields))[0] == (
+        "paused by ann: nothing new starts until `ork resume 7f3k`"
+    )
+
+
+@pytest.mark.parametrize("status", [RunStatus.PENDING, RunStatus.RUNNING, RunStatus.PAUSED])
+def test_an_unfinished_run_without_a_scheduler_says_so(status: RunStatus) -> None:
+    assert NO_SCHEDULER in why_run(snapshot([waiting("load")], status=status, schedulers=()))
+    assert NO_SCHEDULER in why_task(snapshot([waiting("load")], status=status, schedulers=()), waiting("load"))
+
+
+def test_a_final_run_does_not_ask_for_a_scheduler() -> None:
+    lines = why_run(snapshot([done("load")], status=RunStatus.SUCCESS, schedulers=()))
+    assert lines == ["succeeded 10s ago in 0.5s"]
+
+
+def test_a_pending_run_waits_for_a_scheduler_or_for_other_runs() -> None:
+    view = view_of([spec("a")], [], status=RunStatus.PENDING, max_active_runs=1)
+    assert why_run(snapshot([], view=view)) == ["waiting for a scheduler to take it (1 scheduler running)"]
+    queued = why_run(snapshot([], view=view, active_runs=(RunId("8m2paaaaaaaa"),)))
+    assert queued == ["queued: `hello` has 1 of 1 active runs: 8m2paa"]
+
+
+def test_a_cancelled_run_tells_by_whom() -> None:
+    lines = why_run(snapshot([], status=RunStatus.CANCELLED, note="cancelled by ann"))
+    assert lines == ["cancelled by ann, 10s ago"]
+
+
+def test_requests_that_wait_are_told() -> None:
+    command = RunCommand(RunId("7f3kaaaaaaaa"), CommandKind.PAUSE, by="ann")
+    lines = why_run(snapshot([running("a")], commands=(command,), cancel_requested_at=at(5)))
+    assert "`pause` by ann waits for the run's owner" in lines
+    assert "being cancelled since 5s ago" in lines
+
+
+def test_a_run_tells_about_its_failed_and_unfinished_tasks_but_not_about_all_of_a_thousand() -> None:
+    tasks = [failed("bad", DIVISION), *(waiting(f"t{number}") for number in range(1000))]
+    lines = why_run(snapshot(tasks))
+    assert lines[1].startswith("  bad: failed on attempt")
+    assert lines[-1] == "  … and 991 more tasks"
+    assert len(lines) == 12
