@@ -1,0 +1,53 @@
+# Everything a person or a machine does with this tree. A Python of 3.11 or newer is all that is needed beforehand.
+#
+#   make demo     run the sample workflow and look at it
+#   make test     the whole suite
+#   make check    format, lint, types, import contracts, fast tests
+#   make bench    the small performance scenarios, with the floors of the same run
+#   make format   put the code into its form
+#   make clean    remove what the other targets made
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/.ork
+TESTS ?= tests
+
+# A cold start is only as quick as its bytecode: let Python keep it, whatever the caller's environment says.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test check lint format bench clean
+.DELETE_ON_ERROR:
+
+demo: $(STAMPS)/run
+	@rm -rf examples/etl/.ork examples/etl/out
+	cd examples/etl && $(abspath $(BIN))/ork run workflow.yaml
+	cd examples/etl && $(abspath $(BIN))/ork show @last
+	cd examples/etl && $(abspath $(BIN))/ork output @last load
+
+test: $(STAMPS)/test
+	$(BIN)/python -m pytest -n auto $(TESTS)
+
+check: lint
+	$(BIN)/python -m pytest -n auto -q -m "not slow" $(TESTS)
+
+lint: $(STAMPS)/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMPS)/dev
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+bench: $(STAMPS)/run
+	$(BIN)/ork bench quick
+
+$(STAMPS)/%: pyproject.toml scripts/venv.sh scripts/requirements_met.py
+	scripts/venv.sh $(VENV) $*
+	@mkdir -p $(STAMPS) && touch $@
+
+clean:
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build
+	rm -rf $(STAMPS) examples/*/.ork examples/*/out
+	find src tests examples scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,6 @@
+printf 'red \033[31m alert\033[0m\n'
+printf 'a new title \033]0;not yours\007\n'
+printf 'this is hidden\rby this line\n'
+printf 'clear \033[2J\033[H the screen\n'
+printf 'not UTF-8: \377\376\n'
+printf 'no newline at the end'

@@ -1,0 +1,187 @@
+"""The process that is measured: real scheduler, real store, nothing else going on.
+
+python -m ork.bench.drive workflow FILE | engine COUNT | idle SECONDS    prints one JSON object
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import sys
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any
+
+from ork.app import Installation, open_installation
+from ork.bench.idle import SETTLE_SECONDS
+from ork.bench.instant import InstantExecutor, MemoryObjects
+from ork.compile.content import make_version
+from ork.compile.load import load_workflow
+from ork.errors import OrkError
+from ork.model.ids import RunId, SchedulerId
+from ork.model.run import NewRun, RunStatus
+from ork.model.task import Task
+from ork.model.workflow import Command, CompiledWorkflow, Const, TaskSpec, Version
+from ork.scheduler.options import SchedulerOptions
+from ork.scheduler.service import SchedulerService
+from ork.scheduler.step import Scheduler
+from ork.settings import load_settings
+from ork.state.store import StateStore
+from ork.telemetry import Happening
+
+RUN = RunId("bench0000000")
+
+
+async def drive_workflow(file: str) -> dict[str, Any]:
+    """One run of the file's workflow."""
+    installation = await open_installation(load_settings())
+    return await timed_run(installation, await installation.scheduler("run"), read_version(file))
+
+
+async def drive_engine(count: int) -> dict[str, Any]:
+    """A run of independent tasks that end as soon as they were seen running; nothing but the launch batch limits them."""
+    installation = await open_installation(load_settings())
+    await installation.store.set_limits({})
+    tasks = tuple(TaskSpec(f"t{n}", "process", Command((Const("true"),))) for n in range(count))
+    version = make_version(CompiledWorkflow("engine", tasks), os.getcwd())
+    result = await timed_run(installation, instant_service(installation), version)
+    return result | {"tasks": []}  # the moments its executor tells are made up
+
+
+async def timed_run(installation: Installation, service: SchedulerService, version: Version) -> dict[str, Any]:
+    """The run is created while the scheduler is already waiting for something to do."""
+    store, watcher = installation.store, Watcher(service)
+    await store.save_version(version, origin=version.source, now=utc_now())
+    await watcher.ready()
+    before = await store.statement_count()
+    begin = perf_counter()
+    await store.create_runs([NewRun(RUN, version.workflow.name, version.id)], utc_now())
+    service.wake()
+    await watcher.finished()
+    seconds = perf_counter() - begin
+    statements = await store.statement_count() - before
+    tasks = await task_times(store)
+    await watcher.stop()
+    await installation.close()
+    return measured(seconds, statements, tasks)
+
+
+async def drive_idle(seconds: float) -> dict[str, Any]:
+    """A scheduler that nobody asks anything, from shortly after its start."""
+    installation = await open_installation(load_settings())
+    watcher = Watcher(await installation.scheduler("scheduler"))
+    await watcher.ready()
+    await asyncio.sleep(SETTLE_SECONDS)
+    before = await installation.store.statement_count()
+    await asyncio.sleep(seconds)
+    statements = await installation.store.statement_count() - before
+    await watcher.stop()
+    await installation.close()
+    return measured(seconds, statements, [])
+
+
+class Watcher:
+    """A scheduler at work in the background, and what can be waited for."""
+
+    def __init__(self, service: SchedulerService) -> None:
+        self.service = service
+        self._ready = asyncio.Event()
+        self._finished = asyncio.Event()
+        service.telemetry.listen(self._notice)
+        self._work = asyncio.create_task(service.run())
+
+    async def ready(self) -> None:
+        await self._wait_for(self._ready)
+
+    async def finished(self) -> None:
+        await self._wait_for(self._finished)
+
+    async def stop(self) -> None:
+        self.service.request_stop()
+        await self._work
+
+    async def _wait_for(self, event: asyncio.Event) -> None:
+        waiting = asyncio.create_task(event.wait())
+        await asyncio.wait({waiting, self._work}, return_when=asyncio.FIRST_COMPLETED)
+        if self._work.done():
+            self._work.result()
+            raise OrkError("the scheduler ended before its work was done")
+
+    def _notice(self, happening: Happening, _fields: dict[str, Any]) -> None:
+        if happening is Happening.READY:
+            self._ready.set()
+        elif happening is Happening.RUN_FINISHED:
+            self._finished.set()
+
+
+def instant_service(installation: Installation) -> SchedulerService:
+    objects = MemoryObjects()
+    scheduler = Scheduler(
+        id=SchedulerId("bench"),
+        identity="bench",
+        kind="run",
+        store=installation.store,
+        objects=objects,
+        executors={"process": InstantExecutor(objects)},
+        options=SchedulerOptions(),
+        monotonic=perf_counter,
+    )
+    return SchedulerService(scheduler, installation.store)
+
+
+def read_version(file: str) -> Version:
+    root = os.path.dirname(os.path.abspath(file))
+    loaded = load_workflow(read_file(file), file, read=lambda path: read_file(os.path.join(root, path)), root=root)
+    return make_version(loaded.require(), root, file)
+
+
+def read_file(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+async def task_times(store: StateStore) -> list[list[float]]:
+    """Each task's moments in seconds since the run was created; an error unless the run succeeded."""
+    update = await store.run_updates(RUN)
+    if update is None or update.run.status is not RunStatus.SUCCESS:
+        raise OrkError(f"the run did not succeed: {update and update.run.error}")
+    return [moments(task, update.run.created_at) for task in update.tasks]
+
+
+def moments(task: Task, created: datetime) -> list[float]:
+    seen = (task.dispatched_at, task.started_at, task.finished_at)
+    return [(moment - created).total_seconds() for moment in seen if moment is not None]
+
+
+def measured(seconds: float, statements: int, tasks: list[list[float]]) -> dict[str, Any]:
+    """CPU time is that of this process and of every worker and task it waited for."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "seconds": seconds,
+        "statements": statements,
+        "cpu_s": own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
+        "rss_mb": own.ru_maxrss / 1024,
+        "tasks": tasks,
+    }
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def main() -> None:
+    kind, argument = sys.argv[1:]
+    match kind:
+        case "workflow":
+            work = drive_workflow(argument)
+        case "engine":
+            work = drive_engine(int(argument))
+        case _:
+            work = drive_idle(float(argument))
+    print(json.dumps(asyncio.run(work)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""From raw seconds to a result: medians of pairs, so that a busy machine slows floor and measured work alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+PERCENTILES = (50, 95, 99)
+STAGES = ("created_dispatched", "dispatched_started", "started_finished")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What one field of a result should be: at most or at least so much."""
+
+    limit: float
+    at_most: bool = False
+    field: str = "ratio"
+
+    def is_met(self, result: dict[str, Any]) -> bool:
+        value = result[self.field]
+        return bool(value <= self.limit if self.at_most else value >= self.limit)
+
+    def __str__(self) -> str:
+        unit = "/s" if self.field == "tasks_per_second" else ""
+        return f"{'≤' if self.at_most else '≥'} {self.limit:,g}{unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTimes:
+    """One task's moments, as seconds since its run was created."""
+
+    dispatched: float
+    started: float
+    finished: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One execution of the measured work and, right beside it, one of its floor."""
+
+    seconds: float
+    floor_seconds: float
+    cpu_seconds: float | None = None
+    rss_mb: float | None = None
+    statements: int | None = None
+    tasks: tuple[TaskTimes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What was measured, in words and numbers that do not change between samples.
+
+    `rate` says how the ratio is read: tasks per second over the floor's, rather than seconds over the floor's.
+    """
+
+    scenario: str
+    tasks: int
+    floor: str
+    target: Target | None = None
+    rate: bool = False
+    more_floors: dict[str, float] = field(default_factory=dict)
+
+
+def result_of(work: Work, samples: Sequence[Sample]) -> dict[str, Any]:
+    """The JSON shape of one measurement."""
+    seconds = median(one.seconds for one in samples)
+    ratios = sorted(ratio_of(work, one) for one in samples)
+    tasks = [task for one in samples for task in one.tasks]
+    result = {
+        "scenario": work.scenario,
+        "tasks": work.tasks,
+        "tasks_per_second": per_second(work.tasks, seconds),
+        "seconds": round(seconds, 6),
+        "latency_ms": latencies(task.finished - task.dispatched for task in tasks),
+        "stages_ms": stages(tasks),
+        "rss_mb": middle(one.rss_mb for one in samples),
+        "cpu_s": middle(one.cpu_seconds for one in samples),
+        "statements": middle(one.statements for one in samples),
+        "floor": floor_of(work, samples),
+        "ratio": round(median(ratios), 3),
+        "ratio_range": [round(ratios[0], 3), round(ratios[-1], 3)],
+        "repeats": len(samples),
+    }
+    return result | judged(work.target, result)
+
+
+def judged(target: Target | None, result: dict[str, Any]) -> dict[str, Any]:
+    if target is None:
+        return {"target": None, "target_met": None}
+    return {"target": str(target), "target_met": target.is_met(result)}
+
+
+def ratio_of(work: Work, sample: Sample) -> float:
+    slower = sample.seconds / sample.floor_seconds
+    return 1 / slower if work.rate else slower
+
+
+def floor_of(work: Work, samples: Sequence[Sample]) -> dict[str, Any]:
+    seconds = median(one.floor_seconds for one in samples)
+    known = {"what": work.floor, "seconds": round(seconds, 6), "tasks_per_second": per_second(work.tasks, seconds)}
+    return known | work.more_floors
+
+
+def per_second(tasks: int, seconds: float) -> float | None:
+    return round(tasks / seconds, 1) if tasks and seconds else None
+
+
+def stages(tasks: Sequence[TaskTimes]) -> dict[str, dict[str, float | None]] | None:
+    """Where the time of a task goes; None where no task was looked at."""
+    if not tasks:
+        return None
+    lengths = (
+        (task.dispatched for task in tasks),
+        (task.started - task.dispatched for task in tasks),
+        (task.finished - task.started for task in tasks),
+    )
+    return {name: latencies(values) for name, values in zip(STAGES, lengths, strict=True)}
+
+
+def latencies(seconds: Iterable[float]) -> dict[str, float | None]:
+    values = sorted(seconds)
+    return {f"p{share}": round(percentile(values, share) * 1000, 3) if values else None for share in PERCENTILES}
+
+
+def percentile(ordered: Sequence[float], share: int) -> float:
+    """The smallest value that at least `share` percent of all do not exceed."""
+    rank = -(-len(ordered) * share // 100)
+    return ordered[max(rank, 1) - 1]
+
+
+def middle(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(median(known), 4) if known else None

@@ -1,0 +1,73 @@
+"""Processes that are measured: how long they took, what they used, and an environment that slows none of them down."""
+
+from __future__ import annotations
+
+import compileall
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Timer
+from time import perf_counter
+from typing import IO
+
+PACKAGE = Path(__file__).resolve().parent.parent
+PATIENCE_SECONDS = 300
+ORK = (sys.executable, "-m", "ork")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A process that ended well. CPU time and memory include the children it waited for."""
+
+    seconds: float
+    cpu_seconds: float
+    rss_mb: float
+    stdout: str
+
+
+class MeasuredProcessError(Exception):
+    """What was to be measured failed, so there is nothing to report."""
+
+
+def run(argv: tuple[str, ...], folder: Path) -> Ended:
+    """Runs to the end; MeasuredProcessError with what it said if it fails."""
+    with TemporaryFile() as stdout, TemporaryFile() as stderr:
+        begin = perf_counter()
+        child = subprocess.Popen(argv, cwd=folder, env=environment(), stdout=stdout, stderr=stderr)
+        alarm = Timer(PATIENCE_SECONDS, child.kill)
+        alarm.start()
+        _, status, usage = os.wait4(child.pid, 0)
+        seconds = perf_counter() - begin
+        alarm.cancel()
+        child.returncode = os.waitstatus_to_exitcode(status)
+        said, complaint = contents(stdout), contents(stderr)
+    if child.returncode:
+        raise MeasuredProcessError(f"{' '.join(argv)} ended with {child.returncode}: {complaint.strip()[-2000:]}")
+    return Ended(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, said)
+
+
+def contents(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+def environment() -> dict[str, str]:
+    """The caller's, without settings of Ork and without what keeps Python from using bytecode."""
+    unwanted = {"PYTHONDONTWRITEBYTECODE"}
+    return {name: value for name, value in os.environ.items() if not name.startswith("ORK_") and name not in unwanted}
+
+
+def compile_bytecode() -> None:
+    """An editable install has none until somebody imports it: the first cold start would pay for that."""
+    compileall.compile_dir(str(PACKAGE), quiet=2)
+
+
+def lean_floor(name: str, count: int, folder: Path) -> float:
+    """Seconds that `lean.py` needed for the floor of that name, in a folder of its own below `folder`."""
+    work = folder / f"floor-{name}-{len(os.listdir(folder))}"
+    work.mkdir()
+    script = str(PACKAGE / "bench" / "lean.py")
+    return float(run((sys.executable, "-I", "-S", script, name, str(count), str(work)), work).stdout)

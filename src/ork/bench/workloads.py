@@ -1,0 +1,39 @@
+"""Projects to measure: workflows written as YAML, as a person would have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+LIGHT_TASK = "def main():\n    return 1\n"
+
+
+def chain(folder: Path, count: int) -> Path:
+    """Python tasks in a row, each waiting for the one before."""
+    after_first = (f"{python_task(n)}    depends_on: [t{n - 1}]\n" for n in range(1, count))
+    return project(folder, "chain", [python_task(0), *after_first])
+
+
+def python_fanout(folder: Path, count: int) -> Path:
+    return project(folder, "fanout", (python_task(n) for n in range(count)))
+
+
+def command_fanout(folder: Path, count: int) -> Path:
+    return project(folder, "fanout", (f'  t{n}:\n    command: ["true"]\n' for n in range(count)))
+
+
+def hello(folder: Path) -> Path:
+    return project(folder, "hello", [python_task(0)])
+
+
+def python_task(n: int) -> str:
+    return f"  t{n}:\n    file: light.py\n"
+
+
+def project(folder: Path, name: str, tasks: Iterable[str]) -> Path:
+    """The folder, with a workflow.yaml and the one Python file its tasks use."""
+    folder.mkdir()
+    (folder / "ork.yaml").write_text("durability: normal\n")  # makes this folder the project, whatever lies above it
+    (folder / "light.py").write_text(LIGHT_TASK)
+    (folder / "workflow.yaml").write_text(f"name: {name}\ntasks:\n{''.join(tasks)}")
+    return folder

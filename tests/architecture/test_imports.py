@@ -1,0 +1,71 @@
+"""Who may know whom, and what a start may cost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# What `ork --help` has no use for and would have to wait for.
+HEAVY = {"yaml", "sqlite3", "asyncio", "cronsim", "pydantic", "zoneinfo", "concurrent.futures", "subprocess"}
+ROOMS_OF_THE_WORKER = ("ork.worker", "ork.sdk", "ork.objects", "ork.model", "ork.errors")
+
+LIST_MODULES = "import json, sys; print('\\n' + json.dumps(sorted(sys.modules)))"
+LIST_AFTER_HELP = f"""
+import sys
+sys.argv = ["ork", "--help"]
+try:
+    from ork.cli.main import main
+    main()
+except SystemExit:
+    pass
+{LIST_MODULES}
+"""
+LIST_AFTER_WORKER = f"""
+import ork.worker.main
+{LIST_MODULES}
+"""
+
+
+def modules_after(code: str, env: dict[str, str]) -> set[str]:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_import_contracts_are_kept(tree: Path, plain_environment: dict[str, str]) -> None:
+    pytest.importorskip("importlinter", reason="import-linter is not installed: contracts not checked")
+    program = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([program, "--no-cache"], cwd=tree, env=plain_environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_help_loads_nothing_heavy(plain_environment: dict[str, str]) -> None:
+    loaded = modules_after(LIST_AFTER_HELP, plain_environment)
+    assert "ork.cli.main" in loaded
+    assert not loaded & HEAVY
+    rooms = {name for name in loaded if name.startswith(("ork.definition", "ork.state", "ork.scheduler", "ork.app"))}
+    assert rooms == set()
+
+
+def test_the_worker_loads_the_standard_library_and_its_own_rooms_only(plain_environment: dict[str, str]) -> None:
+    before = modules_after(LIST_MODULES, plain_environment)
+    loaded = modules_after(LIST_AFTER_WORKER, plain_environment) - before
+    foreign = {name for name in loaded if not is_standard(name) and not is_of_the_worker(name)}
+    assert foreign == set()
+    assert not loaded & {"asyncio", "dataclasses", "inspect", "logging", "sqlite3", "subprocess"}
+
+
+def test_importing_ork_loads_no_room(plain_environment: dict[str, str]) -> None:
+    loaded = modules_after(f"import ork\n{LIST_MODULES}", plain_environment)
+    assert {name for name in loaded if name.startswith("ork.")} == set()
+
+
+def is_standard(name: str) -> bool:
+    return name.partition(".")[0] in sys.stdlib_module_names
+
+
+def is_of_the_worker(name: str) -> bool:
+    return name == "ork" or any(name == room or name.startswith(room + ".") for room in ROOMS_OF_THE_WORKER)

@@ -1,0 +1,88 @@
+"""How the sources are kept: short, finished, and in their right place."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+LONGEST_FILE = 400
+LONGEST_FUNCTION = 60
+
+# Spelled in two parts, so that this file does not find itself.
+UNFINISHED = re.compile("|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "NotImplemented" + "Error"]))
+SAYS_NOTHING = {"utils", "util", "helpers", "helper", "common", "base", "misc", "manager"}
+SQL = re.compile(r"^\s*(SELECT\s.+\sFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM)\s", re.S)
+
+
+def python_files(*folders: Path) -> Iterator[Path]:
+    for folder in folders:
+        yield from sorted(path for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def test_no_source_file_is_too_long_to_read(tree: Path) -> None:
+    sizes = {path.relative_to(tree): len(path.read_text().splitlines()) for path in python_files(tree / "src")}
+    assert {path: size for path, size in sizes.items() if size > LONGEST_FILE} == {}
+
+
+def test_no_function_is_too_long_to_understand(tree: Path) -> None:
+    found = {
+        f"{path.relative_to(tree)}:{function.name}": function.end_lineno - function.lineno + 1
+        for path in python_files(tree / "src")
+        for function in functions(path)
+        if function.end_lineno is not None
+    }
+    assert {name: lines for name, lines in found.items() if lines > LONGEST_FUNCTION} == {}
+
+
+def test_every_source_file_has_postponed_annotations_and_says_what_it_is(tree: Path) -> None:
+    for path in python_files(tree / "src"):
+        module = ast.parse(path.read_text())
+        assert ast.get_docstring(module), f"{path} has no docstring"
+        if len(module.body) > 1:
+            assert "from __future__ import annotations" in path.read_text(), path
+
+
+def test_nothing_is_left_unfinished(tree: Path) -> None:
+    texts = [*python_files(tree / "src", tree / "tests"), *(tree / "docs").rglob("*.md"), *tree.glob("*.md")]
+    assert [str(path) for path in texts if UNFINISHED.search(path.read_text())] == []
+
+
+def test_modules_are_named_after_what_they_hold(tree: Path) -> None:
+    assert [str(path) for path in python_files(tree / "src") if path.stem in SAYS_NOTHING] == []
+
+
+def test_sql_lives_in_sql_files(tree: Path) -> None:
+    found = [
+        f"{path.relative_to(tree)}:{node.lineno}"
+        for path in python_files(tree / "src")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.match(node.value)
+    ]
+    assert found == []
+
+
+def test_only_the_settings_read_the_environment(tree: Path) -> None:
+    """Workers and whoever starts processes pass it on; nobody else looks at it."""
+    may = ("settings.py", "worker/", "executors/local", "bench/")
+    source = tree / "src" / "ork"
+    readers = [
+        str(path.relative_to(source))
+        for path in python_files(source)
+        if re.search(r"\bos\.(environb?|getenv)\b", path.read_text())
+    ]
+    assert "settings.py" in readers
+    assert [reader for reader in readers if not reader.startswith(may)] == []
+
+
+def test_the_pure_rooms_are_told_what_time_it_is(tree: Path) -> None:
+    clock = re.compile(r"\b(datetime|date)\.(now|utcnow|today)\b")
+    rooms = [tree / "src" / "ork" / room for room in ("core", "compile", "model")]
+    assert [str(path) for path in python_files(*rooms) if clock.search(path.read_text())] == []

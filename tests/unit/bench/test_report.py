@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from ork.bench.measure import Sample, Target, TaskTimes, Work, result_of
+from ork.bench.report import table
+
+
+def test_the_table_has_a_line_for_each_result_and_explains_the_floors() -> None:
+    task = TaskTimes(0.001, 0.002, 0.004)
+    chain = Work("chain", 40, "bare forks", Target(1.7, at_most=True))
+    cold = Work("cold-help", 0, "bare python", Target(5, at_most=True))
+    results = [
+        result_of(chain, [Sample(0.8, 0.4, cpu_seconds=0.5, rss_mb=30, statements=700, tasks=(task,))]),
+        result_of(cold, [Sample(0.06, 0.02), Sample(0.04, 0.02), Sample(0.08, 0.02)]),
+    ]
+    heading, first, second, blank, *notes = table(results)
+    assert heading.split()[:2] == ["scenario", "tasks"]
+    assert first.split() == [
+        *["chain", "40", "800.0", "ms", "50", "3.0/3.0/3.0", "0.50", "30", "700", "400.0", "ms"],
+        *["2.00", "≤", "1.7", "✗", "missed"],
+    ]
+    assert second.endswith("3.00 (2.00–4.00)  ≤ 5 ✓ met")
+    assert blank == ""
+    assert notes == ["  chain: floor is bare forks", "  cold-help: floor is bare python"]
