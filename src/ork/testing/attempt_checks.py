@@ -1,0 +1,169 @@
+"""What must hold for attempts: the store's word about each of them against what really happened to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from ork.model.ids import AttemptKey
+from ork.model.task import Attempt, AttemptStatus, FailureKind, InlineOutput, StoredOutput, Task
+from ork.model.workflow import RetryOn, TaskSpec
+from ork.objects.store import ObjectStore
+from ork.testing.ledger import Ledger, RunRecord
+
+_WORTH = {
+    AttemptStatus.FAILED: RetryOn.EXIT,
+    AttemptStatus.LOST: RetryOn.LOST,
+    AttemptStatus.TIMED_OUT: RetryOn.TIMEOUT,
+}
+
+
+class AttemptChecks:
+    """Also the cluster's witness: it is told when user code starts and ends and what workers report."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        violate: Callable[[str, str], None],
+        trace: Callable[[str, object], None],
+        objects: ObjectStore,
+    ) -> None:
+        self._ledger = ledger
+        self._violate = violate
+        self._trace = trace
+        self._objects = objects
+        self._alive: dict[AttemptKey, int] = {}
+        self._starts: dict[AttemptKey, int] = {}
+        self._reports: dict[AttemptKey, str] = {}
+        self._outputs: dict[AttemptKey, str | None] = {}
+
+    # ── what really happens ──────────────────────────────────────────────────────────────────────
+
+    def launched(self, attempt: AttemptKey) -> None:
+        self._trace("launched", attempt)
+        if self._row(attempt) is None:
+            self._violate("start-committed", f"{attempt} was launched and is not in the store")
+
+    def user_code_started(self, attempt: AttemptKey, rivals: tuple[AttemptKey, ...]) -> None:
+        self._trace("started", attempt)
+        self._alive[attempt] = self._alive.get(attempt, 0) + 1
+        self._starts[attempt] = self._starts.get(attempt, 0) + 1
+        row = self._row(attempt)
+        if self._starts[attempt] > 1:
+            self._violate("starts-once", f"{attempt} started {self._starts[attempt]} times")
+        if rivals:
+            self._violate("one-live-process", f"{attempt} started while {[str(rival) for rival in rivals]} was alive")
+        if row is not None and (row.status.is_final or self._ledger.runs[attempt.run].run.status.is_final):
+            self._violate("no-start-after-end", f"{attempt} started and is {row.status} already")
+
+    def user_code_ended(self, attempt: AttemptKey) -> None:
+        self._trace("ended", attempt)
+        self._alive[attempt] -= 1
+
+    def reported(self, attempt: AttemptKey, state: str, output: str | None) -> None:
+        """The worker lived until its last word was stored."""
+        self._trace("reported", f"{attempt} {state}")
+        self._reports[attempt] = state
+        self._outputs[attempt] = output
+
+    def will_report(self, attempt: AttemptKey, state: str, output: str | None) -> None:
+        """Its last word is on its way: it may be taken for true from now on, and it may come too late."""
+        self._trace("will report", f"{attempt} {state}")
+        self._reports.setdefault(attempt, f"late {state}")
+        self._outputs.setdefault(attempt, output)
+
+    def report_lost(self, attempt: AttemptKey) -> None:
+        """A machine lost power before its disk had what was written."""
+        self._trace("report lost", attempt)
+        if attempt in self._reports:
+            self._reports[attempt] = "late " + self._reports[attempt].removeprefix("late ")
+
+    # ── what is committed ────────────────────────────────────────────────────────────────────────
+
+    def check(self, before: RunRecord, record: RunRecord, attempt: Attempt) -> None:
+        old = before.attempts.get(attempt.key)
+        if old is not None and old.status.is_final and old != attempt:
+            self._violate("terminal-once", f"{attempt.key} was {old.status} and became {attempt.status}")
+        if old is not None and attempt.seq < old.seq:
+            self._violate("seq-grows", f"{attempt.key} went from {old.seq} to {attempt.seq}")
+        if not attempt.status.is_final or (old is not None and old.status.is_final):
+            return
+        if self._alive.get(attempt.key):
+            self._violate("no-end-while-alive", f"{attempt.key} became {attempt.status} while its user code ran")
+        reported = self._reports.get(attempt.key)
+        if attempt.status is not AttemptStatus.SUCCESS and reported == "success":
+            self._violate("late-success", f"{attempt.key} had reported success and became {attempt.status}")
+        has_exited = attempt.failure is not None and attempt.failure.kind in (FailureKind.EXIT, FailureKind.EXCEPTION)
+        if has_exited and reported not in ("failed", "late failed"):
+            self._violate("true-failure", f"{attempt.key} became {attempt.status}; its worker had reported {reported}")
+        never_began = attempt.failure is not None and attempt.failure.kind is FailureKind.START
+        if never_began and attempt.key in self._starts:
+            self._violate("true-failure", f"{attempt.key} could not be started, they say; its user code ran")
+        if record.tasks[attempt.key.task].attempt < attempt.key.number:
+            self._violate("attempt-numbers", f"{attempt.key} ended and is not yet its task's attempt")
+
+    def check_next(self, before: RunRecord, record: RunRecord, attempt: Attempt, now: datetime) -> None:
+        """A dispatched attempt is the next one, is allowed by the budget and the rule, and does not come too soon."""
+        key, task = attempt.key, record.tasks[attempt.key.task]
+        spec = record.spec(key.task)
+        earlier = sorted(other.number for other in record.attempts if other.task == key.task and other != key)
+        if earlier != list(range(1, key.number)) or task.attempt != key.number:
+            self._violate("attempt-numbers", f"{key} follows {earlier}")
+        if key.number - task.earlier_attempts > 1 + spec.retries:
+            self._violate("retry-budget", f"{key} is number {key.number - task.earlier_attempts} of its round")
+        last = record.attempts.get(AttemptKey(key.run, key.task, key.number - 1))
+        if last is not None and not last.status.is_final:
+            self._violate("attempt-numbers", f"{key} was dispatched while {last.key} is {last.status}")
+        if last is not None and key.number - 1 > task.earlier_attempts and not is_worth_a_retry(spec, last):
+            self._violate("retry-rule", f"{key} follows {last.key}, which is {last.status}: {last.failure}")
+        due = before.tasks[key.task].retry_at if key.task in before.tasks else None
+        if due is not None and due > now:
+            self._violate("retry-rule", f"{key} was dispatched at {now} and due at {due}")
+
+    def check_success(self, record: RunRecord, task: Task) -> None:
+        attempt = record.current_attempt(task)
+        won = [other.key for other in record.attempts.values() if _succeeded_in_round(other, task)]
+        if attempt is None or won != [attempt.key]:
+            self._violate("true-success", f"{record.run.id} {task.key} is success by {won}")
+            return
+        reported = self._reports.get(attempt.key)
+        if reported not in ("success", "late success"):
+            self._violate("true-success", f"{attempt.key} is success; its worker had reported {reported}")
+        elif self._content_of(task) != self._outputs[attempt.key]:
+            self._violate("true-success", f"{attempt.key} made {self._outputs[attempt.key]}, kept {task.output}")
+
+    def check_failure(self, record: RunRecord, task: Task) -> None:
+        attempt = record.current_attempt(task)
+        if attempt is None or not attempt.status.is_final:
+            self._violate("run-state", f"{record.run.id} {task.key} failed; its attempt is {attempt}")
+            return
+        tries = task.attempt - task.earlier_attempts
+        if tries <= record.spec(task.key).retries and is_worth_a_retry(record.spec(task.key), attempt):
+            self._violate("retry-budget", f"{attempt.key} failed for good after {tries} of its tries")
+
+    def _content_of(self, task: Task) -> str | None:
+        match task.output:
+            case None:
+                return None
+            case InlineOutput(text):
+                return text
+            case StoredOutput(key, _size):
+                data = self._objects.get(key)
+                return None if data is None else data.decode()
+
+    def _row(self, attempt: AttemptKey) -> Attempt | None:
+        record = self._ledger.runs.get(attempt.run)
+        return None if record is None else record.attempts.get(attempt)
+
+
+def is_worth_a_retry(spec: TaskSpec, last: Attempt) -> bool:
+    if last.failure is not None and (last.failure.detail or {}).get("retry") is False:
+        return False
+    if last.failure is not None and last.failure.kind in (FailureKind.INPUT, FailureKind.INTERNAL):
+        return False
+    return _WORTH.get(last.status) in spec.retry_on
+
+
+def _succeeded_in_round(attempt: Attempt, task: Task) -> bool:
+    is_recent = attempt.key.task == task.key and attempt.key.number > task.earlier_attempts
+    return is_recent and attempt.status is AttemptStatus.SUCCESS

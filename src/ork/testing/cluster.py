@@ -1,0 +1,144 @@
+"""The machines attempts run on, and the truth about what lives there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from ork.executors.executor import LaunchOrder, News
+from ork.model.ids import AttemptKey, RunId, TaskKey
+from ork.model.task import Attempt
+from ork.objects import layout
+from ork.testing.faults import Faults, Process
+from ork.testing.kernel import Kernel
+from ork.testing.objects import MemoryObjects
+from ork.testing.script import Script, draw_luck, write_script
+from ork.testing.worker import SimulatedWorker
+
+
+@dataclass(slots=True)
+class Machine:
+    name: str
+    boot: int = 1
+
+
+class Witness(Protocol):
+    """Who is told what really happens, to compare it with what the store says."""
+
+    def launched(self, attempt: AttemptKey) -> None: ...
+    def user_code_started(self, attempt: AttemptKey, rivals: tuple[AttemptKey, ...]) -> None: ...
+    def user_code_ended(self, attempt: AttemptKey) -> None: ...
+    def reported(self, attempt: AttemptKey, state: str, output: str | None) -> None: ...
+    def will_report(self, attempt: AttemptKey, state: str, output: str | None) -> None: ...
+    def report_lost(self, attempt: AttemptKey) -> None: ...
+
+
+class Cluster:
+    def __init__(
+        self, seed: int, kernel: Kernel, faults: Faults, objects: MemoryObjects, witness: Witness, machines: int
+    ) -> None:
+        self.kernel = kernel
+        self.faults = faults
+        self.objects = objects
+        self.on_report: Callable[[RunId], None] = lambda _run: None
+        self.machines = [Machine(f"m{number}") for number in range(machines)]
+        self._seed = seed
+        self._witness = witness
+        self._workers: dict[AttemptKey, list[SimulatedWorker]] = {}
+        self._watchers: dict[AttemptKey, list[tuple[Process, News]]] = {}
+
+    # ── for executors ────────────────────────────────────────────────────────────────────────────
+
+    def spawn(self, order: LaunchOrder, machine: Machine) -> None:
+        self._witness.launched(order.attempt.key)
+        workers = self._workers.setdefault(order.attempt.key, [])
+        workers.append(SimulatedWorker(self, machine, order, draw_luck(self.faults), len(workers)))
+
+    def workers_of(self, attempt: Attempt) -> list[SimulatedWorker]:
+        return self._workers.get(attempt.key, [])
+
+    def machine_named(self, name: str) -> Machine:
+        return next(machine for machine in self.machines if machine.name == name)
+
+    def subscribe(self, attempt: AttemptKey, process: Process, news: News) -> None:
+        self._watchers.setdefault(attempt, []).append((process, news))
+
+    # ── for workers ──────────────────────────────────────────────────────────────────────────────
+
+    def script_of(self, attempt: AttemptKey, has_timeout: bool) -> Script:
+        return write_script(self._seed, attempt, has_timeout)
+
+    def user_code_started(self, worker: SimulatedWorker) -> None:
+        task = _task_of(worker.attempt.key)
+        others = [other for other in self._all() if other is not worker and other.user_is_alive]
+        rivals = tuple(other.attempt.key for other in others if _task_of(other.attempt.key) == task)
+        self._witness.user_code_started(worker.attempt.key, rivals)
+
+    def user_code_ended(self, worker: SimulatedWorker) -> None:
+        self._witness.user_code_ended(worker.attempt.key)
+
+    def will_report(self, attempt: AttemptKey, state: str, output: str | None) -> None:
+        self._witness.will_report(attempt, state, output)
+
+    def reported(self, attempt: AttemptKey, state: str, output: str | None) -> None:
+        self._witness.reported(attempt, state, output)
+        self.spread_news(attempt)
+        self.on_report(attempt.run)
+
+    def spread_news(self, attempt: AttemptKey) -> None:
+        """Everybody who watches hears of it soon: once, twice, or not at all."""
+        faults = self.faults
+        for process, news in self._watchers.get(attempt, ()):
+            if faults.happens(faults.rates.lost_news):
+                continue
+            for _ in range(2 if faults.happens(faults.rates.doubled_news) else 1):
+                delay = faults.random.choice((0.0, 0.001, faults.random.uniform(0.0, 3.0)))
+                self.kernel.later(delay, _Delivery(process, news, attempt))
+
+    # ── for the world ────────────────────────────────────────────────────────────────────────────
+
+    def living_user_code(self) -> list[AttemptKey]:
+        return [worker.attempt.key for worker in self._all() if worker.user_is_alive]
+
+    def silent_so_far(self) -> list[AttemptKey]:
+        """Attempts at work that will speak again."""
+        return [worker.attempt.key for worker in self._all() if worker.user_is_alive and worker.is_alive]
+
+    def living_workers(self) -> list[AttemptKey]:
+        return [worker.attempt.key for worker in self._all() if worker.is_alive or worker.user_is_alive]
+
+    def reboot(self, machine: Machine) -> None:
+        """Everything on it dies, and what its workers wrote in the last seconds may be gone."""
+        machine.boot += 1
+        for worker in self._all():
+            if worker.machine is machine and (worker.is_alive or worker.user_is_alive):
+                worker.kill(with_orphans=True)
+                if self.faults.random.random() < 0.5:
+                    self._lose_writes(worker.attempt.key)
+
+    def _lose_writes(self, attempt: AttemptKey) -> None:
+        since = self.kernel.time - self.faults.random.uniform(0, 30)
+        folder = layout.attempt_folder(attempt)
+        for key in (layout.gate_key(folder), layout.status_key(folder), layout.output_key(folder)):
+            self.objects.forget_since(key, since)
+        self._witness.report_lost(attempt)
+
+    def _all(self) -> list[SimulatedWorker]:
+        return [worker for workers in self._workers.values() for worker in workers]
+
+
+class _Delivery:
+    """News on its way to a process that may have died meanwhile."""
+
+    def __init__(self, process: Process, news: News, attempt: AttemptKey) -> None:
+        self._process, self._news, self._attempt = process, news, attempt
+
+    def __call__(self) -> None:
+        if not self._process.is_dead:
+            self._news(self._attempt)
+            self._process.news.set()
+
+
+def _task_of(attempt: AttemptKey) -> tuple[str, TaskKey]:
+    return attempt.run, attempt.task

@@ -1,0 +1,101 @@
+"""An executor whose machines are simulated: everything it may do wrong, it does from a seed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from ork.errors import ExecutorError
+from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
+from ork.model.ids import AttemptKey
+from ork.model.task import Attempt
+from ork.objects import layout
+from ork.testing.cluster import Cluster, Machine
+from ork.testing.faults import Process
+
+
+class ScriptedExecutor:
+    """One scheduler's hold on the cluster. It starts attempts on its own machine and can find them on any."""
+
+    def __init__(self, name: str, cluster: Cluster, machine: Machine, process: Process) -> None:
+        self.name = name
+        self._cluster = cluster
+        self._machine = machine
+        self._process = process
+
+    def name_for(self, attempt: AttemptKey) -> str:
+        return f"sim:{self._machine.name}:{self._machine.boot}:{attempt}"
+
+    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
+        refused = []
+        await self._process.stumble_in_executor()
+        if self._process.faults.machines_are_cut_off():
+            raise ExecutorError("the machine cannot be reached")
+        for order in orders:
+            machine, boot = self._place_of(order.attempt)
+            if machine.boot != boot:
+                refused.append(NotStarted(order.attempt.key, f"{machine.name} has been restarted", final=False))
+                continue
+            self._cluster.subscribe(order.attempt.key, self._process, news)
+            if not any(worker.is_alive for worker in self._cluster.workers_of(order.attempt) if worker.at_gate):
+                self._cluster.spawn(order, machine)
+        await self._process.stumble_in_executor()
+        if self._fails():
+            raise ExecutorError("the answer to a start was lost")
+        return refused
+
+    async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
+        await self._process.stumble_in_executor()
+        answers = [self._presence_of(attempt) for attempt in attempts]
+        await self._process.stumble_in_executor()
+        return answers
+
+    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+        await self._process.stumble_in_executor()
+        for attempt in attempts:
+            self._cluster.subscribe(attempt.key, self._process, news)
+
+    async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
+        await self._process.stumble_in_executor()
+        if self._fails():
+            raise ExecutorError("the machine cannot be reached")
+        for attempt in attempts:
+            request = {"v": 1, "attempt": str(attempt.key), "why": "stop", "at_once": at_once}
+            self._cluster.objects.put(layout.stop_key(layout.attempt_folder(attempt.key)), json.dumps(request).encode())
+            for worker in self._cluster.workers_of(attempt):
+                if not worker.at_gate and self._forgets():
+                    continue
+                if at_once:
+                    worker.kill(with_orphans=True)
+                else:
+                    worker.terminate()
+
+    async def close(self) -> None:
+        return
+
+    def _presence_of(self, attempt: Attempt) -> Presence:
+        faults = self._process.faults
+        if faults.machines_are_cut_off() or faults.happens(faults.rates.unreachable):
+            return Presence.UNKNOWN
+        machine, boot = self._place_of(attempt)
+        if machine.boot != boot:
+            return Presence.LOST
+        workers = self._cluster.workers_of(attempt)
+        if any(worker.user_is_alive or (worker.is_alive and worker.at_gate) for worker in workers):
+            return Presence.RUNNING
+        if any(worker.is_alive for worker in workers) and not self._forgets():
+            return Presence.RUNNING
+        return Presence.GONE
+
+    def _place_of(self, attempt: Attempt) -> tuple[Machine, int]:
+        _, machine, boot, _ = attempt.external_name.split(":", 3)
+        return self._cluster.machine_named(machine), int(boot)
+
+    def _forgets(self) -> bool:
+        """Names are no proof: one that is still on its way may be unknown, and turn up later."""
+        faults = self._process.faults
+        return faults.happens(faults.rates.forgotten)
+
+    def _fails(self) -> bool:
+        faults = self._process.faults
+        return faults.machines_are_cut_off() or faults.happens(faults.rates.start_error)

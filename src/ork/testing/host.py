@@ -1,0 +1,145 @@
+"""A machine that keeps one scheduler running: when it dies, another incarnation starts."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import cast
+
+from ork.core.liveness import Patience
+from ork.errors import StoreError
+from ork.model.ids import SchedulerId
+from ork.scheduler.options import SchedulerOptions
+from ork.scheduler.step import Scheduler
+from ork.state.store import StateStore
+from ork.testing.cluster import Cluster, Machine
+from ork.testing.executor import ScriptedExecutor
+from ork.testing.faults import LONGEST_LAG, Faults, Process
+from ork.testing.invariants import Judge
+from ork.testing.kernel import Crashed, Kernel
+from ork.testing.objects import FlakyObjects
+from ork.testing.store import LaggingStore
+from ork.testing.workload import EXECUTOR
+
+OPTIONS = SchedulerOptions(patience=Patience(), close_grace_seconds=LONGEST_LAG + 1.0)
+LEAST_STEP_SECONDS = 0.001
+MOST_STEPS = 20_000
+
+
+class Host:
+    """Drives the real scheduler the way its service does: a step, then a wait for news or the next due moment."""
+
+    def __init__(
+        self,
+        number: int,
+        kernel: Kernel,
+        faults: Faults,
+        cluster: Cluster,
+        machine: Machine,
+        store: StateStore,
+        judge: Judge,
+        on_write: Callable[[Process], Awaitable[None]],
+        options: SchedulerOptions = OPTIONS,
+    ) -> None:
+        self.process: Process | None = None
+        self.scheduler: Scheduler | None = None
+        self.stop_requested = False
+        self.steps = 0
+        self._number = number
+        self._incarnation = 0
+        self._kernel = kernel
+        self._faults = faults
+        self._cluster = cluster
+        self._machine = machine
+        self._store = store
+        self._judge = judge
+        self._on_write = on_write
+        self._options = options
+
+    async def live(self) -> None:
+        while True:
+            try:
+                await self._serve()
+            except Crashed:
+                self._judge.trace("crashed", self._id)
+            self._bury_process()
+            restart = self._faults.random.choice((0.1, 3.0, self._faults.random.uniform(0, 100)))
+            await self._kernel.pause(0.1 if self._faults.healed else restart)
+
+    def request_stop(self) -> None:
+        self.stop_requested = True
+        if self.process is not None:
+            self.process.news.set()
+
+    def wake(self) -> None:
+        if self.scheduler is not None and self.process is not None:
+            self.scheduler.wake()
+            self.process.news.set()
+
+    async def _serve(self) -> None:
+        scheduler, process = self._start_process()
+        while not self.stop_requested:
+            due = await self._step(scheduler, process)
+            process.check_alive()
+            seconds = None if due is None else (due - process.clock.now()).total_seconds()
+            await self._kernel.pause(LEAST_STEP_SECONDS)
+            await process.news.wait(None if seconds is None else max(0.0, seconds - LEAST_STEP_SECONDS))
+        self.stop_requested = False
+        try:
+            await scheduler.stop(process.clock.now())
+        except StoreError:
+            return  # its lease runs out instead
+        self._judge.stopped_cleanly(self._id)
+
+    async def _step(self, scheduler: Scheduler, process: Process) -> datetime | None:
+        self._count_step()
+        try:
+            return await scheduler.step(process.clock.now())
+        except Exception as problem:
+            self._judge.violate("loop-lives", f"{self._id}: {problem!r} at {_place(problem)}")
+            raise Crashed from problem
+
+    @property
+    def _id(self) -> SchedulerId:
+        return SchedulerId(f"s{self._number}.{self._incarnation}")
+
+    def _start_process(self) -> tuple[Scheduler, Process]:
+        self._incarnation += 1
+        process = Process(self._id, self._kernel, self._faults)
+        self._judge.alive.add(self._id)
+        scheduler = Scheduler(
+            id=self._id,
+            identity=self._id,
+            kind="scheduler",
+            store=cast(StateStore, LaggingStore(self._store, process, self._judge, self._on_write)),
+            objects=FlakyObjects(self._cluster.objects, process),
+            executors={EXECUTOR: ScriptedExecutor(EXECUTOR, self._cluster, self._machine, process)},
+            options=self._options,
+            monotonic=process.clock.monotonic,
+            is_provably_dead=self._is_provably_dead,
+        )
+        scheduler.call_on_news(process.news.set)
+        self.process, self.scheduler = process, scheduler
+        return scheduler, process
+
+    def _bury_process(self) -> None:
+        if self.process is not None:
+            self.process.is_dead = True
+        self._judge.alive.discard(self._id)
+        self.process = self.scheduler = None
+
+    def _is_provably_dead(self, identity: str) -> bool:
+        """Only those that ran on this machine can be told dead for certain."""
+        return identity.startswith(f"s{self._number}.") and identity not in self._judge.alive
+
+    def _count_step(self) -> None:
+        self.steps += 1
+        if self.steps == MOST_STEPS:
+            self._judge.violate("loop-lives", f"{self._id} went round {MOST_STEPS} times: it no longer waits")
+            self._kernel.stopped = True
+
+
+def _place(problem: Exception) -> str:
+    frame = traceback.extract_tb(problem.__traceback__)[-1]
+    return f"{frame.filename.rpartition('/')[2]}:{frame.lineno} in {frame.name}"

@@ -1,0 +1,315 @@
+"""The judge: sees every answered call to the store and everything that really happens, and compares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from hashlib import sha256
+
+from ork.model.ids import RunId, SchedulerId, TaskKey
+from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
+from ork.model.task import Task, TaskStatus
+from ork.model.workflow import CompiledWorkflow
+from ork.objects.store import ObjectStore
+from ork.state.store import Accepted, Claim, ClaimedRun, Committed, RunChanges, TooLate
+from ork.testing.attempt_checks import AttemptChecks
+from ork.testing.ledger import Ledger, RunRecord, limits_of, may_start, must_skip
+from ork.testing.violations import Violation
+
+
+class Judge:
+    """Methods named like store verbs are called with the verb's answer and arguments, at the moment it took effect."""
+
+    def __init__(self, clock: Callable[[], float], lease_seconds: float, objects: ObjectStore) -> None:
+        self.ledger = Ledger()
+        self.violations: list[Violation] = []
+        self.workflows: dict[str, CompiledWorkflow] = {}
+        self.alive: set[SchedulerId] = set()
+        self._clock = clock
+        self._lease_seconds = lease_seconds
+        self._slots: dict[tuple[str, str], RunId] = {}
+        self._hash = sha256()
+        self.trace_lines: list[str] | None = None
+        self.attempts = AttemptChecks(self.ledger, self.violate, self.trace, objects)
+
+    def violate(self, invariant: str, detail: str) -> None:
+        self.trace("VIOLATION", f"{invariant}: {detail}")
+        self.violations.append(Violation(invariant, detail, self._clock()))
+
+    def trace(self, what: str, detail: object = "") -> None:
+        line = f"{self._clock():.6f} {what} {detail}"
+        self._hash.update(line.encode() + b"\n")
+        if self.trace_lines is not None:
+            self.trace_lines.append(line)
+
+    @property
+    def trace_hash(self) -> str:
+        return self._hash.hexdigest()
+
+    # ── people ───────────────────────────────────────────────────────────────────────────────────
+
+    def set_limits(self, _answer: None, limits: Mapping[str, int]) -> None:
+        self.ledger.limits = dict(limits)
+
+    def create_runs(self, answer: tuple[Run, ...], runs: Sequence[NewRun], *_: object) -> None:
+        for wanted, run in zip(runs, answer, strict=True):
+            self.trace("created", run.id)
+            for slot in _slots_of(wanted):
+                if self._slots.setdefault(slot, run.id) != run.id:
+                    self.violate("one-run-per-slot", f"{slot}: {self._slots[slot]} and {run.id}")
+            if run.id not in self.ledger.runs:
+                self.ledger.runs[run.id] = RunRecord(run, self.workflows[run.workflow])
+
+    def submit_command(self, answer: Accepted | TooLate | None, command: RunCommand, *_: object) -> None:
+        self.trace("asked", f"{command.kind} {command.run} {type(answer).__name__}")
+        if not isinstance(answer, Accepted):
+            return
+        record = self.ledger.runs[command.run]
+        record.commands[answer.command_id] = replace(command, id=answer.command_id)
+        if command.kind is CommandKind.CANCEL:
+            if record.run.status.is_final:
+                self.violate("cancel-binds", f"{command.run} is {record.run.status} and a cancel was accepted")
+            record.cancel_stands = True
+
+    # ── ownership ────────────────────────────────────────────────────────────────────────────────
+
+    def introduce(self, _answer: None, scheduler: SchedulerId, *_: object) -> None:
+        self.trace("introduced", scheduler)
+        self.ledger.leases[scheduler] = self._clock() + self._lease_seconds
+
+    def renew(self, answer: bool, scheduler: SchedulerId) -> None:
+        if answer:
+            self.ledger.leases[scheduler] = self._clock() + self._lease_seconds
+
+    def bury(self, _answer: None, schedulers: Sequence[SchedulerId]) -> None:
+        for scheduler in schedulers:
+            self.trace("buried", scheduler)
+            if scheduler in self.alive:
+                self.violate("one-owner", f"{scheduler} was buried alive")
+            self.ledger.leases[scheduler] = float("-inf")
+
+    def release(self, _answer: None, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
+        self.trace("released", scheduler)
+        for record in self.ledger.runs.values():
+            if record.owner == scheduler and (runs is None or record.run.id in runs):
+                record.owner = None
+        if runs is None:
+            self.ledger.leases.pop(scheduler, None)
+
+    def stopped_cleanly(self, scheduler: SchedulerId) -> None:
+        owned = [record.run.id for record in self.ledger.runs.values() if record.owner == scheduler]
+        if owned:
+            self.violate("released", f"{scheduler} stopped and still owns {owned}")
+
+    def claim_runs(self, answer: Claim, scheduler: SchedulerId, *_: object) -> None:
+        for claimed in answer.runs:
+            record = self.ledger.runs[claimed.run.id]
+            self.trace("claimed", f"{claimed.run.id} {scheduler} {claimed.epoch}")
+            if record.owner != scheduler and self.ledger.is_held(record, self._clock()):
+                self.violate("one-owner", f"{scheduler} took {claimed.run.id} from {record.owner}, whose lease holds")
+            if claimed.epoch <= record.epoch:
+                self.violate("epoch-fence", f"{claimed.run.id} claimed at {claimed.epoch} after {record.epoch}")
+            record.owner, record.epoch = scheduler, claimed.epoch
+            self._compare(claimed, record)
+        self._check_active_runs(answer)
+
+    def _compare(self, claimed: ClaimedRun, record: RunRecord) -> None:
+        for what, found, expected in (
+            ("run", _comparable(claimed.run), _comparable(record.run)),
+            ("cancel", claimed.run.cancel_requested_at is not None, record.cancel_stands),
+            ("tasks", {task.key: task for task in claimed.tasks}, record.tasks),
+            ("attempts", {a.key: a for a in claimed.attempts}, {a.key: a for a in record.active_attempts()}),
+        ):
+            if found != expected:
+                self.violate("durable", f"{what} of {claimed.run.id}: read {found}, committed {expected}")
+
+    def _check_active_runs(self, claim: Claim) -> None:
+        for name in sorted({claimed.run.workflow for claimed in claim.runs}):
+            most = self.workflows[name].max_active_runs
+            if most is None:
+                continue
+            records = [record for record in self.ledger.runs.values() if record.run.workflow == name]
+            begun = [record for record in records if self._is_under_way(record)]
+            first_round = [r.run.id for r in begun if r.run.round == 1 and not r.cancel_stands]
+            if len(first_round) > most:
+                self.violate("max-active-runs", f"{name} allows {most}, under way: {first_round}")
+
+    def _is_under_way(self, record: RunRecord) -> bool:
+        if record.run.status is RunStatus.PENDING:
+            return self.ledger.is_held(record, self._clock())
+        return not record.run.status.is_final
+
+    # ── commits ──────────────────────────────────────────────────────────────────────────────────
+
+    def commit(self, answer: Committed, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> None:
+        for change in changes:
+            record = self.ledger.runs[change.run_id]
+            is_owner = record.owner == scheduler and record.epoch == change.epoch
+            if change.run_id in answer.fenced:
+                self.trace("fenced", f"{change.run_id} {scheduler}")
+                if is_owner and self.ledger.is_held(record, self._clock()):
+                    self.violate("epoch-fence", f"{scheduler} owns {change.run_id} and was fenced")
+            elif change.run_id in answer.overruled:
+                self.trace("overruled", change.run_id)
+            elif not is_owner:
+                detail = (
+                    f"{scheduler} wrote {change.run_id} at {change.epoch}; {record.owner} owns it at {record.epoch}"
+                )
+                self.violate("epoch-fence", detail)
+            else:
+                self._apply(record, change, answer, now)
+        self._check_limits()
+
+    def _apply(self, record: RunRecord, change: RunChanges, answer: Committed, now: datetime) -> None:
+        before = replace(record, tasks=dict(record.tasks), attempts=dict(record.attempts))
+        wishes = [wish for wish in change.wishes if wish.attempt.key in answer.admitted]
+        tasks = [*change.tasks, *(wish.task for wish in wishes)]
+        attempts = [*change.attempts, *(wish.attempt for wish in wishes)]
+        self._apply_run(record, change.run)
+        for task in tasks:
+            record.tasks[task.key] = task
+        for attempt in attempts:
+            record.attempts[attempt.key] = attempt
+        self._trace_rows(record, change.run, tasks)
+        is_revived = record.run.round > before.run.round
+        for task in tasks:
+            self._check_task(before, record, task, is_revived=is_revived)
+        for attempt in attempts:
+            self.attempts.check(before, record, attempt)
+        for wish in wishes:
+            self._check_dispatch(record, wish.task)
+            self.attempts.check_next(before, record, wish.attempt, now)
+        self._check_commands(before, record, change)
+        self._check_alerts(before, record, change, tasks)
+        self._check_run(record)
+        if change.rest:
+            self._check_rest(record)
+
+    def _apply_run(self, record: RunRecord, run: Run | None) -> None:
+        if run is None:
+            return
+        old = record.run
+        if run.round > old.round:
+            record.cancel_stands = False
+        elif old.status.is_final and _comparable(run) != _comparable(old):
+            self.violate("terminal-once", f"{run.id} was {old.status} and became {run.status}")
+        if run.status.is_final and record.cancel_stands and run.status is not RunStatus.CANCELLED:
+            self.violate("cancel-binds", f"{run.id} became {run.status} though its cancel was accepted")
+        record.run = run
+
+    def _trace_rows(self, record: RunRecord, run: Run | None, tasks: Sequence[Task]) -> None:
+        if run is not None:
+            self.trace("run", f"{run.id} {run.status} round {run.round}")
+        for task in tasks:
+            self.trace("task", f"{record.run.id} {task.key} {task.status} {task.attempt}")
+
+    def _check_task(self, before: RunRecord, record: RunRecord, task: Task, *, is_revived: bool) -> None:
+        old = before.tasks.get(task.key)
+        if old is not None and old.status.is_final and old != task and not is_revived:
+            self.violate("terminal-once", f"{record.run.id} {task.key} was {old.status} and became {task.status}")
+        if task.status is TaskStatus.SUCCESS and (old is None or old.status is not TaskStatus.SUCCESS):
+            self.attempts.check_success(record, task)
+        if task.status is TaskStatus.FAILED and (old is None or old.status is not TaskStatus.FAILED):
+            self.attempts.check_failure(record, task)
+        if task.status is TaskStatus.SKIPPED:
+            above = [record.tasks[TaskKey(name)] for name in record.spec(task.key).depends_on]
+            has_failed = any(other.status is TaskStatus.FAILED for other in record.tasks.values())
+            if not must_skip(record.spec(task.key), above) and not (record.workflow.fail_fast and has_failed):
+                self.violate("skip-at-once", f"{record.run.id} {task.key} was skipped and its rule may yet hold")
+
+    def _check_dispatch(self, record: RunRecord, task: Task) -> None:
+        above = [record.tasks[TaskKey(name)] for name in record.spec(task.key).depends_on]
+        if not may_start(record.spec(task.key), above):
+            states = {str(other.key): str(other.status) for other in above}
+            self.violate("dispatch-rule", f"{record.run.id} {task.key} dispatched over {states}")
+        if record.run.status is not RunStatus.RUNNING or record.run.cancel_requested_at is not None:
+            self.violate("paused-starts-nothing", f"{record.run.id} is {record.run.status}; {task.key} was dispatched")
+
+    def _check_run(self, record: RunRecord) -> None:
+        run, tasks = record.run, record.tasks.values()
+        expected = _state_of(record)
+        if (expected is None) == run.status.is_final or (expected is not None and run.status is not expected):
+            states = {str(task.key): str(task.status) for task in tasks}
+            self.violate("run-state", f"{run.id} is {run.status} with {states}")
+        for task in tasks:
+            if task.status is TaskStatus.PENDING:
+                above = [record.tasks[TaskKey(name)] for name in record.spec(task.key).depends_on]
+                if must_skip(record.spec(task.key), above):
+                    self.violate("skip-at-once", f"{run.id} {task.key} waits for what cannot come")
+
+    def _check_rest(self, record: RunRecord) -> None:
+        if not record.run.status.is_final and (record.run.status is not RunStatus.PAUSED or record.active_attempts()):
+            self.violate("one-owner", f"{record.run.id} was left without an owner while {record.run.status}")
+        record.owner = None
+
+    def _check_commands(self, before: RunRecord, record: RunRecord, change: RunChanges) -> None:
+        last = None
+        for number in change.commands_done:
+            last = record.commands.pop(number, None)
+            if last is None:
+                self.violate("commands", f"{record.run.id}: command {number} was done with twice or never asked")
+            elif any(waiting < number for waiting in record.commands):
+                self.violate("commands", f"{record.run.id}: command {number} overtook {min(record.commands)}")
+        if last is not None and not _is_applied(last, before, record):
+            self.violate("commands", f"{record.run.id}: {last.kind} is done with and was not applied")
+
+    def _check_alerts(self, before: RunRecord, record: RunRecord, change: RunChanges, tasks: Sequence[Task]) -> None:
+        told = [alert.task for alert in change.alerts]
+        for task in told:
+            subject = (record.run.round, task)
+            if subject in record.alerted:
+                self.violate("one-alert", f"{record.run.id}: a second alert about {task}")
+            record.alerted.add(subject)
+        for row in tasks:
+            old = before.tasks.get(row.key)
+            is_new = row.status is TaskStatus.FAILED and (old is None or old.status is not TaskStatus.FAILED)
+            if is_new and row.key not in told:
+                self.violate("one-alert", f"{record.run.id}: no alert about {row.key}, which failed")
+
+    def _check_limits(self) -> None:
+        if not self.ledger.limits:
+            return
+        used: dict[str, int] = {}
+        for attempt in self.ledger.active_attempts():
+            for name in limits_of(attempt):
+                used[name] = used.get(name, 0) + 1
+        for name, slots in self.ledger.limits.items():
+            if used.get(name, 0) > slots:
+                self.violate("limits", f"{name} has {slots} slots and {used[name]} are taken")
+
+
+def _slots_of(run: NewRun) -> list[tuple[str, str]]:
+    slots = [] if run.key is None else [(run.workflow, f"key {run.key}")]
+    return slots if run.scheduled_for is None else [*slots, (run.workflow, f"due {run.scheduled_for.isoformat()}")]
+
+
+def _comparable(run: Run) -> Run:
+    """Without the cancel request, which people write and schedulers only carry along."""
+    return replace(run, cancel_requested_at=None)
+
+
+def _state_of(record: RunRecord) -> RunStatus | None:
+    """What the run must be, from its tasks alone; None while it goes on."""
+    tasks = list(record.tasks.values())
+    if not all(task.status.is_final for task in tasks):
+        return None
+    if record.run.cancel_requested_at is not None:
+        return RunStatus.CANCELLED
+    if not tasks:
+        return None
+    failed = any(task.status is TaskStatus.FAILED for task in tasks)
+    return RunStatus.FAILED if failed else RunStatus.SUCCESS
+
+
+def _is_applied(command: RunCommand, before: RunRecord, after: RunRecord) -> bool:
+    match command.kind:
+        case CommandKind.CANCEL:
+            pending = any(task.status is TaskStatus.PENDING for task in after.tasks.values())
+            return after.run.status.is_final or (after.run.cancel_requested_at is not None and not pending)
+        case CommandKind.PAUSE:
+            return after.run.status is not RunStatus.RUNNING
+        case CommandKind.RESUME:
+            return after.run.status is not RunStatus.PAUSED
+        case CommandKind.RETRY:
+            return after.run.round > before.run.round or not before.run.status.is_final

@@ -1,0 +1,159 @@
+"""Every named mutant: what it breaks, and what is swapped for what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ork.core import machine
+from ork.core.machine import RunMachine
+from ork.objects import documents
+from ork.scheduler import lead, observe, step
+from ork.scheduler import runs as owned_runs
+from ork.state.sqlite import commit as sqlite_commit
+from ork.state.sqlite import ownership
+from ork.state.sqlite.store import SqliteStore
+from ork.testing import mutations as m
+from ork.testing.executor import ScriptedExecutor
+from ork.testing.worker import SimulatedWorker
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """`swaps`: whose attribute is replaced, its name, and what makes the replacement from the original."""
+
+    name: str
+    breaks: str
+    swaps: tuple[tuple[Any, str, m.Make], ...]
+
+
+MUTANTS = (
+    Mutant(
+        "launch-before-commit",
+        "an attempt is started before it is committed",
+        ((step.Scheduler, "_commit", m.launch_before_commit),),
+    ),
+    Mutant("no-fence", "a stale owner's commit is written", ((sqlite_commit, "_pass_fence", m.write_as_the_owner),)),
+    Mutant("no-gate", "workers start without winning the gate", ((SimulatedWorker, "_win_gate", m.always(True)),)),
+    Mutant(
+        "gate-left-open",
+        "an attempt given up is taken for never started without shutting its gate",
+        ((observe, "close_gate", m.always(True)),),
+    ),
+    Mutant(
+        "complete-by-task",
+        "an earlier attempt's status completes the present one",
+        ((observe, "read_status", m.any_attempt_will_do),),
+    ),
+    Mutant(
+        "retry-without-confirmed-stop",
+        "an attempt counts as over once it was asked to stop",
+        ((observe.Observer, "_close_on", m.close_at_once),),
+    ),
+    Mutant(
+        "cancel-not-binding",
+        "a run completes over an accepted cancel",
+        ((sqlite_commit, "ends_unaware_of_cancel", m.cancel_unheard),),
+    ),
+    Mutant(
+        "last-write-wins",
+        "an older status counts as news",
+        (
+            (RunMachine, "_attempt_event", m.ignore_seq),
+            (observe.Observer, "_look_at_documents", m.believe_old_beats),
+            (observe.Observer, "_status", m.read_any_seq),
+        ),
+    ),
+    Mutant(
+        "restart-unasked",
+        "gone is taken for never started without asking the gate",
+        ((observe, "gate_state", m.always(None)),),
+    ),
+    Mutant(
+        "lease-by-wall-clock",
+        "leases are judged by the claimer's own clock",
+        ((SqliteStore, "claim_runs", m.leases_by_wall_clock),),
+    ),
+    Mutant(
+        "limits-outside-commit",
+        "room is looked for first and taken later",
+        ((sqlite_commit, "_admit", m.look_then_admit_all),),
+    ),
+    Mutant(
+        "commands-done-early",
+        "a command is done with and was not applied",
+        ((owned_runs.OwnedRuns, "apply", m.done_unapplied),),
+    ),
+    Mutant("timer-lost", "a rebuilt machine forgets its retries", ((RunMachine, "_survey", m.forget_timers),)),
+    Mutant(
+        "late-success-lost",
+        "what an attempt reached while being given up is not looked at",
+        (
+            (observe.Observer, "_look_at_documents", m.deaf_while_closing),
+            (observe.Observer, "_close_gone", m.close_without_last_look),
+        ),
+    ),
+    Mutant("no-release", "a clean stop keeps its runs", ((step.Scheduler, "stop", m.stop_without_release),)),
+    Mutant("token-not-checked", "anybody's status is believed", ((documents, "open_signed", m.unsigned_will_do),)),
+    Mutant(
+        "dispatch-too-early",
+        "a task starts when one of those above it has succeeded",
+        ((machine, "judge", m.start_too_early),),
+    ),
+    Mutant("one-retry-more", "retries are counted one too low", ((machine, "is_worth_retrying", m.one_try_more),)),
+    Mutant("one-retry-less", "retries are counted one too high", ((machine, "is_worth_retrying", m.one_try_less),)),
+    Mutant("retry-anything", "retry_on is not heeded", ((machine, "is_worth_retrying", m.retry_anything),)),
+    Mutant("skip-not-propagated", "a task below a failure is not skipped", ((RunMachine, "_hear_of", m.no_skipping),)),
+    Mutant("paused-run-launches", "a paused run goes on launching", ((RunMachine, "offer", m.offer_while_paused),)),
+    Mutant("silence-unnoticed", "a worker that says nothing is waited for", ((observe, "verdict", m.always(None)),)),
+    Mutant(
+        "reboot-unnoticed",
+        "after a reboot an attempt counts as not yet started",
+        ((ScriptedExecutor, "_place_of", m.names_without_boot),),
+    ),
+    Mutant(
+        "unknown-is-gone",
+        "an executor out of reach is taken for one that says gone",
+        ((ScriptedExecutor, "find", m.unknown_is_gone),),
+    ),
+    Mutant(
+        "never-by-force",
+        "a worker that ignores the request is never killed",
+        ((ScriptedExecutor, "stop", m.never_by_force),),
+    ),
+    Mutant(
+        "adopt-nothing",
+        "a successor does not look after what still runs",
+        ((observe.Observer, "adopt", m.adopt_nothing),),
+    ),
+    Mutant(
+        "memory-over-store",
+        "after an ambiguous commit memory is believed",
+        ((step.Scheduler, "lose_the_thread", m.keep_what_may_be_lost),),
+    ),
+    Mutant(
+        "bury-the-living",
+        "every other scheduler is taken for dead",
+        ((lead.Lead, "look_around", m.bury_everybody),),
+    ),
+    Mutant("slots-not-unique", "one due time may give two runs", ((SqliteStore, "create_runs", m.slots_not_unique),)),
+    Mutant("active-runs-unbounded", "max_active_runs is not heeded", ((ownership, "_that_fit", m.all_fit),)),
+    Mutant(
+        "end-changed",
+        "a failed task becomes a success by a late word",
+        ((RunMachine, "handle", m.change_what_has_ended),),
+    ),
+    Mutant("run-ends-early", "a run ends before its last task", ((RunMachine, "_finish_if_done", m.end_early),)),
+    Mutant(
+        "number-used-again",
+        "a retry goes by the number of the try before",
+        ((RunMachine, "_wish", m.use_number_again),),
+    ),
+    Mutant("alerts-kept-back", "nobody is told of a final failure", ((owned_runs, "RunChanges", m.keep_alerts_back),)),
+    Mutant(
+        "half-a-commit", "tasks are written without their attempts", ((SqliteStore, "commit", m.leave_out_attempts),)
+    ),
+    Mutant(
+        "commands-reversed", "the last command is applied first", ((ownership, "_commands", m.last_come_first_served),)
+    ),
+)

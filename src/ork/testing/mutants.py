@@ -1,0 +1,88 @@
+"""Mutation score: the measure of the simulator. `python -m ork.testing.mutants` prints it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ork.testing.mutant_list import MUTANTS, Mutant
+from ork.testing.mutations import Make
+from ork.testing.violations import Violation
+from ork.testing.world import World
+
+MOST_SEEDS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`seed` and `violation` that gave the mutant away; both None if it lived."""
+
+    mutant: Mutant
+    seeds: int
+    seed: int | None = None
+    violation: Violation | None = None
+
+    @property
+    def is_killed(self) -> bool:
+        return self.violation is not None
+
+
+@contextmanager
+def applied(mutant: Mutant) -> Iterator[None]:
+    """The mutant is part of this process until the block ends."""
+    with ExitStack() as stack:
+        for owner, name, make in mutant.swaps:
+            stack.enter_context(_swapped(owner, name, make))
+        yield
+
+
+def hunt(mutant: Mutant, seeds: Iterable[int]) -> Verdict:
+    """Runs worlds with the mutant in them until one shows it."""
+    tried = 0
+    with applied(mutant):
+        for seed in seeds:
+            tried += 1
+            outcome = World(seed).run()
+            if outcome.violations:
+                return Verdict(mutant, tried, seed, outcome.violations[0])
+    return Verdict(mutant, tried)
+
+
+def score(emit: Callable[[str], None], most_seeds: int = MOST_SEEDS) -> list[Verdict]:
+    """Hunts every mutant and says how each of them ended."""
+    verdicts = []
+    width = max(len(mutant.name) for mutant in MUTANTS)
+    for mutant in MUTANTS:
+        verdict = hunt(mutant, range(most_seeds))
+        verdicts.append(verdict)
+        emit(f"{mutant.name:<{width}}  {_ending(verdict)}")
+    killed = sum(verdict.is_killed for verdict in verdicts)
+    emit(f"{killed} of {len(verdicts)} mutants killed")
+    return verdicts
+
+
+def _ending(verdict: Verdict) -> str:
+    if verdict.violation is None:
+        return f"LIVES after {verdict.seeds} seeds: {verdict.mutant.breaks}"
+    return f"killed by seed {verdict.seed} ({verdict.violation.invariant})"
+
+
+@contextmanager
+def _swapped(owner: Any, name: str, make: Make) -> Iterator[None]:
+    original = vars(owner)[name]
+    setattr(owner, name, make(original))
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)
+
+
+def main() -> int:
+    return 0 if all(verdict.is_killed for verdict in score(print)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,321 @@
+"""The protocol broken on purpose, one rule at a time. A simulation that lets one of these live proves little.
+
+Each mutation replaces a function of the real scheduler, machine, store or worker by one that forgets what makes it
+right. They reach into private names: that is what they are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ork.core import events as ev
+from ork.core.rules import Verdict
+from ork.executors.executor import Presence
+from ork.model.ids import AttemptKey
+from ork.model.run import RunStatus
+from ork.model.task import TaskStatus
+from ork.model.workflow import RetryOn, Trigger
+from ork.objects import documents, layout
+from ork.scheduler import reading, step
+from ork.scheduler.launch import Job
+from ork.state.admission import Admission
+from ork.testing.clock import EPOCH
+
+Make = Callable[[Any], Any]
+
+
+def always(value: object) -> Make:
+    return lambda _original: lambda *_args, **_kwargs: value
+
+
+# ── the order of things ──────────────────────────────────────────────────────────────────────────
+
+
+def launch_before_commit(original: Any) -> Any:
+    async def commit(self: Any, now: Any) -> Any:
+        decided = self._runs.collect(self._launcher.name, now)
+        jobs = []
+        for run, each in decided.items():
+            owned = self._runs.get(run)
+            jobs += [Job(wish.attempt, owned.machine, owned.version) for wish in each.changes.wishes]
+        await self._launcher.launch(jobs)
+        collect, self._runs.collect = self._runs.collect, lambda *_: decided
+        try:
+            return await original(self, now)
+        finally:
+            self._runs.collect = collect
+
+    return commit
+
+
+def done_unapplied(_original: Any) -> Any:
+    def apply(self: Any, command: Any, _now: Any) -> bool:
+        owned = self._owned.get(command.run)
+        if owned is not None and command.id not in owned.applied:
+            owned.applied.append(command.id)
+            self._touch(command.run)
+        return True
+
+    return apply
+
+
+def keep_what_may_be_lost(_original: Any) -> Any:
+    def lose_the_thread(self: Any, _problem: Any) -> None:
+        self._claim_at = self._monotonic() + step.STORE_RETRY_SECONDS
+
+    return lose_the_thread
+
+
+def stop_without_release(_original: Any) -> Any:
+    async def stop(self: Any, _now: Any) -> None:
+        for run in self.owned_runs:
+            self._forget(run)
+
+    return stop
+
+
+# ── the machine ──────────────────────────────────────────────────────────────────────────────────
+
+
+def start_too_early(original: Any) -> Any:
+    def judge(rule: Any, upstream: Any) -> Any:
+        verdict = original(rule, upstream)
+        return Verdict.START if verdict is Verdict.WAIT and upstream.succeeded else verdict
+
+    return judge
+
+
+def one_try_more(original: Any) -> Any:
+    return lambda spec, failure, tries: original(spec, failure, tries - 1)
+
+
+def one_try_less(original: Any) -> Any:
+    return lambda spec, failure, tries: original(spec, failure, tries + 1)
+
+
+def retry_anything(original: Any) -> Any:
+    return lambda spec, failure, tries: original(replace(spec, retry_on=frozenset(RetryOn)), failure, tries)
+
+
+def no_skipping(original: Any) -> Any:
+    def hear_of(self: Any, node: Any, ended: Any, now: Any) -> None:
+        original(self, node, ended, now)
+
+    return hear_of
+
+
+def offer_while_paused(original: Any) -> Any:
+    def offer(self: Any, *args: Any, **kwargs: Any) -> Any:
+        run = self.run
+        if run.status is RunStatus.PAUSED:
+            self.run = replace(run, status=RunStatus.RUNNING)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            self.run = run
+
+    return offer
+
+
+def forget_timers(original: Any) -> Any:
+    def survey(self: Any) -> Any:
+        hopeless = original(self)
+        self._timers = []
+        return hopeless
+
+    return survey
+
+
+def ignore_seq(original: Any) -> Any:
+    def attempt_event(self: Any, event: Any, attempt: Any, now: Any) -> None:
+        original(self, event, replace(attempt, seq=0) if hasattr(event, "seq") else attempt, now)
+
+    return attempt_event
+
+
+def believe_old_beats(original: Any) -> Any:
+    def look(self: Any, watched: Any, seen: Any) -> bool:
+        watched.attempt = replace(watched.attempt, seq=0)
+        return bool(original(self, watched, seen))
+
+    return look
+
+
+def read_any_seq(original: Any) -> Any:
+    return lambda self, attempt: original(self, replace(attempt, seq=0))
+
+
+def end_early(original: Any) -> Any:
+    def finish_if_done(self: Any, now: Any) -> None:
+        left = self._unfinished
+        self._unfinished = max(0, left - 1)
+        original(self, now)
+        self._unfinished = left
+
+    return finish_if_done
+
+
+def use_number_again(original: Any) -> Any:
+    return lambda self, task, *rest: original(self, replace(task, attempt=max(0, task.attempt - 1)), *rest)
+
+
+def keep_alerts_back(original: Any) -> Any:
+    return lambda *args, **kwargs: original(*args, **{**kwargs, "alerts": ()})
+
+
+def change_what_has_ended(original: Any) -> Any:
+    def handle(self: Any, event: Any, now: Any) -> None:
+        task = self.tasks.get(getattr(event, "key", None))
+        if isinstance(event, ev.Succeeded) and task is not None and task.status is TaskStatus.FAILED:
+            self._write(replace(task, status=TaskStatus.SUCCESS))
+        original(self, event, now)
+
+    return handle
+
+
+# ── attempts ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def close_at_once(_original: Any) -> Any:
+    async def close_on(self: Any, watched: Any, _presence: Any, seen: Any, now: Any) -> None:
+        attempt = watched.attempt
+        reading.close_gate(self._objects, attempt, now)
+        await self._executors[attempt.executor].stop([attempt], at_once=False)
+        self._report(watched, ev.Closed(attempt.key.task, attempt.key.number, ever_started=True), seen)
+
+    return close_on
+
+
+def deaf_while_closing(original: Any) -> Any:
+    return lambda self, watched, seen: not watched.closing and original(self, watched, seen)
+
+
+def close_without_last_look(_original: Any) -> Any:
+    def close_gone(self: Any, watched: Any, seen: Any, _mono: Any) -> None:
+        key = watched.attempt.key
+        self._report(watched, ev.Closed(key.task, key.number, ever_started=True), seen)
+
+    return close_gone
+
+
+def any_attempt_will_do(original: Any) -> Any:
+    def read_status(objects: Any, attempt: Any) -> Any:
+        status = original(objects, attempt)
+        key = attempt.key
+        if status is not None or key.number == 1:
+            return status
+        earlier = AttemptKey(key.run, key.task, key.number - 1)
+        data = objects.get(layout.status_key(layout.attempt_folder(earlier)))
+        if data is None:
+            return None
+        document = documents.strict_json(data, max_size=1 << 20)
+        return reading._status(document, layout.attempt_folder(earlier))
+
+    return read_status
+
+
+def unsigned_will_do(_original: Any) -> Any:
+    return lambda data, _token_hash, **_: documents.strict_json(data, max_size=1 << 20)
+
+
+def never_by_force(original: Any) -> Any:
+    async def stop(self: Any, attempts: Any, *, at_once: bool) -> None:
+        if not at_once:
+            await original(self, attempts, at_once=False)
+
+    return stop
+
+
+def names_without_boot(original: Any) -> Any:
+    def place_of(self: Any, attempt: Any) -> Any:
+        machine, _ = original(self, attempt)
+        return machine, machine.boot
+
+    return place_of
+
+
+def unknown_is_gone(original: Any) -> Any:
+    async def find(self: Any, attempts: Any) -> Any:
+        answers = await original(self, attempts)
+        return [Presence.GONE if answer is Presence.UNKNOWN else answer for answer in answers]
+
+    return find
+
+
+def adopt_nothing(_original: Any) -> Any:
+    async def adopt(_self: Any, _attempts: Any, _now: Any) -> None:
+        return
+
+    return adopt
+
+
+def bury_everybody(_original: Any) -> Any:
+    async def look_around(self: Any) -> None:
+        others = [entry.id for entry in await self._store.list_schedulers() if entry.id != self.id]
+        if others:
+            await self._store.bury(others)
+
+    return look_around
+
+
+# ── the store ────────────────────────────────────────────────────────────────────────────────────
+
+
+def write_as_the_owner(original: Any) -> Any:
+    def pass_fence(db: Any, _scheduler: Any, changes: Any, changed: Any) -> Any:
+        owner = db.connection.row("get_owner", {"run": changes.run_id})[0]
+        for epoch in range(50):
+            found = original(db, owner, replace(changes, epoch=epoch), changed)
+            if found is not None:
+                return found
+        return None
+
+    return pass_fence
+
+
+def leases_by_wall_clock(original: Any) -> Any:
+    async def claim_runs(self: Any, scheduler: Any, room: Any, now: Any) -> Any:
+        clock, self._db.clock = self._db.clock, lambda: ("boot", (now - EPOCH).total_seconds())
+        try:
+            return await original(self, scheduler, room, now)
+        finally:
+            self._db.clock = clock
+
+    return claim_runs
+
+
+def leave_out_attempts(original: Any) -> Any:
+    async def commit(self: Any, scheduler: Any, changes: Any, now: Any) -> Any:
+        return await original(self, scheduler, [replace(each, attempts=()) for each in changes], now)
+
+    return commit
+
+
+def last_come_first_served(original: Any) -> Any:
+    return lambda *args: original(*args)[::-1]
+
+
+def look_then_admit_all(original: Any) -> Any:
+    def admit(db: Any, wishes: Any) -> Any:
+        admission = original(db, wishes)
+        return Admission(frozenset(range(len(wishes))), frozenset()) if admission.admitted else admission
+
+    return admit
+
+
+def slots_not_unique(original: Any) -> Any:
+    async def create_runs(self: Any, new: Any, now: Any) -> Any:
+        return await original(self, [replace(run, trigger=Trigger.MANUAL) for run in new], now)
+
+    return create_runs
+
+
+def all_fit(_original: Any) -> Any:
+    return lambda found, _free: [run for run, *_ in found]
+
+
+def cancel_unheard(original: Any) -> Any:
+    """Completion takes no notice of a cancel that stands."""
+    return always(False)(original)

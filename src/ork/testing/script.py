@@ -1,0 +1,92 @@
+"""What an attempt's user code does and what befalls its worker: a function of seed, attempt and start alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+from ork.model.ids import AttemptKey
+from ork.testing.faults import Faults
+
+FOR_EVER = 1e9
+
+
+class Ending(StrEnum):
+    SUCCESS = "success"
+    EXIT = "exit"
+    HOPELESS = "hopeless"  # a TaskError that asks not to be tried again
+    HANG = "hang"  # runs until its timeout
+
+
+class Death(StrEnum):
+    """When a worker is killed from outside."""
+
+    BEFORE_GATE = "before_gate"
+    AT_GATE = "at_gate"
+    WORKING = "working"
+    BEFORE_STATUS = "before_status"
+    STATUS_IN_FLIGHT = "status_in_flight"  # its last write arrives some time after its end
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """The part that belongs to the attempt: the same however often it is started."""
+
+    seconds: float
+    ending: Ending
+    output: str | None
+    output_is_large: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Luck:
+    """The part that belongs to one worker."""
+
+    start_seconds: float = 0.01
+    death: Death | None = None
+    death_after: float = 0.0
+    orphan_seconds: float = 0.0  # how long its user code outlives a worker that is killed
+    silent_after: float = FOR_EVER
+    silent_seconds: float = 0.0
+    status_seconds: float = 0.0  # how long it takes over its last words
+    heeds_stop_after: float = 0.1
+    babble: tuple[tuple[str, object], ...] = ()  # what replaces fields of its statuses
+
+
+_NONSENSE: tuple[tuple[tuple[str, object], ...], ...] = (
+    (("state", "elated"),),
+    (("seq", "many"),),
+    (("started_at", "long ago"),),
+    (("attempt", "another/t0/0/1"),),
+    (("output", {"object": "runs/another/t0/0/1/output.json", "size": 1}), ("exit_code", "none")),
+    (("failure", {"kind": "boredom", "message": None}),),
+)
+
+
+def write_script(seed: int, attempt: AttemptKey, has_timeout: bool) -> Script:
+    random = Random(f"script {seed} {attempt}")
+    ending = random.choices(list(Ending), weights=(75, 16, 3, 6))[0]
+    if ending is Ending.HANG and not has_timeout:
+        ending = Ending.EXIT
+    seconds = FOR_EVER if ending is Ending.HANG else min(random.expovariate(1 / 20), 150.0)
+    output = None if ending is not Ending.SUCCESS or random.random() < 0.3 else f'{{"made":"{attempt}"}}'
+    return Script(seconds, ending, output, output is not None and random.random() < 0.3)
+
+
+def draw_luck(faults: Faults) -> Luck:
+    random, rates = faults.random, faults.rates
+    slow = faults.happens(rates.slow_start)
+    death = random.choice(list(Death)) if faults.happens(rates.worker_death) else None
+    silent = faults.happens(rates.worker_silence)
+    return Luck(
+        start_seconds=random.uniform(1, 400) if slow else random.uniform(0.0, 0.05),
+        death=death,
+        death_after=random.uniform(0.0, 60.0),
+        orphan_seconds=random.choice((0.0, 0.0, random.uniform(1, 100))),
+        silent_after=random.uniform(0.0, 30.0) if silent else FOR_EVER,
+        silent_seconds=random.choice((random.uniform(20, 200), FOR_EVER)),
+        status_seconds=random.choice((0.0, 0.0, random.uniform(0, 30))) if not faults.healed else 0.0,
+        heeds_stop_after=random.choice((0.1, 3.0, FOR_EVER)),
+        babble=random.choice(_NONSENSE) if faults.happens(rates.worker_babble) else (),
+    )

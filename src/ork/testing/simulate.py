@@ -1,0 +1,107 @@
+"""Many worlds in a row: what `ork sim` does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import count, takewhile
+from typing import Any
+
+from ork.testing.violations import INVARIANTS, Violation
+from ork.testing.world import World
+
+USUAL_SEEDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`trace_hash` covers every event of every world, in order: equal reports mean equal histories."""
+
+    seeds: int
+    violations: tuple[tuple[int, Violation], ...]
+    trace_hash: str
+
+    def to_json(self) -> dict[str, Any]:
+        found = [{"seed": seed, "invariant": bad.invariant, "detail": bad.detail} for seed, bad in self.violations]
+        return {"seeds": self.seeds, "violations": found, "trace_hash": self.trace_hash}
+
+
+def simulate(seeds: Iterable[int], emit: Callable[[str], None] = lambda _line: None) -> Report:
+    """Runs a world per seed, to the end; each seed that shows a violation is named with the command that replays it."""
+    traces = sha256()
+    violations: list[tuple[int, Violation]] = []
+    ran = 0
+    for seed in seeds:
+        outcome = World(seed).run()
+        ran += 1
+        traces.update(outcome.trace_hash.encode())
+        violations += [(seed, violation) for violation in outcome.violations]
+        if outcome.violations:
+            emit(f"{explain(outcome.violations[0])}\n  replay with: ork sim --seed {seed}")
+    return Report(ran, tuple(violations), traces.hexdigest())
+
+
+def replay(seed: int, emit: Callable[[str], None]) -> Report:
+    """One world, told line by line."""
+    outcome = World(seed, keep_trace=True).run()
+    for line in outcome.trace:
+        emit(line)
+    for violation in outcome.violations:
+        emit(explain(violation))
+    violations = tuple((seed, violation) for violation in outcome.violations)
+    return Report(1, violations, sha256(outcome.trace_hash.encode()).hexdigest())
+
+
+def explain(violation: Violation) -> str:
+    promise = INVARIANTS[violation.invariant]
+    return f"{violation.invariant} at {violation.moment:.1f} s: {violation.detail}\n  promised: {promise}"
+
+
+def simulate_command(
+    seed: int | None, seconds: float | None, seeds: int | None, mutants: bool, emit: Callable[[str], None]
+) -> dict[str, Any]:
+    """`ork sim`: one seed told in full, so many seeds, or as many as fit into so many seconds; or the mutation score.
+
+    With `mutants` the answer has "mutants" too, and one that lives is a violation of the simulator's own promise.
+    """
+    if mutants:
+        return _score_mutants(emit)
+    if seed is not None:
+        report = replay(seed, emit)
+    elif seconds is not None:
+        end = time.monotonic() + seconds
+        report = simulate(takewhile(lambda _seed: time.monotonic() < end, count()), emit)
+    else:
+        report = simulate(range(USUAL_SEEDS if seeds is None else seeds), emit)
+    emit(_summary(report))
+    return report.to_json()
+
+
+def _summary(report: Report) -> str:
+    failing = len({seed for seed, _ in report.violations})
+    found = f"{failing} broke a promise" if failing else "no promise broken"
+    return f"{report.seeds} {'seed' if report.seeds == 1 else 'seeds'}, {found}"
+
+
+def _score_mutants(emit: Callable[[str], None]) -> dict[str, Any]:
+    from ork.testing.mutants import score
+
+    verdicts = score(emit)
+    alive = [verdict for verdict in verdicts if not verdict.is_killed]
+    return {
+        "seeds": sum(verdict.seeds for verdict in verdicts),
+        "violations": [
+            {"seed": None, "invariant": "mutation-score", "detail": f"{verdict.mutant.name} lives"} for verdict in alive
+        ],
+        "trace_hash": None,
+        "mutants": [
+            {
+                "name": verdict.mutant.name,
+                "killed_by": verdict.seed,
+                "invariant": verdict.violation.invariant if verdict.violation else None,
+            }
+            for verdict in verdicts
+        ],
+    }

@@ -1,0 +1,75 @@
+"""One process's view of the state store: slow, now and then out of reach, and never sure what came of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ork.state.store import StateStore
+from ork.testing.faults import Process
+
+READS = frozenset(
+    [
+        "get_version",
+        "get_workflow",
+        "list_workflows",
+        "get_run",
+        "find_runs",
+        "list_runs",
+        "run_updates",
+        "list_attempts",
+        "list_schedulers",
+        "get_owner",
+        "pending_commands",
+        "limit_use",
+    ]
+)
+Seen = Callable[..., None]
+
+
+class LaggingStore:
+    """Every verb of the contract, with faults before and after it. Reads may be as old as the last one answered.
+
+    `witness` may have a method per verb: it is called with the answer and the arguments the moment a call took
+    effect, whether or not the caller ever hears of it. `on_write` is called after each write, to wake others if it was one.
+    """
+
+    def __init__(
+        self, store: StateStore, process: Process, witness: object, on_write: Callable[[Process], Awaitable[None]]
+    ) -> None:
+        self._store = store
+        self._process = process
+        self._witness = witness
+        self._on_write = on_write
+        self._last_read: dict[tuple[str, str], Any] = {}
+
+    def __getattr__(self, verb: str) -> Callable[..., Awaitable[Any]]:
+        if verb.startswith("_"):
+            raise AttributeError(verb)
+        call = getattr(self._store, verb)
+
+        async def answer(*args: Any, **kwargs: Any) -> Any:
+            if verb in READS:
+                return await self._read(verb, call, args, kwargs)
+            return await self._write(verb, call, args, kwargs)
+
+        self.__dict__[verb] = answer
+        return answer
+
+    async def _read(self, verb: str, call: Callable[..., Awaitable[Any]], args: Any, kwargs: Any) -> Any:
+        await self._process.before_io(writes=False)
+        what = (verb, repr((args, kwargs)))
+        faults = self._process.faults
+        if what not in self._last_read or not faults.happens(faults.rates.lag):
+            self._last_read[what] = await call(*args, **kwargs)
+        return self._last_read[what]
+
+    async def _write(self, verb: str, call: Callable[..., Awaitable[Any]], args: Any, kwargs: Any) -> Any:
+        await self._process.before_io(writes=verb != "signing_key")
+        answer = await call(*args, **kwargs)
+        told: Seen | None = getattr(self._witness, verb, None)
+        if told is not None:
+            told(answer, *args, **kwargs)
+        await self._on_write(self._process)
+        await self._process.after_io()
+        return answer

@@ -1,0 +1,150 @@
+"""Workflows nobody would write, and people who cannot make up their minds."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+from ork.compile.content import make_version
+from ork.errors import StoreError
+from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId
+from ork.model.run import CommandKind, NewRun, RunCommand
+from ork.model.workflow import Command, CompiledWorkflow, Const, RetryOn, RunIf, TaskSpec, Trigger, Version
+from ork.state.store import GLOBAL_LIMIT, StateStore
+from ork.testing.clock import EPOCH
+from ork.testing.faults import Process
+
+EXECUTOR = "sim"
+POOL = "narrow"
+
+
+def draw_workflow(random: Random, name: str) -> CompiledWorkflow:
+    count = random.choice((1, 2, 3, 3, 4, 5, 6, 8, 12))
+    tasks = tuple(_draw_task(random, number) for number in range(count))
+    return CompiledWorkflow(
+        name, tasks, fail_fast=random.random() < 0.2, max_active_runs=random.choice((None, None, 1, 2))
+    )
+
+
+def _draw_task(random: Random, number: int) -> TaskSpec:
+    above = random.sample(range(number), k=min(number, random.choice((0, 1, 1, 2, 3))))
+    retry_on = frozenset(RetryOn) if random.random() < 0.3 else frozenset({RetryOn.EXIT, RetryOn.LOST})
+    return TaskSpec(
+        name=f"t{number}",
+        executor=EXECUTOR,
+        action=Command((Const("true"),)),
+        depends_on=tuple(f"t{other}" for other in sorted(above)),
+        retries=random.choice((0, 0, 1, 2, 3)),
+        retry_delay=random.choice((None, None, 0.0, random.uniform(1, 60))),
+        retry_on=retry_on,
+        timeout=random.choice((None, None, random.uniform(5, 90))),
+        pool=POOL if random.random() < 0.3 else None,
+        priority=random.choice((0, 0, 1, 5)),
+        run_if=random.choice((*[RunIf.ALL_SUCCESS] * 4, *RunIf)) if above else RunIf.ALL_SUCCESS,
+    )
+
+
+def draw_versions(random: Random) -> tuple[Version, ...]:
+    workflows = [draw_workflow(random, f"w{number}") for number in range(random.choice((1, 1, 2)))]
+    return tuple(make_version(workflow, "/project", None) for workflow in workflows)
+
+
+def draw_limits(random: Random) -> dict[str, int]:
+    limits = {GLOBAL_LIMIT: random.randint(1, 4), f"executor:{EXECUTOR}": random.randint(1, 4), f"pool:{POOL}": 1}
+    return {name: slots for name, slots in limits.items() if random.random() < 0.4}
+
+
+class Client(Process):
+    """A person's command line: it fails and repeats itself, but it does not die half-way."""
+
+    async def _stumble(self) -> None:
+        await self.kernel.pause(self.faults.random.uniform(0.0, 0.004))
+
+
+class People:
+    """Create runs and ask things of them at random moments; repeat what was not acknowledged."""
+
+    def __init__(self, random: Random, client: Client, store: StateStore, versions: tuple[Version, ...]) -> None:
+        self.runs: list[RunId] = []
+        self.waiting_for_an_answer = 0
+        self.have_acted = False
+        self.triggers = random.choice((1, 2, 3))
+        self._random = random
+        self._client = client
+        self._store = store
+        self._versions = versions
+
+    async def act(self, length: float) -> None:
+        moments = sorted(self._random.uniform(0, length) for _ in range(self._random.choice((0, 1, 3, 6, 10))))
+        triggers = [0.0] + [self._random.uniform(0, length / 2) for _ in range(self.triggers - 1)]
+        plan = sorted([(at, self._trigger) for at in triggers] + [(at, self._command) for at in moments], key=_moment)
+        for at, deed in plan:
+            await self._client.kernel.pause(max(0.0, at - self._client.kernel.time))
+            await deed()
+        self.have_acted = True
+
+    @property
+    def are_done(self) -> bool:
+        return self.have_acted and not self.waiting_for_an_answer
+
+    async def resume_all(self, every: float) -> None:
+        """So that nothing is left paused when the time comes to see everything end."""
+        while True:
+            for run in self.runs:
+                command = RunCommand(run, CommandKind.RESUME)
+                await self._insist(self._store.submit_command, command, self._client.clock.now())
+            await self._client.kernel.pause(every)
+
+    async def _trigger(self) -> None:
+        run = self._draw_run()
+        (created,) = await self._insist(self._store.create_runs, [run], self._client.clock.now())
+        self.runs.append(created.id)
+        if run.scheduled_for is not None and self._random.random() < 0.5:
+            again = NewRun(
+                self._draw_id(), run.workflow, run.version, trigger=run.trigger, scheduled_for=run.scheduled_for
+            )
+            await self._insist(self._store.create_runs, [again], self._client.clock.now())
+
+    def meddle(self, run: RunId) -> None:
+        """Asks for something this very moment, when an attempt of the run has just ended."""
+        kind = self._random.choice((CommandKind.CANCEL, CommandKind.CANCEL, *CommandKind))
+        self._client.kernel.spawn("meddler", self._ask(run, kind), self._random.uniform(0.0, 0.02))
+
+    async def _command(self) -> None:
+        if self.runs:
+            kind = self._random.choice((CommandKind.CANCEL, CommandKind.PAUSE, CommandKind.RESUME, *CommandKind))
+            await self._ask(self._random.choice(self.runs), kind)
+
+    async def _ask(self, run: RunId, kind: CommandKind) -> None:
+        everything = kind is CommandKind.RETRY and self._random.random() < 0.3
+        command = RunCommand(run, kind, by="somebody", everything=everything)
+        await self._insist(self._store.submit_command, command, self._client.clock.now())
+
+    async def _insist(self, call: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+        self.waiting_for_an_answer += 1
+        while True:
+            try:
+                answer = await call(*args)
+            except StoreError:
+                await self._client.kernel.pause(self._random.uniform(0.5, 5.0))
+            else:
+                self.waiting_for_an_answer -= 1
+                return answer
+
+    def _draw_run(self) -> NewRun:
+        version = self._random.choice(self._versions)
+        due = EPOCH + timedelta(hours=self._random.randint(0, 2)) if self._random.random() < 0.3 else None
+        trigger = Trigger.SCHEDULE if due is not None else Trigger.MANUAL
+        priority = self._random.choice((0, 0, 3))
+        return NewRun(
+            self._draw_id(), version.workflow.name, version.id, trigger=trigger, scheduled_for=due, priority=priority
+        )
+
+    def _draw_id(self) -> RunId:
+        return RunId("".join(self._random.choice(ID_ALPHABET) for _ in range(RUN_ID_LENGTH)))
+
+
+def _moment(entry: tuple[float, object]) -> float:
+    return entry[0]

@@ -1,0 +1,167 @@
+"""A whole installation from one seed: schedulers, store, machines, people, and everything that goes wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
+from typing import cast
+
+from ork.model.ids import RunId
+from ork.objects import documents, layout
+from ork.state.sqlite.store import SqliteStore
+from ork.state.store import StateStore
+from ork.testing.clock import EPOCH
+from ork.testing.cluster import Cluster
+from ork.testing.ending import check_end
+from ork.testing.faults import FaultRates, Faults, Process, draw_rates
+from ork.testing.host import OPTIONS, Host
+from ork.testing.invariants import Judge
+from ork.testing.kernel import Kernel
+from ork.testing.objects import MemoryObjects
+from ork.testing.store import LaggingStore
+from ork.testing.violations import Violation
+from ork.testing.workload import Client, People, draw_limits, draw_versions
+
+LONGEST_ATTEMPT = 150.0 + 75.0  # its work and the wait before it
+SLOW_LOOK_SECONDS = 5.0  # how soon a scheduler finds out by itself what no message told it
+CALM_SECONDS = 150.0 + 100.0 + 60.0 + 60.0 + 300.0 + 130.0  # pause, restart, lease, stale, start limit, graces
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    seed: int
+    violations: tuple[Violation, ...]
+    trace_hash: str
+    trace: tuple[str, ...]
+    steps: int
+
+
+class World:
+    def __init__(self, seed: int, *, rates: FaultRates | None = None, keep_trace: bool = False) -> None:
+        self.seed = seed
+        self.random = Random(f"world {seed}")
+        self.kernel = Kernel(seed)
+        self.faults = Faults(seed, self.kernel, rates or draw_rates(self.random))
+        self.length = self.random.uniform(60, 400)
+        self.faults.plan_windows(self.length)
+        self.objects = MemoryObjects(self.kernel.now)
+        self.judge = Judge(self.kernel.now, OPTIONS.lease_seconds, self.objects)
+        if keep_trace:
+            self.judge.trace_lines = []
+        self.cluster = Cluster(
+            seed, self.kernel, self.faults, self.objects, self.judge.attempts, machines=self.random.choice((1, 1, 2))
+        )
+        self.store = SqliteStore(
+            ":memory:", inline=True, clock=lambda: ("boot", self.kernel.time), lease_seconds=OPTIONS.lease_seconds
+        )
+        self._listener = self.store.sibling()
+        self.versions = draw_versions(self.random)
+        self.limits = draw_limits(self.random)
+        self.ends_at_violation = True
+        self.hosts = [self._make_host(number) for number in range(self.random.choice((1, 2, 2, 3)))]
+        client = Client("people", self.kernel, self.faults)
+        self.people = People(self.random, client, self._seen_by(client), self.versions)
+        self.cluster.on_report = self._meddle
+
+    def run(self) -> Outcome:
+        """Faults for a while, then calm until everything has ended; every invariant is checked on the way."""
+        try:
+            self._live()
+        finally:
+            self.kernel.close()
+        steps = sum(host.steps for host in self.hosts)
+        lines = tuple(self.judge.trace_lines or ())
+        return Outcome(self.seed, tuple(self.judge.violations), self.judge.trace_hash, lines, steps)
+
+    def _live(self) -> None:
+        self.kernel.spawn("prepare", self._prepare())
+        for host in self.hosts:
+            self.kernel.spawn("host", host.live(), self.random.uniform(0.1, 1.0))
+        self.kernel.spawn("people", self.people.act(self.length), 0.2)
+        self._plan_disasters()
+        self.kernel.run(self.length, self._is_lost)
+        self.faults.heal()
+        self.kernel.spawn("resume", self.people.resume_all(every=30.0))
+        self.kernel.run(self.kernel.time + self._patience(), lambda: self._is_lost() or self._is_over())
+        if not self.judge.violations:
+            self.kernel.run(self.kernel.time + 1.0, self._is_lost)
+            self.kernel.spawn("check", check_end(self.store, self.judge, self.cluster, self.objects, self.random))
+            self.kernel.run(self.kernel.time)
+
+    async def _prepare(self) -> None:
+        now = EPOCH
+        for version in self.versions:
+            self.judge.workflows[version.workflow.name] = version.workflow
+            await self.store.save_version(version, origin=None, now=now)
+        await self.store.set_limits(self.limits)
+        self.judge.set_limits(None, self.limits)
+
+    def _plan_disasters(self) -> None:
+        rates, random = self.faults.rates, self.random
+        for _ in range(rates.reboots):
+            machine = random.choice(self.cluster.machines)
+            self.kernel.later(random.uniform(0, self.length), partial(self.cluster.reboot, machine))
+        for _ in range(rates.clean_stops):
+            host = random.choice(self.hosts)
+            self.kernel.later(random.uniform(0, self.length), host.request_stop)
+        for _ in range(rates.forgeries):
+            self.kernel.later(random.uniform(0, self.length), self._forge)
+
+    def _forge(self) -> None:
+        """Somebody without the attempt's token claims that it has succeeded."""
+        working = self.cluster.silent_so_far()
+        if working:
+            attempt = self.random.choice(working)
+            words = {
+                "v": 1, "attempt": str(attempt), "seq": 10**6, "state": "success", "at": "2026-01-01T00:00:00Z",
+                "started_at": "2026-01-01T00:00:00Z", "finished_at": "2026-01-01T00:00:00Z", "exit_code": 0,
+                "failure": None, "output": None, "metrics": None,
+            }  # fmt: skip
+            forged = documents.sign(words, documents.token_hash("another's token"))
+            self.objects.put(layout.status_key(layout.attempt_folder(attempt)), forged)
+            self.cluster.spread_news(attempt)
+
+    def _meddle(self, run: RunId) -> None:
+        """People's favourite moment is when the last task of a run has ended and nobody has written it down yet."""
+        tasks = self.judge.ledger.runs[run].tasks.values()
+        is_last = sum(not task.status.is_final for task in tasks) <= 1
+        rate = self.faults.rates.meddling
+        if self.faults.happens(min(1.0, rate * 5) if is_last else rate):
+            self.people.meddle(run)
+
+    def _make_host(self, number: int) -> Host:
+        machine = self.cluster.machines[number % len(self.cluster.machines)]
+        room, batch = self.random.choice((4, 100)), self.random.choice((1, 3, 200))
+        options = replace(OPTIONS, claim_room=room, launch_batch=batch)
+        return Host(
+            number, self.kernel, self.faults, self.cluster, machine, self.store, self.judge, self._wake_others, options
+        )
+
+    def _seen_by(self, process: Process) -> StateStore:
+        return cast(StateStore, LaggingStore(self.store, process, self.judge, self._wake_others))
+
+    async def _wake_others(self, writer: Process) -> None:
+        """The store itself says whether others are to be woken; the message may be late."""
+        if not await self._listener.wait_for_change(0.0):
+            return
+        for host in self.hosts:
+            if host.process is not None and host.process is not writer:
+                is_lost = self.faults.happens(self.faults.rates.lost_news)
+                delay = self.faults.random.choice((0.0, 0.01, self.faults.random.uniform(0.0, 1.0)))
+                self.kernel.later(SLOW_LOOK_SECONDS if is_lost else delay, host.wake)
+
+    def _is_lost(self) -> bool:
+        return self.ends_at_violation and bool(self.judge.violations)
+
+    def _is_over(self) -> bool:
+        records = self.judge.ledger.runs.values()
+        ended = all(record.run.status.is_final and not record.commands for record in records)
+        return ended and self.people.are_done and not self.cluster.living_workers()
+
+    def _patience(self) -> float:
+        """How long the promise allows, generously: what is left may have to run one by one."""
+        work = 0.0
+        for record in self.judge.ledger.runs.values():
+            work += sum(LONGEST_ATTEMPT * (1 + spec.retries) for spec in record.workflow.tasks)
+        return CALM_SECONDS + work

@@ -1,0 +1,54 @@
+"""One bad run never stops the loop or its neighbours."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from ork.core import events as ev
+from ork.core.machine import RunMachine
+from ork.model.ids import RunId
+from ork.testing.faults import FaultRates
+from ork.testing.mutant_list import Mutant
+from ork.testing.mutants import applied
+from ork.testing.world import World
+
+
+def poison(victims: list[RunId], event_type: type) -> Mutant:
+    """The first run that hears such an event has a machine that raises at it, always."""
+
+    def make(original: Any) -> Any:
+        def handle(self: Any, event: Any, now: Any) -> None:
+            if isinstance(event, event_type) and (not victims or victims[0] == self.run.id):
+                victims[:] = [self.run.id]
+                raise ValueError("poison")
+            original(self, event, now)
+
+        return handle
+
+    return Mutant("poison", "", ((RunMachine, "handle", make),))
+
+
+def roomy_worlds(count: int) -> list[int]:
+    """Seeds of worlds where a run that is set aside takes nobody's place."""
+    seeds = (seed for seed in range(1000) if not any(v.workflow.max_active_runs for v in World(seed).versions))
+    return list(islice(seeds, count))
+
+
+@pytest.mark.parametrize("event_type", [ev.Created, ev.Started, ev.Succeeded], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("seed", roomy_worlds(4))
+def test_a_run_that_keeps_raising_is_set_aside_and_the_others_end(seed: int, event_type: type) -> None:
+    victims: list[RunId] = []
+    world = World(seed, rates=FaultRates())
+    world.limits = {}
+    world.people.triggers = 3
+    world.ends_at_violation = False
+    with applied(poison(victims, event_type)):
+        outcome = world.run()
+    others = [record for run, record in world.judge.ledger.runs.items() if run not in victims]
+    assert victims
+    assert others
+    assert [record.run.id for record in others if not record.run.status.is_final] == []
+    assert [found.detail for found in outcome.violations if victims[0] not in found.detail] == []

@@ -1,0 +1,32 @@
+"""Whole installations from seeds: nothing is lost, nothing runs twice, everything ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ork.testing.simulate import explain, simulate
+from ork.testing.world import World
+
+CHUNK = 25
+CHUNKS = 24
+KNOWN = [
+    line.split()[0] for line in Path(__file__).with_name("seeds.txt").read_text().splitlines() if line[:1].isdigit()
+]
+
+
+@pytest.mark.parametrize("first", [number * CHUNK for number in range(CHUNKS)])
+def test_no_promise_is_broken_whatever_goes_wrong(first: int) -> None:
+    report = simulate(range(first, first + CHUNK))
+    assert report.seeds == CHUNK
+    assert [f"ork sim --seed {seed}: {explain(found)}" for seed, found in report.violations] == []
+
+
+@pytest.mark.parametrize("seed", KNOWN)
+def test_a_seed_that_once_failed_stays_sound(seed: str) -> None:
+    assert [explain(found) for found in World(int(seed)).run().violations] == []
+
+
+def test_the_normal_run_covers_at_least_five_hundred_seeds() -> None:
+    assert CHUNK * CHUNKS >= 500

@@ -1,0 +1,54 @@
+"""What `ork sim` answers."""
+
+from __future__ import annotations
+
+from ork.testing.mutant_list import MUTANTS
+from ork.testing.mutants import applied, hunt
+from ork.testing.simulate import replay, simulate, simulate_command
+
+MUTANT = next(mutant for mutant in MUTANTS if mutant.name == "one-retry-more")
+
+
+def test_the_answer_has_the_promised_shape() -> None:
+    lines: list[str] = []
+    answer = simulate_command(None, None, 3, False, lines.append)
+    assert answer["seeds"] == 3
+    assert answer["violations"] == []
+    assert len(answer["trace_hash"]) == 64
+    assert lines == ["3 seeds, no promise broken"]
+
+
+def test_one_seed_is_told_in_full() -> None:
+    lines: list[str] = []
+    answer = simulate_command(4, None, None, False, lines.append)
+    assert answer["seeds"] == 1
+    assert any(" created " in line for line in lines)
+
+
+def test_as_many_seeds_as_fit_into_the_time() -> None:
+    assert simulate_command(None, 0.5, None, False, lambda _line: None)["seeds"] >= 1
+    assert simulate_command(None, 0.0, None, False, lambda _line: None)["seeds"] == 0
+
+
+def test_a_seed_that_fails_is_named_with_the_command_that_replays_it() -> None:
+    seed = hunt(MUTANT, range(100)).seed
+    assert seed is not None
+    lines: list[str] = []
+    with applied(MUTANT):
+        report = simulate([seed], lines.append)
+    assert f"ork sim --seed {seed}" in "\n".join(lines)
+    assert report.to_json()["violations"][0] == {
+        "seed": seed,
+        "invariant": report.violations[0][1].invariant,
+        "detail": report.violations[0][1].detail,
+    }
+
+
+def test_a_replay_ends_with_what_was_found() -> None:
+    seed = hunt(MUTANT, range(100)).seed
+    assert seed is not None
+    lines: list[str] = []
+    with applied(MUTANT):
+        report = replay(seed, lines.append)
+    assert report.violations
+    assert "promised:" in lines[-1]
