@@ -7,16 +7,19 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from ork.core.limits import EVERYTHING
 from ork.errors import StoreError, UsageError
 from ork.model.ids import RunId, SchedulerId
 from ork.objects.local import LocalObjects, root_of_url
 from ork.settings import Settings
-from ork.state.store import GLOBAL_LIMIT, StateStore
+from ork.state.store import StateStore
 
 if TYPE_CHECKING:
     from ork.executors.executor import Executor
     from ork.scheduler.options import SchedulerOptions
+    from ork.scheduler.poll import Poller
     from ork.scheduler.service import SchedulerService
+    from ork.scheduler.waiting import Waiting
 
 OnCommit = Callable[[Sequence[RunId]], None]
 
@@ -29,28 +32,39 @@ class Installation:
         self.store = store
         self.objects = objects
         self._executors: list[Executor] = []
+        self._service: SchedulerService | None = None
 
     async def scheduler(self, kind: str, on_commit: OnCommit | None = None) -> SchedulerService:
         """A scheduler of this process, ready to run. The limits in the settings hold from now on."""
         from ork.executors.processes import identity, is_provably_dead, watch_death
         from ork.scheduler.service import SchedulerService
         from ork.scheduler.step import Scheduler
+        from ork.scheduler.waiting import Waiting
 
-        await self.store.set_limits(_limits(self.settings))
-        executors = self._local_executors()
+        rates = {f"pool:{name}": rate for name, rate in self.settings.pool_rates.items()}
+        await self.store.set_limits(_limits(self.settings), rates)
+        options = scheduler_options(self.settings, kind)
+        waiting = Waiting(lambda: self._poller(options))
+
+        def tell(runs: Sequence[RunId]) -> None:
+            waiting.runs_changed(runs)
+            if on_commit is not None:
+                on_commit(runs)
+
         scheduler = Scheduler(
             id=SchedulerId(os.urandom(8).hex()),
             identity=identity(),
             kind=kind,
             store=self.store,
             objects=self.objects,
-            executors=executors,
-            options=scheduler_options(self.settings, kind),
+            executors={**self._local_executors(), **self._waiting_executors(waiting)},
+            options=options,
             monotonic=_boot_seconds,
             is_provably_dead=is_provably_dead,
-            on_commit=on_commit,
+            on_commit=tell,
         )
-        return SchedulerService(scheduler, self.store, watch_death=watch_death)
+        self._service = SchedulerService(scheduler, self.store, watch_death=watch_death, waiting=waiting)
+        return self._service
 
     def _local_executors(self) -> dict[str, Executor]:
         from ork.executors.local import LocalExecutor
@@ -60,9 +74,43 @@ class Installation:
         made = {
             "process": LocalExecutor("process", documents, uses_project_python=False),
             "python": LocalExecutor("python", documents),
+            "rust": LocalExecutor("rust", documents, uses_project_python=False),
         }
+        # Custom executors are classes that its workers load: here they differ in their names (and limits) alone.
+        from ork.compile.custom import custom_executors
+
+        for name in custom_executors(self.settings.project):
+            made[name] = LocalExecutor(name, documents)
         self._executors += made.values()
         return dict(made)
+
+    def _poller(self, options: SchedulerOptions) -> Poller:
+        from ork.executors.local_poll import ask_process
+        from ork.objects.attempts import AttemptDocuments
+        from ork.scheduler.poll import Poller
+
+        return Poller(
+            self.store,
+            self.objects,
+            log_path=AttemptDocuments(self.objects).log_path,
+            secrets=options.secrets,
+            ask_process=ask_process,
+            on_change=self._wake_service,
+            interpreter_for=options.interpreter_for,
+        )
+
+    def _waiting_executors(self, waiting: Waiting) -> dict[str, Executor]:
+        """Those whose attempts take no process: they wait for something else to end."""
+        from ork.scheduler.subworkflow import WorkflowExecutor
+
+        workflow = WorkflowExecutor(self.store, self.objects, self._wake_service)
+        self._executors += [waiting, workflow]
+        return {waiting.name: waiting, workflow.name: workflow}
+
+    def _wake_service(self) -> None:
+        """What we write through our own store handle wakes everybody but ourselves."""
+        if self._service is not None:
+            self._service.wake()
 
     async def close(self) -> None:
         for executor in self._executors:
@@ -127,6 +175,7 @@ def scheduler_options(settings: Settings, kind: str) -> SchedulerOptions:
         fence_seconds=settings.stale_seconds * 0.75,
         durability=settings.durability,
         script_dir=settings.script_dir,
+        builds_dir=settings.home,
         trust_saved_heartbeats=kind == "tick",
         secrets=settings.secret,
     )
@@ -159,7 +208,7 @@ def _make_home(settings: Settings) -> None:
 
 
 def _limits(settings: Settings) -> dict[str, int]:
-    limits = {GLOBAL_LIMIT: settings.max_workers}
+    limits = {EVERYTHING: settings.max_workers}
     limits |= {f"pool:{name}": slots for name, slots in settings.pools.items()}
     return limits | {f"executor:{name}": slots for name, slots in settings.executor_limits.items()}
 

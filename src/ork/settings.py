@@ -14,6 +14,7 @@ from ork.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:
     from ork.definition.project_file import Project
+    from ork.model.workflow import Rate
 
 PROJECT_FILE = "ork.yaml"
 HOME = ".ork"
@@ -32,6 +33,7 @@ class Settings(NamedTuple):
     script_dir: str | None = None
     env_file: str | None = None
     pools: Mapping[str, int] = MappingProxyType({})
+    pool_rates: Mapping[str, Rate] = MappingProxyType({})
     executor_limits: Mapping[str, int] = MappingProxyType({})
     max_workers: int = 8
     lease_seconds: float = 60.0
@@ -82,6 +84,7 @@ def load_settings(
         script_dir=_inside(root, given.get("ORK_SCRIPT_DIR") or wished["script_dir"]),
         env_file=_inside(root, given.get("ORK_ENV_FILE") or wished["env_file"]),
         pools=dict(project.pools) if project else {},
+        pool_rates=dict(project.pool_rates) if project else {},
         executor_limits=dict(project.executor_limits) if project else {},
         max_workers=_max_workers(given, project),
         lease_seconds=lease,

@@ -25,6 +25,7 @@ class Happening(StrEnum):
     STORE_RECOVERED = "store_recovered"
     DOCUMENT_REFUSED = "document_refused"
     START_FAILED = "start_failed"
+    OBJECTS_FAILED = "objects_failed"  # an attempt's documents cannot be read or written for now
 
 
 class Telemetry:

@@ -14,18 +14,26 @@ from ork.model.ids import VersionId
 from ork.model.workflow import (
     DEFAULT_RETRY_ON,
     Action,
+    Approval,
     Catchup,
     Command,
     CompiledWorkflow,
+    Condition,
     Const,
+    Custom,
+    Environment,
+    Op,
     Param,
     ParamType,
     PythonCall,
+    Rate,
     Ref,
     RetryOn,
     RunIf,
+    RustProgram,
     Schedule,
     Secret,
+    SubWorkflow,
     TaskSpec,
     Value,
     Version,
@@ -98,19 +106,68 @@ def _decode_pairs(pairs: list[list[Any]]) -> tuple[tuple[str, Value], ...]:
     return tuple((name, _decode_value(value)) for name, value in pairs)
 
 
+def _encode_values(values: tuple[Value, ...]) -> list[Any]:
+    return [_encode_value(value) for value in values]
+
+
+def _decode_values(documents: list[Any]) -> tuple[Value, ...]:
+    return tuple(_decode_value(document) for document in documents)
+
+
+def action_document(action: Action) -> dict[str, Any]:
+    return _encode_action(action)
+
+
 def _encode_action(action: Action) -> dict[str, Any]:
     if isinstance(action, Command):
-        return {"command": [_encode_value(value) for value in action.argv]}
-    return {"python": _encode(action, _PYTHON_CALL)}
+        return {"command": _encode_values(action.argv)}
+    kind = next(kind for kind, (made_of, _) in _ACTIONS.items() if isinstance(action, made_of))
+    return {kind: _encode(action, _ACTIONS[kind][1])}
 
 
 def _decode_action(document: dict[str, Any]) -> Action:
-    if "command" in document:
-        return Command(tuple(_decode_value(value) for value in document["command"]))
-    return PythonCall(**{"file": None, "module": None, **_decode(document["python"], _PYTHON_CALL)})
+    ((kind, content),) = document.items()
+    if kind == "command":
+        return Command(_decode_values(content))
+    made_of, fields = _ACTIONS[kind]
+    if kind == "python":
+        content = {"file": None, "module": None, **content}
+    return made_of(**_decode(content, fields))  # type: ignore[no-any-return]
 
 
-_PYTHON_CALL = {"file": _Field(None), "module": _Field(None), "function": _Field("main")}
+def _encode_condition(condition: Condition) -> list[Any]:
+    return [list(condition.ref.path), str(condition.op), condition.value]
+
+
+def _decode_condition(document: list[Any]) -> Condition:
+    path, op, value = document
+    return Condition(Ref(tuple(path)), Op(op), value)
+
+
+def _encode_count(count: int | Ref) -> Any:
+    return count if isinstance(count, int) else _encode_value(count)
+
+
+def _decode_count(document: Any) -> Any:
+    return document if isinstance(document, int) else _decode_value(document)
+
+
+_ACTIONS: dict[str, tuple[type[Any], dict[str, _Field]]] = {
+    "python": (PythonCall, {"file": _Field(None), "module": _Field(None), "function": _Field("main")}),
+    "rust": (RustProgram, {"path": _Field(), "args": _Field((), _encode_values, _decode_values)}),
+    "custom": (Custom, {"target": _Field(), "config": _Field(None), "task": _Field(None)}),
+    "workflow": (SubWorkflow, {"name": _Field()}),
+    "approval": (Approval, {"message": _Field()}),
+}
+
+_RATE = {"count": _Field(), "seconds": _Field()}
+
+_ENVIRONMENT = {
+    "path": _Field(None),
+    "requirements": _Field((), list, tuple),
+    "requirements_file": _Field(None),
+    "script": _Field(False),
+}
 
 _TASK = {
     "name": _Field(),
@@ -126,11 +183,26 @@ _TASK = {
     "pool": _Field(None),
     "priority": _Field(0),
     "run_if": _Field(RunIf.ALL_SUCCESS, str, RunIf),
+    "when": _Field(
+        (), lambda all_: [_encode_condition(each) for each in all_], lambda all_: tuple(map(_decode_condition, all_))
+    ),
+    "parallel": _Field(None, _encode_count, _decode_count),
+    "foreach": _Field(None, _encode_value, _decode_value),
+    "concurrency": _Field(None),
+    "cache": _Field(None),
+    "rate": _Field(None, lambda rate: _encode(rate, _RATE), lambda rate: Rate(**_decode(rate, _RATE))),
+    "environment": _Field(
+        None,
+        lambda environment: _encode(environment, _ENVIRONMENT),
+        lambda environment: Environment(**_decode(environment, _ENVIRONMENT)),
+    ),
+    "input_types": _Field((), lambda pairs: [list(pair) for pair in pairs], lambda pairs: tuple(map(tuple, pairs))),
+    "output_type": _Field(None),
 }
 
 _PARAM = {
     "name": _Field(),
-    "type": _Field(ParamType.ANY, str, ParamType),
+    "type": _Field(ParamType.ANY, str),
     "required": _Field(True),
     "default": _Field(None),
     "description": _Field(None),
@@ -159,6 +231,7 @@ _WORKFLOW = {
     "max_active_runs": _Field(None),
     "fail_fast": _Field(False),
     "alerts": _Field((), list, tuple),
+    "types": _Field((), lambda pairs: [list(pair) for pair in pairs], lambda pairs: tuple(map(tuple, pairs))),
     "tasks": _Field(
         encode=lambda tasks: [_encode(task, _TASK) for task in tasks],
         decode=lambda tasks: tuple(TaskSpec(**_decode(task, _TASK)) for task in tasks),

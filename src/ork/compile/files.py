@@ -7,19 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from ork.compile.custom import with_config_file
+from ork.compile.environments import check_environment
 from ork.compile.python_source import Function, PythonSource, PythonSyntaxError, read_python
 from ork.definition.nodes import Node
 from ork.definition.problems import Problem, quoted
 from ork.definition.report import Report, Suggester
 from ork.definition.tasks import WrittenTask
 from ork.definition.workflow_file import WrittenWorkflow
-from ork.model.workflow import Command, Const, PythonCall, TaskSpec
+from ork.model.workflow import Command, Const, Custom, PythonCall, RustProgram, TaskSpec
 
 # The content of a file below the workflow's folder (or at an absolute path); None when there is none.
 ReadFile: TypeAlias = Callable[[str], bytes | None]
 FileExists: TypeAlias = Callable[[str], bool]
+
+
+class Findings(NamedTuple):
+    """Tasks by name: those whose functions are `missing`, were `judged` by the arguments they get, or are `annotated`
+    with types. Found without running any code."""
+
+    missing: frozenset[str] = frozenset()
+    judged: frozenset[str] = frozenset()
+    annotated: frozenset[str] = frozenset()
 
 
 class Files:
@@ -41,18 +52,42 @@ class Files:
         self.tasks = written.tasks
         self.root = root
         self.script_dir = script_dir
+        self._without_function: set[str] = set()
+        self._judged: set[str] = set()
+        self._annotated: set[str] = set()
         self._sources: dict[str, PythonSource | None] = {}
         self._present: dict[str, bool] = {}
         self._complained: set[str] = set()
 
     def check(self, task: WrittenTask, depends_on: Iterable[str]) -> TaskSpec:
         """The task, with its script's path settled. Mistakes go to the report."""
+        return check_environment(task, self._check_action(task, depends_on), self)
+
+    def has(self, path: str) -> bool:
+        """Whether there is such a file or folder, seen from the workflow's."""
+        return self._is_present(path)
+
+    def _check_action(self, task: WrittenTask, depends_on: Iterable[str]) -> TaskSpec:
         action = task.spec.action
         if isinstance(action, Command):
             return self._check_command(task, action)
-        if action.file is not None:
+        if isinstance(action, Custom):
+            return with_config_file(task, action, self.read, self.report)
+        if isinstance(action, RustProgram):
+            self._check_program(task, action)
+        if isinstance(action, PythonCall) and action.file is not None:
             self._check_call(task, action, action.file, depends_on)
         return task.spec
+
+    def findings(self) -> Findings:
+        return Findings(frozenset(self._without_function), frozenset(self._judged), frozenset(self._annotated))
+
+    def _check_program(self, task: WrittenTask, action: RustProgram) -> None:
+        if not self._is_present(action.path):
+            self._missing(task, action.path, "file")
+        elif not action.path.endswith(".rs") and not self._is_present(f"{action.path}/Cargo.toml"):
+            message = f"{quoted(action.path)} is neither a `.rs` file nor a folder with a Cargo.toml"
+            self.report.add("ORK507", message, task.place("file"), hint="make it one with `cargo init`")
 
     def _check_command(self, task: WrittenTask, action: Command) -> TaskSpec:
         program = action.argv[0].value if isinstance(action.argv[0], Const) else None
@@ -75,11 +110,15 @@ class Files:
             self._missing(task, file, "file")
         source = self._sources[file]
         if source is None:
+            self._without_function.add(task.spec.name)
             return
         function = source.functions.get(action.function)
         if function is not None:
+            if function.is_annotated:
+                self._annotated.add(task.spec.name)
             self._check_arguments(task, function, file, depends_on)
         elif not source.has_star_import:
+            self._without_function.add(task.spec.name)
             self._no_function(task, action.function, file, source)
 
     def _source(self, task: WrittenTask, file: str) -> PythonSource | None:
@@ -119,9 +158,10 @@ class Files:
     def _check_arguments(self, task: WrittenTask, function: Function, file: str, depends_on: Iterable[str]) -> None:
         if function.is_open:
             return
+        self._judged.add(task.spec.name)
         inputs = {name for name, _ in task.spec.inputs}
         where = f"{file}:{function.line}"
-        given = inputs.union(depends_on, self.params)
+        given = inputs.union(depends_on, self.params, ("item",) if task.spec.foreach is not None else ())
         lacking = [name for name in function.required if name not in given]
         # A dependency that does not exist has been reported: it may well be the one that is lacking here.
         if lacking and given.issuperset(task.spec.depends_on):

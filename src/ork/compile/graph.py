@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from ork.definition.nodes import Node
+from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.report import Report, Suggester
 from ork.definition.tasks import WrittenTask
 from ork.definition.workflow_file import WrittenWorkflow
-from ork.model.workflow import Command, Ref, Value
+from ork.model.trees import pointers
+from ork.model.workflow import Command, Custom, Ref, RustProgram, Value
 
 # Keys and indexes from a task's body down to where something is written.
 Path: TypeAlias = tuple[str | int, ...]
 
 _SHOWN_IN_CYCLE = 12
+# Judged once for the whole task, before there are instances.
+_BEFORE_INSTANCES = frozenset({"foreach", "parallel", "when"})
 
 
 def link(written: WrittenWorkflow, report: Report) -> dict[str, tuple[str, ...]]:
@@ -37,6 +40,18 @@ def refs_of(task: WrittenTask) -> Iterator[tuple[Ref, Path]]:
     if isinstance(task.spec.action, Command):
         for index, value in enumerate(task.spec.action.argv):
             yield from _ref_at(value, "command", index)
+    elif isinstance(task.spec.action, RustProgram):
+        for index, value in enumerate(task.spec.action.args):
+            yield from _ref_at(value, "args", index)
+    if isinstance(task.spec.action, Custom):
+        for pointer, place in pointers(task.spec.action.task):
+            if isinstance(pointer, Ref):
+                yield pointer, ("config", *place, "ref")
+    for name in ("foreach", "parallel"):
+        if isinstance(getattr(task.spec, name), Ref):
+            yield getattr(task.spec, name), (name, "ref")
+    for index, condition in enumerate(task.spec.when):
+        yield condition.ref, _place_of_condition(task, index)
 
 
 def find_cycle(links: Mapping[str, tuple[str, ...]]) -> list[str] | None:
@@ -115,6 +130,13 @@ def _is_ref(task: WrittenTask, ref: Ref, path: Path, names: _Names, report: Repo
         message = f"task {quoted(task.spec.name)} takes its own output as input"
         report.add("ORK202", message, task.place(*path), hint="point at a task that ends before it")
         return False
+    if ref.path[0] == "item" and (task.spec.foreach is None or path[0] in _BEFORE_INSTANCES):
+        message = f"{quoted(str(ref))}: there is no item here"
+        hint = (
+            "only the instances of a `foreach` have one" if task.spec.foreach is None else "instances come after this"
+        )
+        report.add("ORK209", message, task.place(*path), hint=hint)
+        return False
     if ref.path[0] == "params" and ref.path[1] not in names.params:
         name = str(ref.path[1])
         hint = names.similar_param.hint(name) or f"declare it: `params: {{{name}: {{type: str}}}}`"
@@ -138,6 +160,15 @@ def _place_of_dependency(task: WrittenTask, dependency: str) -> Node:
         return task.place("depends_on", task.spec.depends_on.index(dependency))
     path = next((path for ref, path in refs_of(task) if ref.task == dependency), ())
     return task.place(*path)
+
+
+def _place_of_condition(task: WrittenTask, index: int) -> Path:
+    """`when` is a map with several comparisons of one value, or a list of such maps."""
+    written = task.body.get("when")
+    if written is None or written.kind != Kind.LIST:
+        return ("when", "ref")
+    owners = [number for number, child in enumerate(written.value) for key, _ in child.pairs() if key.value != "ref"]
+    return ("when", owners[index] if index < len(owners) else 0, "ref")
 
 
 def _ref_at(value: Value, *path: str | int) -> Iterator[tuple[Ref, Path]]:

@@ -8,26 +8,39 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ork.compile.files import FileExists, Files, ReadFile
+from ork.compile.custom import custom_executors
+from ork.compile.files import FileExists, Files, Findings, ReadFile
 from ork.compile.graph import link
+from ork.definition.nodes import Node
 from ork.definition.problems import Problem, quoted, render_concise
 from ork.definition.report import Report, Suggester
 from ork.definition.tasks import WrittenTask
-from ork.definition.workflow_file import WrittenWorkflow, read_workflow
+from ork.definition.workflow_file import WrittenWorkflow, read_tree, read_workflow
 from ork.errors import DefinitionError
 from ork.model.workflow import CompiledWorkflow, TaskSpec
 
 if TYPE_CHECKING:
+    from ork.compile.dbt import ReadNodes
     from ork.definition.project_file import Project
 
 _LARGE = 1024 * 1024
 
 
+class Draft(NamedTuple):
+    """A file as far as it could be made out, for whoever looks for more mistakes in it."""
+
+    workflow: CompiledWorkflow
+    written: WrittenWorkflow
+    report: Report
+    found: Findings = Findings()
+
+
 class Loaded(NamedTuple):
-    """A workflow without problems, or problems without a workflow."""
+    """A workflow without problems, or problems without a workflow. No draft where nothing could be made out."""
 
     workflow: CompiledWorkflow | None
     problems: tuple[Problem, ...] = ()
+    draft: Draft | None = None
 
     def require(self) -> CompiledWorkflow:
         """The workflow, or a DefinitionError that holds the problems."""
@@ -45,38 +58,62 @@ def load_workflow(
     known_executors: Collection[str] | None = None,
     root: str = ".",
     project: Project | None = None,
+    imports: ReadNodes | None = None,
 ) -> Loaded:
     """Never raises because of what the file says. `read` and `exists` are asked for paths relative to `root`."""
     with _collector_at_rest(len(text)):
-        return _load(text, Report(file), read, exists, known_executors, root, project)
+        report = Report(file)
+        written = read_workflow(text, report, known_executors, custom_executors(project))
+        return _compile(written, report, read, exists, root, project, imports)
 
 
-def _load(
-    text: bytes,
+def load_tree(
+    tree: Node,
     report: Report,
-    read: ReadFile,
+    *,
+    read: ReadFile | None,
+    exists: FileExists | None = None,
+    known_executors: Collection[str] | None = None,
+    root: str = ".",
+    project: Project | None = None,
+    imports: ReadNodes | None = None,
+) -> Loaded:
+    """The same for a definition that is no YAML text. Without `read`, files are taken on trust."""
+    written = read_tree(tree, report, known_executors, custom_executors(project))
+    return _compile(written, report, read, exists, root, project, imports)
+
+
+def _compile(
+    written: WrittenWorkflow | None,
+    report: Report,
+    read: ReadFile | None,
     exists: FileExists | None,
-    known_executors: Collection[str] | None,
     root: str,
     project: Project | None,
+    imports: ReadNodes | None = None,
 ) -> Loaded:
-    written = read_workflow(text, report, known_executors)
     if written is None or report.is_full:
         return Loaded(None, report.problems())
+    if written.imports:
+        from ork.compile.dbt import add_imported
+
+        if not add_imported(written, imports, exists or (lambda _path: False), report):
+            return Loaded(None, report.problems())  # who depends on what cannot be told
     links = link(written, report)
     _check_project_names(written, project, report)
-    files = Files(
-        read,
-        exists or (lambda path: read(path) is not None),
-        report,
-        written,
-        root,
-        project.script_dir if project else None,
-    )
+    files = None
+    if read is not None:
+        is_there = exists or (lambda path: read(path) is not None)
+        files = Files(read, is_there, report, written, root, project.script_dir if project else None)
     tasks = tuple(_compiled(task, links[name], files) for name, task in written.tasks.items())
-    if not report.is_clean:
-        return Loaded(None, report.problems())
-    return Loaded(_workflow(written, tasks))
+    findings = files.findings() if files is not None else Findings(annotated=frozenset(links))
+    return settled(Draft(_workflow(written, tasks), written, report, findings))
+
+
+def settled(draft: Draft) -> Loaded:
+    """The draft as it stands: a workflow if nothing has been found wrong with it."""
+    is_clean = draft.report.is_clean
+    return Loaded(draft.workflow if is_clean else None, draft.report.problems(), draft)
 
 
 @contextmanager
@@ -92,8 +129,8 @@ def _collector_at_rest(size: int) -> Iterator[None]:
         gc.enable()
 
 
-def _compiled(task: WrittenTask, depends_on: tuple[str, ...], files: Files) -> TaskSpec:
-    spec = files.check(task, depends_on) if task.is_complete else task.spec
+def _compiled(task: WrittenTask, depends_on: tuple[str, ...], files: Files | None) -> TaskSpec:
+    spec = files.check(task, depends_on) if files is not None and task.is_complete else task.spec
     return spec if spec.depends_on == depends_on else replace(spec, depends_on=depends_on)
 
 
@@ -107,6 +144,7 @@ def _workflow(written: WrittenWorkflow, tasks: tuple[TaskSpec, ...]) -> Compiled
         max_active_runs=written.max_active_runs,
         fail_fast=written.fail_fast,
         alerts=written.alerts,
+        types=written.types,
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from ork.definition.param_types import WrongTypeError, fit, type_in_words
 from ork.definition.problems import quoted
@@ -11,31 +13,58 @@ from ork.definition.report import Suggester
 from ork.errors import UsageError
 from ork.model.workflow import CompiledWorkflow, Param, ParamType
 
+if TYPE_CHECKING:
+    from ork.model.types import Names
+
+_WRITTEN_PLAINLY = (ParamType.STR, ParamType.DATE, ParamType.DATETIME)
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def parse_param(param: Param, text: str) -> Any:
+def parse_param(param: Param, text: str, types: Names | None = None) -> Any:
     """What a person typed, by the param's type. Without a type it is JSON, or text where it is not."""
     try:
-        return fit(param.type, _typed(param.type, text))
-    except (WrongTypeError, ValueError):
-        message = f"param {quoted(param.name)}: {quoted(text)} is not {type_in_words(param.type)}"
+        return _typed(param.type, text, types)
+    except (WrongTypeError, ValueError) as error:
+        place = f" {error.place}" if isinstance(error, WrongTypeError) and error.place else ""
+        message = f"param {quoted(param.name)}: {quoted(text)} is not {type_in_words(param.type)}{place}"
         raise UsageError(message, code="ORK403") from None
 
 
-def parse_params(workflow: CompiledWorkflow, given: dict[str, str]) -> dict[str, Any]:
-    """Typed values with defaults filled in. An unknown name is left to `check_params` to refuse."""
+def parse_params(
+    workflow: CompiledWorkflow, given: dict[str, str], kept: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Typed values with defaults filled in, or a UsageError that names everything that is wrong.
+
+    `kept` holds the params of an earlier run, for those that are not given.
+    """
     declared = {param.name: param for param in workflow.params}
-    values = {name: parse_param(declared[name], text) if name in declared else text for name, text in given.items()}
-    return check_params(workflow, values)
+    types = dict(workflow.types)
+    values: dict[str, Any] = dict(kept or {})
+    unreadable: dict[str, str] = {}
+    for name, text in given.items():
+        try:
+            values[name] = parse_param(declared[name], text, types) if name in declared else text
+        except UsageError as error:
+            unreadable[name] = error.message
+    return check_params(workflow, values, unreadable)
 
 
-def check_params(workflow: CompiledWorkflow, given: dict[str, Any]) -> dict[str, Any]:
-    """The params of a run with defaults filled in, or a UsageError that names everything that is wrong."""
+def check_params(
+    workflow: CompiledWorkflow, given: dict[str, Any], unreadable: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The params of a run with defaults filled in, or a UsageError that names everything that is wrong.
+
+    `unreadable` says what is wrong with those whose text could not be read at all.
+    """
     declared = {param.name: param for param in workflow.params}
+    types = dict(workflow.types)
+    unreadable = unreadable or {}
     wrong = [_unknown(workflow, name, declared) for name in given if name not in declared]
+    wrong += unreadable.values()
     values: dict[str, Any] = {}
     for name, param in declared.items():
+        if name in unreadable:
+            continue
         if name not in given:
             if param.required:
                 wrong.append(f"param {quoted(name)} is missing")
@@ -44,7 +73,7 @@ def check_params(workflow: CompiledWorkflow, given: dict[str, Any]) -> dict[str,
         try:
             # Null is a value where the workflow itself says so.
             optional = given[name] is None and not param.required and param.default is None
-            values[name] = None if optional else fit(param.type, given[name])
+            values[name] = None if optional else fit(param.type, given[name], types)
         except WrongTypeError as error:
             wrong.append(f"param {quoted(name)}: {quoted(_shown(given[name]))} {error}")
     if wrong:
@@ -52,14 +81,22 @@ def check_params(workflow: CompiledWorkflow, given: dict[str, Any]) -> dict[str,
     return values
 
 
-def _typed(param_type: ParamType, text: str) -> Any:
-    if param_type is ParamType.BOOL:
-        return _BOOLEANS.get(text.strip().lower())
-    if param_type is ParamType.INT:
-        return int(text)
-    if param_type is ParamType.FLOAT:
-        return _finite(text)
-    return _json_or_text(text) if param_type is ParamType.ANY else text
+def _typed(param_type: str, text: str, types: Names | None) -> Any:
+    if param_type == ParamType.BOOL:
+        return fit(param_type, _BOOLEANS.get(text.strip().lower()))
+    if param_type == ParamType.INT:
+        return fit(param_type, int(text))
+    if param_type == ParamType.FLOAT:
+        return fit(param_type, _finite(text))
+    if param_type in _WRITTEN_PLAINLY:
+        return fit(param_type, text)
+    value = _json_or_text(text)
+    try:
+        return fit(param_type, value, types)
+    except WrongTypeError as error:
+        with suppress(WrongTypeError):
+            return fit(param_type, text, types)  # text that happens to be JSON: `-p zip=12345` for a `str?`
+        raise error
 
 
 def _json_or_text(text: str) -> Any:
@@ -94,7 +131,7 @@ def _hint(workflow: CompiledWorkflow) -> str | None:
 
 
 def _described(param: Param) -> str:
-    return f"{param.name} ({param.type.value}{'' if param.required else ', optional'})"
+    return f"{param.name} ({param.type}{'' if param.required else ', optional'})"
 
 
 def _shown(value: Any) -> str:

@@ -18,6 +18,7 @@ class Function(NamedTuple):
     contexts: frozenset[str] = frozenset()
     takes_any_keyword: bool = False
     is_open: bool = False
+    is_annotated: bool = False
 
 
 class PythonSource(NamedTuple):
@@ -102,6 +103,7 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
         contexts=contexts,
         takes_any_keyword=arguments.kwarg is not None,
         is_open=bool(node.decorator_list),
+        is_annotated=node.returns is not None or any(each.annotation for each in [*required, *optional]),
     )
 
 

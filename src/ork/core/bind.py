@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from ork.errors import OrkError
@@ -12,7 +13,7 @@ from ork.model.task import InlineOutput, Output, StoredOutput
 from ork.model.workflow import Const, Ref, Secret, Value
 
 Bound: TypeAlias = dict[str, Any]
-"""{"value": …}, {"object": key, "path": […]}, {"secret": name} or {"missing": True}: see docs/protocol.md."""
+"""{"value": …}, {"object": key, "path": […]}, {"list": [Bound…]}, {"secret": name} or {"missing": True}."""
 
 MISSING: Bound = {"missing": True}
 
@@ -23,12 +24,21 @@ class BindError(OrkError):
     code = "ORK290"
 
 
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The outputs of a fan-out in the order of its instances; in rows of `width` where it fans out two ways."""
+
+    outputs: tuple[Output | None, ...]
+    width: int | None = None
+
+
 class Scope:
     """What references of one task may point at. `outputs` holds each ended upstream task; None if it has none."""
 
-    def __init__(self, run: Run, outputs: Mapping[str, Output | None]) -> None:
+    def __init__(self, run: Run, outputs: Mapping[str, Output | Gathered | None], item: str | None = None) -> None:
         self._run = run
         self._outputs = outputs
+        self._item = item
         self._parsed: dict[str, Any] = {}
 
     def bind(self, value: Value) -> Bound:
@@ -43,26 +53,19 @@ class Scope:
                 assert_never(value)
 
     def upstream(self, task: str) -> Bound:
-        output = self._outputs.get(task)
-        match output:
-            case None:
-                return MISSING
-            case StoredOutput(key):
-                return {"object": key, "path": []}
-            case InlineOutput():
-                return {"value": self._value(task, output)}
-            case _:
-                assert_never(output)
+        return self._bind_output(self._outputs.get(task))
+
+    def item(self) -> Bound | None:
+        return None if self._item is None else {"value": self._parse(self._item)}
 
     def _follow(self, ref: Ref) -> Bound:
         match ref.path:
             case ("tasks", str(task), "output", *rest):
-                bound = self.upstream(task)
-                if "object" in bound:
-                    return {"object": bound["object"], "path": rest}
-                return {"value": walk(bound["value"], rest, ref)} if "value" in bound else MISSING
+                return self._follow_output(self._outputs.get(task), rest, ref)
             case ("params", *rest):
                 return {"value": walk(self._run.params, rest, ref)}
+            case ("item", *rest) if self._item is not None:
+                return {"value": walk(self._parse(self._item), rest, ref)}
             case ("run", "id"):
                 return {"value": self._run.id}
             case ("run", "attempt"):
@@ -73,13 +76,45 @@ class Scope:
             case _:
                 raise BindError(f"`{ref}` points at nothing a task can be given")
 
-    def _value(self, task: str, output: InlineOutput) -> Any:
-        if task not in self._parsed:
-            self._parsed[task] = json.loads(output.json)
-        return self._parsed[task]
+    def _follow_output(self, output: Output | Gathered | None, path: Sequence[str | int], ref: Ref) -> Bound:
+        """A path into a fan-out's outputs leads to one instance first, so that only its own value is looked at."""
+        if isinstance(output, Gathered) and path:
+            return self._follow_output(walk(_rows(output), path[:1], ref), path[1:], ref)
+        bound = self._bind_output(output)
+        if "object" in bound:
+            return {"object": bound["object"], "path": [*bound["path"], *path]}
+        return {"value": walk(bound["value"], path, ref)} if "value" in bound else bound
+
+    def _bind_output(self, output: Output | Gathered | None) -> Bound:
+        match output:
+            case None:
+                return MISSING
+            case StoredOutput(key):
+                return {"object": key, "path": []}
+            case InlineOutput(text):
+                return {"value": self._parse(text)}
+            case Gathered():
+                parts = [self._bind_output(part) for part in _rows(output)]
+                plain = all("value" in part or "missing" in part for part in parts)
+                return {"value": [part.get("value") for part in parts]} if plain else {"list": parts}
+            case _:
+                assert_never(output)
+
+    def _parse(self, text: str) -> Any:
+        if text not in self._parsed:
+            self._parsed[text] = json.loads(text)
+        return self._parsed[text]
 
 
-def walk(value: Any, path: list[str | int], ref: Ref) -> Any:
+def _rows(gathered: Gathered) -> list[Output | Gathered | None]:
+    width = gathered.width
+    if width is None:
+        return list(gathered.outputs)
+    starts = range(0, len(gathered.outputs), width)
+    return [Gathered(gathered.outputs[start : start + width]) for start in starts]
+
+
+def walk(value: Any, path: Sequence[str | int], ref: object) -> Any:
     for part in path:
         try:
             value = value[part]

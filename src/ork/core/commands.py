@@ -12,19 +12,39 @@ from ork.model.workflow import CompiledWorkflow
 
 
 def tasks_to_retry(workflow: CompiledWorkflow, tasks: Mapping[TaskKey, Task], command: RunCommand) -> list[TaskKey]:
-    """What did not succeed; or one named task and all below it; or everything."""
+    """What did not succeed; or one named task (or instance) and all below it; or everything."""
     if command.everything:
         return list(tasks)
     if command.task is None:
         return [key for key, task in tasks.items() if task.status is not TaskStatus.SUCCESS]
-    names = {command.task, *_below(workflow, command.task)}
-    return [key for key in tasks if key.name in names]
+    named = parse_key(command.task)
+    below = _below(workflow, named.name)
+    chosen = {named, TaskKey(named.name)}
+    return [
+        key for key in tasks if key in chosen or key.name in below or (key.name == named.name and named.index is None)
+    ]
 
 
-def reset_for_retry(task: Task) -> Task:
-    """Pending again with a fresh budget; attempt numbers go on, so that the history stays."""
-    status = next_task_status(task.key, task.status, TaskStep.REVIVE)
-    return Task(task.key, status, task.executor, attempt=task.attempt, earlier_attempts=task.attempt)
+def reset_for_retry(task: Task, is_whole: bool) -> Task:
+    """Pending again with a fresh budget; attempt numbers go on, so that the history stays.
+
+    `is_whole`: every instance of the task is to run again, so that it fans out anew.
+    """
+    return Task(
+        task.key,
+        next_task_status(task.key, task.status, TaskStep.REVIVE),
+        task.executor,
+        attempt=task.attempt,
+        earlier_attempts=task.attempt,
+        item=task.item,
+        instances=None if is_whole else task.instances,
+    )
+
+
+def parse_key(text: str) -> TaskKey:
+    """`load`, or `load[3]` for one instance."""
+    name, bracket, index = text.partition("[")
+    return TaskKey(name, int(index[:-1])) if bracket and index[:-1].isdigit() else TaskKey(text)
 
 
 def _below(workflow: CompiledWorkflow, name: str) -> set[str]:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from ork.model.ids import TaskKey
 from ork.model.task import Attempt, Failure, GiveUp, Task
+from ork.model.workflow import Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Wish:
     task: Task
     attempt: Attempt
     priority: int = 0
+    rate: tuple[str, Rate] | None = None  # the task's own rate limit, under the name it is kept by
 
 
 @dataclass(frozen=True, slots=True)

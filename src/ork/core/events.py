@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from ork.core.prepare import Question
 from ork.model.ids import TaskKey
 from ork.model.run import RunCommand
 from ork.model.task import Failure, GiveUp, Output
@@ -44,6 +45,16 @@ class Beat:
     key: TaskKey
     attempt: int
     seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """The worker handed over to external jobs (as JSON) and ended; the attempt goes on without it."""
+
+    key: TaskKey
+    attempt: int
+    seq: int
+    jobs: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,5 +108,22 @@ class TimerDue:
     """The moment the machine asked for has come."""
 
 
-AttemptEvent: TypeAlias = Started | Beat | Succeeded | Failed | GivenUp | Closed
-Event: TypeAlias = Created | Commanded | AttemptEvent | TimerDue
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question of the machine's has an answer: a value, a CacheAnswer, or Unanswerable."""
+
+    question: Question
+    answer: Any
+
+
+@dataclass(frozen=True, slots=True)
+class CacheAnswer:
+    """`key` is equal for equal work; `output` is what came of it before, in run `source`, or there is no `source`."""
+
+    key: str
+    source: str | None = None
+    output: Output | None = None
+
+
+AttemptEvent: TypeAlias = Started | Beat | Deferred | Succeeded | Failed | GivenUp | Closed
+Event: TypeAlias = Created | Commanded | Answered | AttemptEvent | TimerDue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ork.core.fanout import Group
 from ork.core.rules import Upstream
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
@@ -15,6 +16,7 @@ class Node:
     ordinal: int
     below: list[Node]
     upstream: Upstream
+    group: Group | None = None  # once it has fanned out
 
     def forget_upstream(self) -> None:
         self.upstream = Upstream(waiting=len(self.spec.depends_on))

@@ -13,9 +13,19 @@ Lane: TypeAlias = frozenset[str]
 
 
 def limit_names(executor: str, pool: str | None) -> tuple[str, ...]:
+    """The limits on how many may be active at once, set or not."""
     names = (EVERYTHING, f"executor:{executor}")
     return names if pool is None else (*names, f"pool:{pool}")
 
 
-def limits_of(spec: TaskSpec) -> Lane:
-    return frozenset(limit_names(spec.executor, spec.pool))
+def pool_rate(pool: str) -> str:
+    return f"rate:pool:{pool}"
+
+
+def task_rate(workflow: str, task: str) -> str:
+    return f"rate:task:{workflow}.{task}"
+
+
+def lane_of(workflow: str, spec: TaskSpec) -> Lane:
+    names = [*limit_names(spec.executor, spec.pool), task_rate(workflow, spec.name)]
+    return frozenset(names if spec.pool is None else [*names, pool_rate(spec.pool)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from ork.core.events import Failed, Started, Succeeded
 from ork.core.retry import attempt_status
@@ -94,6 +95,18 @@ def set_aside(task: Task, step: TaskStep, reason: str, cause: TaskKey | None, no
     """Ended without having run: skipped or cancelled."""
     status = next_task_status(task.key, task.status, step)
     return replace(task, status=status, reason=reason, cause=cause, finished_at=now, retry_at=None)
+
+
+def begun(task: Task, now: datetime, **fields: Any) -> Task:
+    """Running without an attempt of its own."""
+    status = next_task_status(task.key, task.status, TaskStep.BEGIN)
+    return replace(task, status=status, started_at=now, dispatched_at=now, finished_at=None, **fields)
+
+
+def ended(task: Task, step: TaskStep, now: datetime, **fields: Any) -> Task:
+    """The end of a task that has no attempt of its own."""
+    status = next_task_status(task.key, task.status, step)
+    return replace(task, status=status, started_at=task.started_at or now, finished_at=now, **fields)
 
 
 def _between(low: datetime, moment: datetime, high: datetime) -> datetime:

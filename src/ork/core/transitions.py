@@ -15,6 +15,7 @@ from ork.model.task import TaskStatus
 
 class TaskStep(StrEnum):
     LAUNCH = "launch"
+    BEGIN = "begin"  # without an attempt of its own: it fans out, or waits for a person
     START = "start"
     SUCCEED = "succeed"
     FAIL = "fail"
@@ -37,6 +38,9 @@ class RunStep(StrEnum):
 TASK_TABLE: Mapping[TaskStatus, Mapping[TaskStep, TaskStatus]] = {
     TaskStatus.PENDING: {
         TaskStep.LAUNCH: TaskStatus.DISPATCHED,
+        TaskStep.BEGIN: TaskStatus.RUNNING,
+        TaskStep.SUCCEED: TaskStatus.SUCCESS,  # an equal result was in the cache, or there was nothing to do
+        TaskStep.FAIL: TaskStatus.FAILED,  # it could not be put together
         TaskStep.SKIP: TaskStatus.SKIPPED,
         TaskStep.CANCEL: TaskStatus.CANCELLED,
     },

@@ -6,14 +6,18 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+from ork.definition.approvals import check_approval
 from ork.definition.bindings import read_word
+from ork.definition.custom import custom_name, is_stray_config, settle_custom
 from ork.definition.keys import Reading
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import quoted
 from ork.definition.report import Suggester
 from ork.definition.values import is_scalar, read_text
-from ork.model.workflow import Action, Command, Const, PythonCall, Value
+from ork.model.workflow import Action, Approval, Command, Const, PythonCall, RustProgram, SubWorkflow, Value
 
+# What a task can run: exactly one of them is written.
+ACTION_KEYS = ("file", "module", "command", "workflow", "approval")
 EXECUTOR_ALIASES = {"shell": "process"}
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _QUOTING = re.compile(r"""['"\\]""")
@@ -108,7 +112,14 @@ def settle_action(
     values: dict[str, Any], default_executor: str | None, body: Node, key: Node, reading: Reading
 ) -> tuple[str, Action] | None:
     """Executor and action of a task, or None after having complained."""
-    written = [name for name in ("file", "module", "command") if _is_written(body, name)]
+    if "executor" not in values and _is_written(body, "executor"):
+        return None  # complained about already
+    custom = custom_name(values, default_executor, body, reading)
+    if custom is not None:
+        return settle_custom(custom, values, body, key, reading)
+    if is_stray_config(values, body, key, reading):
+        return None
+    written = [name for name in ACTION_KEYS if _is_written(body, name)]
     if len(written) > 1:
         place = body.get(written[1]) or key
         hint = f"keep one: {', '.join(f'`{name}`' for name in written)}"
@@ -117,13 +128,32 @@ def settle_action(
         )
         return None
     if not written:
-        hint = "add `file:`, `module:` or `command:`"
+        hint = "add `file:`, `module:` or `command:`; `workflow:` or `approval:` if nothing of its own is to run"
         reading.refuse("ORK602", f"task {quoted(key.value)} does not say what to run", key, hint=hint)
         return None
-    if written[0] not in values or ("executor" not in values and _is_written(body, "executor")):
+    if written[0] not in values:
         return None  # complained about already
+    if written[0] == "approval":
+        return (
+            ("approval", Approval(values["approval"]["message"]))
+            if check_approval(values, key, body, reading)
+            else None
+        )
+    if written[0] == "workflow":
+        return _sub_workflow(values, body, key, reading)
+    if default_executor in reading.custom:
+        default_executor = None  # it cannot run what this task says
     executor = values.get("executor") or _derived_executor(values, default_executor)
     return _combined(executor, values, body, key, reading)
+
+
+def _sub_workflow(values: dict[str, Any], body: Node, key: Node, reading: Reading) -> tuple[str, Action] | None:
+    wrong = next((name for name in ("executor", "function", "env", "cache") if name in values), None)
+    if wrong is not None:
+        message = f"task {quoted(key.value)} runs another workflow: `{wrong}` has no meaning there"
+        reading.refuse("ORK115", message, body.get(wrong) or key, hint="its own tasks say how they run")
+        return None
+    return "workflow", SubWorkflow(values["workflow"])
 
 
 def _is_written(body: Node, name: str) -> bool:
@@ -134,6 +164,8 @@ def _is_written(body: Node, name: str) -> bool:
 def _derived_executor(values: dict[str, Any], default: str | None) -> str:
     if "command" in values:
         return default if default and default != "python" else "process"
+    if str(values.get("file")).endswith(".rs") and default in (None, "process", "rust"):
+        return "rust"
     is_python = "module" in values or "function" in values or str(values["file"]).endswith(".py")
     if default and (default != "process" or not is_python):
         return default
@@ -143,6 +175,8 @@ def _derived_executor(values: dict[str, Any], default: str | None) -> str:
 def _combined(
     executor: str, values: dict[str, Any], body: Node, key: Node, reading: Reading
 ) -> tuple[str, Action] | None:
+    if executor == "rust" or "args" in values:
+        return _rust(executor, values, body, key, reading)
     calls_python = executor == "python" or (executor != "process" and "command" not in values)
     wrong = "command" if calls_python else next((name for name in ("module", "function") if name in values), None)
     if wrong in values:
@@ -158,10 +192,20 @@ def _combined(
     return executor, Command((_script(values["file"]),))
 
 
+def _rust(executor: str, values: dict[str, Any], body: Node, key: Node, reading: Reading) -> tuple[str, Action] | None:
+    wrong = next((name for name in ("command", "module", "function") if name in values), None)
+    if executor != "rust" or wrong is not None:
+        message = f"`{wrong or 'args'}` makes no sense with the executor {quoted(executor)}"
+        hint = "a Rust program is a `file`: its source, or the folder of its Cargo.toml; `args` are its arguments"
+        reading.refuse("ORK115", message, body.get(wrong or "args") or key, hint=hint)
+        return None
+    return "rust", RustProgram(values["file"].rstrip("/"), values.get("args", ()))
+
+
 def _script(file: str) -> Value:
     """A path, never a bare word: that would be searched on PATH."""
     return Const(file if "/" in file else f"./{file}")
 
 
 def known_or_default(executors: Collection[str] | None) -> frozenset[str]:
-    return frozenset(executors) if executors is not None else frozenset({"process", "python"})
+    return frozenset(executors) if executors is not None else frozenset({"process", "python", "rust"})

@@ -16,44 +16,49 @@ _POINTERS = ("ref", "secret", "const")
 
 def read_value(node: Node, reading: Reading) -> Value | None:
     """A bare value is a constant; only a map with exactly one of the three keys is more than that."""
-    pointer = _pointer(node)
+    pointer = pointer_of(node)
     if pointer is None:
         return _constant(node, reading)
     kind, target = pointer
     if kind == "const":
         return _constant(target, reading, literal=True)
-    return _pointed(kind, target, reading)
+    return pointed(kind, target, reading)
 
 
 def read_word(node: Node, reading: Reading) -> Value | None:
     """One word of a command or one variable: text as written, or a pointer."""
-    pointer = _pointer(node)
+    pointer = pointer_of(node)
     if pointer is None:
         text = read_text(node, reading)
         return None if text is None else Const(text)
     kind, target = pointer
-    return read_word(target, reading) if kind == "const" else _pointed(kind, target, reading)
+    return read_word(target, reading) if kind == "const" else pointed(kind, target, reading)
 
 
-def _pointer(node: Node) -> tuple[str, Node] | None:
+def read_path_text(node: Node, reading: Reading) -> Ref | None:
+    """A path to a value, where nothing else can stand."""
+    if not is_scalar(node):
+        reading.expected("a path", node)
+        return None
+    try:
+        return parse_ref(node.value, reading.task_names)
+    except RefSyntaxError as error:
+        reading.refuse("ORK204", str(error), node, hint=error.hint)
+        return None
+
+
+def pointer_of(node: Node) -> tuple[str, Node] | None:
     if node.kind != Kind.MAP or len(node.value) != 2:
         return None
     key, target = node.value
     return (key.value, target) if key.value in _POINTERS else None
 
 
-def _pointed(kind: str, target: Node, reading: Reading) -> Ref | Secret | None:
+def pointed(kind: str, target: Node, reading: Reading) -> Ref | Secret | None:
     if kind == "secret":
         name = read_name(target, reading)
         return None if name is None else Secret(name)
-    if not is_scalar(target):
-        reading.expected("a path", target)
-        return None
-    try:
-        return parse_ref(target.value, reading.task_names)
-    except RefSyntaxError as error:
-        reading.refuse("ORK204", str(error), target, hint=error.hint)
-        return None
+    return read_path_text(target, reading)
 
 
 def _constant(node: Node, reading: Reading, *, literal: bool = False) -> Const | None:
@@ -78,7 +83,7 @@ def _hidden_pointer(node: Node) -> Node | None:
     elif node.kind == Kind.LIST:
         children = node.value
     for child in children:
-        pointer = _pointer(child)
+        pointer = pointer_of(child)
         if pointer is not None and pointer[0] != "const":
             return child
         found = _hidden_pointer(child)

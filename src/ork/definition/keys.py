@@ -6,22 +6,32 @@ A new key is one new row. Reader, refusal of unknown keys, suggestion, schema an
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import quoted
 from ork.definition.report import Report, Suggester
 
+if TYPE_CHECKING:
+    from ork.model.types import TypeJson
+
 KIND_NAMES = {Kind.PLAIN: "a single value", Kind.QUOTED: "text", Kind.LIST: "a list", Kind.MAP: "a map"}
+
+
+NO_CUSTOM: Mapping[str, tuple[str, Any]] = {}
 
 
 class Reading:
     """What readers know besides the node: where to complain, and the names of the file being read."""
 
-    def __init__(self, report: Report, executors: Collection[str] = ()) -> None:
+    def __init__(
+        self, report: Report, executors: Collection[str] = (), custom: Mapping[str, tuple[str, Any]] = NO_CUSTOM
+    ) -> None:
         self.report = report
         self.executors = executors
+        self.custom = custom  # executors of the project's own: their class and config
         self.task_names: Collection[str] = ()
+        self.types: dict[str, TypeJson] = {}
 
     def refuse(self, code: str, message: str, node: Node, *, hint: str | None = None) -> None:
         self.report.add(code, message, node, hint=hint)

@@ -1,18 +1,34 @@
-"""What a param's type accepts. Dates travel as ISO text, so that every value of a run is JSON."""
+"""What a param's type accepts. Dates travel as ISO text, so that every value of a run is JSON.
+
+Types other than those of single values are those of the whole language, see `ork.model.types`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ork.model.type_text import parse_type
+from ork.model.types import check
 from ork.model.workflow import ParamType
+
+if TYPE_CHECKING:
+    from ork.model.types import Names
 
 
 class WrongTypeError(Exception):
-    """The value does not fit. The message is the end of a sentence: "… is not a whole number"."""
+    """The value does not fit. The message is the end of a sentence: "… is not a whole number".
+
+    `place` is where in the value, in brackets, if that is not the whole of it.
+    """
+
+    def __init__(self, message: str, place: str = "") -> None:
+        super().__init__(f"{message} {place}".rstrip())
+        self.place = place
 
 
-_NAMES = {
+_NAMES: dict[str, str] = {
     ParamType.ANY: "any JSON value",
     ParamType.STR: "text",
     ParamType.INT: "a whole number",
@@ -23,14 +39,19 @@ _NAMES = {
 }
 
 
-def type_in_words(param_type: ParamType) -> str:
-    return _NAMES[param_type]
+def type_in_words(param_type: str) -> str:
+    return _NAMES.get(param_type) or f"{param_type}, written as JSON"
 
 
-def fit(param_type: ParamType, value: Any) -> Any:
-    """The value in the form it is stored in, or WrongTypeError."""
+def fit(param_type: str, value: Any, types: Names | None = None) -> Any:
+    """The value in the form it is stored in, or WrongTypeError. `types` are the workflow's own, by name."""
+    if param_type not in _FITS:
+        mismatch = check(value, parse_type(param_type), types or {})
+        if mismatch is not None:
+            raise WrongTypeError(f"is not {param_type}", f"({mismatch.of_value()})" if mismatch.path else "")
+        return value
     fitted = _FITS[param_type](value)
-    if fitted is None and param_type is not ParamType.ANY:
+    if fitted is None and param_type != ParamType.ANY:
         raise WrongTypeError(f"is not {_NAMES[param_type]}")
     return fitted
 
@@ -63,7 +84,7 @@ def _time(value: Any) -> str | None:
         return None
 
 
-_FITS = {
+_FITS: dict[str, Callable[[Any], Any]] = {
     ParamType.ANY: lambda value: value,
     ParamType.STR: lambda value: value if isinstance(value, str) else None,
     ParamType.INT: _whole,

@@ -9,7 +9,7 @@ from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node, is_null, scalar_value
 from ork.definition.param_types import WrongTypeError, fit
 from ork.definition.problems import quoted
-from ork.definition.report import Suggester
+from ork.definition.types import read_type
 from ork.definition.values import NotJsonError, is_scalar, json_constant, read_text
 from ork.model.workflow import Const, Param, ParamType
 
@@ -25,15 +25,9 @@ def read_params(node: Node, reading: Reading) -> tuple[Param, ...] | None:
     return tuple(param for param in params if param is not None)
 
 
-def _read_type(node: Node, reading: Reading) -> ParamType | None:
-    text = read_text(node, reading)
-    if text is None:
-        return None
-    if text not in _TYPE_NAMES:
-        hint = Suggester(_TYPE_NAMES).hint(text) or f"one of: {', '.join(_TYPE_NAMES)}"
-        reading.refuse("ORK402", f"{quoted(text)} is not a type of a param", node, hint=hint)
-        return None
-    return ParamType(text)
+def _read_type(node: Node, reading: Reading) -> str | None:
+    text = read_type(node, reading)
+    return ParamType(text) if text in _TYPE_NAMES else text
 
 
 def _read_default(node: Node, reading: Reading) -> Const | None:
@@ -47,7 +41,7 @@ def _read_default(node: Node, reading: Reading) -> Const | None:
 PARAM_TABLE = Table(
     "a param",
     (
-        Key("type", _read_type, "What values it takes; any JSON value when left out.", {"enum": _TYPE_NAMES}),
+        Key("type", _read_type, "What values it takes; any JSON value when left out.", {"$ref": "#/$defs/type"}),
         Key("default", _read_default, "Its value when a run is not given one.", {}, nullable=True),
         Key("description", read_text, "What it is for.", {"type": "string"}),
     ),
@@ -75,7 +69,7 @@ def _param(key: Node, value: Node, reading: Reading) -> Param | None:
     default = values["default"].value
     if default is not None:
         try:
-            default = fit(param_type, default)
+            default = fit(param_type, default, reading.types)
         except WrongTypeError as error:
             _refuse_default(name, param_type, value.get("default") or value, error, reading)
     return Param(name, param_type, required=False, default=default, description=values.get("description"))
@@ -85,14 +79,24 @@ def _short_param(name: str, value: Node, reading: Reading) -> Param | None:
     """`day:` alone is required, `day: date` names a type, anything else is the default."""
     if is_null(value):
         return Param(name)
-    if is_scalar(value) and value.value in _TYPE_NAMES:
-        return Param(name, ParamType(value.value))
+    if is_scalar(value) and _looks_like_type(value, reading):
+        param_type = _read_type(value, reading)
+        return None if param_type is None else Param(name, param_type)
     default = _read_default(value, reading)
     return None if default is None else Param(name, required=False, default=default.value)
 
 
-def _refuse_default(name: str, param_type: ParamType, node: Node, error: WrongTypeError, reading: Reading) -> None:
+def _looks_like_type(node: Node, reading: Reading) -> bool:
+    text: str = node.value
+    if text in _TYPE_NAMES:
+        return True
+    name = text.removesuffix("?")
+    is_type = text.startswith(("list[", "dict[")) or name in _TYPE_NAMES or name in reading.types
+    return node.kind == Kind.PLAIN and is_type
+
+
+def _refuse_default(name: str, param_type: str, node: Node, error: WrongTypeError, reading: Reading) -> None:
     shown = quoted(node.value) if is_scalar(node) else "its default"
-    needs_quotes = param_type is ParamType.STR and is_scalar(node) and not isinstance(scalar_value(node), str)
+    needs_quotes = param_type == ParamType.STR and is_scalar(node) and not isinstance(scalar_value(node), str)
     hint = f'write "{node.value}", in quotes' if needs_quotes else None
     reading.refuse("ORK401", f"the default of param {quoted(name)} is wrong: {shown} {error}", node, hint=hint)

@@ -19,7 +19,7 @@ _UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 class Problem:
     """One mistake. Lines and columns count from 1, in characters; `end_column` is the first one after it.
 
-    A problem of a whole file (missing, empty, unreadable) has line 0 and no source line.
+    A problem of a whole file (missing, empty, unreadable) has line 0 and no source line; it is shown at its beginning.
     """
 
     code: str
@@ -33,8 +33,7 @@ class Problem:
 
     @property
     def place(self) -> str:
-        file = printable(self.file)
-        return f"{file}:{self.line}:{self.column}" if self.line else file
+        return f"{printable(self.file)}:{max(self.line, 1)}:{max(self.column, 1)}"
 
 
 def plain(_role: str, text: str) -> str:
@@ -76,8 +75,8 @@ def render_github(problem: Problem) -> str:
 def to_json(problem: Problem) -> dict[str, Any]:
     return {
         "file": problem.file,
-        "line": problem.line,
-        "column": problem.column,
+        "line": max(problem.line, 1),
+        "column": max(problem.column, 1),
         "code": problem.code,
         "message": problem.message,
         "hint": problem.hint,

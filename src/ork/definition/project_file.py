@@ -7,9 +7,11 @@ from enum import StrEnum
 from typing import Any
 
 from ork.definition.actions import read_path
+from ork.definition.custom import CustomExecutor, check_executor, made_of, read_class, read_shared_config
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import Problem
+from ork.definition.rates import RATE_SCHEMA, read_rate
 from ork.definition.report import Report
 from ork.definition.values import (
     NotJsonError,
@@ -22,6 +24,7 @@ from ork.definition.values import (
     read_text,
 )
 from ork.definition.yaml_tree import parse_yaml
+from ork.model.workflow import Rate
 
 MAX_SLOTS = 1_000_000
 
@@ -38,8 +41,10 @@ class Project:
     script_dir: str | None = None
     env_file: str | None = None
     pools: dict[str, int] = field(default_factory=dict)
+    pool_rates: dict[str, Rate] = field(default_factory=dict)
     max_workers: int | None = None
     executor_limits: dict[str, int] = field(default_factory=dict)
+    executors: dict[str, CustomExecutor] = field(default_factory=dict)
     durability: Durability = Durability.NORMAL
     store: str | None = None
     objects: str | None = None
@@ -53,8 +58,12 @@ def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Pr
     if root is None or is_null(root):
         return Project(), report.problems()
     values = PROJECT_TABLE.read(root, Reading(report)) or {}
-    if "executors" in values:
-        values["executor_limits"] = values.pop("executors")
+    pools = values.pop("pools", {})
+    values["pools"] = {name: pool["slots"] for name, pool in pools.items()}
+    values["pool_rates"] = {name: pool["rate"] for name, pool in pools.items() if "rate" in pool}
+    executors = values.pop("executors", {})
+    values["executor_limits"] = {name: entry["max_workers"] for name, entry in executors.items() if "max_workers" in entry}
+    values["executors"] = made_of(executors)
     return Project(**values), report.problems()
 
 
@@ -70,38 +79,49 @@ POOL_TABLE = Table(
             {"type": "integer", "minimum": 1, "maximum": MAX_SLOTS},
             required=True,
         ),
+        Key("rate", read_rate, "How often attempts may start in it: `10/s`, `100/m`, `1000/h`.", RATE_SCHEMA),
     ),
 )
 
 EXECUTOR_TABLE = Table(
     "an executor's settings",
     (
+        Key("class", read_class, "Its class, as `package.module:Class`; or `http` or `sql`.", {"type": "string"}),
+        Key(
+            "config",
+            read_shared_config,
+            "What its class is given, the same for all its tasks. Values may be {secret: NAME}.",
+            {"type": "object"},
+        ),
         Key(
             "max_workers",
             _read_slots,
             "How many attempts it runs at once.",
             {"type": "integer", "minimum": 1, "maximum": MAX_SLOTS},
-            required=True,
         ),
     ),
 )
 
 
-def _read_pool(node: Node, reading: Reading) -> int | None:
-    return _read_slots(node, reading) if is_scalar(node) else _only_value(POOL_TABLE, node, reading)
-
-
-def _read_executor_limit(node: Node, reading: Reading) -> int | None:
-    return _only_value(EXECUTOR_TABLE, node, reading)
-
-
-def _only_value(table: Table, node: Node, reading: Reading) -> int | None:
-    values = table.read(node, reading)
+def _read_pool(node: Node, reading: Reading) -> dict[str, Any] | None:
+    """`slots`, and perhaps `rate`; a number alone is the slots."""
+    if is_scalar(node):
+        slots = _read_slots(node, reading)
+        return None if slots is None else {"slots": slots}
+    values = POOL_TABLE.read(node, reading)
     if values is None:
         return None
-    for name in table.missing(node):
-        reading.refuse("ORK102", f"{table.what} needs `{name}`", node)
-    return next(iter(values.values()), None)
+    for name in POOL_TABLE.missing(node):
+        reading.refuse("ORK102", f"{POOL_TABLE.what} needs `{name}`", node)
+    return values if "slots" in values else None
+
+
+def _read_executors(node: Node, reading: Reading) -> dict[str, dict[str, Any]] | None:
+    found: dict[str, dict[str, Any]] | None = _by_name(EXECUTOR_TABLE.read)(node, reading)
+    for key, child in node.pairs() if found is not None else ():
+        if key.value in (found or {}):
+            check_executor(key.value, (found or {})[key.value], child, reading)
+    return found
 
 
 def _by_name(read_value: Any) -> Any:
@@ -148,8 +168,8 @@ PROJECT_TABLE = Table(
         ),
         Key(
             "executors",
-            _by_name(_read_executor_limit),
-            "Settings of executors, by name.",
+            _read_executors,
+            "Executors, by name: a class of the project's own, its config, how many attempts at once.",
             {
                 "type": "object",
                 "propertyNames": {"$ref": "#/$defs/name"},

@@ -1,4 +1,4 @@
-"""Paths to values: `tasks.extract.output.rows[0]`, `params.day`, `run.id`, and the short form `extract.rows`."""
+"""Paths to values: `tasks.extract.output.rows[0]`, `params.day`, `run.id`, `item`, and the short form `extract.rows`."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ def parse_ref(text: str, task_names: Collection[str]) -> Ref:
         if not steps or isinstance(steps[0], int):
             raise RefSyntaxError(f"{quoted(text)} names no param", "write `params.<name>`")
         return Ref(("params", *steps))
+    if head.group() == "item":
+        return Ref(("item", *_steps(text, head.end())))
     return _short_ref(text, task_names)
 
 

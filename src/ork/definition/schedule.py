@@ -133,5 +133,17 @@ SCHEDULE_TABLE = Table(
             {"enum": [option.value for option in Catchup]},
         ),
         Key("enabled", read_boolean, "Whether it fires at all.", {"type": "boolean"}),
+        Key(
+            "jitter",
+            read_duration,
+            "Fires up to so much later, always by the same amount for this workflow: `30s`, `5m`.",
+            {"type": ["string", "number"]},
+        ),
+        Key(
+            "catchup_limit",
+            integer(1, MAX_CATCHUP),
+            "At most so many missed times get a run at once. 100 when left out.",
+            {"type": "integer", "minimum": 1, "maximum": MAX_CATCHUP},
+        ),
     ),
 )

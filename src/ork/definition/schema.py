@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from ork.definition.approvals import APPROVAL_TABLE
+from ork.definition.conditions import CONDITION_TABLE
+from ork.definition.environments import ENVIRONMENT_TABLE
+from ork.definition.imports import IMPORT_TABLE
 from ork.definition.keys import Table
 from ork.definition.params import PARAM_TABLE
 from ork.definition.project_file import EXECUTOR_TABLE, POOL_TABLE, PROJECT_TABLE
+from ork.definition.rates import RATE_TABLE
 from ork.definition.schedule import SCHEDULE_TABLE
 from ork.definition.tasks import DEFAULTS_TABLE, TASK_TABLE
+from ork.definition.types import TYPE_SCHEMA
 from ork.definition.workflow_file import WORKFLOW_TABLE
 from ork.model.ids import NAME_PATTERN
 
@@ -21,22 +27,46 @@ _VALUE = {
         {"type": "object", "properties": {"ref": {"type": "string"}, "secret": {"type": "string"}, "const": {}}},
     ],
 }
+_PATH = {
+    "description": "A path to a value: tasks.<name>.output.<field>, params.<name>, run.id; <name>.<field> for short.",
+    "anyOf": [
+        {"type": "string", "minLength": 1},
+        {
+            "type": "object",
+            "properties": {"ref": {"type": "string"}},
+            "required": ["ref"],
+            "additionalProperties": False,
+        },
+    ],
+}
 
 
 def workflow_schema() -> dict[str, Any]:
     definitions = {
         "name": _NAME,
         "value": _VALUE,
+        "path": _PATH,
+        "type": TYPE_SCHEMA,
         "param": _object(PARAM_TABLE),
         "schedule": _object(SCHEDULE_TABLE),
         "defaults": _object(DEFAULTS_TABLE),
         "task": _object(TASK_TABLE),
+        "condition": _object(CONDITION_TABLE),
+        "approval": _object(APPROVAL_TABLE),
+        "environment": _object(ENVIRONMENT_TABLE),
+        "import": _object(IMPORT_TABLE),
+        "rate": _object(RATE_TABLE),
     }
     return {"$schema": _DRAFT, "title": "Ork workflow", **_object(WORKFLOW_TABLE), "$defs": definitions}
 
 
 def project_schema() -> dict[str, Any]:
-    definitions = {"name": _NAME, "pool": _object(POOL_TABLE), "executor": _object(EXECUTOR_TABLE)}
+    definitions = {
+        "name": _NAME,
+        "pool": _object(POOL_TABLE),
+        "rate": _object(RATE_TABLE),
+        "executor": _object(EXECUTOR_TABLE),
+    }
     return {"$schema": _DRAFT, "title": "Ork project", **_object(PROJECT_TABLE), "$defs": definitions}
 
 

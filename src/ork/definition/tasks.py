@@ -12,12 +12,19 @@ from ork.definition.actions import (
     read_path,
     settle_action,
 )
+from ork.definition.approvals import APPROVAL_SCHEMA, read_approval
 from ork.definition.bindings import read_value, read_word
+from ork.definition.conditions import WHEN_KEY
+from ork.definition.custom import read_config
+from ork.definition.environments import ENVIRONMENT_KEY
+from ork.definition.fan_out import FAN_OUT_KEYS, check_fan_out
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
+from ork.definition.rates import RATE_SCHEMA, read_rate
+from ork.definition.types import TYPE_KEYS
 from ork.definition.values import choice, duration, entries_of, integer, items_of, read_name, read_text
-from ork.model.workflow import Command, RetryOn, RunIf, TaskSpec
+from ork.model.workflow import Approval, Command, RetryOn, RunIf, TaskSpec
 
 _DURATION = {"type": ["number", "string"], "pattern": r"^(\d+(\.\d+)?(ms|[smhd]))+$", "minimum": 0}
 _NAMES = {"anyOf": [{"$ref": "#/$defs/name"}, {"type": "array", "items": {"$ref": "#/$defs/name"}}]}
@@ -73,6 +80,7 @@ SHARED_KEYS = (
         {"anyOf": [{"enum": _RETRY_ON}, {"type": "array", "items": {"enum": _RETRY_ON}}]},
     ),
     Key("timeout", duration(zero_allowed=False), "How long one attempt may run.", _DURATION),
+    ENVIRONMENT_KEY,
     Key("pool", read_name, "The pool whose slots it takes.", {"$ref": "#/$defs/name"}),
     Key(
         "priority",
@@ -96,6 +104,31 @@ TASK_TABLE = Table(
             "A program and its arguments: a list, or text split into words.",
             {"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/value"}, "minItems": 1}]},
         ),
+        Key(
+            "args",
+            items_of(read_word),
+            "Arguments of a Rust program: text, {ref: …}.",
+            {"type": "array", "items": {"$ref": "#/$defs/value"}},
+        ),
+        Key(
+            "workflow",
+            read_name,
+            "Another workflow: it is run with the inputs as its params.",
+            {"$ref": "#/$defs/name"},
+        ),
+        Key(
+            "approval",
+            read_approval,
+            "A question to a person, who decides with `ork approve` or `ork reject`. Nothing runs while it waits.",
+            APPROVAL_SCHEMA,
+        ),
+        Key(
+            "config",
+            read_config,
+            "What the task of a custom executor does. Values may be {ref: path} or {secret: name} at any depth.",
+            {"type": "object"},
+        ),
+        Key("config_file", read_path, "A YAML or JSON file with such a config, below `config`.", {"type": "string"}),
         Key("depends_on", items_of(read_name), "The tasks that must end before this one starts.", _NAMES),
         Key(
             "inputs",
@@ -109,6 +142,16 @@ TASK_TABLE = Table(
             "How the tasks before it must have ended. all_success when left out.",
             {"enum": [option.value for option in RunIf]},
         ),
+        WHEN_KEY,
+        *FAN_OUT_KEYS,
+        Key("rate", read_rate, "How often it may start: `10/s`, `100/m`, `1000/h`.", RATE_SCHEMA),
+        Key(
+            "cache",
+            duration(zero_allowed=False),
+            "For how long the output of an equal earlier task is good enough.",
+            _DURATION,
+        ),
+        *TYPE_KEYS,
         *SHARED_KEYS,
     ),
 )
@@ -125,7 +168,15 @@ _SPEC_FIELDS = (
     "timeout",
     "pool",
     "priority",
+    "environment",
     "run_if",
+    "when",
+    "parallel",
+    "foreach",
+    "concurrency",
+    "rate",
+    "cache",
+    "output_type",
 )
 
 
@@ -158,13 +209,25 @@ def read_task(key: Node, body: Node, defaults: dict[str, Any], reading: Reading)
         return WrittenTask(TaskSpec(name, "", Command(())), key, body, is_complete=False)
     settled = settle_action(values, defaults.get("executor"), body, key, reading)
     executor, action = settled or ("", Command(()))
+    check_fan_out(values, key, body, reading)
     fields = {field: values[field] for field in _SPEC_FIELDS if field in values}
-    for field, value in defaults.items():
-        if field == "env":
-            fields["env"] = _merged(value, fields.get("env", ()))
-        elif field != "executor":
-            fields.setdefault(field, value)
+    if "input_type" in values:
+        fields["input_types"] = values["input_type"]
+    if isinstance(action, Approval):
+        # Defaults speak of attempts: the time a program may take is not the time a person needs.
+        fields |= {name: value for name, value in values["approval"].items() if name == "timeout"}
+    else:
+        fields = with_defaults(fields, defaults)
     return WrittenTask(TaskSpec(name, executor, action, **fields), key, body, settled is not None)
+
+
+def with_defaults(fields: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """What a task says itself, filled up with what all of them have in common."""
+    filled = {**defaults, **fields}
+    filled.pop("executor", None)
+    if "env" in defaults:
+        filled["env"] = _merged(defaults["env"], fields.get("env", ()))
+    return filled
 
 
 def _merged(defaults: tuple[tuple[str, Any], ...], own: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:

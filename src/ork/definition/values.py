@@ -173,9 +173,14 @@ def _seconds(node: Node) -> float | None:
         return None
     if isinstance(value, int | float):
         return float(value) if math.isfinite(value) and abs(value) < 1e15 else None
-    if not isinstance(value, str) or len(value) > 40 or not _DURATION.fullmatch(value):
+    return seconds_of(value) if isinstance(value, str) else None
+
+
+def seconds_of(text: str) -> float | None:
+    """`1h30m` in seconds; None for what is no duration with a unit."""
+    if len(text) > 40 or not _DURATION.fullmatch(text):
         return None
-    return round(sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _DURATION_PART.findall(value)), 3)
+    return round(sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _DURATION_PART.findall(text)), 3)
 
 
 def _unquote_hint(node: Node) -> str | None:

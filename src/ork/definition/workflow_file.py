@@ -5,16 +5,20 @@ Whether names and files that it mentions exist is judged later, in `ork.compile`
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from ork.definition.actions import known_or_default
+from ork.definition.environments import ENVIRONMENT_KEY
+from ork.definition.imports import IMPORT_KEY, WrittenImport, read_imports
+from ork.definition.custom import BUILT_IN, CustomExecutor
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.params import PARAMS_SCHEMA, read_params
 from ork.definition.report import Report
 from ork.definition.schedule import read_schedule
 from ork.definition.tasks import DEFAULTS_TABLE, WrittenTask, read_task
+from ork.definition.types import read_named_types, read_types
 from ork.definition.values import integer, items_of, read_boolean, read_name, read_text
 from ork.definition.yaml_tree import parse_yaml
 from ork.model.workflow import Param, Schedule
@@ -32,6 +36,8 @@ class WrittenWorkflow(NamedTuple):
     max_active_runs: int | None = None
     fail_fast: bool = False
     alerts: tuple[str, ...] = ()
+    imports: tuple[WrittenImport, ...] = ()
+    types: tuple[tuple[str, Any], ...] = ()
 
     @property
     def written_params(self) -> frozenset[str]:
@@ -43,24 +49,44 @@ class WrittenWorkflow(NamedTuple):
         return node.value[index] if node.kind == Kind.LIST and index < len(node.value) else node
 
 
-def read_workflow(data: bytes, report: Report, executors: Collection[str] | None = None) -> WrittenWorkflow | None:
+def read_workflow(
+    data: bytes,
+    report: Report,
+    executors: Collection[str] | None = None,
+    custom: Mapping[str, CustomExecutor] = BUILT_IN,
+) -> WrittenWorkflow | None:
     """None when the text is no map of keys; otherwise everything that could be made out."""
     root = parse_yaml(data, report)
-    if root is None:
-        return None
-    reading = Reading(report, executors=known_or_default(executors))
+    return None if root is None else read_tree(root, report, executors, custom)
+
+
+def read_tree(
+    root: Node,
+    report: Report,
+    executors: Collection[str] | None = None,
+    custom: Mapping[str, CustomExecutor] = BUILT_IN,
+) -> WrittenWorkflow | None:
+    """The same from a tree, wherever that came from."""
+    reading = Reading(report, executors=known_or_default(executors) | custom.keys(), custom=custom)
     if is_null(root):
         report.add_file("ORK112", "the file is empty", hint="write at least `name:` and `tasks:`")
         return None
     if root.kind == Kind.MAP:
         reading.task_names = _keys_below(root.get("tasks"))
+        reading.types = read_types(root.get("types"), reading)
     values = WORKFLOW_TABLE.read(root, reading)
     if values is None:
         return None
+    imported = values.pop("import", None)
     for missing in WORKFLOW_TABLE.missing(root):
+        if missing == "tasks" and root.get("import") is not None:
+            continue
         reading.refuse("ORK102", f"the workflow has no `{missing}`", _first_key(root), hint=_MISSING_HINTS[missing])
     defaults = values.pop("defaults", {})
-    return WrittenWorkflow(root, _read_tasks(values.pop("tasks", None), defaults, reading), **values)
+    if "environment" in values:
+        defaults = {"environment": values.pop("environment"), **defaults}
+    tasks = _read_tasks(values.pop("tasks", None), defaults, reading)
+    return WrittenWorkflow(root, tasks, imports=read_imports(imported, defaults, reading), **values)
 
 
 def _read_tasks(node: Node | None, defaults: dict[str, Any], reading: Reading) -> dict[str, WrittenTask]:
@@ -110,8 +136,16 @@ WORKFLOW_TABLE = Table(
         ),
         Key("params", read_params, "What a run may be given.", PARAMS_SCHEMA),
         Key(
+            "types",
+            read_named_types,
+            "Types by name, for `input_type`, `output_type` and params: a map of fields to types each.",
+            {"type": "object", "additionalProperties": {"$ref": "#/$defs/type"}},
+        ),
+        Key(
             "defaults", DEFAULTS_TABLE.read, "Keys for every task that does not set them.", {"$ref": "#/$defs/defaults"}
         ),
+        ENVIRONMENT_KEY,
+        IMPORT_KEY,
         Key(
             "max_active_runs",
             integer(1, 1_000_000),

@@ -17,6 +17,9 @@ from ork.model.task import Attempt
 
 News = Callable[[AttemptKey], None]
 
+# The executor of attempts that wait for external jobs without a worker, whichever began them.
+DEFERRED = "deferred"
+
 
 @dataclass(frozen=True, slots=True)
 class LaunchOrder:
@@ -45,6 +48,7 @@ class NotStarted:
 
 class Presence(StrEnum):
     RUNNING = "running"  # something of it is alive
+    ORPHANED = "orphaned"  # something of it is alive, but not the worker that would tell of its end
     GONE = "gone"  # nothing of it is alive, nor can come alive under this name
     LOST = "lost"  # gone with its machine (it rebooted): files may be older than the truth
     UNKNOWN = "unknown"  # cannot say: another machine, or out of reach

@@ -21,7 +21,7 @@ from ork.model.ids import AttemptKey
 from ork.model.task import Attempt
 
 MARK = "ORK_ATTEMPT_ID"
-_BOOTSTRAP = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "worker", "bootstrap.py")
+BOOTSTRAP = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "worker", "bootstrap.py")
 _TRY_LATER = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
 _WATCH_AGAIN_SECONDS = 0.5
 _ORDINARY_SIGNALS = [signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGXFSZ]
@@ -135,7 +135,7 @@ class LocalExecutor:
         log = self._documents.log_path(order.attempt.key)
         return os.posix_spawn(
             interpreter,
-            [interpreter, "-S", "-E", _BOOTSTRAP, self._documents.url, order.spec_key],
+            [interpreter, "-S", "-E", BOOTSTRAP, self._documents.url, order.spec_key],
             env,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -206,7 +206,9 @@ class LocalExecutor:
             return Presence.RUNNING
         if self._shim(attempt) is not None:
             return Presence.RUNNING
-        return Presence.RUNNING if looks.members(attempt.key) else Presence.GONE
+        if not looks.members(attempt.key):
+            return Presence.GONE
+        return Presence.ORPHANED if self._is_past_its_gate(attempt) else Presence.RUNNING
 
     def _place_of(self, attempt: Attempt) -> Presence:
         """RUNNING means no more than: if it is alive, then here."""
@@ -219,6 +221,12 @@ class LocalExecutor:
         if boot != processes.boot_id():
             return Presence.LOST
         return Presence.RUNNING if namespace == str(processes.pid_namespace()) else Presence.UNKNOWN
+
+    def _is_past_its_gate(self, attempt: Attempt) -> bool:
+        try:
+            return self._documents.gate(attempt) is not None
+        except ObjectsError:
+            return False
 
     def _shim(self, attempt: Attempt) -> tuple[int, int] | None:
         """Pid and start time of the process that won the gate, if it is alive."""

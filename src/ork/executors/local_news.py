@@ -6,7 +6,11 @@ import asyncio
 import contextlib
 import os
 import socket
+from binascii import crc32
 from collections.abc import Callable, Mapping
+from functools import cache
+
+from ork.executors import processes
 
 _LONGEST_ADDRESS = 100  # the system allows 107 bytes
 _MOST_AT_ONCE = 512
@@ -51,7 +55,9 @@ class NewsSocket:
 
     def _open(self) -> None:
         # By hand: `tempfile` imports more than the rest of a short run together.
-        self._folder = f"{_short(self._wanted_folder) or _DEFAULT_FOLDER}/ork-{os.urandom(4).hex()}"
+        place = _short(self._wanted_folder) or _DEFAULT_FOLDER
+        remove_leftovers(place)
+        self._folder = f"{place}/{_own_prefix()}{os.urandom(4).hex()}"
         os.mkdir(self._folder, 0o700)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         self._socket.bind(f"{self._folder}/news")
@@ -71,7 +77,47 @@ class NewsSocket:
 
 def _short(folder: str | None) -> str | None:
     """The wanted folder, unless an address in it would be too long for the system."""
-    if folder is None or len(os.fsencode(folder)) + len("/ork-12345678/news") > _LONGEST_ADDRESS:
+    if folder is None or len(os.fsencode(folder)) + len(f"/{_own_prefix()}12345678/news") > _LONGEST_ADDRESS:
         return None
     os.makedirs(folder, mode=0o700, exist_ok=True)
     return folder
+
+
+@cache
+def remove_leftovers(place: str) -> None:
+    """Takes away the folders of processes that were killed; one whose owner may live, or is not known, stays."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(place):
+            if name.startswith("ork-") and _is_left_behind(name):
+                folder = f"{place}/{name}"
+                with contextlib.suppress(OSError):
+                    os.unlink(f"{folder}/news")
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
+
+
+def _own_prefix() -> str:
+    """Names the owner for ever, as an identity does, but short enough for an address."""
+    pid = os.getpid()
+    return f"ork-{_machine()}-{_boot()}-{processes.pid_namespace()}-{pid}-{processes.process_start_time(pid) or 0}-"
+
+
+def _is_left_behind(name: str) -> bool:
+    try:
+        _, machine, boot, namespace, pid, start, _ = name.split("-")
+        owner = int(namespace), int(pid), int(start)
+    except ValueError:
+        return False
+    if machine != _machine() or "unknown" in (boot, _boot()):
+        return False
+    if boot != _boot():
+        return True
+    return owner[0] == processes.pid_namespace() and processes.process_start_time(owner[1]) != owner[2]
+
+
+def _machine() -> str:
+    return f"{crc32(processes.hostname().encode()):08x}"
+
+
+def _boot() -> str:
+    return processes.boot_id()[:8].replace("-", "")

@@ -20,13 +20,18 @@ def interpreter_for(order: LaunchOrder, uses_project_python: bool) -> str:
         if not os.access(order.interpreter, os.X_OK):
             raise InterpreterError(f"there is no Python at {order.interpreter}")
         return order.interpreter
-    own = os.path.join(order.root, ".venv", "bin", "python")
-    if not uses_project_python or not os.access(own, os.X_OK):
+    return project_python(order.root) if uses_project_python else sys.executable
+
+
+def project_python(root: str) -> str:
+    """The Python of the project's `.venv` if it has one, else the one we run in."""
+    own = os.path.join(root, ".venv", "bin", "python")
+    if not os.access(own, os.X_OK):
         return sys.executable
-    version = _version(os.path.join(order.root, ".venv", "pyvenv.cfg"))
+    version = _version(os.path.join(root, ".venv", "pyvenv.cfg"))
     if version is not None and version < OLDEST:
         shown = ".".join(map(str, version))
-        raise InterpreterError(f"{order.root}/.venv has Python {shown}; tasks need 3.11 or later")
+        raise InterpreterError(f"{root}/.venv has Python {shown}; tasks need 3.11 or later")
     return own
 
 

@@ -39,6 +39,8 @@ class NewRun:
     scheduled_for: datetime | None = None
     key: str | None = None
     priority: int = 0
+    fresh: bool = False
+    parent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Run:
     priority: int = 0
     cancel_requested_at: datetime | None = None
     note: str | None = None  # why it is paused or being cancelled, and by whom
+    fresh: bool = False  # nothing is taken from the cache
+    parent: str | None = None  # the attempt it is a sub-workflow of, or the run it is a rerun of
 
 
 class CommandKind(StrEnum):
@@ -67,17 +71,21 @@ class CommandKind(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     RETRY = "retry"
+    APPROVE = "approve"
+    REJECT = "reject"
 
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
-    """A person's wish, applied by the run's owner. `task` and `everything` belong to RETRY alone."""
+    """A person's wish, applied by the run's owner. `task` belongs to RETRY, APPROVE and REJECT, `everything` to RETRY,
+    `comment` to APPROVE and REJECT."""
 
     run: RunId
     kind: CommandKind
     by: str = "someone"
     task: str | None = None
     everything: bool = False
+    comment: str | None = None
     id: int = 0  # given by the store; commands of a run are applied in this order
 
 

@@ -56,6 +56,7 @@ class FailureKind(StrEnum):
     LOST = "lost"  # its worker vanished or fell silent
     TIMEOUT = "timeout"
     CANCELLED = "cancelled"
+    REJECTED = "rejected"  # a person said no
     INTERNAL = "internal"  # Ork's own fault
 
 
@@ -105,7 +106,8 @@ class Task:
     """A task's row. `attempt` is the current or last try (0 before the first).
 
     `earlier_attempts` counts those before the run's present round, so that a retry by a person
-    begins with a fresh budget while attempt numbers go on growing.
+    begins with a fresh budget while attempt numbers go on growing. A task that waits for a person, or that has
+    fanned out, is running without an attempt.
     """
 
     key: TaskKey
@@ -122,6 +124,9 @@ class Task:
     finished_at: datetime | None = None
     retry_at: datetime | None = None
     output: Output | None = None
+    instances: int | None = None  # of a task that has fanned out: how many; such a row has no attempts of its own
+    item: str | None = None  # of an instance: what it is for, as JSON
+    cache_key: str | None = None  # equal for equal work; set where the task asks for caching
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,7 @@ class Attempt:
     closing_since: datetime | None = None
     seq: int = 0
     seen_at: datetime | None = None
+    waits_for: str | None = None  # JSON: external jobs it handed over to; it takes no slot while it waits
 
     @property
     def run(self) -> RunId:

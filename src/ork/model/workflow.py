@@ -43,7 +43,22 @@ class Catchup(StrEnum):
     ALL = "all"
 
 
+class Op(StrEnum):
+    """How `when` compares a value."""
+
+    EQUALS = "equals"
+    NOT_EQUALS = "not_equals"
+    LT = "lt"
+    LE = "le"
+    GT = "gt"
+    GE = "ge"
+    IN = "in"
+    EXISTS = "exists"
+
+
 class ParamType(StrEnum):
+    """The types of single values. A param's type may be any other as well."""
+
     ANY = "any"
     STR = "str"
     INT = "int"
@@ -107,13 +122,80 @@ class Command:
     argv: tuple[Value, ...]
 
 
-Action: TypeAlias = PythonCall | Command
+@dataclass(frozen=True, slots=True)
+class RustProgram:
+    """A cargo project (its folder) or a single `.rs` file, built once per content and run as a command."""
+
+    path: str
+    args: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """An executor of the project's own: a class (`package.module:Class`), its config, and the task's own config."""
+
+    target: str
+    config: Any = None  # from ork.yaml, the same for all tasks of this executor
+    task: Any = None  # from the task's `config` or `config_file`
+
+
+@dataclass(frozen=True, slots=True)
+class SubWorkflow:
+    """Another workflow, run with the task's inputs as its params; its output is that of its last tasks."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A person decides. Nothing runs while it waits; the task's timeout is how long."""
+
+    message: str
+
+
+Action: TypeAlias = PythonCall | Command | RustProgram | Custom | SubWorkflow | Approval
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`when`: compares the value a reference points at; a value that is not there only ever fails EXISTS' opposite."""
+
+    ref: Ref
+    op: Op
+    value: Any
+
+    def __str__(self) -> str:
+        return f"{self.ref} {self.op} {self.value!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most `count` starts in any `seconds`, with bursts up to `count`."""
+
+    count: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.count}/{self.seconds:g}s"
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The Python a task runs in: a virtual environment's folder, or requirements one is built from, once per content.
+
+    Exactly one of the fields is set. `script` means the requirements in the task file's own header (PEP 723).
+    """
+
+    path: str | None = None
+    requirements: tuple[str, ...] = ()
+    requirements_file: str | None = None
+    script: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Param:
     name: str
-    type: ParamType = ParamType.ANY
+    type: str = ParamType.ANY  # as text, see ork.model.type_text; a ParamType where it is a single value
     required: bool = True
     default: Any = None
     description: str | None = None
@@ -125,6 +207,8 @@ class Schedule:
     timezone: str = "UTC"
     catchup: Catchup = Catchup.NONE
     enabled: bool = True
+    jitter: float = 0.0  # seconds over which workflows with the same times are spread
+    catchup_limit: int = 100  # at most so many missed times get a run at once, the newest of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +228,19 @@ class TaskSpec:
     pool: str | None = None
     priority: int = 0
     run_if: RunIf = RunIf.ALL_SUCCESS
+    when: tuple[Condition, ...] = ()
+    parallel: int | Ref | None = None
+    foreach: Const | Ref | None = None
+    concurrency: int | None = None
+    cache: float | None = None  # seconds for which an equal earlier result is good enough
+    rate: Rate | None = None
+    environment: Environment | None = None
+    input_types: tuple[tuple[str, str], ...] = ()  # declared types as text, see ork.model.type_text
+    output_type: str | None = None
+
+    @property
+    def fans_out(self) -> bool:
+        return self.parallel is not None or self.foreach is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +255,7 @@ class CompiledWorkflow:
     max_active_runs: int | None = None
     fail_fast: bool = False
     alerts: tuple[str, ...] = ()
+    types: tuple[tuple[str, Any], ...] = ()  # named types as JSON, see ork.model.types
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,11 @@ def attempt_folder(key: AttemptKey) -> str:
     return f"runs/{key}"
 
 
+def shared_key(run: RunId, task: str, round: int) -> str:
+    """The output of a task, put down once for the many that are given it."""
+    return f"runs/{run}/{task}/shared-{round}.json"
+
+
 def folder_of(key: str) -> str:
     """The attempt's folder, from the key of any document in it."""
     return key.rpartition("/")[0]

@@ -5,20 +5,36 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
-from ork.core.bind import BindError, Scope
+from ork.compile.declared import declared_types
+from ork.core.bind import BindError, Bound, Scope
 from ork.core.machine import RunMachine
 from ork.errors import ExecutorError, ObjectsError
 from ork.executors.executor import Executor, LaunchOrder, News, NotStarted
-from ork.model.ids import AttemptKey
+from ork.model.ids import AttemptKey, TaskKey
 from ork.model.task import Attempt, Failure, FailureKind
-from ork.model.workflow import Command, PythonCall, Secret, TaskSpec, Value, Version
+from ork.model.trees import Tree, bind_tree, pointers
+from ork.model.workflow import (
+    Approval,
+    Command,
+    Custom,
+    Environment,
+    PythonCall,
+    RustProgram,
+    Secret,
+    SubWorkflow,
+    TaskSpec,
+    Value,
+    Version,
+)
 from ork.objects import documents, layout
 from ork.objects.store import ObjectStore
 from ork.scheduler.options import SchedulerOptions
 
 SECRET_PREFIX = "ORK_SECRET_"
+SHARED_BY_INSTANCES = 2048  # bytes of an upstream output that an instance carries itself
+MOST_SHARED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +64,7 @@ class Launcher:
         self._options = options
         self._news = news
         self._signing_key = b""
+        self._shared: dict[tuple[str, str, int], str] = {}
 
     def use_key(self, signing_key: bytes) -> None:
         self._signing_key = signing_key
@@ -103,8 +120,7 @@ class Launcher:
 
     def _document(self, job: Job, spec: TaskSpec) -> dict[str, Any]:
         run, key, options = job.machine.run, job.attempt.key, self._options
-        outputs = {name: job.machine.output_of(name) for name in spec.depends_on}
-        scope = Scope(run, outputs)
+        scope, place = job.machine.scope(key.task), job.machine.place(key.task)
         return {
             "v": 1,
             "attempt": str(key),
@@ -112,15 +128,20 @@ class Launcher:
             "workflow": run.workflow,
             "task": key.task.name,
             "index": key.task.index,
-            "parallel_count": None,
+            "parallel_index": place.index,
+            "parallel_count": place.count,
+            "item": scope.item(),
             "number": key.number,
             "round": run.round,
             "scheduled_for": run.scheduled_for.isoformat() if run.scheduled_for else None,
             **_what_to_run(spec, scope),
             "root": job.version.root,
             "script_dir": options.script_dir,
+            "environment": _environment(spec),
+            "builds": options.builds_dir,
             "inputs": {name: _without_value(scope.bind(value)) for name, value in spec.inputs} or None,
-            "upstream": {name: scope.upstream(name) for name in spec.depends_on},
+            "upstream": {name: self._share(job, name, scope.upstream(name)) for name in spec.depends_on},
+            "upstream_states": {name: str(job.machine.tasks[TaskKey(name)].status) for name in spec.depends_on},
             "params": run.params,
             "env": {name: _without_value(scope.bind(value)) for name, value in spec.env},
             "timeout": spec.timeout,
@@ -130,13 +151,37 @@ class Launcher:
             "inline_limit": options.inline_limit,
             "output_limit": options.output_limit,
             "durability": options.durability,
+            **declared_types(spec, job.version.workflow),
             "news": getattr(self._executors.get(spec.executor), "news_address", None),
         }
+
+    def _share(self, job: Job, name: str, bound: Bound) -> Bound:
+        """A value that many would carry is put down once for all of them, and named in their specs.
+
+        Without this, a fan-out over the outputs of a fan-out would write all of them into the spec of each.
+        """
+        if "value" not in bound:
+            return bound
+        limit = SHARED_BY_INSTANCES if job.attempt.key.task.index is not None else self._options.inline_limit
+        mark = (job.attempt.run, name, job.machine.run.round)
+        if mark not in self._shared:
+            text = json.dumps(bound["value"])
+            if len(text) <= limit:
+                return bound
+            key = layout.shared_key(job.attempt.run, name, job.machine.run.round)
+            self._objects.put(key, text.encode())
+            self._shared[mark] = key
+            while len(self._shared) > MOST_SHARED:
+                del self._shared[next(iter(self._shared))]
+        return {"object": self._shared[mark], "path": []}
 
     def _secrets(self, spec: TaskSpec) -> tuple[tuple[str, str], ...]:
         """Values go to the worker's environment and nowhere else."""
         found = {}
-        for _, value in (*spec.inputs, *spec.env):
+        values = [value for _, value in (*spec.inputs, *spec.env)]
+        if isinstance(spec.action, Custom):
+            values += [value for tree in (spec.action.config, spec.action.task) for value, _ in pointers(tree)]
+        for value in values:
             if isinstance(value, Secret):
                 secret = self._options.secrets(value.name)
                 if secret is None:
@@ -151,6 +196,35 @@ def _what_to_run(spec: TaskSpec, scope: Scope) -> dict[str, Any]:
             return {"kind": "python", "file": file, "module": module, "function": function}
         case Command(argv):
             return {"kind": "command", "argv": [_word(word, scope) for word in argv]}
+        case RustProgram(path, args):
+            return {"kind": "rust", "path": path, "argv": [_word(word, scope) for word in args]}
+        case Custom(target, config, task):
+            made_of = {"kind": "custom", "executor": spec.executor, "target": target}
+            return {**made_of, "config": _config(config, scope), "task_config": _config(task, scope)}
+        case SubWorkflow(name):
+            return {"kind": "workflow", "child": name}
+        case Approval():
+            raise BindError("an approval is decided by a person, not launched")
+        case _:
+            assert_never(spec.action)
+
+
+def _config(tree: Tree | None, scope: Scope) -> Bound:
+    return bind_tree(tree, lambda value: _without_value(scope.bind(value)))
+
+
+def _environment(spec: TaskSpec) -> dict[str, Any] | None:
+    match spec.environment:
+        case None:
+            return None
+        case Environment(path=str(path)):
+            return {"path": path}
+        case Environment(requirements_file=str(file)):
+            return {"requirements_file": file}
+        case Environment(script=True):
+            return {"script": True}
+        case environment:
+            return {"requirements": list(environment.requirements)}
 
 
 def _word(value: Value, scope: Scope) -> str:

@@ -7,47 +7,25 @@ worker that will not die, an executor out of reach or a slow disk holds up nobod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from heapq import heappop, heappush
 
 from ork.core import events as ev
-from ork.core.liveness import overdue_at, verdict
+from ork.core.liveness import Patience, overdue_at, verdict
 from ork.errors import DocumentError, ExecutorError, ObjectsError
-from ork.executors.executor import Executor, News, Presence
+from ork.executors.executor import DEFERRED, Executor, News, Presence
 from ork.model.ids import AttemptKey, RunId
 from ork.model.task import Attempt, Failure, FailureKind, GiveUp
 from ork.objects.store import ObjectStore
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.reading import Status, as_event, ask_to_stop, close_gate, gate_state, read_status
+from ork.scheduler.watched import Seen, Watched, by_executor, executor_of, has_just_handed_over
 from ork.telemetry import Happening, Telemetry
 
 RELAUNCHES = 3
 RETRY_SECONDS = 1.0
-
-
-@dataclass(slots=True)
-class Watched:
-    """One attempt we are responsible for. All times are of our monotonic clock."""
-
-    attempt: Attempt
-    timeout: float | None
-    watched_since: float
-    last_seen: float
-    running_since: float | None = None
-    look_at: float = 0.0
-    launches: int = 0
-    closing: bool = False
-    stop_asked_at: float | None = None
-    gone_since: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The outcome of one look: what to tell the machines, and which attempts to start (again)."""
-
-    events: list[tuple[RunId, ev.AttemptEvent]]
-    launch: list[Attempt]
+FIRST_CLOSE_LOOK_SECONDS = 0.02  # most ends come at once, and the next attempt waits for them
 
 
 class Observer:
@@ -95,7 +73,10 @@ class Observer:
             self._add(watched, mono)
             self._news[attempt.key] = None
             adopted.append(attempt)
-        for executor, group in _by_executor(adopted):
+        await self._have_watched(adopted)
+
+    async def _have_watched(self, attempts: list[Attempt]) -> None:
+        for executor, group in by_executor(attempts):
             try:
                 await self._executors[executor].watch(group, self._tell_news)
             except (ExecutorError, KeyError):
@@ -116,6 +97,9 @@ class Observer:
     def forget_run(self, run: RunId) -> None:
         for key in [key for key in self._watched if key.run == run]:
             self._forget(key)
+        forget = getattr(self._executors.get(DEFERRED), "forget", None)
+        if forget is not None:
+            forget(run)
 
     @property
     def next_look(self) -> float | None:
@@ -134,15 +118,24 @@ class Observer:
     async def look(self, now: datetime) -> Seen:
         seen = Seen([], [])
         unsure: list[Watched] = []
+        news = self._news.keys()
         for watched in self._due():
             try:
-                if not self._look_at_documents(watched, seen):
+                is_told = self._look_at_documents(watched, seen)
+                # News may be of its worker's death, which its last heartbeat says nothing about.
+                if not is_told or (watched.attempt.key in news and self._may_have_died(watched)):
                     unsure.append(watched)
-            except ObjectsError:
-                self._look_again(watched, RETRY_SECONDS)
+            except ObjectsError as problem:
+                self._trouble(watched, problem)
+        if seen.handed_over:
+            await self._have_watched(seen.handed_over)
         if unsure:
             await self._ask_executors(unsure, seen, now)
         return seen
+
+    def _may_have_died(self, watched: Watched) -> bool:
+        """It has not been reported, and it is a worker that it depends on."""
+        return watched.attempt.key in self._watched and watched.attempt.waits_for is None
 
     def _due(self) -> list[Watched]:
         mono = self._monotonic()
@@ -165,18 +158,26 @@ class Observer:
         if status.is_final:
             self._report(watched, event, seen)
             return True
-        if watched.running_since is None:
+        is_new = watched.running_since is None
+        if is_new or status.is_preparing:  # while what it needs is being built its timeout has not begun
             watched.running_since = mono
-        else:
+        watched.attempt = replace(watched.attempt, seq=status.seq)
+        if isinstance(event, ev.Deferred):
+            self._hand_over(watched, event.jobs, seen)
+        elif not is_new:
             event = ev.Beat(event.key, event.attempt, status.seq)
         seen.events.append((watched.attempt.run, event))
-        watched.attempt = replace(watched.attempt, seq=status.seq)
         self._schedule_next(watched)
         return not watched.closing
 
+    def _hand_over(self, watched: Watched, jobs: str, seen: Seen) -> None:
+        watched.attempt = replace(watched.attempt, waits_for=jobs)
+        watched.stop_asked_at = None  # it was the worker that was asked: the jobs have not been told
+        seen.handed_over.append(watched.attempt)
+
     async def _ask_executors(self, unsure: list[Watched], seen: Seen, now: datetime) -> None:
         by_key = {watched.attempt.key: watched for watched in unsure}
-        for executor, group in _by_executor([watched.attempt for watched in unsure]):
+        for executor, group in by_executor([watched.attempt for watched in unsure]):
             try:
                 answers = await self._executors[executor].find(group)
             except (ExecutorError, KeyError):
@@ -187,17 +188,21 @@ class Observer:
                 watched = by_key[attempt.key]
                 try:
                     await self._judge(watched, presence, seen, now)
-                except (ObjectsError, ExecutorError):
+                except ObjectsError as problem:
+                    self._trouble(watched, problem)
+                except ExecutorError:
                     self._look_again(watched, RETRY_SECONDS)
 
     async def _judge(self, watched: Watched, presence: Presence, seen: Seen, now: datetime) -> None:
         if watched.closing:
             await self._close_on(watched, presence, seen, now)
-        elif presence is Presence.GONE:
+        elif presence in (Presence.GONE, Presence.ORPHANED):
             self._judge_gone(watched, seen)
         elif presence is Presence.LOST:
             self._give_up(watched, seen, GiveUp.VANISHED, Failure(FailureKind.LOST, "its machine was restarted"))
         else:
+            if watched.attempt.waits_for is not None and presence is Presence.RUNNING:
+                watched.last_seen = self._monotonic()  # there is no worker to fall silent
             self._judge_silence(watched, seen)
 
     def _judge_gone(self, watched: Watched, seen: Seen) -> None:
@@ -205,6 +210,8 @@ class Observer:
         status = self._status(watched.attempt)
         if status is not None and status.is_final:
             self._report(watched, as_event(status, watched.attempt), seen)
+        elif has_just_handed_over(status, watched):
+            self._look_again(watched, 0.0)
         elif gate_state(self._objects, watched.attempt) is not None:
             gone = Failure(FailureKind.LOST, "its worker ended without leaving a result")
             self._give_up(watched, seen, GiveUp.VANISHED, gone)
@@ -218,7 +225,7 @@ class Observer:
 
     def _judge_silence(self, watched: Watched, seen: Seen) -> None:
         given_up = verdict(
-            self._options.patience,
+            self._patience(watched),
             self._monotonic(),
             running_since=watched.running_since,
             watched_since=watched.watched_since,
@@ -248,11 +255,11 @@ class Observer:
     async def _close_on(self, watched: Watched, presence: Presence, seen: Seen, now: datetime) -> None:
         """One more step towards the certainty that an attempt is over."""
         attempt, mono = watched.attempt, self._monotonic()
-        executor = self._executors[attempt.executor]
+        executor = self._executors[executor_of(attempt)]
         if watched.stop_asked_at is None:
             never_started = close_gate(self._objects, attempt, now)
-            if presence in (Presence.RUNNING, Presence.UNKNOWN):
-                await executor.stop([attempt], at_once=never_started)
+            if presence not in (Presence.GONE, Presence.LOST):
+                await executor.stop([attempt], at_once=never_started or presence is Presence.ORPHANED)
             if never_started:
                 self._report(watched, ev.Closed(attempt.key.task, attempt.key.number, ever_started=False), seen)
                 return
@@ -265,9 +272,11 @@ class Observer:
             self._look_again(watched, self._options.monitor_seconds)
         else:
             watched.gone_since = None
-            if mono - watched.stop_asked_at >= self._options.stop_grace_seconds + 2:
+            is_overdue = mono - watched.stop_asked_at >= self._options.stop_grace_seconds + 2
+            if is_overdue or presence is Presence.ORPHANED:  # nobody is left who could end it gently
                 await executor.stop([attempt], at_once=True)
-            self._look_again(watched, RETRY_SECONDS)
+            watched.close_looks += 1
+            self._look_again(watched, min(RETRY_SECONDS, FIRST_CLOSE_LOOK_SECONDS * 2**watched.close_looks))
 
     def _close_gone(self, watched: Watched, seen: Seen, mono: float) -> None:
         if watched.gone_since is None:
@@ -279,6 +288,8 @@ class Observer:
         status = self._status(watched.attempt)
         if status is not None and status.is_final:
             self._report(watched, as_event(status, watched.attempt), seen)
+        elif has_just_handed_over(status, watched):
+            self._look_again(watched, 0.0)
         else:
             key = watched.attempt.key
             self._report(watched, ev.Closed(key.task, key.number, ever_started=True), seen)
@@ -296,6 +307,11 @@ class Observer:
             return None
         return status
 
+    def _trouble(self, watched: Watched, problem: ObjectsError) -> None:
+        """Its documents are out of reach for now (a full disk, say): nothing is decided, and we look again soon."""
+        self._telemetry.tell(Happening.OBJECTS_FAILED, attempt=str(watched.attempt.key), why=problem.message)
+        self._look_again(watched, RETRY_SECONDS)
+
     def _report(self, watched: Watched, event: ev.AttemptEvent, seen: Seen) -> None:
         """The last word on an attempt."""
         seen.events.append((watched.attempt.run, event))
@@ -310,13 +326,21 @@ class Observer:
     def _schedule_next(self, watched: Watched) -> None:
         mono = self._monotonic()
         overdue = overdue_at(
-            self._options.patience,
+            self._patience(watched),
             running_since=watched.running_since,
             watched_since=watched.watched_since,
             last_seen=watched.last_seen,
             timeout=watched.timeout,
         )
-        self._look_again(watched, max(0.001, min(self._options.monitor_seconds, overdue - mono)))
+        # Whoever waits for jobs brings news of them: looking now and then only keeps it from being taken for lost.
+        is_waiting = watched.attempt.waits_for is not None
+        often = self._options.patience.stale_seconds / 2 if is_waiting else self._options.monitor_seconds
+        self._look_again(watched, max(0.001, min(often, overdue - mono)))
+
+    def _patience(self, watched: Watched) -> Patience:
+        """Nobody but us ends an attempt that has no worker when its time is over: no margin then."""
+        patience = self._options.patience
+        return patience if watched.attempt.waits_for is None else replace(patience, timeout_margin_seconds=0.0)
 
     def _look_again(self, watched: Watched, seconds: float) -> None:
         watched.look_at = self._monotonic() + seconds
@@ -330,10 +354,3 @@ class Observer:
     def _forget(self, key: AttemptKey) -> None:
         self._watched.pop(key, None)
         self._news.pop(key, None)
-
-
-def _by_executor(attempts: list[Attempt]) -> list[tuple[str, list[Attempt]]]:
-    groups: dict[str, list[Attempt]] = {}
-    for attempt in attempts:
-        groups.setdefault(attempt.executor, []).append(attempt)
-    return list(groups.items())

@@ -6,10 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ork.core.liveness import Patience
+from ork.model.workflow import TaskSpec, Version
 
 
 def _no_secrets(_name: str) -> str | None:
     return None
+
+
+def _no_code(_version: Version, _spec: TaskSpec) -> str:
+    return ""
 
 
 def _own_interpreter(_root: str) -> str | None:
@@ -35,6 +40,9 @@ class SchedulerOptions:
     output_limit: int = 256 * 1024 * 1024
     durability: str = "normal"
     script_dir: str | None = None
+    builds_dir: str = ".ork"  # where environments and programs are built that tasks need
     trust_saved_heartbeats: bool = False  # for ticks: nobody watched between two of them
+    value_limit: int = 64 * 1024 * 1024  # of a value that a condition or a fan-out looks at
+    code_hash: Callable[[Version, TaskSpec], str] = _no_code
     secrets: Callable[[str], str | None] = _no_secrets
     interpreter_for: Callable[[str], str | None] = _own_interpreter  # a version's root → the user's Python

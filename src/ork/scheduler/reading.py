@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,7 @@ from ork.objects.store import ObjectStore
 STATUS_LIMIT = 2 * 1024 * 1024
 
 _ENDS = {"success", "failed", "timed_out", "stopped"}
+_GOES_ON = {"running", "deferred"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class Status:
     exit_code: int | None
     failure: Failure | None
     output: Output | None
+    is_preparing: bool = False  # what the task needs is being built: its own time has not begun
+    jobs: str | None = None  # as JSON: it waits for these, without a worker
 
     @property
     def is_final(self) -> bool:
@@ -82,6 +86,8 @@ def ask_to_stop(objects: ObjectStore, attempt: Attempt, why: str) -> None:
 def as_event(status: Status, attempt: Attempt) -> ev.AttemptEvent:
     """What a status document means to the machine."""
     key, number = attempt.key.task, attempt.key.number
+    if status.jobs is not None:
+        return ev.Deferred(key, number, status.seq, status.jobs)
     if not status.is_final:
         return ev.Started(key, number, status.seq, status.started_at)
     finished = status.finished_at or status.at
@@ -97,7 +103,7 @@ def as_event(status: Status, attempt: Attempt) -> ev.AttemptEvent:
 
 def _status(doc: dict[str, Any], folder: str) -> Status:
     state, seq = doc["state"], doc["seq"]
-    if state != "running" and state not in _ENDS:
+    if state not in _GOES_ON and state not in _ENDS:
         raise ValueError(f"unknown state {state!r}")
     if not isinstance(seq, int) or seq < 1:
         raise ValueError(f"seq {seq!r}")
@@ -113,6 +119,8 @@ def _status(doc: dict[str, Any], folder: str) -> Status:
         exit_code=exit_code,
         failure=_failure(doc.get("failure")),
         output=_output(doc.get("output"), folder),
+        is_preparing=doc.get("preparing") is True,
+        jobs=_jobs(doc["jobs"]) if state == "deferred" else None,
     )
 
 
@@ -126,6 +134,12 @@ def _failure(doc: dict[str, Any] | None) -> Failure | None:
         return None
     detail = doc.get("detail")
     return Failure(FailureKind(doc["kind"]), str(doc["message"])[:4000], detail if isinstance(detail, dict) else None)
+
+
+def _jobs(jobs: Any) -> str:
+    if not isinstance(jobs, list) or not jobs or not all(isinstance(job, dict) for job in jobs):
+        raise ValueError("jobs are a list of maps")
+    return json.dumps(jobs, separators=(",", ":"))
 
 
 def _output(doc: dict[str, Any] | None, folder: str) -> Output | None:

@@ -12,6 +12,7 @@ from ork.core.decisions import Decisions
 from ork.core.effects import Alert, Wish
 from ork.core.limits import EVERYTHING
 from ork.core.machine import NameAttempt, RunMachine
+from ork.core.prepare import Question
 from ork.model.ids import RunId
 from ork.model.run import Run, RunCommand, RunStatus
 from ork.model.task import Attempt
@@ -52,12 +53,16 @@ class OwnedRuns:
         self._full: frozenset[str] = frozenset()  # other limits that turned a wish away
         self._errors: dict[RunId, int] = {}
         self._condemned: dict[RunId, RunChanges] = {}
+        self._set_aside: dict[RunId, set[int]] = {}  # ours, not worked on, with the commands that did not help
 
     def __len__(self) -> int:
-        return len(self._owned)
+        return len(self._owned) + len(self._set_aside)
 
     def __iter__(self) -> Iterator[RunId]:
-        return iter(self._owned)
+        return iter((*self._owned, *self._set_aside))
+
+    def __contains__(self, run: RunId) -> bool:
+        return run in self._owned or run in self._set_aside
 
     def get(self, run: RunId) -> Owned | None:
         return self._owned.get(run)
@@ -89,15 +94,21 @@ class OwnedRuns:
         self._touched.pop(run, None)
         self._ready.pop(run, None)
         self._condemned.pop(run, None)
-        return self._owned.pop(run, None) is not None
+        was_set_aside = self._set_aside.pop(run, None) is not None
+        return self._owned.pop(run, None) is not None or was_set_aside
 
     def _condemn(self, claimed: ClaimedRun) -> None:
-        """A run whose machine keeps raising is paused with the reason; a person may resume it."""
+        """A run whose machine keeps raising is paused with the reason; a person may resume it.
+
+        While something of it is active or a command waits we go on owning it: given back, it would be claimed again at
+        once, for ever.
+        """
         run = claimed.run
         del self._errors[run.id]
         note = "set aside after an internal error; `ork resume` tries again"
         paused = replace(run, status=RunStatus.PAUSED, note=note)
-        self._condemned[run.id] = RunChanges(run.id, claimed.epoch, run=paused, rest=True)
+        self._condemned[run.id] = RunChanges(run.id, claimed.epoch, run=paused, rest=not claimed.attempts)
+        self._set_aside[run.id] = set()
         self._telemetry.tell(Happening.RUN_QUARANTINED, run=run.id, workflow=run.workflow)
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────
@@ -116,11 +127,30 @@ class OwnedRuns:
         return True
 
     def apply(self, command: RunCommand, now: datetime) -> bool:
+        """False if its machine raised, or if a new command is a reason to try once more with a run set aside."""
+        if command.run in self._set_aside:
+            return self._was_waiting(command)
         owned = self._owned.get(command.run)
         if owned is None or command.id in owned.applied:
             return True
         owned.applied.append(command.id)
         return self.feed(command.run, ev.Commanded(command), now)
+
+    def _was_waiting(self, command: RunCommand) -> bool:
+        """Whether it stood there already when the run was set aside, and so was tried and did not help."""
+        waiting = self._set_aside[command.run]
+        if command.run in self._condemned:
+            waiting.add(command.id)
+        return command.id in waiting
+
+    def take_questions(self) -> list[tuple[RunId, Question]]:
+        """What machines that were fed something need to know before they can go on."""
+        return [
+            (run, question)
+            for run in self._touched
+            if (owned := self._owned.get(run)) is not None
+            for question in owned.machine.take_questions()
+        ]
 
     def due(self, now: datetime) -> list[RunId]:
         """Runs with a timer that has come."""
@@ -159,6 +189,7 @@ class OwnedRuns:
             if decisions or changes.wishes or changes.commands_done or changes.rest:
                 decided[run] = Decided(decisions, changes)
         for run, changes in self._condemned.items():
+            changes = replace(changes, rest=changes.rest and not self._set_aside[run])
             decided[run] = Decided(Decisions(changes.run, (), (), ()), changes)
         self._touched, self._condemned = {}, {}
         return decided
@@ -221,6 +252,11 @@ class OwnedRuns:
         if self._room == 0:
             return False
         return any(self._owned[run].machine.has_ready(self._full) for run in self._ready if run in self._owned)
+
+    @property
+    def is_starved(self) -> bool:
+        """Something waits for a slot that others hold, and they may be runs that nobody looks after."""
+        return (self._room == 0 or bool(self._full)) and bool(self._ready)
 
     @property
     def next_timer(self) -> datetime | None:

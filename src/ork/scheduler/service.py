@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from ork.errors import OrkError, StoreError
 from ork.model.ids import SchedulerId
 from ork.scheduler.step import Scheduler
+from ork.scheduler.waiting import Waiting
 from ork.state.store import StateStore
 from ork.telemetry import Happening
 
@@ -44,12 +45,14 @@ class SchedulerService:
         store: StateStore,
         *,
         watch_death: WatchDeath = lambda _identity: None,
+        waiting: Waiting | None = None,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         self.scheduler = scheduler
         self.telemetry = scheduler.telemetry
         self._store = store
         self._watch_death = watch_death
+        self._waiting = waiting
         self._now = now
         self._wake = asyncio.Event()
         self._stopping = False
@@ -80,12 +83,19 @@ class SchedulerService:
             self.telemetry.tell(Happening.STOPPED)
 
     async def tick(self) -> TickReport:
-        """Steps until nothing is due at once, then lets go. What was started goes on without us."""
+        """Steps until nothing is due soon, then lets go. What was started goes on without us.
+
+        Soon, not now: an attempt that is being ended is looked at every second until it is over. A tick that left in
+        between would begin all over at the next one, and never come to the end.
+        """
         counts, steps = self.telemetry.counts, 0
         while True:
             due = await self.scheduler.step(self._now())
             steps += 1
-            if due is None or due > self._now():
+            seconds = None if due is None else (due - self._now()).total_seconds()
+            if seconds is not None and seconds <= self.scheduler.soon_seconds:
+                await asyncio.sleep(max(0.0, seconds))
+            elif not (self._waiting and await self._waiting.settle()):
                 break
         await self.scheduler.stop(self._now())
         return TickReport(steps, counts[Happening.ATTEMPT_LAUNCHED], counts[Happening.RUN_FINISHED], due)
@@ -135,6 +145,8 @@ class SchedulerService:
 
     def _something_changed(self) -> None:
         self.scheduler.wake()
+        if self._waiting is not None:
+            self._waiting.runs_changed()
         self._wake.set()
 
     # ── schedulers on the same machine ───────────────────────────────────────────────────────────

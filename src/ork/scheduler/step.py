@@ -12,12 +12,14 @@ from datetime import datetime, timedelta
 
 from ork.core import events as ev
 from ork.core.effects import Stop
-from ork.errors import OrkError, StoreError
+from ork.core.prepare import Question
+from ork.errors import ObjectsError, OrkError, StoreError
 from ork.executors.executor import Executor
 from ork.model.ids import AttemptKey, RunId, SchedulerId
 from ork.model.run import RunStatus
 from ork.model.task import Attempt
 from ork.objects.store import ObjectStore
+from ork.scheduler.answers import Answers
 from ork.scheduler.launch import Job, Launcher
 from ork.scheduler.lead import Lead
 from ork.scheduler.observe import Observer
@@ -27,6 +29,11 @@ from ork.state.store import ClaimedRun, StateStore
 from ork.telemetry import Happening, Telemetry
 
 STORE_RETRY_SECONDS = 1.0
+OBJECTS_RETRY_SECONDS = 1.0
+
+
+def _frees_slots(attempt: Attempt) -> bool:
+    return attempt.status.is_final or attempt.waits_for is not None
 
 
 def _nobody_is_dead(_identity: str) -> bool:
@@ -59,6 +66,9 @@ class Scheduler:
         self._runs = OwnedRuns(self.telemetry, options.launch_batch)
         self._observer = Observer(objects, executors, options, monotonic, self.telemetry, self.news)
         self._launcher = Launcher(objects, executors, options, self.news)
+        self._answers = Answers(store, objects, options.value_limit, options.code_hash)
+        self._unanswered: list[tuple[RunId, Question]] = []
+        self._limits_again_at: float | None = None
         self._to_release: dict[RunId, None] = {}  # ours in the store, forgotten here
         self._claim_at: float | None = 0.0
         self._fresh_start_at: float | None = 0.0  # when to introduce ourselves and forget all we knew
@@ -78,6 +88,11 @@ class Scheduler:
         """Something changed in the store: claims and commands are read at the next step."""
         self._claim_at = 0.0
         self._runs.ask_limits_again()
+
+    @property
+    def soon_seconds(self) -> float:
+        """Longer than any pause between two looks at an attempt that is being ended."""
+        return self._options.close_grace_seconds + 1.0
 
     @property
     def owned_runs(self) -> tuple[RunId, ...]:
@@ -106,10 +121,14 @@ class Scheduler:
             if self._is_due(self._fresh_start_at):
                 await self._start_afresh(now)
             if self._fresh_start_at is None:
+                if self._is_due(self._limits_again_at):
+                    self._limits_again_at = None
+                    self._runs.ask_limits_again()
                 await self._keep_lease(now)
                 await self._read_store(now)
                 relaunch = await self._observe(now)
                 self._feed([(run, ev.TimerDue()) for run in self._runs.due(now)], now)
+                await self._answer_questions(now)
                 launch = await self._commit(now)
                 await self._act([*launch, *relaunch], now)
         except StoreError as problem:
@@ -122,6 +141,7 @@ class Scheduler:
         for run in self.owned_runs:
             self._forget(run)
         self._to_release.clear()
+        self._unanswered.clear()
         self._runs.ask_limits_again()
         self._fresh_start_at = self._monotonic() + STORE_RETRY_SECONDS
 
@@ -149,8 +169,12 @@ class Scheduler:
         if not self._is_due(self._claim_at):
             return
         self._claim_at = await self.lead.look_around()
-        room = max(0, self._options.claim_room - len(self._runs))
+        # One more than we have room for while we wait for slots: whoever holds them may have died, and then
+        # nobody but us can free them.
+        room = max(int(self._runs.is_starved), self._options.claim_room - len(self._runs))
         claim = await self._store.claim_runs(self.lead.id, room, now)
+        if claim.runs and self._runs.is_starved:
+            self._claim_at = 0.0
         if not self.lead.is_trusted:
             self._claim_at = 0.0  # we stood still for so long that the store may have answered a dead man
         for claimed in claim.runs:
@@ -165,7 +189,8 @@ class Scheduler:
         self.telemetry.tell(Happening.RUN_STARTED if is_new else Happening.RUN_ADOPTED, **describe(run))
         owned = self._runs.take_over(claimed, now)
         if owned is None:
-            self._to_release[run.id] = None
+            if run.id not in self._runs:
+                self._to_release[run.id] = None
             return
         adopted = [(attempt, owned.machine.spec(attempt.key.task).timeout) for attempt in claimed.attempts]
         await self._observer.adopt(adopted, now)
@@ -178,6 +203,22 @@ class Scheduler:
         self._feed(seen.events, now)
         return seen.launch
 
+    async def _answer_questions(self, now: datetime) -> None:
+        """Until no machine asks any more: an answer may lead to the next question."""
+        questions, self._unanswered = [*self._unanswered, *self._runs.take_questions()], []
+        while questions:
+            for run, question in questions:
+                owned = self._runs.get(run)
+                if owned is None:
+                    continue
+                try:
+                    answer = await self._answers.answer(question, owned, now)
+                except ObjectsError:
+                    self._unanswered.append((run, question))
+                else:
+                    self._feed([(run, ev.Answered(question, answer))], now)
+            questions = self._runs.take_questions()
+
     async def _commit(self, now: datetime) -> list[Attempt]:
         """One transaction for everything this step decided. Returns the attempts it admitted."""
         decided = self._runs.collect(self._launcher.name, now)
@@ -188,8 +229,10 @@ class Scheduler:
             self.telemetry.tell(Happening.RUN_FENCED, run=run)
             self._forget(run)
         self._let_go_of(sorted(committed.overruled))
-        ended = sum(a.status.is_final for each in decided.values() for a in each.decisions.attempts)
+        ended = sum(_frees_slots(a) for each in decided.values() for a in each.decisions.attempts)
         self._runs.note_limits(committed, ended)
+        if committed.again_in is not None:
+            self._limits_again_at = self._monotonic() + committed.again_in
         launch: list[Attempt] = []
         for run, each in decided.items():
             if run not in committed.fenced and run not in committed.overruled:
@@ -221,7 +264,8 @@ class Scheduler:
                 jobs.append(Job(attempt, owned.machine, owned.version))
                 self.telemetry.tell(Happening.ATTEMPT_LAUNCHED, attempt=str(attempt.key))
         for refused in await self._launcher.launch(jobs) if jobs else ():
-            self.telemetry.tell(Happening.START_FAILED, attempt=str(refused.attempt), why=refused.failure.message)
+            why, final = refused.failure.message, refused.final
+            self.telemetry.tell(Happening.START_FAILED, attempt=str(refused.attempt), why=why, final=final)
             self._feed(self._observer.not_started(refused.attempt, refused.failure, refused.final), now)
 
     # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────
@@ -258,7 +302,13 @@ class Scheduler:
             return now + timedelta(seconds=max(0.0, self._fresh_start_at - mono))
         if self._to_release or self._runs.has_something_to_commit or self._runs.has_something_to_launch:
             return now
-        moments = [self._observer.next_look, self._claim_at, self.lead.renew_at if len(self._runs) else None]
+        moments = [
+            self._observer.next_look,
+            self._claim_at,
+            self._limits_again_at,
+            self.lead.renew_at if len(self._runs) else None,
+            mono + OBJECTS_RETRY_SECONDS if self._unanswered else None,
+        ]
         seconds = [max(0.0, moment - mono) for moment in moments if moment is not None]
         wakes = [now + timedelta(seconds=min(seconds))] if seconds else []
         timer = self._runs.next_timer

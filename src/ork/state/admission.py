@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ork.core.effects import Wish
-from ork.model.task import Attempt
-from ork.state.store import GLOBAL_LIMIT
-
-
-class Admission(NamedTuple):
-    """`admitted` are places in the given list of wishes."""
-
-    admitted: frozenset[int]
-    full: frozenset[str]
+from ork.core.limits import limit_names, pool_rate
+from ork.model.workflow import Rate
 
 
 class ActiveAttempts(NamedTuple):
@@ -25,35 +18,79 @@ class ActiveAttempts(NamedTuple):
     number: int
 
 
-def limits_of(executor: str, pool: str | None) -> tuple[str, ...]:
-    """The names of the limits an attempt counts against, set or not."""
-    own = (GLOBAL_LIMIT, f"executor:{executor}")
-    return own if pool is None else (*own, f"pool:{pool}")
+class Bucket:
+    """Starts that a rate has left. It fills evenly, up to one burst of `rate.count`."""
+
+    def __init__(self, rate: Rate, tokens: float, elapsed: float) -> None:
+        self.rate = rate
+        self.tokens = min(float(rate.count), tokens + max(0.0, elapsed) * rate.count / rate.seconds)
+        self.is_used = False
+
+    @property
+    def seconds_to_next(self) -> float:
+        return max(0.0, 1.0 - self.tokens) * self.rate.seconds / self.rate.count
+
+    def take(self) -> None:
+        self.tokens -= 1.0
+        self.is_used = True
+
+
+class Admission(NamedTuple):
+    """`admitted` are places in the given list of wishes; `buckets` are those that were drawn from."""
+
+    admitted: frozenset[int]
+    full: frozenset[str]
+    again_in: float | None
+    buckets: dict[str, Bucket]
+
+
+class Rates:
+    """The rates wishes count against, their buckets opened as they are needed."""
+
+    def __init__(self, pools: Mapping[str, Rate], open_bucket: Callable[[str, Rate], Bucket]) -> None:
+        self._pools = pools
+        self._open = open_bucket
+        self.buckets: dict[str, Bucket] = {}
+
+    def of(self, wish: Wish) -> dict[str, Bucket]:
+        wanted = [] if wish.rate is None else [wish.rate]
+        pool = wish.attempt.pool
+        if pool is not None and (rate := self._pools.get(f"pool:{pool}")) is not None:
+            wanted.append((pool_rate(pool), rate))
+        for name, rate in wanted:
+            if name not in self.buckets:
+                self.buckets[name] = self._open(name, rate)
+        return {name: self.buckets[name] for name, _ in wanted}
 
 
 def room_left(limits: Mapping[str, int], active: Iterable[ActiveAttempts]) -> dict[str, int]:
     room = dict(limits)
     for executor, pool, number in active:
-        for name in limits_of(executor, pool):
+        for name in limit_names(executor, pool):
             if name in room:
                 room[name] -= number
     return room
 
 
-def admit(wishes: Sequence[Wish], room: Mapping[str, int]) -> Admission:
+def admit(wishes: Sequence[Wish], room: Mapping[str, int], rates: Rates) -> Admission:
     """By priority, then in the order given. A wish that is turned away takes nothing from the others."""
     left = dict(room)
-    admitted, full = set(), set()
+    admitted: set[int] = set()
+    full: set[str] = set()
+    waits: list[float] = []
     for place in sorted(range(len(wishes)), key=lambda place: -wishes[place].priority):
-        names = _counted(wishes[place].attempt, left)
+        wish = wishes[place]
+        names = [name for name in limit_names(wish.attempt.executor, wish.attempt.pool) if name in left]
+        buckets = rates.of(wish)
         exhausted = [name for name in names if left[name] <= 0]
-        full.update(exhausted)
-        if not exhausted:
+        empty = [name for name, bucket in buckets.items() if bucket.tokens < 1.0]
+        full.update(exhausted, empty)
+        waits += [buckets[name].seconds_to_next for name in empty]
+        if not exhausted and not empty:
             admitted.add(place)
             for name in names:
                 left[name] -= 1
-    return Admission(frozenset(admitted), frozenset(full))
-
-
-def _counted(attempt: Attempt, room: Mapping[str, int]) -> list[str]:
-    return [name for name in limits_of(attempt.executor, attempt.pool) if name in room]
+            for bucket in buckets.values():
+                bucket.take()
+    used = {name: bucket for name, bucket in rates.buckets.items() if bucket.is_used}
+    return Admission(frozenset(admitted), frozenset(full), min(waits, default=None), used)

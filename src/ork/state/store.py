@@ -15,10 +15,10 @@ from typing import Protocol
 from ork.core.effects import Alert, Wish
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.run import NewRun, Run, RunCommand, RunStatus, SchedulerEntry
-from ork.model.task import Attempt, Task
-from ork.model.workflow import Version, WorkflowEntry
+from ork.model.task import Attempt, Output, Task
+from ork.model.workflow import Rate, Version, WorkflowEntry
 
-GLOBAL_LIMIT = "*"  # counts every active attempt; others are "pool:NAME" and "executor:NAME"
+NO_RATES: Mapping[str, Rate] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,7 @@ class Committed:
     overruled: frozenset[RunId] = frozenset()  # would have finished, but a cancel request stands: read it first
     admitted: frozenset[AttemptKey] = frozenset()
     full: frozenset[str] = frozenset()  # limits that turned a wish away
+    again_in: float | None = None  # seconds until a rate that turned one away would let it pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,14 @@ class RunUpdate:
 
 
 @dataclass(frozen=True, slots=True)
+class Cached:
+    """What came of equal work before, and in which run."""
+
+    run: RunId
+    output: Output | None
+
+
+@dataclass(frozen=True, slots=True)
 class LimitUse:
     """How full a limit is, and who holds it (a few of them)."""
 
@@ -138,8 +147,11 @@ class StateStore(Protocol):
         """A disabled workflow keeps its history and gets no new scheduled runs. False if unknown."""
         ...
 
-    async def set_limits(self, limits: Mapping[str, int]) -> None:
-        """These limits hold from the next commit on, and no others; running attempts are not touched."""
+    async def set_limits(self, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
+        """These limits and rates (of "pool:NAME") hold from the next commit on, and no others.
+
+        Running attempts are not touched, and how much of a rate is used up stays known.
+        """
         ...
 
     # ── runs and what people ask of them ─────────────────────────────────────────────────────────
@@ -188,7 +200,8 @@ class StateStore(Protocol):
         A run whose epoch or owner differs is fenced, alone: its neighbours are written. A run that would become
         success or failed while a cancel request stands unseen (`run.cancel_requested_at` is None in the row to be
         written) is overruled. Wishes are admitted by priority while every limit they count against ("*",
-        "executor:X", "pool:Y") has room, counting active attempts of all runs; those admitted are written with
+        "executor:X", "pool:Y") has room, counting active attempts of all runs that wait for nothing external, and
+        while every rate (the pool's, the task's own) has a start left by the store's clock; those admitted are written with
         the rest. Limits are never exceeded, whoever commits at the same time. A commit that came to nothing wakes
         nobody: two schedulers that wait for the same full pool would wake each other for ever.
         """
@@ -242,6 +255,10 @@ class StateStore(Protocol):
 
     async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]:
         """By task in the workflow's order, then by number. An unknown run has none."""
+        ...
+
+    async def find_cached(self, key: str, since: datetime) -> Cached | None:
+        """The newest success under this cache key that ended at `since` or later."""
         ...
 
     async def list_alerts(self, run: RunId) -> tuple[Alert, ...]:

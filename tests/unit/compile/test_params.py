@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -86,3 +87,47 @@ def test_null_fits_only_where_it_is_the_default() -> None:
 def test_true_is_no_number() -> None:
     with pytest.raises(UsageError):
         check_params(workflow_with(Param("a", ParamType.INT)), {"a": True})
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    workflow = CompiledWorkflow(
+        "w", (), params=(Param("count", ParamType.INT), Param("day", ParamType.DATE), Param("x"))
+    )
+    with pytest.raises(UsageError) as wrong:
+        parse_params(workflow, {"count": "many", "day": "tomorrow", "z": "1"})
+    for part in ("`count`", "`day`", "`z`", "`x` is missing"):
+        assert part in wrong.value.message
+
+
+def test_params_of_an_earlier_run_are_kept_where_no_others_are_given() -> None:
+    workflow = CompiledWorkflow(
+        "w", (), params=(Param("count", ParamType.INT), Param("names", required=False, default=[]))
+    )
+    kept = {"count": 3, "names": ["a"]}
+    assert parse_params(workflow, {"count": "4"}, kept) == {"count": 4, "names": ["a"]}
+    assert parse_params(workflow, {}, kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("param_type", "text", "value"),
+    [
+        ("list[str]", '["a"]', ["a"]),
+        ("str?", "12", "12"),
+        ("str?", "null", None),
+        ("int | str", "12", 12),
+        ("dict[str, float]", '{"a": 1}', {"a": 1}),
+        ("Row", '{"id": 1}', {"id": 1}),
+        ("list[date]?", '["2026-01-31"]', ["2026-01-31"]),
+    ],
+)
+def test_text_for_a_richer_type_is_json_or_text_whichever_fits(param_type: str, text: str, value: Any) -> None:
+    workflow = replace(workflow_with(Param("p", param_type)), types=(("Row", {"object": {"id": "int"}}),))
+    assert parse_params(workflow, {"p": text}) == {"p": value}
+
+
+def test_a_value_that_does_not_fit_a_richer_type_is_told_with_its_place() -> None:
+    workflow = workflow_with(Param("ids", "list[int]"))
+    with pytest.raises(UsageError, match=r"is not list\[int\], written as JSON \(\[1\]: expected int, got \"x\"\)"):
+        parse_params(workflow, {"ids": '[1, "x"]'})
+    with pytest.raises(UsageError, match=r"is not list\[int\] \(\[0\]: expected int, got null\)"):
+        check_params(workflow, {"ids": [None]})

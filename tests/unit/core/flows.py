@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from ork.core import events as ev
+from ork.core.commands import parse_key
 from ork.core.effects import Effect
 from ork.core.machine import RunMachine
 from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
@@ -72,20 +73,20 @@ class Play:
         return [str(wish.task.key) for wish in wishes]
 
     def succeed(self, name: str, output: str | None = None) -> None:
-        key, number = TaskKey(name), self.machine.tasks[TaskKey(name)].attempt
+        key, number = parse_key(name), self.machine.tasks[parse_key(name)].attempt
         value = None if output is None else InlineOutput(output)
         self.feed(ev.Succeeded(key, number, 5, value, self.now, self.now))
 
     def fail(self, name: str, failure: Failure | None = None) -> None:
-        key, number = TaskKey(name), self.machine.tasks[TaskKey(name)].attempt
+        key, number = parse_key(name), self.machine.tasks[parse_key(name)].attempt
         self.feed(ev.Failed(key, number, 5, failure or exited(), self.now, self.now))
 
     def give_up(self, name: str, reason: GiveUp, failure: Failure) -> None:
-        key, number = TaskKey(name), self.machine.tasks[TaskKey(name)].attempt
+        key, number = parse_key(name), self.machine.tasks[parse_key(name)].attempt
         self.feed(ev.GivenUp(key, number, reason, failure))
 
     def close(self, name: str) -> None:
-        key, number = TaskKey(name), self.machine.tasks[TaskKey(name)].attempt
+        key, number = parse_key(name), self.machine.tasks[parse_key(name)].attempt
         self.feed(ev.Closed(key, number, ever_started=True))
 
     def command(self, kind: CommandKind, **fields: object) -> None:
@@ -96,7 +97,7 @@ class Play:
         self.feed(ev.TimerDue())
 
     def status(self, name: str) -> str:
-        return str(self.rows[TaskKey(name)].status)
+        return str(self.rows[parse_key(name)].status)
 
     def statuses(self) -> dict[str, str]:
         return {str(key): str(task.status) for key, task in self.rows.items()}

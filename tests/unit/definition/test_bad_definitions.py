@@ -71,7 +71,7 @@ MISTAKES = [
         "name: w\nschedule: {cron: '* * * * *', tz: UTC}\ntasks: {a: {command: x}}",
         [("ORK101", 2, 31)],
     ),
-    ("key of a later release", in_task("foreach: b"), [("ORK101", 5, 5)]),
+    ("key of a later release", in_task("image: b"), [("ORK101", 5, 5)]),
     ("no name", "tasks: {a: {command: x}}", [("ORK102", 1, 1)]),
     ("no tasks", "name: w", [("ORK102", 1, 1)]),
     ("empty tasks", "name: w\ntasks: {}", [("ORK102", 2, 8)]),

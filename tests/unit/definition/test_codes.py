@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ork.definition.codes import all_codes, explain
+from ork.definition.codes.page import render_page
 from ork.errors import NotFoundError
 
 
@@ -34,6 +35,11 @@ def test_an_explanation_shows_what_is_wrong_and_what_is_right() -> None:
     assert "Wrong:\n    tasks:" in text
     assert "Right:\n    tasks:" in text
     assert explain("201") == text
+
+
+def test_the_page_of_codes_is_up_to_date(tree: Path) -> None:
+    hint = "run `python -m ork.definition.codes.page > docs/codes.md`"
+    assert (tree / "docs" / "codes.md").read_text() == render_page(), hint
 
 
 def test_an_unknown_code_is_not_found() -> None:

@@ -44,7 +44,7 @@ def test_the_full_form_shows_the_place_the_line_a_caret_and_the_help() -> None:
 def test_a_problem_of_a_whole_file_has_no_line_to_show() -> None:
     assert render_full(Problem("ORK112", "the file is empty", "w.yaml")).splitlines() == [
         "error[ORK112]: the file is empty",
-        "--> w.yaml",
+        "--> w.yaml:1:1",
     ]
 
 

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from ork.definition.approvals import APPROVAL_TABLE
+from ork.definition.conditions import CONDITION_TABLE
 from ork.definition.keys import Table
 from ork.definition.params import PARAM_TABLE
 from ork.definition.project_file import PROJECT_TABLE
+from ork.definition.rates import RATE_TABLE
 from ork.definition.schedule import SCHEDULE_TABLE
 from ork.definition.schema import project_schema, workflow_schema
 from ork.definition.tasks import DEFAULTS_TABLE, TASK_TABLE
@@ -27,6 +30,10 @@ WORKFLOW = workflow_schema()
         (DEFAULTS_TABLE, WORKFLOW["$defs"]["defaults"]),
         (SCHEDULE_TABLE, WORKFLOW["$defs"]["schedule"]),
         (PARAM_TABLE, WORKFLOW["$defs"]["param"]),
+        (CONDITION_TABLE, WORKFLOW["$defs"]["condition"]),
+        (APPROVAL_TABLE, WORKFLOW["$defs"]["approval"]),
+        (RATE_TABLE, WORKFLOW["$defs"]["rate"]),
+        (RATE_TABLE, project_schema()["$defs"]["rate"]),
         (PROJECT_TABLE, project_schema()),
     ],
     ids=lambda value: value.what if isinstance(value, Table) else "",

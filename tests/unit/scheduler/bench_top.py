@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from ork.compile.content import make_version
-from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import DEFERRED, LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey, RunId, SchedulerId
 from ork.model.run import NewRun, Run
 from ork.model.task import Attempt
@@ -29,6 +29,7 @@ class HandExecutor:
     def __init__(self) -> None:
         self.started: list[LaunchOrder] = []
         self.stopped: list[AttemptKey] = []
+        self.watched: list[AttemptKey] = []
         self.alive: set[AttemptKey] = set()
         self.refusals: list[NotStarted] = []
         self.before_start: Callable[[Sequence[LaunchOrder]], Awaitable[None]] | None = None
@@ -48,7 +49,7 @@ class HandExecutor:
         return [Presence.RUNNING if attempt.key in self.alive else Presence.GONE for attempt in attempts]
 
     async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
-        pass
+        self.watched += [attempt.key for attempt in attempts]
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         self.stopped += [attempt.key for attempt in attempts]
@@ -63,6 +64,7 @@ class BenchTop:
         self.store = MemoryStore(clock=self.clock.monotonic)
         self.objects = MemoryObjects()
         self.executor = HandExecutor()
+        self.waiting = HandExecutor()
         self.options = SchedulerOptions(**options)
         self.scheduler = self.new_scheduler("ann")
         self.versions = {flow.name: make_version(flow, "/project") for flow in flows}
@@ -77,7 +79,7 @@ class BenchTop:
             kind="scheduler",
             store=self.store if id == "ann" else self.store.sibling(),
             objects=self.objects,
-            executors={"process": self.executor},
+            executors={"process": self.executor, DEFERRED: self.waiting},
             options=self.options,
             monotonic=self.clock.monotonic,
         )

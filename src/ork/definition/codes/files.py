@@ -43,6 +43,45 @@ CODES = by_code(
         "inputs: {rows: 3}",
     ),
     Explanation(
+        "ORK506",
+        "an environment that cannot be used",
+        "The folder has no `bin/python`, the header of the script (PEP 723) cannot be understood, or the task runs no\n"
+        "Python at all.",
+        "load: {file: load.py, environment: .venv-load}",
+        "load: {file: load.py, environment: {requirements: [pandas]}}",
+    ),
+    Explanation(
+        "ORK507",
+        "not a Rust program",
+        "A Rust task is a single `.rs` file, or a folder with a Cargo.toml.",
+        "parse: {executor: rust, file: parser/src}",
+        "parse: {executor: rust, file: parser}",
+    ),
+    Explanation(
+        "ORK508",
+        "an import that cannot be followed",
+        "The models of a dbt project are read from its `target/manifest.json` if that is newer than the project, else by\n"
+        "running `dbt ls`. The message says what dbt answered.",
+        "import: [{dbt: warehose}]",
+        "import: [{dbt: warehouse}]",
+    ),
+    Explanation(
+        "ORK510",
+        "a Python workflow that cannot be loaded",
+        "The file raised an error, ended the process or took too long while it was loaded. It is loaded by the Python of\n"
+        "the project: that of `.venv` beside the file if there is one, else the one Ork runs in. Loading must only\n"
+        "define things: work belongs into tasks.",
+        "import pandas  # not installed in .venv",
+        ".venv/bin/pip install pandas",
+    ),
+    Explanation(
+        "ORK511",
+        "a Python file without a workflow, or with several",
+        "Workflows are found at the top level of the file that makes them. Where there are several, say which one is meant.",
+        "ork run flows.py",
+        "ork run flows.py my_etl",
+    ),
+    Explanation(
         "ORK601",
         "an unknown executor",
         "`process` runs programs, `python` calls functions. Most of the time `executor` can be left out.",
@@ -52,9 +91,35 @@ CODES = by_code(
     Explanation(
         "ORK602",
         "a task that runs nothing",
-        "A task needs a `file`, a `module` or a `command`.",
+        "A task needs a `file`, a `module` or a `command`; or a `workflow` to run, or an `approval` to wait for.",
         "load: {depends_on: [extract]}",
         "load: {command: ./load.sh, depends_on: [extract]}",
+    ),
+    Explanation(
+        "ORK603",
+        "a config that does not fit its executor",
+        "`config` and `config_file` are what a task of a custom executor (or of `http` and `sql`) does; such a task has no\n"
+        "`file` or `command`. Refs may stand in `config`, not in a file; the text of an SQL query never depends on data:\n"
+        "values come in as parameters.",
+        'count: {executor: sql, config: {url: "sqlite:///a.db", query: {ref: params.query}}}',
+        "count:\n  executor: sql\n  config: {url: \"sqlite:///a.db\", query: \"SELECT * FROM t WHERE day = :day\"}\n"
+        "  inputs: {day: {ref: params.day}}",
+    ),
+    Explanation(
+        "ORK604",
+        "an executor in ork.yaml that makes no sense",
+        "An executor of your own has a `class`; its `config` may hold constants and secrets. Ork's own executors have\n"
+        "`max_workers` alone.",
+        "executors: {spark: {config: {master: local}}}",
+        'executors: {spark: {class: "jobs.spark:Spark", config: {master: local}}}',
+    ),
+    Explanation(
+        "ORK605",
+        "a sub-workflow that cannot be started",
+        "The workflow a task runs must be known (deployed, or a file of its name beside the one that is run), must take\n"
+        "the inputs as its params, and must not lead back to itself without end.",
+        "report: {workflow: raport}",
+        "report: {workflow: report}",
     ),
     Explanation(
         "ORK610",

@@ -115,7 +115,8 @@ CODES = by_code(
     Explanation(
         "ORK115",
         "keys that exclude each other",
-        "A task runs one thing: a `file`, a `module` or a `command`. `function` belongs to Python.",
+        "A task does one thing: it runs a `file`, a `module` or a `command`, or another `workflow`, or waits for an\n"
+        "`approval`. `function` belongs to Python; a task that waits for a person runs nothing that could be retried.",
         "load:\n  file: tasks/load.py\n  command: ./load.sh",
         "load:\n  file: tasks/load.py",
     ),
@@ -134,5 +135,36 @@ CODES = by_code(
         "where one is wanted.",
         "command: cat a.txt | sort > b.txt",
         'command: ["sh", "-c", "cat a.txt | sort > b.txt"]',
+    ),
+    Explanation(
+        "ORK118",
+        "not a rate",
+        "A rate is a number of starts per time: `10/s`, `100/m`, `1000/h`, `5/30s`, or a map of `count` and `seconds`.",
+        "rate: 10 per second",
+        "rate: 10/s",
+    ),
+    Explanation(
+        "ORK119",
+        "a condition that says too little",
+        "`when` names a value and compares it with constants: equals, not_equals, lt, le, gt, ge, in, exists. Several\n"
+        "comparisons must all hold.",
+        "when: {ref: tasks.extract.output.count}",
+        "when: {ref: tasks.extract.output.count, gt: 0}",
+    ),
+    Explanation(
+        "ORK120",
+        "a limit for instances without instances",
+        "`concurrency` is how many instances of one task run at once. A task without `foreach` or `parallel` has one. What\n"
+        "several tasks share is a pool.",
+        "load: {command: ./load.sh, concurrency: 4}",
+        "load: {command: ./load.sh, foreach: [a, b, c], concurrency: 2}",
+    ),
+    Explanation(
+        "ORK121",
+        "an environment that says too little or too much",
+        "An environment is a virtual environment's folder, `script` for the header of the task's own file, or a map with\n"
+        "either `requirements` (a list, or a file) or `requirements_file`.",
+        "environment: {requirements: []}",
+        "environment: {requirements: [pandas>=2, pyarrow]}",
     ),
 )

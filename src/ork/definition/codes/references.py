@@ -31,7 +31,8 @@ CODES = by_code(
         "ORK204",
         "a ref that is not a path",
         "Paths: `tasks.<name>.output`, then `.field` and `[index]` as often as needed; `params.<name>`; `run.id`,\n"
-        "`run.scheduled_for`, `run.attempt`. A ref is a whole value: it cannot hide inside a constant.",
+        "`run.scheduled_for`, `run.attempt`; in a `foreach` task `item`. A ref is a whole value: it cannot hide inside a\n"
+        "constant.",
         "inputs:\n  first: {ref: tasks.extract.rows}",
         "inputs:\n  first: {ref: tasks.extract.output.rows}",
     ),
@@ -62,6 +63,14 @@ CODES = by_code(
         "Where ork.yaml lists alerts, a workflow can only name those: nobody would hear of a misspelt one.",
         "alerts: [opps]",
         "alerts: [ops]",
+    ),
+    Explanation(
+        "ORK209",
+        "an item where there is none",
+        "Only the instances of a task with `foreach` have an item. `foreach`, `parallel` and `when` are judged before there\n"
+        "are instances.",
+        "load: {command: [./load.sh, {ref: item}]}",
+        "load: {command: [./load.sh, {ref: item}], foreach: tasks.list.output}",
     ),
     Explanation(
         "ORK290",

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from ork.model.ids import RunId, SchedulerId
 from ork.model.task import Attempt, Task
-from ork.state.admission import admit, room_left
+from ork.state.admission import Rates, admit, room_left
 from ork.state.memory.rows import RunRow, Shared
 from ork.state.refusals import ends_unaware_of_cancel
 from ork.state.store import Committed, RunChanges
 
 
-def write_changes(state: Shared, scheduler: SchedulerId, changes: Sequence[RunChanges]) -> Committed:
+def write_changes(state: Shared, scheduler: SchedulerId, changes: Sequence[RunChanges], clock: float) -> Committed:
     fenced: set[RunId] = set()
     overruled: set[RunId] = set()
     opened: list[tuple[RunRow, RunChanges]] = []
@@ -29,7 +29,9 @@ def write_changes(state: Shared, scheduler: SchedulerId, changes: Sequence[RunCh
         if not of_run.only_wishes:
             _write(state, row, of_run)
     wishes = [(row, wish) for row, of_run in opened for wish in of_run.wishes]
-    admission = admit([wish for _, wish in wishes], room_left(state.limits, state.active()))
+    rates = Rates(state.rates, lambda name, rate: state.open_bucket(name, rate, clock))
+    admission = admit([wish for _, wish in wishes], room_left(state.limits, state.active()), rates)
+    state.buckets |= {name: (bucket.tokens, clock) for name, bucket in admission.buckets.items()}
     admitted = [wishes[place] for place in sorted(admission.admitted)]
     for row, wish in admitted:
         row.changed = state.changed
@@ -38,10 +40,14 @@ def write_changes(state: Shared, scheduler: SchedulerId, changes: Sequence[RunCh
         if of_run.rest:
             row.owner = None
     keys = frozenset(wish.attempt.key for _, wish in admitted)
-    return Committed(frozenset(fenced), frozenset(overruled), keys, admission.full)
+    return Committed(frozenset(fenced), frozenset(overruled), keys, admission.full, admission.again_in)
 
 
 def _write(state: Shared, row: RunRow, changes: RunChanges) -> None:
+    # First: a cancel of an earlier round that is done with here must not cling to the row written below.
+    for command in changes.commands_done:
+        if command in state.commands and state.commands[command].run == changes.run_id:
+            del state.commands[command]
     if changes.run is not None:
         # A cancel that came while its owner was deciding must survive a row written without it.
         keeps = changes.run.cancel_requested_at is None and state.cancel_waits(changes.run_id)
@@ -50,9 +56,6 @@ def _write(state: Shared, row: RunRow, changes: RunChanges) -> None:
     row.changed = state.changed
     row.alerts += changes.alerts
     _write_rows(state, row, changes.tasks, changes.attempts)
-    for command in changes.commands_done:
-        if command in state.commands and state.commands[command].run == changes.run_id:
-            del state.commands[command]
 
 
 def came_to_nothing(changes: Sequence[RunChanges], committed: Committed) -> bool:

@@ -12,8 +12,8 @@ from ork.core.effects import Alert
 from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, Task
-from ork.model.workflow import Version, WorkflowEntry
-from ork.state.admission import ActiveAttempts
+from ork.model.workflow import Rate, Version, WorkflowEntry
+from ork.state.admission import ActiveAttempts, Bucket
 
 
 class Handle(Protocol):
@@ -54,6 +54,8 @@ class Shared:
     versions: dict[VersionId, Version] = field(default_factory=dict)
     workflows: dict[str, WorkflowEntry] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
+    rates: dict[str, Rate] = field(default_factory=dict)
+    buckets: dict[str, tuple[float, float]] = field(default_factory=dict)  # tokens, and when
     runs: dict[RunId, RunRow] = field(default_factory=dict)
     schedulers: dict[SchedulerId, SchedulerRow] = field(default_factory=dict)
     commands: dict[int, RunCommand] = field(default_factory=dict)  # those that wait
@@ -78,7 +80,13 @@ class Shared:
         return [ActiveAttempts(attempt.executor, attempt.pool, 1) for attempt in self.active_attempts()]
 
     def active_attempts(self) -> Iterable[Attempt]:
-        return (a for row in self.runs.values() for a in row.attempts.values() if not a.status.is_final)
+        """Those that take slots: one that waits for an external job takes none."""
+        every = (attempt for row in self.runs.values() for attempt in row.attempts.values())
+        return (attempt for attempt in every if not attempt.status.is_final and attempt.waits_for is None)
+
+    def open_bucket(self, name: str, rate: Rate, now: float) -> Bucket:
+        tokens, at = self.buckets.get(name, (float(rate.count), now))
+        return Bucket(rate, tokens, now - at)
 
     def place(self, row: RunRow, task: TaskKey) -> tuple[int, int]:
         """Where the workflow names the task, then the instance."""

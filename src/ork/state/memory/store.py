@@ -10,17 +10,20 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ork.core.effects import Alert
+from ork.core.limits import limit_names
 from ork.errors import NotFoundError, UsageError
 from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
-from ork.model.task import Attempt
-from ork.model.workflow import Trigger, Version, WorkflowEntry
-from ork.state.admission import limits_of, room_left
+from ork.model.task import Attempt, TaskStatus
+from ork.model.workflow import Rate, Trigger, Version, WorkflowEntry
+from ork.state.admission import room_left
 from ork.state.memory.commit import came_to_nothing, write_changes
 from ork.state.memory.rows import RunRow, SchedulerRow, Shared
 from ork.state.refusals import check_same_request, is_too_late
 from ork.state.store import (
+    NO_RATES,
     Accepted,
+    Cached,
     Claim,
     ClaimedRun,
     Committed,
@@ -81,8 +84,9 @@ class MemoryStore:
             state.workflows[workflow] = replace(entry, enabled=enabled)
         return entry is not None
 
-    async def set_limits(self, limits: Mapping[str, int]) -> None:
-        self._changing().limits = dict(limits)
+    async def set_limits(self, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
+        state = self._changing()
+        state.limits, state.rates = dict(limits), dict(rates)
 
     # ── runs and what people ask of them ─────────────────────────────────────────────────────────
 
@@ -104,7 +108,7 @@ class MemoryStore:
             return existing
         run = Run(
             new.id, new.workflow, new.version, RunStatus.PENDING, new.trigger, dict(new.params), now,
-            scheduled_for=new.scheduled_for, priority=new.priority,
+            scheduled_for=new.scheduled_for, priority=new.priority, fresh=new.fresh, parent=new.parent,
         )  # fmt: skip
         state.runs[new.id] = RunRow(run, new.key, changed=state.changed)
         return run
@@ -172,14 +176,14 @@ class MemoryStore:
     def _claimed(self, row: RunRow) -> ClaimedRun:
         state = self._shared
         tasks = state.tasks_in_order(row)
-        active = [task for task in tasks if task.status.is_active]
+        active = [task for task in tasks if task.status.is_active and task.attempt]
         attempts = tuple(row.attempts[task.key, task.attempt] for task in active)
         return ClaimedRun(row.run, row.epoch, state.versions[row.run.version], tasks, attempts)
 
     async def commit(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:  # noqa: ARG002 (nothing here is dated)
         state = self._used()
         state.changed += 1  # the number of this change, taken back if it comes to nothing
-        committed = write_changes(state, scheduler, changes)
+        committed = write_changes(state, scheduler, changes, self._clock())
         state.changed -= 1
         if not came_to_nothing(changes, committed):
             self._changing()
@@ -287,6 +291,16 @@ class MemoryStore:
         keys = [key for key in row.attempts if task is None or key[0] == task]
         return tuple(row.attempts[key] for key in sorted(keys, key=lambda key: (state.place(row, key[0]), key[1])))
 
+    async def find_cached(self, key: str, since: datetime) -> Cached | None:
+        equal = [
+            (task.finished_at, row.run.id, task.output)
+            for row in self._used().runs.values()
+            for task in row.tasks.values()
+            if task.cache_key == key and task.status is TaskStatus.SUCCESS and task.finished_at is not None
+        ]
+        newest = max((found for found in equal if found[0] >= since), key=lambda found: found[0], default=None)
+        return None if newest is None else Cached(newest[1], newest[2])
+
     async def list_alerts(self, run: RunId) -> tuple[Alert, ...]:
         row = self._used().runs.get(run)
         return () if row is None else tuple(row.alerts)
@@ -315,7 +329,7 @@ class MemoryStore:
         return tuple(self._use(name, slots, slots - room[name]) for name, slots in sorted(state.limits.items()))
 
     def _use(self, name: str, slots: int, used: int) -> LimitUse:
-        holders = [a.key for a in self._shared.active_attempts() if name in limits_of(a.executor, a.pool)]
+        holders = [a.key for a in self._shared.active_attempts() if name in limit_names(a.executor, a.pool)]
         return LimitUse(name, slots, used, tuple(holders[:_HOLDERS_SHOWN]))
 
     async def signing_key(self) -> bytes:

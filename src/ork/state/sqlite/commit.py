@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from ork.core.effects import Wish
 from ork.model.ids import RunId, SchedulerId
 from ork.model.run import RunStatus
-from ork.state.admission import ActiveAttempts, Admission, admit, room_left
+from ork.model.workflow import Rate
+from ork.state.admission import ActiveAttempts, Admission, Bucket, Rates, admit, room_left
 from ork.state.refusals import ends_unaware_of_cancel
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
@@ -50,7 +52,7 @@ def commit(db: Database, scheduler: SchedulerId, changes: Sequence[RunChanges], 
         _launch(db, admitted, changed)
         _settle(db, opened)
     keys = frozenset(wish.attempt.key for _, wish in admitted)
-    return Committed(frozenset(fenced), frozenset(overruled), keys, admission.full)
+    return Committed(frozenset(fenced), frozenset(overruled), keys, admission.full, admission.again_in)
 
 
 class _CameToNothing(Exception):  # noqa: N818 (not an error: it rolls back, so that nobody is woken)
@@ -84,32 +86,47 @@ def _write(db: Database, opened: Sequence[_Open], changed: int, now: str | None)
     """All but the launches: what ends here makes room for them."""
     tasks: list[Row] = []
     attempts: list[Row] = []
-    done: list[Row] = []
     alerts: list[Row] = []
+    # Before the runs: a cancel of an earlier round that is done with here must not cling to the row written below.
+    done = [(now, command, changes.run_id) for changes, _, _ in opened for command in changes.commands_done]
+    db.connection.run_many("finish_command", done)
     for changes, order, _ in opened:
         run = changes.run_id
         if changes.run is not None:
             db.connection.run("write_run", run_values(changes.run))
         tasks += [task_row(run, order[task.key.name], changed, task) for task in changes.tasks]
         attempts += [attempt_row(order[attempt.key.task.name], attempt) for attempt in changes.attempts]
-        done += [(now, command, run) for command in changes.commands_done]
         alerts += [
             (run, task and task.name, task and index_number(task.index), failure_text(failure), now)
             for task, failure in ((alert.task, alert.failure) for alert in changes.alerts)
         ]
     db.connection.run_many("write_task", tasks)
     db.connection.run_many("write_attempt", attempts)
-    db.connection.run_many("finish_command", done)
     db.connection.run_many("write_alert", alerts)
 
 
 def _admit(db: Database, wishes: Sequence[Wish]) -> Admission:
     """The write lock is held: whoever commits next counts what is admitted here."""
     limits: dict[str, int] = dict(db.connection.rows("list_limits")) if wishes else {}
-    if not limits:
-        return Admission(frozenset(range(len(wishes))), frozenset())
-    active = (ActiveAttempts(*row) for row in db.connection.rows("count_active"))
-    return admit(wishes, room_left(limits, active))
+    rated = wishes and (any(wish.rate for wish in wishes) or any(wish.attempt.pool for wish in wishes))
+    pools = {name: Rate(count, seconds) for name, count, seconds in db.connection.rows("list_rates")} if rated else {}
+    if not limits and not pools and not any(wish.rate for wish in wishes):
+        return Admission(frozenset(range(len(wishes))), frozenset(), None, {})
+    active = (ActiveAttempts(*row) for row in db.connection.rows("count_active")) if limits else ()
+    admission = admit(wishes, room_left(limits, active), Rates(pools, partial(_open_bucket, db)))
+    boot, at = db.clock()
+    drawn_from = [(name, bucket.tokens, boot, at) for name, bucket in sorted(admission.buckets.items())]
+    db.connection.run_many("write_bucket", drawn_from)
+    return admission
+
+
+def _open_bucket(db: Database, name: str, rate: Rate) -> Bucket:
+    """Full when it was never used, and after a restart of the machine, whose clock begins anew."""
+    row = db.connection.row("get_bucket", (name,))
+    boot, now = db.clock()
+    if row is None or row[1] != boot:
+        return Bucket(rate, rate.count, 0.0)
+    return Bucket(rate, row[0], now - row[2])
 
 
 def _launch(db: Database, admitted: Sequence[tuple[_Open, Wish]], changed: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from ork.compile.content import to_document
-from ork.model.workflow import Version, WorkflowEntry
+from ork.model.workflow import Rate, Version, WorkflowEntry
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import json_text, schedule_text, time_text, workflow_of
 
@@ -47,10 +47,12 @@ def set_enabled(db: Database, workflow: str, enabled: bool) -> bool:
         return db.connection.run("set_enabled", {"name": workflow, "enabled": int(enabled)}) == 1
 
 
-def set_limits(db: Database, limits: Mapping[str, int]) -> None:
+def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate]) -> None:
     with db.changing():
         db.connection.run("forget_limits")
         db.connection.run_many("add_limit", sorted(limits.items()))
+        db.connection.run("forget_rates")
+        db.connection.run_many("add_rate", [(name, rate.count, rate.seconds) for name, rate in sorted(rates.items())])
 
 
 def get_workflow(db: Database, name: str) -> WorkflowEntry | None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 
 from ork.errors import StoreError, StoreUnavailableError
 
 _PRIMARY = 0xFF  # the low byte of an extended result code
+_LITTLE_SPACE = 64 * 1024  # less than a commit and its bookkeeping may need
+_NO_SPACE = ("has no space left on its disk", "Free some space; work goes on by itself.")
+# How a full disk may show itself when a file has to be made or made longer.
+_MAY_MEAN_FULL = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 
 _FOR_NOW = {
     sqlite3.SQLITE_BUSY: ("is locked by another process", "Another process holds the write lock; try again."),
@@ -14,7 +21,7 @@ _FOR_NOW = {
     sqlite3.SQLITE_NOMEM: ("ran out of memory", "Free some memory and try again."),
     sqlite3.SQLITE_INTERRUPT: ("was interrupted", "Try again."),
     sqlite3.SQLITE_IOERR: ("cannot be read or written", "Check the disk, then try again."),
-    sqlite3.SQLITE_FULL: ("has no space left on its disk", "Free some space; work goes on by itself."),
+    sqlite3.SQLITE_FULL: _NO_SPACE,
     sqlite3.SQLITE_PROTOCOL: ("is locked by another process", "Try again."),
 }
 
@@ -29,8 +36,9 @@ _FOR_GOOD = {
 
 
 def store_error(error: sqlite3.Error, path: str) -> StoreError:
-    # Errors raised by the module itself rather than by the library carry no code.
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY
+    code = _code(error)
+    if code in _MAY_MEAN_FULL and _is_full(path):
+        code = sqlite3.SQLITE_FULL
     if code in _FOR_NOW:
         what, hint = _FOR_NOW[code]
         return StoreUnavailableError(f"The store {path} {what} ({error}).", hint=hint)
@@ -38,8 +46,28 @@ def store_error(error: sqlite3.Error, path: str) -> StoreError:
     return StoreError(f"The store {path} {what} ({error}).", hint=hint)
 
 
+def is_locked(error: StoreError) -> bool:
+    """Somebody else works on the file: waiting a little helps."""
+    return isinstance(error.__cause__, sqlite3.Error) and _code(error.__cause__) in _LOCKED
+
+
 def file_error(error: OSError, path: str) -> StoreError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreUnavailableError(f"The store {path} {_NO_SPACE[0]} ({error.strerror}).", hint=_NO_SPACE[1])
     return StoreError(
         f"The store {path} cannot be opened ({error.strerror or error}).",
         hint="Check that its folder exists and may be written to, or choose another with --store.",
     )
+
+
+def _code(error: sqlite3.Error) -> int:
+    # Errors raised by the module itself rather than by the library carry no code.
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & _PRIMARY
+
+
+def _is_full(path: str) -> bool:
+    try:
+        disk = os.statvfs(os.path.dirname(os.path.abspath(path)))
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _LITTLE_SPACE

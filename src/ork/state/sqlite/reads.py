@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from ork.core.effects import Alert
+from ork.core.limits import EVERYTHING
 from ork.errors import UsageError
 from ork.model.ids import RunId, TaskKey
 from ork.model.run import RunStatus
 from ork.model.task import Attempt
 from ork.state.admission import ActiveAttempts, room_left
 from ork.state.sqlite.database import Database
-from ork.state.sqlite.rows import attempt_key, attempt_of, failure_of, index_number, index_of, task_of
-from ork.state.store import GLOBAL_LIMIT, LimitUse, RunFilter, RunPage, RunUpdate
+from ork.state.sqlite.rows import (
+    attempt_key,
+    attempt_of,
+    failure_of,
+    index_number,
+    index_of,
+    output_of,
+    task_of,
+    time_text,
+)
+from ork.state.store import Cached, LimitUse, RunFilter, RunPage, RunUpdate
 
 _HOLDERS_SHOWN = 5
 _LAST_ORDINAL = 2**62
@@ -78,6 +90,11 @@ def list_attempts(db: Database, run: RunId, task: TaskKey | None) -> tuple[Attem
     return tuple(attempt_of(row) for row in rows)
 
 
+def find_cached(db: Database, key: str, since: datetime) -> Cached | None:
+    row = db.connection.row("find_cached", {"key": key, "since": time_text(since)})
+    return None if row is None else Cached(RunId(row[0]), output_of(*row[1:]))
+
+
 def list_alerts(db: Database, run: RunId) -> tuple[Alert, ...]:
     return tuple(
         Alert(None if task is None else TaskKey(task, index_of(idx)), failure_of(failure))
@@ -99,6 +116,6 @@ def _use(db: Database, name: str, slots: int, used: int) -> LimitUse:
     wanted = {
         "executor": subject if kind == "executor" else None,
         "pool": subject if kind == "pool" else None,
-        "limit": _HOLDERS_SHOWN if name == GLOBAL_LIMIT or subject else 0,
+        "limit": _HOLDERS_SHOWN if name == EVERYTHING or subject else 0,
     }
     return LimitUse(name, slots, used, tuple(attempt_key(row) for row in db.connection.rows("holders", wanted)))

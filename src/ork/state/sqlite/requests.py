@@ -36,6 +36,8 @@ def _create(db: Database, new: NewRun, now: datetime, changed: int) -> str:
         "scheduled_for": time_text(new.scheduled_for),
         "priority": new.priority,
         "key": new.key,
+        "fresh": int(new.fresh),
+        "parent": new.parent,
         "changed": changed,
     }
     if db.connection.run("add_run", values) == 1:
@@ -78,6 +80,7 @@ def _accept(db: Database, command: RunCommand, now: datetime, changed: int) -> A
         "by": free_text(command.by),
         "task": command.task,
         "everything": int(command.everything),
+        "comment": free_text(command.comment),
         "now": time_text(now),
     }
     (command_id,) = db.connection.rows("add_command", asked)[0]

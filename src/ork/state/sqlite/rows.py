@@ -100,11 +100,11 @@ def workflow_of(row: Row) -> WorkflowEntry:
 
 def run_of(row: Row) -> Run:
     (id, workflow, version, status, trigger, params, created_at, scheduled_for, started_at, finished_at, error,
-     round, priority, cancel_requested_at, note, _epoch, _changed) = row  # fmt: skip
+     round, priority, cancel_requested_at, note, fresh, parent, _epoch, _changed) = row  # fmt: skip
     return Run(
         RunId(id), workflow, VersionId(version), RunStatus(status), Trigger(trigger), json.loads(params),
         moment_of(created_at), time_of(scheduled_for), time_of(started_at), time_of(finished_at), error, round,
-        priority, time_of(cancel_requested_at), note,
+        priority, time_of(cancel_requested_at), note, bool(fresh), parent,
     )  # fmt: skip
 
 
@@ -124,8 +124,8 @@ def run_values(run: Run) -> dict[str, Any]:
 
 
 def command_of(row: Row) -> RunCommand:
-    id, run, kind, by, task, everything = row
-    return RunCommand(RunId(run), CommandKind(kind), by, task, bool(everything), id)
+    id, run, kind, by, task, everything, comment = row
+    return RunCommand(RunId(run), CommandKind(kind), by, task, bool(everything), comment, id)
 
 
 def task_row(run: RunId, ordinal: int, changed: int, task: Task) -> Row:
@@ -137,18 +137,19 @@ def task_row(run: RunId, ordinal: int, changed: int, task: Task) -> Row:
         task.earlier_attempts, free_text(task.reason), None if cause is None else cause.name,
         None if cause is None else index_number(cause.index), failure_text(task.failure), task.exit_code,
         time_text(task.dispatched_at), time_text(task.started_at), time_text(task.finished_at),
-        time_text(task.retry_at), *_output_columns(output), changed,
+        time_text(task.retry_at), *_output_columns(output), task.instances, task.item, task.cache_key, changed,
     )  # fmt: skip
 
 
 def task_of(row: Row) -> Task:
     (name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
-     dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output) = row  # fmt: skip
+     dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output, instances, item,
+     cache_key) = row  # fmt: skip
     return Task(
         TaskKey(name, index_of(idx)), _TASK_STATUS[status], executor, attempt, earlier_attempts, reason,
         None if cause_name is None else TaskKey(cause_name, index_of(cause_idx)), failure_of(failure), exit_code,
         time_of(dispatched_at), time_of(started_at), time_of(finished_at), time_of(retry_at),
-        _output_of(output_key, output_size, output),
+        output_of(output_key, output_size, output), instances, item, cache_key,
     )  # fmt: skip
 
 
@@ -160,17 +161,19 @@ def attempt_row(ordinal: int, attempt: Attempt) -> Row:
         attempt.pool, attempt.external_name, attempt.token_hash, time_text(attempt.dispatched_at),
         time_text(attempt.started_at), time_text(attempt.finished_at), attempt.exit_code,
         failure_text(attempt.failure), None if closing is None else closing._value_,
-        time_text(attempt.closing_since), attempt.seq, time_text(attempt.seen_at),
+        time_text(attempt.closing_since), attempt.seq, time_text(attempt.seen_at), attempt.waits_for,
+        int(attempt.waits_for is not None),
     )  # fmt: skip
 
 
 def attempt_of(row: Row) -> Attempt:
     (run, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
-     finished_at, exit_code, failure, closing, closing_since, seq, seen_at) = row  # fmt: skip
+     finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for) = row  # fmt: skip
     return Attempt(
         attempt_key((run, name, idx, number)), _ATTEMPT_STATUS[status], executor, external_name, token_hash,
         moment_of(dispatched_at), pool, time_of(started_at), time_of(finished_at), exit_code, failure_of(failure),
         None if closing is None else GiveUp(closing), time_of(closing_since), seq, time_of(seen_at),
+        waits_for,
     )  # fmt: skip
 
 
@@ -187,7 +190,7 @@ def _output_columns(output: Output | None) -> tuple[str | None, int | None, str 
     return output.key, output.size, None
 
 
-def _output_of(key: str | None, size: int | None, text: str | None) -> Output | None:
+def output_of(key: str | None, size: int | None, text: str | None) -> Output | None:
     if key is not None:
         return StoredOutput(key, size or 0)
     return None if text is None else InlineOutput(text)

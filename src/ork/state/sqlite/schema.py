@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ork.errors import StoreError, StoreUnavailableError
 from ork.state.sqlite.connection import BUSY_SECONDS, IN_MEMORY, Connection, prepare_file
+from ork.state.sqlite.failures import is_locked
 
 FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 APPLICATION_ID = 1332898609  # "Ork1": tells our databases from those of other programs
@@ -110,8 +111,8 @@ def _use_write_ahead_log(connection: Connection) -> None:
         try:
             connection.rows("use_write_ahead_log")
             return
-        except StoreUnavailableError:
-            if time.monotonic() > deadline:
+        except StoreUnavailableError as error:
+            if time.monotonic() > deadline or not is_locked(error):
                 raise
         time.sleep(_RETRY_SECONDS)
 

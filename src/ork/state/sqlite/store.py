@@ -13,12 +13,24 @@ from ork.errors import StoreError
 from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
 from ork.model.run import NewRun, Run, RunCommand, SchedulerEntry
 from ork.model.task import Attempt
-from ork.model.workflow import Version, WorkflowEntry
+from ork.model.workflow import Rate, Version, WorkflowEntry
 from ork.state.sqlite import commit, definitions, ownership, reads, requests
 from ork.state.sqlite.connection import IN_MEMORY, Durability
 from ork.state.sqlite.database import LEASE_SECONDS, Database, LeaseClock, boot_clock, open_database
 from ork.state.sqlite.thread import WriterThread
-from ork.state.store import Accepted, Claim, Committed, LimitUse, RunChanges, RunFilter, RunPage, RunUpdate, TooLate
+from ork.state.store import (
+    NO_RATES,
+    Accepted,
+    Cached,
+    Claim,
+    Committed,
+    LimitUse,
+    RunChanges,
+    RunFilter,
+    RunPage,
+    RunUpdate,
+    TooLate,
+)
 
 if TYPE_CHECKING:
     from ork.state.sqlite.waiting import Listener
@@ -71,8 +83,8 @@ class SqliteStore:
     async def set_enabled(self, workflow: str, enabled: bool) -> bool:
         return await self._do(definitions.set_enabled, workflow, enabled)
 
-    async def set_limits(self, limits: Mapping[str, int]) -> None:
-        await self._do(definitions.set_limits, limits)
+    async def set_limits(self, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
+        await self._do(definitions.set_limits, limits, rates)
 
     # ── runs and what people ask of them ─────────────────────────────────────────────────────────
 
@@ -146,6 +158,9 @@ class SqliteStore:
 
     async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]:
         return await self._do(reads.list_attempts, run, task)
+
+    async def find_cached(self, key: str, since: datetime) -> Cached | None:
+        return await self._do(reads.find_cached, key, since)
 
     async def list_alerts(self, run: RunId) -> tuple[Alert, ...]:
         return await self._do(reads.list_alerts, run)

@@ -25,26 +25,29 @@ WHERE id = :id;
 -- name: write_task
 INSERT INTO tasks (run_id, ordinal, idx, name, status, executor, attempt, earlier_attempts, reason, cause_name,
                    cause_idx, failure, exit_code, dispatched_at, started_at, finished_at, retry_at, output_key,
-                   output_size, output, changed)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                   output_size, output, instances, item, cache_key, changed)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (run_id, ordinal, idx) DO UPDATE SET
     status = excluded.status, executor = excluded.executor, attempt = excluded.attempt,
     earlier_attempts = excluded.earlier_attempts, reason = excluded.reason, cause_name = excluded.cause_name,
     cause_idx = excluded.cause_idx, failure = excluded.failure, exit_code = excluded.exit_code,
     dispatched_at = excluded.dispatched_at, started_at = excluded.started_at, finished_at = excluded.finished_at,
     retry_at = excluded.retry_at, output_key = excluded.output_key, output_size = excluded.output_size,
-    output = excluded.output, changed = excluded.changed;
+    output = excluded.output, instances = excluded.instances, item = excluded.item, cache_key = excluded.cache_key,
+    changed = excluded.changed;
 
 -- name: write_attempt
 INSERT INTO attempts (run_id, ordinal, idx, number, name, status, executor, pool, external_name, token_hash,
-                      dispatched_at, started_at, finished_at, exit_code, failure, closing, closing_since, seq, seen_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                      dispatched_at, started_at, finished_at, exit_code, failure, closing, closing_since, seq, seen_at,
+                      waits_for, is_waiting)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (run_id, ordinal, idx, number) DO UPDATE SET
     status = excluded.status, executor = excluded.executor, pool = excluded.pool,
     external_name = excluded.external_name, token_hash = excluded.token_hash,
     dispatched_at = excluded.dispatched_at, started_at = excluded.started_at, finished_at = excluded.finished_at,
     exit_code = excluded.exit_code, failure = excluded.failure, closing = excluded.closing,
-    closing_since = excluded.closing_since, seq = excluded.seq, seen_at = excluded.seen_at;
+    closing_since = excluded.closing_since, seq = excluded.seq, seen_at = excluded.seen_at,
+    waits_for = excluded.waits_for, is_waiting = excluded.is_waiting;
 
 -- name: finish_command
 UPDATE commands SET done_at = ? WHERE id = ? AND run_id = ?;
@@ -68,4 +71,16 @@ SELECT name, slots FROM limits ORDER BY name;
 
 -- name: count_active
 -- A walk over the index of active attempts: it costs what is active now.
-SELECT executor, pool, count(*) FROM attempts WHERE status IN ('dispatched', 'running') GROUP BY executor, pool;
+SELECT executor, pool, count(*) FROM attempts
+WHERE status IN ('dispatched', 'running') AND is_waiting = 0
+GROUP BY executor, pool;
+
+-- name: list_rates
+SELECT name, count, seconds FROM rates ORDER BY name;
+
+-- name: get_bucket
+SELECT tokens, boot, at FROM buckets WHERE name = ?;
+
+-- name: write_bucket
+INSERT INTO buckets (name, tokens, boot, at) VALUES (?, ?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET tokens = excluded.tokens, boot = excluded.boot, at = excluded.at;

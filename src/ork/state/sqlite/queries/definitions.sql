@@ -28,6 +28,12 @@ DELETE FROM limits;
 -- name: add_limit
 INSERT INTO limits (name, slots) VALUES (?, ?);
 
+-- name: forget_rates
+DELETE FROM rates;
+
+-- name: add_rate
+INSERT INTO rates (name, count, seconds) VALUES (?, ?, ?);
+
 -- name: get_version
 SELECT id, root, source, document FROM versions WHERE id = :id;
 

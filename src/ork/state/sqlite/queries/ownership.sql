@@ -55,7 +55,7 @@ UPDATE runs SET owner = ?, epoch = epoch + 1 WHERE id = ?;
 
 -- name: commands_for
 -- From the waiting commands (few) to their runs, never from all the runs of an owner.
-SELECT c.id, c.run_id, c.kind, c.asked_by, c.task, c.everything
+SELECT c.id, c.run_id, c.kind, c.asked_by, c.task, c.everything, c.comment
 FROM commands AS c INDEXED BY commands_waiting CROSS JOIN runs AS r ON r.id = c.run_id
 WHERE c.done_at IS NULL AND r.owner = :owner
 ORDER BY c.id;
@@ -63,7 +63,8 @@ ORDER BY c.id;
 -- name: current_attempts
 -- The attempts a new owner must look after.
 SELECT a.run_id, a.name, a.idx, a.number, a.status, a.executor, a.pool, a.external_name, a.token_hash,
-       a.dispatched_at, a.started_at, a.finished_at, a.exit_code, a.failure, a.closing, a.closing_since, a.seq, a.seen_at
+       a.dispatched_at, a.started_at, a.finished_at, a.exit_code, a.failure, a.closing, a.closing_since, a.seq, a.seen_at,
+       a.waits_for
 FROM tasks AS t CROSS JOIN attempts AS a
     ON a.run_id = t.run_id AND a.ordinal = t.ordinal AND a.idx = t.idx AND a.number = t.attempt
 WHERE t.run_id = :run AND t.status IN ('dispatched', 'running')

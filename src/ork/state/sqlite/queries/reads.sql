@@ -16,7 +16,8 @@ LIMIT :limit;
 
 -- name: tasks_of_run
 SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
-       dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output
+       dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output,
+       instances, item, cache_key
 FROM tasks
 WHERE run_id = :run
 ORDER BY ordinal, idx;
@@ -24,7 +25,8 @@ ORDER BY ordinal, idx;
 -- name: tasks_changed_since
 -- By the index on what changed: a look at a large run costs what is new. The sort is over those rows alone.
 SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
-       dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output
+       dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output,
+       instances, item, cache_key
 FROM tasks INDEXED BY tasks_changed
 WHERE run_id = :run AND changed > :since
 ORDER BY ordinal, idx;
@@ -32,7 +34,7 @@ ORDER BY ordinal, idx;
 -- name: attempts_of_run
 -- All of a run, or those of the tasks between two places of the workflow's order.
 SELECT run_id, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
-       finished_at, exit_code, failure, closing, closing_since, seq, seen_at
+       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for
 FROM attempts
 WHERE run_id = :run AND ordinal BETWEEN :first AND :last AND (:idx IS NULL OR idx = :idx)
 ORDER BY ordinal, idx, number;
@@ -43,6 +45,13 @@ SELECT task, idx, failure FROM alerts WHERE run_id = :run ORDER BY id;
 -- name: holders
 -- Some of the attempts that hold a limit's slots.
 SELECT run_id, name, idx, number FROM attempts
-WHERE status IN ('dispatched', 'running')
+WHERE status IN ('dispatched', 'running') AND is_waiting = 0
   AND (:executor IS NULL OR executor = :executor) AND (:pool IS NULL OR pool = :pool)
 LIMIT :limit;
+
+-- name: find_cached
+-- The newest equal result that is not too old.
+SELECT run_id, output_key, output_size, output FROM tasks
+WHERE cache_key = :key AND status = 'success' AND finished_at >= :since
+ORDER BY finished_at DESC
+LIMIT 1;

@@ -1,8 +1,9 @@
 -- name: add_run
 -- Any of the three unique constraints (id, key, slot) makes this write nothing: the row count is the answer.
 INSERT INTO runs (id, workflow, version, status, trigger, params, created_at, scheduled_for, round, priority, key,
-                  epoch, attention, changed)
-VALUES (:id, :workflow, :version, 'pending', :trigger, :params, :now, :scheduled_for, 1, :priority, :key, 0, 1, :changed)
+                  fresh, parent, epoch, attention, changed)
+VALUES (:id, :workflow, :version, 'pending', :trigger, :params, :now, :scheduled_for, 1, :priority, :key,
+        :fresh, :parent, 0, 1, :changed)
 ON CONFLICT DO NOTHING;
 
 -- name: find_by_key
@@ -16,13 +17,14 @@ WHERE workflow = :workflow AND scheduled_for = :scheduled_for
 -- name: runs_by_id
 -- In the order of the given JSON list of ids.
 SELECT r.id, r.workflow, r.version, r.status, r.trigger, r.params, r.created_at, r.scheduled_for, r.started_at,
-       r.finished_at, r.error, r.round, r.priority, r.cancel_requested_at, r.note, r.epoch, r.changed
+       r.finished_at, r.error, r.round, r.priority, r.cancel_requested_at, r.note, r.fresh, r.parent,
+       r.epoch, r.changed
 FROM json_each(:ids) AS wanted CROSS JOIN runs AS r ON r.id = wanted.value
 ORDER BY wanted.key;
 
 -- name: add_command
-INSERT INTO commands (run_id, kind, asked_by, task, everything, asked_at)
-VALUES (:run, :kind, :by, :task, :everything, :now)
+INSERT INTO commands (run_id, kind, asked_by, task, everything, comment, asked_at)
+VALUES (:run, :kind, :by, :task, :everything, :comment, :now)
 RETURNING id;
 
 -- name: call_for_attention
@@ -34,7 +36,7 @@ UPDATE runs SET
 WHERE id = :run;
 
 -- name: pending_commands
-SELECT id, run_id, kind, asked_by, task, everything
+SELECT id, run_id, kind, asked_by, task, everything, comment
 FROM commands
 WHERE run_id = :run AND done_at IS NULL
 ORDER BY id;

@@ -1,0 +1,81 @@
+"""The own task files of custom executors (`config_file`): read, checked, and laid below the task's `config`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ork.definition.custom import BUILT_IN, CustomExecutor, read_config
+from ork.definition.keys import Reading
+from ork.definition.nodes import Kind, is_null
+from ork.definition.problems import quoted
+from ork.definition.report import Report, Suggester
+from ork.definition.tasks import WrittenTask
+from ork.definition.yaml_tree import parse_yaml
+from ork.model.trees import Tree, merged, pointers
+from ork.model.workflow import Custom, Ref, TaskSpec
+
+if TYPE_CHECKING:
+    from ork.definition.project_file import Project
+
+
+def custom_executors(project: Project | None) -> dict[str, CustomExecutor]:
+    """By name: Ork's own ones and those of the project."""
+    return {**BUILT_IN, **(project.executors if project else {})}
+
+
+def with_config_file(
+    task: WrittenTask, action: Custom, read: Callable[[str], bytes | None], report: Report
+) -> TaskSpec:
+    """The task with its file's content in its config; what the task says itself goes first."""
+    _check_keys(task, action, report)
+    file = task.body.get("config_file")
+    if file is None or is_null(file):
+        return task.spec
+    content = read(str(file.value).removeprefix("./"))
+    if content is None:
+        message = f"task {quoted(task.spec.name)}: there is no file {quoted(str(file.value))}"
+        report.add("ORK501", message, file, hint="paths begin at this file's folder")
+        return task.spec
+    tree = _read(content, str(file.value), report)
+    if tree is None:
+        return task.spec
+    whole = tree if action.task is None else merged(tree, action.task)
+    return replace(task.spec, action=replace(action, task=whole))
+
+
+def _check_keys(task: WrittenTask, action: Custom, report: Report) -> None:
+    """The keys of Ork's own executors are known before anything runs; those of others only to their class."""
+    known = _built_in_keys(action.target)
+    config = task.body.get("config")
+    for key, _ in config.pairs() if known and config is not None and config.kind == Kind.MAP else ():
+        if key.value not in known:
+            hint = Suggester(known).hint(key.value) or f"known here: {', '.join(known)}"
+            message = f"{quoted(key.value)} is not a key of the executor {quoted(task.spec.executor)}"
+            report.add("ORK101", message, key, hint=hint)
+
+
+def _built_in_keys(target: str) -> list[str]:
+    if target == BUILT_IN["http"].target:
+        from ork.sdk.http import HttpExecutor
+
+        return list(HttpExecutor.TaskConfig.__dataclass_fields__)
+    if target == BUILT_IN["sql"].target:
+        from ork.sdk.sql import SqlExecutor
+
+        return list(SqlExecutor.TaskConfig.__dataclass_fields__)
+    return []
+
+
+def _read(content: bytes, file: str, report: Report) -> Tree | None:
+    """JSON is YAML too. Every mistake has its place in the file itself."""
+    own = Report(file)
+    root = parse_yaml(content, own)
+    tree = None if root is None else read_config(root, Reading(own))
+    if root is not None and any(isinstance(pointer, Ref) for pointer, _ in pointers(tree)):
+        hint = "write it in the task's `config`, which is laid over the file"
+        own.add("ORK603", "a ref means nothing in a config file, which knows no tasks", root, hint=hint)
+    for problem in own.problems():
+        report.add_problem(problem)
+    return tree if own.is_clean else None

@@ -1,0 +1,199 @@
+"""The nodes of a dbt project as tasks: one each for what dbt builds, with the dependencies dbt itself knows."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from ork.definition.imports import WrittenImport
+from ork.definition.problems import quoted
+from ork.definition.report import Report
+from ork.definition.tasks import WrittenTask
+from ork.definition.workflow_file import WrittenWorkflow
+from ork.model.workflow import Command, Const, Environment, TaskSpec
+
+_LONGEST_NAME = 128
+_FORBIDDEN = re.compile(r"[^A-Za-z0-9_.-]+")
+_VERBS = {"model": "run", "seed": "seed", "snapshot": "snapshot", "test": "test"}
+
+
+class DbtNode(NamedTuple):
+    """One node of the project's graph. `is_built` is false for what leaves nothing behind by itself (ephemeral models),
+    and for what was not selected; others depend on what is behind it."""
+
+    id: str
+    kind: str
+    name: str
+    package: str
+    fqn: tuple[str, ...]
+    depends_on: tuple[str, ...] = ()
+    is_built: bool = True
+
+
+class ImportFailedError(Exception):
+    """A sentence saying why the project could not be read, and what to do."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+# Reads a project's nodes; ImportFailedError if it cannot.
+ReadNodes: TypeAlias = Callable[[WrittenImport], Sequence[DbtNode]]
+Exists: TypeAlias = Callable[[str], bool]
+
+
+def add_imported(written: WrittenWorkflow, read_nodes: ReadNodes | None, exists: Exists, report: Report) -> bool:
+    """Puts the tasks of all imports beside the written ones; False where one could not be read."""
+    is_whole = True
+    for entry in written.imports:
+        place = entry.node.get("dbt") or entry.node
+        try:
+            if read_nodes is None:
+                raise ImportFailedError("imports cannot be followed here")
+            tasks = imported_tasks(entry, read_nodes(entry), exists)
+        except ImportFailedError as error:
+            report.add("ORK508", str(error), place, hint=error.hint)
+            is_whole = False
+            continue
+        for spec in tasks:
+            if spec.name in written.tasks:
+                message = f"the import has a task {quoted(spec.name)}, and so has this workflow"
+                report.add("ORK508", message, place, hint="give the import a `prefix: dbt_`")
+            else:
+                written.tasks[spec.name] = WrittenTask(spec, place, entry.node, is_complete=True)
+    return is_whole
+
+
+def imported_tasks(entry: WrittenImport, nodes: Sequence[DbtNode], exists: Exists) -> list[TaskSpec]:
+    graph = _Graph(nodes)
+    names = _names(graph.tasks, entry.prefix)
+    fields = _fields(entry, exists)
+    profiles = entry.profiles_dir or (entry.dbt if exists(f"{entry.dbt}/profiles.yml") else None)
+    return [
+        TaskSpec(
+            names[node.id],
+            "process",
+            _command(entry, node, graph.verb(node), profiles, names[node.id]),
+            depends_on=tuple(names[upstream] for upstream in graph.upstream(node)),
+            **fields,
+        )
+        for node in graph.tasks
+    ]
+
+
+class _Graph:
+    """A test of a single node runs together with it; one of several is a task behind all of them."""
+
+    def __init__(self, nodes: Sequence[DbtNode]) -> None:
+        self._nodes = {node.id: node for node in nodes}
+        built = [node for node in nodes if node.is_built and node.kind in _VERBS]
+        self._with_tests: set[str] = set()
+        self.tasks: list[DbtNode] = []
+        self._upstream: dict[str, list[str]] = {}
+        for node in built:
+            upstream = self._nearest_built(node)
+            if node.kind == "test" and len(upstream) == 1:
+                self._with_tests.update(upstream)
+            else:
+                self.tasks.append(node)
+                self._upstream[node.id] = upstream
+
+    def upstream(self, node: DbtNode) -> list[str]:
+        return self._upstream[node.id]
+
+    def verb(self, node: DbtNode) -> str:
+        return "build" if node.id in self._with_tests else _VERBS[node.kind]
+
+    def _nearest_built(self, node: DbtNode) -> list[str]:
+        """What it depends on, looking through what is not built; each once, in the order written."""
+        found: dict[str, None] = {}
+        waiting = list(reversed(node.depends_on))
+        seen: set[str] = set()
+        while waiting:
+            upstream = self._nodes.get(waiting.pop())
+            if upstream is None or upstream.id in seen:
+                continue
+            seen.add(upstream.id)
+            if upstream.is_built and upstream.kind in _VERBS and upstream.kind != "test":
+                found[upstream.id] = None
+            else:
+                waiting += reversed(upstream.depends_on)
+        return list(found)
+
+
+def _command(entry: WrittenImport, node: DbtNode, verb: str, profiles: str | None, name: str) -> Command:
+    words = ["dbt", "--no-use-colors", "--log-level-file", "none", verb, "--select", f"fqn:{'.'.join(node.fqn)}"]
+    if verb == "build":
+        # Only the tests of this node: those of several wait for all of them.
+        words += ["--indirect-selection", "cautious"]
+    words += ["--project-dir", entry.dbt]
+    if profiles is not None:
+        words += ["--profiles-dir", profiles]
+    if entry.target is not None:
+        words += ["--target", entry.target]
+    # A folder of its own: several of them run at once.
+    words += ["--target-path", f"target/ork/{name}"]
+    return Command(tuple(map(Const, words)))
+
+
+def _fields(entry: WrittenImport, exists: Exists) -> Mapping[str, Any]:
+    """What all tasks of the import have in common; dbt of the project's own environment where nothing else is said."""
+    if "environment" not in entry.fields and exists(".venv/bin/dbt"):
+        return {**entry.fields, "environment": Environment(path=".venv")}
+    return entry.fields
+
+
+def _names(nodes: Sequence[DbtNode], prefix: str) -> dict[str, str]:
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for node in nodes:
+        name = next(name for name in _candidates(node, prefix) if name not in taken)
+        taken.add(name)
+        names[node.id] = name
+    return names
+
+
+def _candidates(node: DbtNode, prefix: str) -> Iterator[str]:
+    """The plain name first; with its package where two packages have one of the same name."""
+    yield _shortened(prefix + node.name)
+    yield _shortened(f"{prefix}{node.package}.{node.name}")
+    yield _shortened(f"{prefix}{node.id}")
+
+
+def _shortened(text: str) -> str:
+    name = _FORBIDDEN.sub("_", text)
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[: _LONGEST_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def nodes_of_manifest(manifest: Mapping[str, object], selected: Collection[str] | None = None) -> list[DbtNode]:
+    """The nodes of a `manifest.json`, sorted so that equal projects give equal workflows."""
+    written = manifest.get("nodes")
+    if not isinstance(written, dict):
+        raise ImportFailedError("the manifest has no nodes", "make it again with `dbt parse`")
+    return [_node(written[key], selected) for key in sorted(written) if isinstance(written[key], dict)]
+
+
+def _node(document: dict[str, Any], selected: Collection[str] | None) -> DbtNode:
+    try:
+        depends_on = document.get("depends_on") or {}
+        config = document.get("config") or {}
+        identity = str(document["unique_id"])
+        version = document.get("version")
+        return DbtNode(
+            id=identity,
+            kind=str(document["resource_type"]),
+            name=f"{document['name']}.v{version}" if version is not None else str(document["name"]),
+            package=str(document["package_name"]),
+            fqn=tuple(map(str, document["fqn"])),
+            depends_on=tuple(map(str, depends_on.get("nodes", ()))),
+            is_built=config.get("materialized") != "ephemeral" and (selected is None or identity in selected),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ImportFailedError(
+            f"the manifest cannot be understood: {error!r}", "make it again with `dbt parse`"
+        ) from None

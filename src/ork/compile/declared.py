@@ -1,0 +1,26 @@
+"""The types a task declares for itself, as JSON: for the worker that checks them and for validation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ork.model.type_text import parse_type
+from ork.model.types import WHOLE_INPUT
+from ork.model.workflow import CompiledWorkflow, TaskSpec
+
+if TYPE_CHECKING:
+    from ork.model.types import TypeJson
+
+
+def declared_input(spec: TaskSpec) -> TypeJson | None:
+    """What all of its input must be. A type for each name is an object with those fields."""
+    types = {name: parse_type(text) for name, text in spec.input_types}
+    return types.get(WHOLE_INPUT, {"object": types}) if types else None
+
+
+def declared_types(spec: TaskSpec, workflow: CompiledWorkflow) -> dict[str, Any]:
+    """Their part of an attempt's spec; empty for the many tasks that declare none."""
+    if not spec.input_types and spec.output_type is None:
+        return {}
+    output = None if spec.output_type is None else parse_type(spec.output_type)
+    return {"input_type": declared_input(spec), "output_type": output, "types": dict(workflow.types)}

@@ -1,0 +1,59 @@
+"""Functions as they were described by a process that could import them (`ork.worker.annotations`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ork.compile.types import Typed
+from ork.model.workflow import PythonCall
+
+if TYPE_CHECKING:
+    from ork.model.types import TypeJson
+
+
+class Parameter(NamedTuple):
+    """One that takes a single value; `type` is None where it has no annotation."""
+
+    name: str
+    is_required: bool
+    type: Typed | None
+
+
+class Signature(NamedTuple):
+    """A function as it was described. `returns` is None where it has no annotation."""
+
+    name: str
+    place: str  # file:line
+    parameters: dict[str, Parameter]
+    returns: Typed | None
+    takes_any_name: bool
+
+
+class Unread(NamedTuple):
+    """A function that may well be there, but nobody could look at it. `why` is a sentence's end."""
+
+    why: str
+
+
+def function_key(action: PythonCall) -> str:
+    """By what a function is looked up among the described ones."""
+    return f"{action.file or action.module}:{action.function}"
+
+
+def read_signature(key: str, described: Mapping[str, Any]) -> Signature:
+    """From the description of a function, as `ork.worker.annotations.describe_function` makes it."""
+    file, _, name = key.rpartition(":")
+    names = described["types"]
+    kinds = {each["kind"] for each in described["parameters"]}
+    parameters = {
+        each["name"]: Parameter(each["name"], each["required"], _typed(each["type"], names))
+        for each in described["parameters"]
+        if each["kind"] in ("positional_only", "named")
+    }
+    place = f"{described.get('file') or file}:{described['line']}"
+    return Signature(name, place, parameters, _typed(described["returns"], names), "any_named" in kinds)
+
+
+def _typed(kind: TypeJson | None, names: Mapping[str, TypeJson]) -> Typed | None:
+    return None if kind is None else Typed(kind, names)

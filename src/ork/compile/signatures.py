@@ -1,0 +1,304 @@
+"""What tasks give each other, against what their functions and declarations ask for.
+
+The functions are described elsewhere, by a process that may import them (`ork.worker.annotations`); here are only the
+descriptions. What the look at the files found already is not told again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from ork.compile.declared import declared_input
+from ork.compile.described import Signature, Unread, function_key
+from ork.compile.graph import refs_of
+from ork.compile.load import Draft
+from ork.compile.strict import check_strictly
+from ork.compile.types import ANY, Typed, assignable, followed, item_type
+from ork.definition.nodes import Node
+from ork.definition.problems import quoted
+from ork.definition.report import Suggester
+from ork.definition.tasks import WrittenTask
+from ork.model.type_text import parse_type
+from ork.model.types import Mismatch, check, render_type, resolved
+from ork.model.workflow import Const, PythonCall, Ref, SubWorkflow, TaskSpec, Value
+
+if TYPE_CHECKING:
+    from ork.model.types import TypeJson
+
+Functions: TypeAlias = Mapping[str, Signature | Unread | None]
+
+_NO_FUNCTION = Unread("it is no function")
+_NOT_ASKED = Unread("nobody looked")
+_RUN_TYPES: dict[str, TypeJson] = {
+    "id": "str",
+    "attempt": "int",
+    "scheduled_for": {"union": ["datetime", "none"]},
+}
+
+
+def check_signatures(draft: Draft, functions: Functions, *, strict: bool = False) -> None:
+    """Adds to the draft's report what does not fit. `functions` by key; None for one that is certainly not there."""
+    tasks = _Tasks(draft, functions)
+    for spec in draft.workflow.tasks:
+        written = draft.written.tasks[spec.name]
+        if written.is_complete and not draft.report.is_full:
+            _Check(tasks, written, spec).run()
+            if strict and spec.name not in draft.found.missing and not tasks.is_unknown(spec):
+                check_strictly(draft.report, written, spec, tasks.found(spec))
+
+
+class _Tasks:
+    """The types of everything a task may be given."""
+
+    def __init__(self, draft: Draft, functions: Functions) -> None:
+        self.draft = draft
+        self.names: dict[str, TypeJson] = dict(draft.workflow.types)
+        self.specs = {spec.name: spec for spec in draft.workflow.tasks}
+        self.params = {param.name: self.declared(param.type) for param in draft.workflow.params}
+        self._functions = functions
+        self._outputs: dict[str, Typed] = {}
+
+    def declared(self, text: str) -> Typed:
+        return Typed(parse_type(text), self.names)
+
+    def is_unknown(self, spec: TaskSpec) -> bool:
+        return self.found(spec) is None
+
+    def found(self, spec: TaskSpec) -> Signature | Unread | None:
+        if not isinstance(spec.action, PythonCall):
+            return _NO_FUNCTION
+        return self._functions.get(function_key(spec.action), _NOT_ASKED)
+
+    def signature(self, spec: TaskSpec) -> Signature | None:
+        found = self.found(spec)
+        return found if isinstance(found, Signature) else None
+
+    def output(self, name: str) -> Typed:
+        """What whoever comes after the task receives; a list for a task that fans out."""
+        if name not in self._outputs:
+            spec = self.specs[name]
+            found = self.one_output(spec)
+            for fan in (spec.foreach, spec.parallel):
+                found = found if fan is None else found.listed()
+            self._outputs[name] = found
+        return self._outputs[name]
+
+    def one_output(self, spec: TaskSpec) -> Typed:
+        if spec.output_type is not None:
+            return self.declared(spec.output_type)
+        signature = self.signature(spec)
+        return (signature.returns if signature else None) or ANY
+
+    def where(self, name: str) -> str:
+        signature = self.signature(self.specs[name])
+        return f"; {quoted(name)} returns it at {signature.place}" if signature else ""
+
+
+class _Check:
+    """One task. Everything wrong with it goes to the report."""
+
+    def __init__(self, tasks: _Tasks, written: WrittenTask, spec: TaskSpec) -> None:
+        self._tasks = tasks
+        self._written = written
+        self._spec = spec
+        self._signature = tasks.signature(spec)
+        self._report = tasks.draft.report
+        self._broken: set[Ref] = set()
+
+    def run(self) -> None:
+        self._check_refs()
+        found = self._tasks.draft.found
+        if self._spec.name not in found.judged and self._spec.name not in found.missing:
+            self._check_call()
+        for name, wanted, is_required in self._wanted():
+            self._check_input(name, wanted, is_required)
+        self._check_whole_input()
+        self._check_output()
+
+    def _check_refs(self) -> None:
+        for ref, path in refs_of(self._written):
+            found = self._follow(ref)
+            if isinstance(found, Mismatch):
+                self._broken.add(ref)
+                message = f"{quoted(str(ref))}: there is no {quoted(found.path)} in {found.actual}"
+                hint = f"see what {quoted(ref.task)} gives{self._tasks.where(ref.task)}" if ref.task else None
+                self._report.add("ORK406", message, self._written.place(*path), hint=hint)
+            elif path[0] == "foreach" and item_type(found) is None:
+                self._refuse_kind(ref, found, "a list", self._written.place(*path))
+            elif path[0] == "parallel" and assignable(found, Typed("int", {})) is not None:
+                self._refuse_kind(ref, found, "a whole number", self._written.place(*path))
+
+    def _refuse_kind(self, ref: Ref, found: Typed, wanted: str, place: Node) -> None:
+        shown = render_type(found.type, "gives")
+        hint = f"the value is that of {quoted(ref.task)}{self._tasks.where(ref.task)}" if ref.task else None
+        self._report.add("ORK405", f"{quoted(str(ref))} is {shown}, not {wanted}", place, hint=hint)
+
+    def _check_call(self) -> None:
+        """What the look at the file could not tell: decorated and imported functions, and modules."""
+        action, signature = self._spec.action, self._signature
+        if isinstance(action, PythonCall) and self._tasks.is_unknown(self._spec):
+            message = f"{quoted(action.file or str(action.module))} has no function {quoted(action.function)}"
+            self._report.add("ORK503", message, self._place_of_function())
+        if signature is None:
+            return
+        given = {*dict(self._spec.inputs), *self._spec.depends_on, *self._tasks.params}
+        given |= {"item"} if self._spec.foreach is not None else set()
+        lacking = [each.name for each in signature.parameters.values() if each.is_required and each.name not in given]
+        # A dependency that does not exist has been reported: it may well be the one that is lacking here.
+        if lacking and set(self._written.spec.depends_on) <= set(self._spec.depends_on):
+            names = ", ".join(map(quoted, lacking))
+            message = f"function {quoted(signature.name)} needs {names}, and nothing provides {_it(lacking)}"
+            hint = f"add `inputs: {{{lacking[0]}: …}}`, a param of that name, or a default value at {signature.place}"
+            self._report.add("ORK504", message, self._place_of_function(), hint=hint)
+        self._refuse_unknown_inputs(signature)
+
+    def _refuse_unknown_inputs(self, signature: Signature) -> None:
+        for name, _ in self._spec.inputs:
+            if name not in signature.parameters and not signature.takes_any_name:
+                hint = Suggester(signature.parameters).hint(name) or f"it is defined at {signature.place}"
+                message = f"function {quoted(signature.name)} takes no argument {quoted(name)}"
+                self._report.add("ORK505", message, self._written.place("inputs", name), hint=hint)
+
+    def _wanted(self) -> Iterator[tuple[str, Typed, bool]]:
+        """Names that a value is looked for, with the type it must have."""
+        declared = {} if self._reads_one_value() else self._declared_fields()
+        for name, kind in declared.items():
+            yield name, Typed(kind, self._tasks.names), True
+        for parameter in self._signature.parameters.values() if self._signature else ():
+            if parameter.type is not None and parameter.name not in declared:
+                yield parameter.name, parameter.type, parameter.is_required
+
+    def _declared_fields(self) -> dict[str, TypeJson]:
+        shape = resolved(declared_input(self._spec) or "any", self._tasks.names)
+        return shape.get("object", {}) if isinstance(shape, dict) else {}
+
+    def _reads_one_value(self) -> bool:
+        """A program without `inputs` reads its item, or what the one task before it gave, as it is."""
+        spec = self._spec
+        is_program = not isinstance(spec.action, PythonCall | SubWorkflow) and not spec.inputs
+        return is_program and (spec.foreach is not None or len(spec.depends_on) == 1)
+
+    def _check_input(self, name: str, wanted: Typed, is_required: bool) -> None:
+        source = self._source(name)
+        if source is None or (isinstance(source.value, Ref) and source.value in self._broken):
+            return
+        if isinstance(source.value, Const):
+            value = source.value.value
+            if value is None and not is_required:
+                return
+            kind = {"list": wanted.type} if source.are_items else wanted.type
+            mismatch = check(value, kind, wanted.names)
+            how = mismatch.of_value() if mismatch else ""
+        else:
+            mismatch = assignable(source.type, wanted)
+            how = mismatch.of_types() if mismatch else ""
+        if mismatch is not None:
+            shown = render_type(wanted.type)
+            told = f": {how}" if mismatch.path or isinstance(source.value, Const) else ""
+            message = f"task {quoted(self._spec.name)}: {quoted(name)} must be {shown}, and {source.words}{told}"
+            self._report.add("ORK405", message, source.place, hint=self._hint(name, source))
+
+    def _hint(self, name: str, source: _Source) -> str | None:
+        asks = f"{quoted(self._spec.name)} asks for it in `input_type`"
+        if name not in self._declared_fields():
+            asks = f"{quoted(self._spec.name)} asks for it at {self._signature.place}" if self._signature else ""
+        return asks + (self._tasks.where(source.task) if source.task else "")
+
+    def _source(self, name: str) -> _Source | None:
+        """Where the argument comes from, in the order in which the worker looks."""
+        spec, written = self._spec, self._written
+        inputs = dict(spec.inputs)
+        if name in inputs:
+            return self._input_source(inputs[name], written.place("inputs", name))
+        if name == "item" and isinstance(spec.foreach, Const):
+            return _Source(spec.foreach, ANY, "not every item is", written.place("foreach"), are_items=True)
+        if name == "item" and spec.foreach is not None:
+            return self._given(Ref(("item",)), written.place("foreach"))
+        if name in spec.depends_on:
+            place = written.place("depends_on")
+            if name in written.spec.depends_on:
+                place = written.place("depends_on", written.spec.depends_on.index(name))
+            return self._given(Ref(("tasks", name, "output")), place)
+        if name in self._tasks.params:
+            return self._given(Ref(("params", name)), self._place_of_function())
+        return None
+
+    def _input_source(self, value: Value, place: Node) -> _Source | None:
+        if isinstance(value, Const):
+            return _Source(value, ANY, "this is not", place)
+        if isinstance(value, Ref):
+            return self._given(value, place.get("ref") or place)
+        return _Source(value, Typed("str", {}), "a secret is text", place)
+
+    def _given(self, ref: Ref, place: Node) -> _Source | None:
+        found = self._follow(ref)
+        if isinstance(found, Mismatch):
+            return None
+        whole = ref.task is not None and len(ref.path) == 3
+        what = f"task {quoted(ref.task)}" if ref.task and whole else quoted(str(ref))
+        verb = "gives" if whole else "is"
+        return _Source(ref, found, f"{what} {verb} {render_type(found.type, 'gives')}", place, ref.task)
+
+    def _follow(self, ref: Ref) -> Typed | Mismatch:
+        match ref.path:
+            case ("tasks", str(task), "output", *rest) if task in self._tasks.specs:
+                return followed(self._tasks.output(task), rest)
+            case ("params", str(name), *rest) if name in self._tasks.params:
+                return followed(self._tasks.params[name], rest)
+            case ("run", str(field)):
+                return Typed(_RUN_TYPES.get(field, "any"), {})
+            case ("item", *rest):
+                return followed(self._item(), rest)
+        return ANY
+
+    def _item(self) -> Typed:
+        if isinstance(self._spec.foreach, Ref):
+            found = self._follow(self._spec.foreach)
+            return ANY if isinstance(found, Mismatch) else item_type(found) or ANY
+        return ANY
+
+    def _check_whole_input(self) -> None:
+        declared = declared_input(self._spec)
+        if declared is None or not self._reads_one_value():
+            return
+        spec, place = self._spec, self._written.place("input_type")
+        ref = Ref(("item",)) if spec.foreach is not None else Ref(("tasks", spec.depends_on[0], "output"))
+        source = self._given(ref, place)
+        mismatch = assignable(source.type, Typed(declared, self._tasks.names)) if source else None
+        if source is not None and mismatch is not None:
+            message = f"task {quoted(spec.name)}: its input must be {render_type(declared)}, and {source.words}"
+            message += f": {mismatch.of_types()}" if mismatch.path else ""
+            hint = f"declared here{self._tasks.where(source.task) if source.task else ''}"
+            self._report.add("ORK405", message, place, hint=hint)
+
+    def _check_output(self) -> None:
+        signature, text = self._signature, self._spec.output_type
+        if signature is None or text is None or signature.returns is None:
+            return
+        mismatch = assignable(signature.returns, self._tasks.declared(text))
+        if mismatch is not None:
+            shown = render_type(signature.returns.type, "gives")
+            message = (
+                f"task {quoted(self._spec.name)}: its output must be {text}, and {quoted(signature.name)} gives {shown}"
+            )
+            message += f": {mismatch.of_types()}" if mismatch.path else ""
+            hint = f"the function is at {signature.place}"
+            self._report.add("ORK405", message, self._written.place("output_type"), hint=hint)
+
+    def _place_of_function(self) -> Node:
+        key = next((key for key in ("function", "file", "module") if self._written.body.get(key) is not None), "file")
+        return self._written.place(key)
+
+
+class _Source(NamedTuple):
+    value: Value
+    type: Typed
+    words: str  # the middle of a sentence: what is given instead
+    place: Node
+    task: str | None = None
+    are_items: bool = False  # the value is a list, one item for each instance
+
+
+def _it(names: list[str]) -> str:
+    return "it" if len(names) == 1 else "them"

@@ -1,0 +1,46 @@
+"""Strict validation: everything that passes between tasks has a type."""
+
+from __future__ import annotations
+
+from ork.compile.described import Signature, Unread
+from ork.definition.problems import quoted
+from ork.definition.report import Report
+from ork.definition.tasks import WrittenTask
+from ork.model.types import WHOLE_INPUT
+from ork.model.workflow import Approval, PythonCall, SubWorkflow, TaskSpec
+
+
+def check_strictly(report: Report, written: WrittenTask, spec: TaskSpec, function: Signature | Unread | None) -> None:
+    """Adds to the report what has no type."""
+    if isinstance(spec.action, Approval):
+        return
+    signature = function if isinstance(function, Signature) else None
+    untyped = _untyped_inputs(spec, signature)
+    lacks_output = spec.output_type is None and (signature is None or signature.returns is None)
+    if isinstance(spec.action, PythonCall) and isinstance(function, Unread):
+        if untyped or lacks_output:
+            message = f"task {quoted(spec.name)}: the types of its function cannot be read: {function.why}"
+            report.add("ORK408", message, written.key, hint="add `input_type:` and `output_type:`")
+        return
+    if untyped:
+        names = ", ".join(map(quoted, untyped))
+        message = f"task {quoted(spec.name)}: there is no type for {names}"
+        report.add("ORK407", message, written.key, hint=_hint("input_type", signature))
+    if lacks_output:
+        message = f"task {quoted(spec.name)}: there is no type for its output"
+        report.add("ORK407", message, written.key, hint=_hint("output_type", signature))
+
+
+def _untyped_inputs(spec: TaskSpec, signature: Signature | None) -> list[str]:
+    declared = dict(spec.input_types)
+    if WHOLE_INPUT in declared or isinstance(spec.action, SubWorkflow):
+        return []  # the params of a workflow have types of their own
+    if signature is not None:
+        wanted = [each.name for each in signature.parameters.values() if each.type is None]
+    else:
+        wanted = [name for name, _ in spec.inputs] or list(spec.depends_on)
+    return [name for name in wanted if name not in declared]
+
+
+def _hint(key: str, signature: Signature | None) -> str:
+    return f"annotate the function at {signature.place}, or add `{key}:`" if signature else f"add `{key}:`"

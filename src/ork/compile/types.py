@@ -1,0 +1,169 @@
+"""Whether what one task gives can be taken where another type is asked for.
+
+Strict where both sides are known, generous where one is not: `any` fits everywhere and takes everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ork.model.types import Mismatch, check, face, missing_field, render_type, resolved, union_of, unknown_field
+
+if TYPE_CHECKING:
+    from ork.model.types import Names, TypeJson
+
+# What every value of a scalar type also is. Dates are text on their way.
+_ALSO = {
+    "int": ("float",),
+    "date": ("str", "datetime"),
+    "datetime": ("str",),
+}
+
+
+class Typed(NamedTuple):
+    """A type and the names it is made of: two files may call different things by one name."""
+
+    type: TypeJson
+    names: Names
+
+    def listed(self) -> Typed:
+        return Typed({"list": self.type}, self.names)
+
+
+ANY = Typed("any", {})
+
+
+def assignable(source: Typed, target: Typed) -> Mismatch | None:
+    """None if every value of the source can be taken for the target, else the first place where one cannot."""
+    return _Comparison(source.names, target.names).compare(source.type, target.type, "")
+
+
+def followed(source: Typed, path: Iterable[str | int]) -> Typed | Mismatch:
+    """The type of what is found along the path, or the place where there is no such thing."""
+    walked = ""
+    found = source
+    for step in path:
+        below = _below(found, step)
+        if below is None:
+            place = f"{walked}[{step}]" if isinstance(step, int) else f"{walked}.{step}"
+            return Mismatch(place, "nothing", render_type(found.type, "gives"), "is not there")
+        walked += f"[{step}]" if isinstance(step, int) else f".{step}"
+        found = below
+    return found
+
+
+def item_type(source: Typed) -> Typed | None:
+    """What a list of the type holds; None when it is no list."""
+    return _below(source, 0)
+
+
+def _below(source: Typed, step: str | int) -> Typed | None:
+    names = source.names
+    shape = _shape(source.type, names, "gives")
+    if shape == "any":
+        return ANY
+    if isinstance(shape, str):
+        return None
+    if "union" in shape:
+        # What may be null is null only sometimes; the others decide.
+        found = [_below(Typed(member, names), step) for member in shape["union"] if member != "none"]
+        kinds = [each.type for each in found if each is not None]
+        return Typed(union_of(kinds), names) if kinds and len(kinds) == len(found) else None
+    if isinstance(step, int):
+        return Typed(shape["list"], names) if "list" in shape else None
+    if "dict" in shape:
+        return Typed(shape["dict"], names)
+    fields = shape.get("object", {})
+    return Typed(fields[step], names) if step in fields else None
+
+
+def _shape(kind: TypeJson, names: Names, side: str) -> TypeJson:
+    return resolved(face(resolved(kind, names), side), names)
+
+
+class _Comparison:
+    def __init__(self, source_names: Names, target_names: Names) -> None:
+        self._source_names = source_names
+        self._target_names = target_names
+        self._assumed: set[tuple[str, str]] = set()
+
+    def compare(self, source: TypeJson, target: TypeJson, path: str) -> Mismatch | None:
+        if not (isinstance(source, str) and source in self._source_names):
+            return self._compare(source, target, path)
+        # Types that hold themselves: taken to fit until a difference is found elsewhere.
+        pair = (source, render_type(target))
+        if pair in self._assumed:
+            return None
+        self._assumed.add(pair)
+        mismatch = self._compare(source, target, path)
+        self._assumed.discard(pair)
+        return mismatch
+
+    def _compare(self, source: TypeJson, target: TypeJson, path: str) -> Mismatch | None:
+        given = _shape(source, self._source_names, "gives")
+        wanted = _shape(target, self._target_names, "takes")
+        if given == "any" or wanted == "any":
+            return None
+        differs = Mismatch(path, render_type(target, "takes"), render_type(source, "gives"))
+        if isinstance(given, dict) and "union" in given:
+            return _first(self.compare(member, target, path) for member in given["union"])
+        if isinstance(wanted, dict) and "union" in wanted:
+            return self._any_of(source, wanted["union"], path, differs)
+        if isinstance(given, dict) and "enum" in given:
+            return _literals(given["enum"], wanted, differs)
+        if isinstance(given, str) or isinstance(wanted, str):
+            fits = given == wanted or (isinstance(given, str) and wanted in _ALSO.get(given, ()))
+            return None if fits else differs
+        return self._containers(given, wanted, path, differs)
+
+    def _any_of(self, source: TypeJson, members: list[TypeJson], path: str, differs: Mismatch) -> Mismatch | None:
+        found = differs
+        for member in members:
+            mismatch = self.compare(source, member, path)
+            if mismatch is None:
+                return None
+            if mismatch.path != path:
+                found = mismatch
+        return found
+
+    def _containers(
+        self, given: dict[str, Any], wanted: dict[str, Any], path: str, differs: Mismatch
+    ) -> Mismatch | None:
+        if "list" in given and "list" in wanted:
+            return self.compare(given["list"], wanted["list"], f"{path}[]")
+        if "dict" in given and "dict" in wanted:
+            return self.compare(given["dict"], wanted["dict"], f"{path}.*")
+        if "object" in given and "dict" in wanted:
+            fields = given["object"].items()
+            return _first(self.compare(kind, wanted["dict"], f"{path}.{name}") for name, kind in fields)
+        if "dict" in given and "object" in wanted:
+            # Whether the fields are there shows when it runs; that they are of the wrong type shows now.
+            fields = wanted["object"].items()
+            return _first(self.compare(given["dict"], kind, f"{path}.{name}") for name, kind in fields)
+        if "object" in given and "object" in wanted:
+            return self._objects(given, wanted, path)
+        return differs
+
+    def _objects(self, given: dict[str, Any], wanted: dict[str, Any], path: str) -> Mismatch | None:
+        fields, perhaps_absent = given["object"], given.get("optional", ())
+        for name, kind in wanted["object"].items():
+            place = f"{path}.{name}"
+            is_optional = name in wanted.get("optional", ())
+            if not is_optional and (name not in fields or name in perhaps_absent):
+                return missing_field(place, render_type(kind))
+            mismatch = self.compare(fields[name], kind, place) if name in fields else None
+            if mismatch is not None:
+                return mismatch
+        unknown = next((name for name in fields if name not in wanted["object"]), None)
+        if unknown is None or not wanted.get("closed"):
+            return None
+        return unknown_field(f"{path}.{unknown}", render_type(fields[unknown], "gives"))
+
+
+def _literals(values: list[Any], wanted: TypeJson, differs: Mismatch) -> Mismatch | None:
+    return None if all(check(value, wanted) is None for value in values) else differs
+
+
+def _first(found: Iterable[Mismatch | None]) -> Mismatch | None:
+    return next((mismatch for mismatch in found if mismatch is not None), None)

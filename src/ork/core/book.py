@@ -1,0 +1,46 @@
+"""One run's rows as they are now, and what has changed since they were last taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ork.core.decisions import Decisions, Draft
+from ork.core.effects import Effect
+from ork.core.transitions import RunStep, next_run_status
+from ork.model.ids import TaskKey
+from ork.model.run import Run
+from ork.model.task import Attempt, Task
+
+
+class Book:
+    def __init__(self, run: Run, tasks: Iterable[Task], attempts: Iterable[Attempt]) -> None:
+        self.run = run
+        self.tasks: dict[TaskKey, Task] = {task.key: task for task in tasks}
+        self.active: dict[TaskKey, Attempt] = {attempt.key.task: attempt for attempt in attempts}
+        self.unfinished = sum(not task.status.is_final for task in self.tasks.values())
+        self._draft = Draft()
+
+    def take(self) -> Decisions:
+        draft, self._draft = self._draft, Draft()
+        return draft.finish()
+
+    def write(self, task: Task) -> None:
+        before = self.tasks.get(task.key)
+        self.unfinished += (not task.status.is_final) - (before is not None and not before.status.is_final)
+        self.tasks[task.key] = self._draft.tasks[task.key] = task
+
+    def write_attempt(self, attempt: Attempt) -> None:
+        """An attempt that has ended is active no more."""
+        if attempt.status.is_final:
+            self.active.pop(attempt.key.task, None)
+        else:
+            self.active[attempt.key.task] = attempt
+        self._draft.attempts[attempt.key] = attempt
+
+    def write_run(self, step: RunStep | None, **fields: object) -> None:
+        status = self.run.status if step is None else next_run_status(self.run.id, self.run.status, step)
+        self.run = self._draft.run = replace(self.run, status=status, **fields)  # type: ignore[arg-type]
+
+    def want(self, effect: Effect) -> None:
+        self._draft.effects.append(effect)

@@ -1,0 +1,47 @@
+"""The instances of one task that has fanned out: who waits for a slot, who has one, and how the whole of it ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from ork.model.task import Failure, Task, TaskStatus
+
+
+@dataclass(slots=True)
+class Group:
+    """`concurrency` bounds the instances that are ready or active; the others queue here in index order."""
+
+    total: int
+    concurrency: int | None
+    unfinished: int = 0
+    queue: list[int] = field(default_factory=list)
+    busy: set[int] = field(default_factory=set)
+    failed: Task | None = None
+    cancelled: Task | None = None
+
+    def enqueue(self, index: int) -> None:
+        heappush(self.queue, index)
+
+    def next_up(self) -> list[int]:
+        """Those that get a slot now."""
+        chosen = []
+        while self.queue and (self.concurrency is None or len(self.busy) < self.concurrency):
+            index = heappop(self.queue)
+            self.busy.add(index)
+            chosen.append(index)
+        return chosen
+
+    def note_end(self, instance: Task) -> None:
+        self.unfinished -= 1
+        if instance.status is TaskStatus.FAILED and self.failed is None:
+            self.failed = instance
+        elif instance.status in (TaskStatus.CANCELLED, TaskStatus.SKIPPED) and self.cancelled is None:
+            self.cancelled = instance
+
+
+def group_failure(instance: Task) -> Failure:
+    """One failed instance fails the task, and is named."""
+    assert instance.failure is not None
+    message = f"instance {instance.key.index} failed: {instance.failure.message}"
+    return Failure(instance.failure.kind, message, instance.failure.detail)

@@ -1,0 +1,392 @@
+"""How a run moves along its graph: what becomes ready, fans out, is skipped, ends, and what follows from that.
+
+An end costs the task's own edges. Nothing here recurses along the graph, however deep it is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime, timedelta
+from heapq import heappop, heappush
+from typing import Any, assert_never
+
+from ork.core import rows
+from ork.core.bind import BindError, Gathered, Scope
+from ork.core.book import Book
+from ork.core.effects import Alert, Stop
+from ork.core.events import CacheAnswer
+from ork.core.fanout import Group, group_failure
+from ork.core.graph import Node, link
+from ork.core.prepare import CACHE, Expand, Go, Question, Skip, Unanswerable, prepare
+from ork.core.ready import ReadyTasks
+from ork.core.rules import Verdict, judge
+from ork.core.transitions import RunStep, TaskStep
+from ork.model.ids import TaskKey
+from ork.model.run import RunStatus
+from ork.model.task import Attempt, Failure, FailureKind, GiveUp, InlineOutput, Output, Task, TaskStatus
+from ork.model.workflow import Approval, CompiledWorkflow, RunIf
+
+
+class Flow:
+    def __init__(self, workflow: CompiledWorkflow, book: Book) -> None:
+        self._workflow = workflow
+        self._book = book
+        self._nodes = link(workflow)
+        self._ready = ReadyTasks(workflow.name)
+        self._timers: list[tuple[datetime, int, TaskKey]] = []
+        self._questions: list[Question] = []
+        self._known: dict[TaskKey, dict[str, Any]] = {}
+        self._failing_fast = False
+        self._to_consider: deque[Node] = deque()
+        self._considering = False
+
+    def node(self, key: TaskKey) -> Node:
+        return self._nodes[key.name]
+
+    # ── beginning ────────────────────────────────────────────────────────────────────────────────
+
+    def create_tasks(self, now: datetime) -> None:
+        for name, node in self._nodes.items():
+            self._book.write(Task(TaskKey(name), TaskStatus.PENDING, node.spec.executor))
+        self.begin_round(now)
+
+    def begin_round(self, now: datetime) -> None:
+        """Some tasks are pending. Those whose rule cannot hold any more are skipped before anything starts."""
+        for key in self.survey(now):
+            task, node = self._book.tasks[key], self.node(key)
+            if task.status is TaskStatus.PENDING:  # not skipped meanwhile because of one before it
+                self.end_task(rows.set_aside(task, TaskStep.SKIP, node.skip_reason, node.upstream.cause, now), now)
+        self.finish_if_done(now)
+
+    def survey(self, now: datetime) -> list[TaskKey]:
+        """Counts everything anew from the rows: after a rebuild, and after a person's retry.
+
+        Returns the pending tasks whose rule can no longer hold; between two commits there are none.
+        """
+        self._ready, self._timers, self._questions = ReadyTasks(self._workflow.name), [], []
+        self._known, self._failing_fast = {}, False
+        for node in self._nodes.values():
+            node.forget_upstream()
+            node.group = None
+        for key, task in self._book.tasks.items():
+            if key.index is None:
+                self._survey_node(self._nodes[key.name], task)
+        hopeless = []
+        for key in list(self._book.tasks):
+            task = self._book.tasks[key]  # one before it may have ended it
+            if key.index is not None:
+                self._survey_instance(task)
+            elif task.status is TaskStatus.RUNNING and key not in self._book.active:
+                self._set_patience(task)
+            elif task.status is TaskStatus.PENDING and not self._survey_pending(task, now):
+                hopeless.append(key)
+        for node in self._nodes.values():
+            if node.group is not None:
+                self._go_on_with(node, now)
+        return hopeless
+
+    def _survey_node(self, node: Node, task: Task) -> None:
+        if task.status.is_final:
+            for below in node.below:
+                below.hear_of(task)
+        elif task.instances is not None:
+            node.group = Group(task.instances, node.spec.concurrency)
+
+    def _survey_instance(self, task: Task) -> None:
+        group, index = self.node(task.key).group, task.key.index
+        if group is None or index is None or index >= group.total:
+            return
+        group.unfinished += 1
+        if task.status.is_final:
+            group.note_end(task)
+        elif task.status.is_active:
+            group.busy.add(index)
+        elif task.retry_at is not None:
+            self.set_timer(task.retry_at, task.key)
+        else:
+            group.enqueue(index)
+
+    def _survey_pending(self, task: Task, now: datetime) -> bool:
+        node = self.node(task.key)
+        verdict = judge(node.spec.run_if, node.upstream)
+        if node.group is not None:
+            self._book.write(rows.begun(task, now))
+        elif task.retry_at is not None:
+            self.set_timer(task.retry_at, task.key)
+        elif verdict is Verdict.START:
+            self._consider(node, now)
+        return verdict is not Verdict.SKIP
+
+    # ── from "may start" to "ready" ──────────────────────────────────────────────────────────────
+
+    def _consider(self, node: Node, now: datetime) -> None:
+        """Its rule holds. Conditions and fan-out come next; what is too large to be known here is asked for."""
+        key = TaskKey(node.spec.name)
+        task = self._book.tasks[key]
+        try:
+            found = prepare(node.spec, self.scope(key), self._known.get(key, {}))
+        except BindError as problem:
+            self.end_task(rows.ended(task, TaskStep.FAIL, now, failure=_cannot(problem.message)), now)
+            return
+        match found:
+            case Question():
+                self._questions.append(found)
+            case Skip(reason):
+                self.end_task(rows.set_aside(task, TaskStep.SKIP, reason, None, now), now)
+            case Expand():
+                self._expand(node, task, found, now)
+            case Go():
+                self._make_ready(key, now)
+            case _:
+                assert_never(found)
+
+    def _make_ready(self, key: TaskKey, now: datetime) -> None:
+        """The task, or instance, waits for nothing but room."""
+        node, task = self.node(key), self._book.tasks[key]
+        if isinstance(node.spec.action, Approval):
+            self._book.write(rows.begun(task, now))
+            self._set_patience(self._book.tasks[key])
+        elif node.spec.cache is not None and not self._book.run.fresh and CACHE not in self._known.get(key, {}):
+            self._questions.append(Question(key, CACHE))
+        else:
+            self._ready.push(key, node)
+
+    def _set_patience(self, task: Task) -> None:
+        """A person has as long as the task's timeout says."""
+        spec = self.node(task.key).spec
+        if isinstance(spec.action, Approval) and spec.timeout is not None and task.started_at is not None:
+            self.set_timer(task.started_at + timedelta(seconds=spec.timeout), task.key)
+
+    def take_questions(self) -> list[Question]:
+        questions, self._questions = self._questions, []
+        return questions
+
+    def answer(self, question: Question, answer: Any, now: datetime) -> None:
+        key = question.key
+        task = self._book.tasks[key]
+        if task.status is not TaskStatus.PENDING:
+            return  # it was cancelled or skipped while we waited
+        if isinstance(answer, Unanswerable):
+            self.end_task(rows.ended(task, TaskStep.FAIL, now, failure=_cannot(answer.why)), now)
+            return
+        self._known.setdefault(key, {})[question.about] = answer
+        if question.about != CACHE:
+            self._consider(self.node(key), now)
+        elif answer.source is None:
+            self._book.write(replace(task, cache_key=answer.key))
+            self._make_ready(key, now)
+        else:
+            self._take_from_cache(task, answer, now)
+
+    def _take_from_cache(self, task: Task, answer: CacheAnswer, now: datetime) -> None:
+        reason = f"cached: the same as in run {answer.source}"
+        self.end_task(rows.ended(task, TaskStep.SUCCEED, now, reason=reason, output=answer.output), now)
+
+    # ── fan-out ──────────────────────────────────────────────────────────────────────────────────
+
+    def _expand(self, node: Node, task: Task, expand: Expand, now: datetime) -> None:
+        total = len(expand.items)
+        begun = rows.begun(task, now, instances=total, item=None if expand.width is None else str(expand.width))
+        if not total:
+            self._book.write(begun)
+            self.end_task(rows.ended(begun, TaskStep.SUCCEED, now, output=InlineOutput("[]")), now)
+            return
+        self._book.write(begun)
+        node.group = Group(total, node.spec.concurrency, unfinished=total)
+        for index, item in enumerate(expand.items):
+            key = TaskKey(node.spec.name, index)
+            earlier = self._book.tasks.get(key) or Task(key, TaskStatus.PENDING, node.spec.executor)
+            self._book.write(replace(earlier, item=item))
+            node.group.enqueue(index)
+        self._drop_surplus(node, total, now)
+        self._pump(node, now)
+
+    def _drop_surplus(self, node: Node, total: int, now: datetime) -> None:
+        """Instances of an earlier round that the list no longer has an item for."""
+        index = total
+        while (old := self._book.tasks.get(TaskKey(node.spec.name, index))) is not None:
+            if old.status is TaskStatus.PENDING:
+                reason = "no longer part of the fan-out"
+                self._book.write(rows.set_aside(old, TaskStep.SKIP, reason, None, now))
+            index += 1
+
+    def _pump(self, node: Node, now: datetime) -> None:
+        if node.group is not None:
+            for index in node.group.next_up():
+                self._make_ready(TaskKey(node.spec.name, index), now)
+
+    def free_slot(self, key: TaskKey, now: datetime) -> None:
+        """The instance's attempt has ended; whether it comes back or not, another may go."""
+        node = self.node(key)
+        if key.index is not None and node.group is not None:
+            node.group.busy.discard(key.index)
+            self._pump(node, now)
+
+    def _end_instance(self, instance: Task, now: datetime) -> None:
+        node, index = self.node(instance.key), instance.key.index
+        group = node.group
+        if group is not None and index is not None and index < group.total:
+            group.busy.discard(index)
+            group.note_end(instance)
+            self._go_on_with(node, now)
+
+    def _go_on_with(self, node: Node, now: datetime) -> None:
+        """More instances get a slot; after the last one the task as a whole ends."""
+        group, task = node.group, self._book.tasks[TaskKey(node.spec.name)]
+        if group is None or group.unfinished:
+            self._pump(node, now)
+            return
+        node.group = None
+        if group.failed is not None:
+            failure = group_failure(group.failed)
+            self.end_task(rows.ended(task, TaskStep.FAIL, now, failure=failure, exit_code=group.failed.exit_code), now)
+        elif group.cancelled is not None:
+            self.end_task(rows.ended(task, TaskStep.CANCEL, now, reason=group.cancelled.reason), now)
+        else:
+            self.end_task(rows.ended(task, TaskStep.SUCCEED, now), now)
+
+    # ── ending ───────────────────────────────────────────────────────────────────────────────────
+
+    def end_task(self, task: Task, now: datetime) -> None:
+        """Writes a final task and everything that follows from it, however far down."""
+        self._book.write(task)
+        if task.status is TaskStatus.FAILED and task.key.index is None:
+            self._book.want(Alert(task.key, task.failure))
+        if task.key.index is None:
+            self._spread(task, now)
+        else:
+            self._end_instance(task, now)
+        if task.status is TaskStatus.FAILED and self._workflow.fail_fast and not self._failing_fast:
+            self._fail_fast(task, now)
+        self.finish_if_done(now)
+
+    def _spread(self, task: Task, now: datetime) -> None:
+        spread = [task]
+        while spread:
+            last = spread.pop()
+            for node in self._nodes[last.key.name].below:
+                node.hear_of(last)
+                waiting = self._book.tasks[TaskKey(node.spec.name)]
+                if waiting.status is not TaskStatus.PENDING:
+                    continue
+                verdict = judge(node.spec.run_if, node.upstream)
+                if verdict is Verdict.START:
+                    self._to_consider.append(node)
+                elif verdict is Verdict.SKIP:
+                    skipped = rows.set_aside(waiting, TaskStep.SKIP, node.skip_reason, node.upstream.cause, now)
+                    self._book.write(skipped)  # before it spreads: it may be reached on another way, too
+                    spread.append(skipped)
+        self._consider_all(now)
+
+    def _consider_all(self, now: datetime) -> None:
+        """A task that is considered may end at once, and bring others up: they join this list, not the call stack."""
+        if self._considering:
+            return
+        self._considering = True
+        while self._to_consider:
+            node = self._to_consider.popleft()
+            if self._book.tasks[TaskKey(node.spec.name)].status is TaskStatus.PENDING:
+                self._consider(node, now)
+        self._considering = False
+
+    def _fail_fast(self, failed: Task, now: datetime) -> None:
+        self._failing_fast = True
+        keep = frozenset(name for name, node in self._nodes.items() if node.spec.run_if is RunIf.ALWAYS)
+        self.end_everything(now, f"fail_fast: {failed.key} failed", TaskStep.SKIP, cause=failed.key, keep=keep)
+
+    def end_everything(
+        self,
+        now: datetime,
+        reason: str,
+        step: TaskStep,
+        cause: TaskKey | None = None,
+        keep: frozenset[str] = frozenset(),
+    ) -> None:
+        """What waits ends at once; what is active is stopped and ends as cancelled, whatever it was closed for."""
+        for key in list(self._book.tasks):
+            task, attempt = self._book.tasks[key], self._book.active.get(key)
+            if key.name in keep or task.status.is_final:
+                continue
+            if attempt is not None:
+                if attempt.closing is not GiveUp.CANCEL:
+                    self.close(attempt, GiveUp.CANCEL, Failure(FailureKind.CANCELLED, reason), now)
+            elif task.status is TaskStatus.PENDING:
+                self.end_task(rows.set_aside(task, step, reason, cause, now), now)
+            elif task.instances is None:  # waits for a person
+                self.end_task(rows.ended(task, TaskStep.CANCEL, now, reason=reason), now)
+
+    def close(self, attempt: Attempt, reason: GiveUp, failure: Failure, now: datetime) -> None:
+        """From here on the attempt cannot be retried until it is certain that it is over."""
+        closing = replace(attempt, closing=reason, closing_since=now, failure=failure)
+        self._book.write_attempt(closing)
+        self._book.want(Stop(closing, reason))
+
+    def finish_if_done(self, now: datetime) -> None:
+        book = self._book
+        if book.unfinished or book.run.status.is_final or len(book.tasks) < len(self._nodes):
+            return
+        failed = next(
+            (task for key, task in book.tasks.items() if task.status is TaskStatus.FAILED and key.index is None), None
+        )
+        if book.run.cancel_requested_at is not None:
+            book.write_run(RunStep.CANCEL, finished_at=now)
+        elif failed is not None:
+            error = f"task `{failed.key}` failed: {failed.failure.message if failed.failure else 'unknown'}"
+            book.write_run(RunStep.FAIL, finished_at=now, error=error)
+            book.want(Alert(None, failed.failure))
+        else:
+            book.write_run(RunStep.SUCCEED, finished_at=now)
+
+    # ── timers, readiness, values ────────────────────────────────────────────────────────────────
+
+    @property
+    def next_timer(self) -> datetime | None:
+        return self._timers[0][0] if self._timers else None
+
+    def set_timer(self, at: datetime, key: TaskKey) -> None:
+        heappush(self._timers, (at, self.node(key).ordinal, key))
+
+    def wake(self, now: datetime) -> None:
+        """Retries whose time has come may start; a person who has not decided in time has decided."""
+        while self._timers and self._timers[0][0] <= now:
+            at, _, key = heappop(self._timers)
+            task, node = self._book.tasks[key], self.node(key)
+            if task.status is TaskStatus.PENDING and task.retry_at == at:
+                if key.index is not None and node.group is not None:
+                    node.group.enqueue(key.index)
+                    self._pump(node, now)
+                else:
+                    self._make_ready(key, now)
+            elif task.status is TaskStatus.RUNNING and isinstance(node.spec.action, Approval):
+                late = Failure(FailureKind.TIMEOUT, f"nobody decided within {node.spec.timeout:g} s")
+                self.end_task(rows.ended(task, TaskStep.FAIL, now, failure=late), now)
+
+    def pop_ready(self, full: Collection[str]) -> TaskKey | None:
+        while self._book.run.status is RunStatus.RUNNING:
+            key = self._ready.pop(full)
+            if key is None or self._book.tasks[key].status is TaskStatus.PENDING:
+                return key
+        return None
+
+    def push_ready(self, key: TaskKey) -> None:
+        self._ready.push(key, self.node(key))
+
+    def has_ready(self, full: Collection[str]) -> bool:
+        return self._book.run.status is RunStatus.RUNNING and self._ready.has_any(full)
+
+    def output_of(self, name: str) -> Output | Gathered | None:
+        task = self._book.tasks[TaskKey(name)]
+        if not task.instances:
+            return task.output
+        instances = (self._book.tasks[TaskKey(name, index)] for index in range(task.instances))
+        return Gathered(tuple(instance.output for instance in instances), int(task.item) if task.item else None)
+
+    def scope(self, key: TaskKey) -> Scope:
+        outputs = {name: self.output_of(name) for name in self.node(key).spec.depends_on}
+        return Scope(self._book.run, outputs, None if key.index is None else self._book.tasks[key].item)
+
+
+def _cannot(why: str) -> Failure:
+    return Failure(FailureKind.INPUT, why)

@@ -1,0 +1,65 @@
+"""A task that waits for a person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ork.definition.keys import Key, Reading, Table
+from ork.definition.nodes import Kind, Node
+from ork.definition.problems import quoted
+from ork.definition.values import duration, is_scalar, read_text
+
+APPROVAL_TABLE = Table(
+    "an approval",
+    (
+        Key(
+            "message",
+            read_text,
+            "What the person is asked.",
+            {"type": "string", "minLength": 1},
+            required=True,
+        ),
+        Key(
+            "timeout",
+            duration(zero_allowed=False),
+            "How long it waits before it fails. For ever when left out.",
+            {"type": ["number", "string"]},
+        ),
+    ),
+)
+
+APPROVAL_SCHEMA = {"anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#/$defs/approval"}]}
+
+# What an approval can have besides its question: nothing is run, so nothing can be said about how.
+_ALLOWED = frozenset({"approval", "depends_on", "run_if", "when", "timeout"})
+
+
+def read_approval(node: Node, reading: Reading) -> dict[str, Any] | None:
+    """`message` and perhaps `timeout`; text alone is the message."""
+    if is_scalar(node):
+        text = read_text(node, reading)
+        values: dict[str, Any] = {} if text is None else {"message": text}
+    elif node.kind == Kind.MAP:
+        values = APPROVAL_TABLE.read(node, reading) or {}
+    else:
+        reading.expected("the question as text, or a map with `message`", node)
+        return None
+    if not str(values.get("message", "")).strip():
+        reading.refuse("ORK102", "the approval does not say what is asked", node, hint="add `message: …`")
+        return None
+    return values
+
+
+def check_approval(values: dict[str, Any], key: Node, body: Node, reading: Reading) -> bool:
+    """Refuses every key that would have no effect on a task that only waits."""
+    is_right = True
+    for name, _ in body.pairs():
+        if name.value not in _ALLOWED and name.value in values:
+            message = f"task {quoted(key.value)} waits for a person: `{name.value}` has no meaning there"
+            reading.refuse("ORK115", message, name, hint=f"put `{name.value}` on a task that depends on it")
+            is_right = False
+    if "timeout" in values and "timeout" in values["approval"]:
+        message = f"task {quoted(key.value)} has a `timeout` of its own and one in its approval"
+        reading.refuse("ORK115", message, body.get("timeout") or key, hint="keep one of them")
+        is_right = False
+    return is_right

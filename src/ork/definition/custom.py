@@ -1,0 +1,161 @@
+"""Executors of a project's own and their tasks: `executors` in ork.yaml, `config` and `config_file` of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ork.definition.bindings import pointed, pointer_of
+from ork.definition.keys import Reading
+from ork.definition.nodes import Kind, Node, is_null
+from ork.definition.problems import quoted
+from ork.definition.values import NotJsonError, json_constant, read_text
+from ork.model.trees import Tree, leaf, list_of, map_of, pointers
+from ork.model.workflow import Action, Const, Custom, Ref
+
+_ELSEWHERE = ("file", "module", "function", "command", "args", "workflow", "approval")
+_OWN_NAMES = ("process", "python", "rust", "workflow", "approval", "deferred")
+_ALIASES = {"http": "ork.sdk.http:HttpExecutor", "sql": "ork.sdk.sql:SqlExecutor"}
+
+
+class CustomExecutor(NamedTuple):
+    """A class (`package.module:Class`) and the config all its tasks share."""
+
+    target: str
+    config: Tree | None = None
+
+
+BUILT_IN = {name: CustomExecutor(target) for name, target in _ALIASES.items()}
+
+
+def read_class(node: Node, reading: Reading) -> str | None:
+    """`package.module:Class`, or the name of a built-in one."""
+    text = read_text(node, reading)
+    if text is None or text in _ALIASES:
+        return text and _ALIASES[text]
+    module, _, name = text.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+        hint = f"write `package.module:Class`, or one of: {', '.join(_ALIASES)}"
+        reading.refuse("ORK604", f"{quoted(text)} cannot be a class", node, hint=hint)
+        return None
+    return text
+
+
+def read_config(node: Node, reading: Reading) -> Tree | None:
+    """A map whose values may be refs and secrets, at any depth."""
+    if node.kind != Kind.MAP or pointer_of(node) is not None:
+        reading.expected("a map of keys", node)
+        return None
+    return _tree(node, reading)
+
+
+def read_shared_config(node: Node, reading: Reading) -> Tree | None:
+    """The config of an executor: no run is in sight, so no refs."""
+    tree = read_config(node, reading)
+    if any(isinstance(pointer, Ref) for pointer, _ in pointers(tree)):
+        hint = "write it in the task's own `config`; {secret: NAME} may stand here"
+        reading.refuse("ORK604", "a ref means nothing here: this config belongs to no run", node, hint=hint)
+        return None
+    return tree
+
+
+def check_executor(name: str, values: dict[str, Any], node: Node, reading: Reading) -> None:
+    """What ork.yaml says about one executor makes sense as a whole."""
+    if name in _OWN_NAMES and ("class" in values or "config" in values):
+        hint = "give your own executor another name"
+        reading.refuse("ORK604", f"{quoted(name)} is Ork's own: it has `max_workers` alone", node, hint=hint)
+    elif "config" in values and "class" not in values and name not in BUILT_IN:
+        reading.refuse("ORK604", f"executor {quoted(name)} has `config` and no `class`", node, hint=_CLASS_HINT)
+    elif not values and node.kind == Kind.MAP and not node.value:
+        reading.refuse("ORK604", f"nothing is said about executor {quoted(name)}", node, hint=_CLASS_HINT)
+
+
+_CLASS_HINT = "add `class: package.module:Class`"
+
+
+def made_of(values: Mapping[str, dict[str, Any]]) -> dict[str, CustomExecutor]:
+    """The custom executors among those that ork.yaml speaks of."""
+    found = {}
+    for name, entry in values.items():
+        target = entry.get("class") or (_ALIASES.get(name) if "config" in entry else None)
+        if target is not None:
+            found[name] = CustomExecutor(target, entry.get("config"))
+    return found
+
+
+def custom_name(values: dict[str, Any], default: str | None, body: Node, reading: Reading) -> str | None:
+    """The custom executor of a task; None if it has none. A default gives way to whatever the task itself says."""
+    name: str | None = values.get("executor") or (default if not _first_written(body, _ELSEWHERE) else None)
+    return name if name in reading.custom else None
+
+
+def is_stray_config(values: dict[str, Any], body: Node, key: Node, reading: Reading) -> bool:
+    """Whether a task without a custom executor has a config; complains about it."""
+    configured = _first_written(body, ("config", "config_file"))
+    if configured is None:
+        return False
+    name = values.get("executor")
+    hint = f"write `executor: NAME`, one of: {', '.join(sorted(reading.custom))}"
+    shown = f"the executor {quoted(name)}" if name else "a task without a custom executor"
+    reading.refuse("ORK603", f"`{configured}` makes no sense with {shown}", body.get(configured) or key, hint=hint)
+    return True
+
+
+def settle_custom(
+    name: str, values: dict[str, Any], body: Node, key: Node, reading: Reading
+) -> tuple[str, Action] | None:
+    """Executor and action of a task of a custom executor, or None after having complained."""
+    wrong = _first_written(body, _ELSEWHERE)
+    if wrong is not None:
+        message = f"`{wrong}` makes no sense with the executor {quoted(name)}"
+        reading.refuse("ORK603", message, body.get(wrong) or key, hint="say what it does in `config`")
+        return None
+    target, config = reading.custom[name]
+    tree = values.get("config")
+    if tree is None and _first_written(body, ("config",)):
+        return None
+    if not _is_fixed_query(target, tree, body, key, reading):
+        return None
+    return name, Custom(target, config, tree)
+
+
+def _is_fixed_query(target: str, tree: Tree | None, body: Node, key: Node, reading: Reading) -> bool:
+    """What a query says must not depend on data: values come in as parameters, and nowhere else."""
+    if target != _ALIASES["sql"]:
+        return True
+    wrong = next((path[0] for pointer, path in pointers(tree) if path[0] in ("query", "file")), None)
+    if wrong is None:
+        return True
+    place = body.get("config")
+    hint = "write `:name` in the query, and `inputs: {name: {ref: …}}`"
+    reading.refuse("ORK603", f"`{wrong}` of a query cannot be a ref or a secret", place or key, hint=hint)
+    return False
+
+
+def _tree(node: Node, reading: Reading) -> Tree:
+    pointer = pointer_of(node)
+    if pointer is not None:
+        kind, target = pointer
+        value = Const(_constant(target, reading)) if kind == "const" else pointed(kind, target, reading)
+        return leaf(value or Const(None))
+    if node.kind == Kind.MAP:
+        return map_of({name.value: _tree(child, reading) for name, child in node.pairs()})
+    if node.kind == Kind.LIST:
+        return list_of([_tree(child, reading) for child in node.value])
+    return leaf(Const(_constant(node, reading)))
+
+
+def _constant(node: Node, reading: Reading) -> Any:
+    try:
+        return json_constant(node)
+    except NotJsonError as error:
+        reading.refuse(error.code, error.message, error.node, hint=error.hint)
+        return None
+
+
+def _first_written(body: Node, names: tuple[str, ...]) -> str | None:
+    for name in names:
+        value = body.get(name)
+        if value is not None and not is_null(value):
+            return name
+    return None

@@ -1,0 +1,54 @@
+"""Asking a function of the project about an external job, in a short process of the project's own Python."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping
+
+from ork.errors import ExecutorError
+from ork.executors.executor import LaunchOrder
+from ork.executors.local import BOOTSTRAP
+from ork.executors.local_python import InterpreterError, interpreter_for
+
+POLL_SECONDS = 60.0
+
+
+async def ask_process(
+    order: LaunchOrder, request: bytes, secrets: Mapping[str, str], log: str, seconds: float = POLL_SECONDS
+) -> bytes:
+    """The reply to the request; ExecutorError if there is none in time. What is printed goes to the log."""
+    try:
+        interpreter = interpreter_for(order, uses_project_python=True)
+    except InterpreterError as error:
+        raise ExecutorError(str(error)) from None
+    try:
+        with open(log, "ab") as errors:
+            process = await asyncio.create_subprocess_exec(
+                *(interpreter, "-S", "-E", BOOTSTRAP, "ork.worker.poll"),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+                env={**os.environ, **secrets},
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise ExecutorError(f"no process could be started to ask: {error.strerror}") from None
+    try:
+        async with asyncio.timeout(seconds):
+            reply, _ = await process.communicate(request)
+    except TimeoutError:
+        raise ExecutorError(f"no answer within {seconds:g} s") from None
+    finally:
+        _end(process)
+    if not reply:
+        raise ExecutorError(f"the process that asked ended with {process.returncode}; see the log")
+    return reply
+
+
+def _end(process: asyncio.subprocess.Process) -> None:
+    """Nothing of it is left behind, whatever it started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,83 @@
+"""Answers to what machines ask: values too large for the state store, and whether equal work has been done before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from ork.compile.content import action_document
+from ork.core.bind import BindError, Bound, walk
+from ork.core.events import CacheAnswer
+from ork.core.prepare import CACHE, Question, Unanswerable
+from ork.errors import DocumentError
+from ork.model.task import StoredOutput
+from ork.model.workflow import TaskSpec, Version
+from ork.objects.json_text import strict_json
+from ork.objects.store import ObjectStore
+from ork.scheduler.runs import Owned
+from ork.state.store import StateStore
+
+CodeHash = Callable[[Version, TaskSpec], str]
+
+
+class Answers:
+    def __init__(self, store: StateStore, objects: ObjectStore, value_limit: int, code_hash: CodeHash) -> None:
+        self._store = store
+        self._objects = objects
+        self._limit = value_limit
+        self._code_hash = code_hash
+
+    async def answer(self, question: Question, owned: Owned, now: datetime) -> Any:
+        """ObjectsError: not now; ask again."""
+        if question.about == CACHE:
+            return await self._look_in_cache(question, owned, now)
+        assert question.bound is not None
+        try:
+            return self._value(question.bound)
+        except (BindError, DocumentError) as problem:
+            return Unanswerable(problem.message)
+
+    def _value(self, bound: Bound) -> Any:
+        if "list" in bound:
+            return [self._value(part) for part in bound["list"]]
+        if "object" not in bound:
+            return bound.get("value")
+        data = self._objects.get(bound["object"], limit=self._limit)
+        if data is None:
+            raise BindError(f"the output {bound['object']} is not in the object store any more")
+        return walk(strict_json(data, max_size=self._limit), bound["path"], bound["object"])
+
+    async def _look_in_cache(self, question: Question, owned: Owned, now: datetime) -> CacheAnswer | Unanswerable:
+        machine = owned.machine
+        spec = machine.spec(question.key)
+        try:
+            key = self._cache_key(question, owned, spec)
+        except BindError as problem:
+            return Unanswerable(problem.message)
+        cached = await self._store.find_cached(key, now - timedelta(seconds=spec.cache or 0.0))
+        if cached is None or not self._is_there(cached.output):
+            return CacheAnswer(key)
+        return CacheAnswer(key, cached.run, cached.output)
+
+    def _is_there(self, output: object) -> bool:
+        return not isinstance(output, StoredOutput) or self._objects.size(output.key) is not None
+
+    def _cache_key(self, question: Question, owned: Owned, spec: TaskSpec) -> str:
+        """Equal for the same task with the same code, in the same environment, given the same values."""
+        machine, scope = owned.machine, owned.machine.scope(question.key)
+        place = machine.place(question.key)
+        work = {
+            "task": [machine.workflow.name, spec.name, place.index, place.count],
+            "action": action_document(spec.action),
+            "code": self._code_hash(owned.version, spec),
+            "environment": repr(spec.environment),
+            "inputs": [[name, scope.bind(value)] for name, value in spec.inputs],
+            "env": [[name, scope.bind(value)] for name, value in spec.env],
+            "upstream": [[name, scope.upstream(name)] for name in spec.depends_on],
+            "item": scope.item(),
+            "params": machine.run.params,
+        }
+        return hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()

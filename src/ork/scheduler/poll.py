@@ -1,0 +1,337 @@
+"""Attempts that wait for external jobs without a worker: asks the jobs, and writes the attempt's last word for it.
+
+To the observer it is an executor like others (`ork.scheduler.waiting`): it can say whether such an attempt goes on, and
+can be asked to watch one and to stop one. All it needs is in the attempt's row (`waits_for`) and folder, so whoever owns the run goes on waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from ork.errors import DocumentError, ExecutorError, ObjectsError, StoreError
+from ork.executors.executor import DEFERRED, LaunchOrder, News
+from ork.model.ids import AttemptKey, RunId
+from ork.model.run import CommandKind, RunCommand
+from ork.model.task import Attempt, Failure, FailureKind
+from ork.model.types import check
+from ork.objects import documents, layout
+from ork.objects.store import ObjectStore
+from ork.scheduler.child_output import output_of_run
+from ork.scheduler.poll_jobs import Answer, AskProcess, Done, Handover, JobFailed, Jobs, NotYet
+from ork.sdk.defer import checked_job
+from ork.state.store import StateStore
+
+RUN_CHECK_SECONDS = 30.0
+WRITE_AGAIN_SECONDS = 1.0
+SETTLE_SECONDS = 0.01
+
+
+@dataclass(slots=True)
+class _Wait:
+    attempt: Attempt
+    jobs: list[dict[str, Any]]
+    handover: Handover
+    news: News
+    task: asyncio.Task[None] | None = None
+    is_stopping: bool = False
+    unfinished: set[int] = field(default_factory=set)
+    looked: asyncio.Event = field(default_factory=asyncio.Event)  # every job has been asked once
+
+
+class Poller:
+    def __init__(
+        self,
+        store: StateStore,
+        objects: ObjectStore,
+        *,
+        log_path: Callable[[AttemptKey], str],
+        secrets: Callable[[str], str | None],
+        ask_process: AskProcess,
+        on_change: Callable[[], None],
+        interpreter_for: Callable[[str], str | None] = lambda _root: None,
+    ) -> None:
+        self._store = store
+        self._objects = objects
+        self._log_path = log_path
+        self._on_change = on_change
+        self._interpreter_for = interpreter_for
+        self._jobs = Jobs(secrets, ask_process)
+        self._waits: dict[AttemptKey, _Wait] = {}
+        self._nudges: dict[RunId, asyncio.Event] = {}
+        self._finished = 0
+
+    def is_waiting(self, key: AttemptKey) -> bool:
+        return key in self._waits
+
+    def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+        """Repeatable. One that is being given up is not asked about any more, only told when `stop` says so."""
+        for attempt in attempts:
+            if attempt.key in self._waits or attempt.waits_for is None:
+                continue
+            wait = self._begin(attempt, attempt.waits_for, news)
+            if attempt.closing is None:
+                wait.task = asyncio.create_task(self._wait_for(wait))
+            else:
+                wait.looked.set()
+
+    def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
+        for attempt in attempts:
+            wait = self._waits.get(attempt.key)
+            if wait is None:
+                continue
+            if at_once:
+                self._drop(wait)
+            elif not wait.is_stopping:
+                wait.is_stopping = True
+                _cancel(wait.task)
+                wait.task = asyncio.create_task(self._tell_to_stop(wait))
+
+    def close(self) -> None:
+        for wait in list(self._waits.values()):
+            self._drop(wait)
+
+    def forget(self, run: RunId) -> None:
+        """Somebody else may own the run now, and wait for its jobs."""
+        for key in [key for key in self._waits if key.run == run]:
+            self._drop(self._waits[key])
+
+    def runs_changed(self, runs: Sequence[RunId] | None = None) -> None:
+        """Something was committed about these runs, or (None) about any: those that wait for one look again."""
+        for run in list(self._nudges) if runs is None else runs:
+            if run in self._nudges:
+                self._nudges[run].set()
+
+    async def settle(self) -> bool:
+        """Waits until every job has been asked and nobody is in the middle of asking; whether an attempt has ended.
+
+        For a scheduler that only looks in: what can be known now is known before it leaves.
+        """
+        before = self._finished
+        while any(self._is_busy(wait) for wait in self._waits.values()):
+            await asyncio.sleep(SETTLE_SECONDS)
+        return self._finished != before
+
+    def _is_busy(self, wait: _Wait) -> bool:
+        nudges = (self._nudges.get(RunId(job.get("run", ""))) for job in wait.jobs)
+        return wait.is_stopping or not wait.looked.is_set() or any(nudge and nudge.is_set() for nudge in nudges)
+
+    # ── waiting ──────────────────────────────────────────────────────────────────────────────────
+
+    def _begin(self, attempt: Attempt, jobs: str, news: News) -> _Wait:
+        folder = layout.attempt_folder(attempt.key)
+        try:
+            data = self._objects.get(layout.spec_key(folder), limit=documents.SPEC_LIMIT)
+            if data is None:
+                raise ExecutorError(f"the spec of {attempt.key} is gone")
+            spec = documents.open_signed(data, attempt.token_hash, limit=documents.SPEC_LIMIT)
+        except ObjectsError as problem:
+            raise ExecutorError(problem.message) from None
+        root = spec["root"]
+        order = LaunchOrder(attempt, layout.spec_key(folder), "", root, interpreter=self._interpreter_for(root))
+        handover = Handover(order, spec, self._log_path(attempt.key), self._objects.url)
+        wait = _Wait(attempt, _checked(json.loads(jobs), spec), handover, news)
+        wait.unfinished = set(range(len(wait.jobs)))
+        self._waits[attempt.key] = wait
+        return wait
+
+    async def _wait_for(self, wait: _Wait) -> None:
+        """Until all jobs are done or one has failed; then the attempt's last word is written."""
+        asked: set[int] = set()
+        works = [asyncio.create_task(self._until_done(wait, number, asked)) for number in range(len(wait.jobs))]
+        try:
+            text = _output(await asyncio.gather(*works))
+            _check_output(text, wait.handover.spec)
+        except Exception as problem:
+            await _end_all(works)
+            await self._tell(wait)
+            failure = problem.failure if isinstance(problem, _JobFailedError) else _internal(problem)
+            await self._finish(wait, {"state": "failed", "failure": _document(failure)})
+        else:
+            await self._finish(wait, {"state": "success", "output": text})
+        finally:
+            wait.looked.set()
+            await _end_all(works)
+
+    async def _until_done(self, wait: _Wait, number: int, asked: set[int]) -> str | None:
+        job, noted = wait.jobs[number], None
+        while True:
+            answer = await self._ask(job, wait)
+            asked.add(number)
+            if len(asked) == len(wait.jobs):
+                wait.looked.set()
+            if isinstance(answer, Done):
+                wait.unfinished.discard(number)
+                return answer.text
+            if isinstance(answer, JobFailed):
+                wait.unfinished.discard(number)
+                raise _JobFailedError(answer.failure)
+            if answer.trouble is not None and answer.trouble != noted:
+                self._note(wait, f"{answer.trouble}; asking again every {job.get('every', RUN_CHECK_SECONDS):g} s")
+            noted = answer.trouble
+            await self._pause(job)
+
+    async def _ask(self, job: dict[str, Any], wait: _Wait) -> Answer:
+        return await (self._ask_run(job, wait) if "run" in job else self._jobs.ask(job, wait.handover))
+
+    async def _ask_run(self, job: dict[str, Any], wait: _Wait) -> Answer:
+        id = RunId(job["run"])
+        self._nudges.setdefault(id, asyncio.Event()).clear()  # before the look: a change after it is not slept through
+        try:
+            run = await self._store.get_run(id)
+            if run is not None and run.status == "success":
+                return Done(await output_of_run(self._store, self._objects, run, wait.handover.spec["output_limit"]))
+        except (StoreError, ObjectsError) as trouble:
+            return NotYet(trouble.message)
+        if run is None:
+            return JobFailed(Failure(FailureKind.LOST, f"run {id} of `{job['workflow']}` is gone"))
+        if not run.status.is_final:
+            return NotYet()
+        why = f": {run.error}" if run.error else ""
+        message = f"run {id} of `{job['workflow']}` {'was cancelled' if run.status == 'cancelled' else 'failed'}{why}"
+        return JobFailed(Failure(FailureKind.EXIT, message, {"run": id}))
+
+    async def _pause(self, job: dict[str, Any]) -> None:
+        if "run" not in job:
+            await asyncio.sleep(job["every"])
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(RUN_CHECK_SECONDS):
+                await self._nudges[RunId(job["run"])].wait()
+
+    # ── ending ───────────────────────────────────────────────────────────────────────────────────
+
+    async def _tell_to_stop(self, wait: _Wait) -> None:
+        await self._tell(wait)
+        stopped = Failure(FailureKind.CANCELLED, "stopped while it waited")
+        await self._finish(wait, {"state": "stopped", "failure": _document(stopped)})
+
+    async def _tell(self, wait: _Wait) -> None:
+        """Each job that is not finished is told that nobody waits for it any more."""
+        jobs = [wait.jobs[number] for number in sorted(wait.unfinished)]
+        for job, trouble in zip(jobs, await asyncio.gather(*(self._cancel(job, wait) for job in jobs)), strict=True):
+            if trouble is not None:
+                self._note(wait, f"could not tell {_shown(job)} to stop: {trouble}")
+
+    async def _cancel(self, job: dict[str, Any], wait: _Wait) -> str | None:
+        if "run" not in job:
+            return await self._jobs.cancel(job, wait.handover)
+        command = RunCommand(RunId(job["run"]), CommandKind.CANCEL, by=f"task {wait.attempt.key.task}")
+        try:
+            await self._store.submit_command(command, datetime.now(UTC))
+        except StoreError as trouble:
+            return trouble.message
+        self._on_change()
+        # Not before its own processes are gone: whoever works on it may leave when we are done.
+        while isinstance(await self._ask_run(job, wait), NotYet):
+            await self._pause(job)
+        return None
+
+    async def _finish(self, wait: _Wait, ending: dict[str, Any]) -> None:
+        """The last word, in the attempt's own folder, under the number after the worker's. Tried until it is written."""
+        while True:
+            try:
+                self._write(wait, ending)
+                break
+            except DocumentError:
+                break  # what stands there is not the worker's: nothing can be added to it, and it will count as lost
+            except ObjectsError:
+                await asyncio.sleep(WRITE_AGAIN_SECONDS)
+        wait.task = None
+        self._finished += 1
+        self._drop(wait)
+        wait.news(wait.attempt.key)
+
+    def _write(self, wait: _Wait, ending: dict[str, Any]) -> None:
+        attempt, folder = wait.attempt, layout.attempt_folder(wait.attempt.key)
+        data = self._objects.get(layout.status_key(folder), limit=documents.DOCUMENT_LIMIT)
+        handed_over = documents.open_signed(data, attempt.token_hash) if data is not None else {}
+        if handed_over.get("state") != DEFERRED:
+            return  # somebody has written the last word already
+        text = ending.get("output")
+        if text is not None:
+            ending = {**ending, "output": self._stored(text, folder, wait.handover.spec["inline_limit"])}
+        at = datetime.now(UTC).isoformat()
+        kept = {name: value for name, value in handed_over.items() if name != "jobs"}
+        status = {**kept, "seq": handed_over["seq"] + 1, "at": at, "finished_at": at, **ending}
+        self._objects.put(layout.status_key(folder), documents.sign(status, attempt.token_hash))
+
+    def _stored(self, text: str, folder: str, inline_limit: int) -> dict[str, Any]:
+        if len(text) <= inline_limit:
+            return {"inline": text}
+        data = text.encode()
+        self._objects.put(layout.output_key(folder), data)
+        return {"object": layout.output_key(folder), "size": len(data)}
+
+    def _drop(self, wait: _Wait) -> None:
+        _cancel(wait.task)
+        wait.looked.set()
+        self._waits.pop(wait.attempt.key, None)
+        for job in wait.jobs:
+            self._nudges.pop(RunId(job.get("run", "")), None)
+
+    def _note(self, wait: _Wait, text: str) -> None:
+        with contextlib.suppress(OSError), open(wait.handover.log, "a", encoding="utf-8") as log:
+            log.write(f"ork: {text}\n")
+
+
+def _checked(jobs: list[dict[str, Any]], spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """The jobs come from a document: only a sub-workflow may wait for runs, and only for what it can be."""
+    if spec["kind"] == "workflow":
+        return jobs
+    try:
+        return [checked_job(job) for job in jobs]
+    except ValueError as problem:
+        raise ExecutorError(f"not a job: {problem}") from None
+
+
+class _JobFailedError(Exception):
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+def _output(texts: Sequence[str | None]) -> str | None:
+    """One job's result is the output; several make a list, in the order of the jobs."""
+    if len(texts) == 1:
+        return texts[0]
+    return "[" + ",".join("null" if text is None else text for text in texts) + "]"
+
+
+def _check_output(text: str | None, spec: dict[str, Any]) -> None:
+    """The attempt has failed if what the jobs gave is not what the task declares to return."""
+    declared = spec.get("output_type")
+    if declared is None:
+        return
+    mismatch = check(None if text is None else json.loads(text), declared, spec.get("types") or {}, "output")
+    if mismatch is not None:
+        message = f"{mismatch.of_value()} (by `output_type`)"
+        raise _JobFailedError(Failure(FailureKind.OUTPUT, message, mismatch.as_json()))
+
+
+async def _end_all(works: Sequence[asyncio.Task[str | None]]) -> None:
+    for work in works:
+        work.cancel()
+    await asyncio.gather(*works, return_exceptions=True)
+
+
+def _internal(error: BaseException) -> Failure:
+    return Failure(FailureKind.INTERNAL, f"waiting failed: {type(error).__name__}: {error}")
+
+
+def _document(failure: Failure) -> dict[str, Any]:
+    return {"kind": str(failure.kind), "message": failure.message[:4000].replace("\0", "\\0"), "detail": failure.detail}
+
+
+def _shown(job: dict[str, Any]) -> str:
+    return str(job.get("http") or job.get("call") or f"run {job.get('run')}").partition("?")[0]
+
+
+def _cancel(task: asyncio.Task[None] | None) -> None:
+    if task is not None:
+        task.cancel()

@@ -1,0 +1,179 @@
+"""The executor of sub-workflows: an attempt is a run of another workflow, created once and then waited for.
+
+It takes no process and, while it waits, no slot: the attempt is handed over to the child run as to any external job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from ork.compile.params import check_params
+from ork.errors import DocumentError, ExecutorError, ObjectsError, OrkError, StoreError
+from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
+from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, AttemptKey, RunId
+from ork.model.run import CommandKind, NewRun, Run, RunCommand
+from ork.model.task import Attempt
+from ork.objects import documents, layout
+from ork.objects.store import ObjectStore
+from ork.scheduler.reading import gate_state
+from ork.state.store import StateStore
+
+MOST_NESTED = 10
+PARAMS_LIMIT = 1 << 20
+
+
+class CannotStartError(OrkError):
+    """A sentence saying why there can be no such run; trying again does not help."""
+
+    code = "ORK605"
+
+
+class WorkflowExecutor:
+    """Documents say what was begun, the child run's id follows from the attempt: every step can be repeated by anyone."""
+
+    name = "workflow"
+    news_address = None
+
+    def __init__(self, store: StateStore, objects: ObjectStore, on_change: Callable[[], None]) -> None:
+        self._store = store
+        self._objects = objects
+        self._on_change = on_change
+
+    def name_for(self, attempt: AttemptKey) -> str:
+        return f"run:{child_id(attempt)}"
+
+    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
+        problems = []
+        for order in orders:
+            try:
+                await self._begin(order.attempt)
+            except (CannotStartError, DocumentError) as problem:
+                problems.append(NotStarted(order.attempt.key, problem.message, final=True))
+            except (StoreError, ObjectsError) as problem:
+                problems.append(NotStarted(order.attempt.key, problem.message, final=False))
+            else:
+                news(order.attempt.key)
+        return problems
+
+    async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
+        """Asked only until the attempt is seen to wait. What was begun and not finished is finished here."""
+        found = []
+        for attempt in attempts:
+            try:
+                is_begun = gate_state(self._objects, attempt) == "started"
+                if is_begun and attempt.closing is None:
+                    await self._begin(attempt)
+                is_alive = is_begun and not await self._is_over(attempt)
+            except CannotStartError:
+                is_alive = False
+            except OrkError as problem:
+                raise ExecutorError(problem.message) from None
+            found.append(Presence.RUNNING if is_alive else Presence.GONE)
+        return found
+
+    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+        for attempt in attempts:
+            news(attempt.key)
+
+    async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:  # noqa: ARG002 (a run is cancelled or not)
+        """The child is cancelled. One that does not exist yet is created first: nobody can begin it after that."""
+        for attempt in attempts:
+            try:
+                if gate_state(self._objects, attempt) != "started":
+                    continue
+                await self._store.create_runs([await self._new_run(attempt, self._spec(attempt))], datetime.now(UTC))
+                command = RunCommand(child_id(attempt.key), CommandKind.CANCEL, by=f"task {attempt.key.task}")
+                await self._store.submit_command(command, datetime.now(UTC))
+                self._on_change()
+            except CannotStartError:
+                continue
+            except OrkError as problem:
+                raise ExecutorError(problem.message) from None
+
+    async def close(self) -> None:
+        """Child runs go on by themselves."""
+
+    async def _begin(self, attempt: Attempt) -> None:
+        """Gate, child run, status: in this order, each only if it is not there yet."""
+        spec = self._spec(attempt)
+        new = await self._new_run(attempt, spec)  # before the gate: what cannot start never did
+        if not self._win_gate(attempt):
+            return
+        await self._store.create_runs([new], datetime.now(UTC))
+        self._on_change()
+        key = layout.status_key(layout.attempt_folder(attempt.key))
+        at = datetime.now(UTC).isoformat()
+        jobs = [{"run": new.id, "workflow": new.workflow}]
+        status = {"v": 1, "attempt": str(attempt.key), "seq": 1, "state": "deferred", "at": at, "started_at": at}
+        self._objects.put_if_absent(key, documents.sign({**status, "jobs": jobs}, attempt.token_hash))
+
+    def _win_gate(self, attempt: Attempt) -> bool:
+        """Also if we, or another scheduler on our behalf, have won it before."""
+        gate = {"v": 1, "attempt": str(attempt.key), "state": "started", "run": child_id(attempt.key)}
+        key = layout.gate_key(layout.attempt_folder(attempt.key))
+        if self._objects.put_if_absent(key, documents.sign(gate, attempt.token_hash)):
+            return True
+        return gate_state(self._objects, attempt) == "started"
+
+    async def _new_run(self, attempt: Attempt, spec: dict[str, Any]) -> NewRun:
+        id, name = child_id(attempt.key), spec["child"]
+        there = await self._store.get_run(id)
+        if there is not None:  # as it was created: the workflow may have been deployed anew since
+            return NewRun(id, there.workflow, there.version, there.params, parent=there.parent)
+        entry = await self._store.get_workflow(name)
+        version = await self._store.get_version(entry.version) if entry else None
+        if version is None:
+            raise CannotStartError(f"there is no workflow `{name}`: deploy it with `ork deploy FILE`")
+        parent = await self._parent(attempt, name)
+        try:
+            params = check_params(version.workflow, self._params(spec))
+        except OrkError as problem:
+            raise CannotStartError(f"workflow `{name}`: {problem.message}") from None
+        key = str(attempt.key)
+        return NewRun(id, name, version.id, params, key=key, priority=parent.priority, fresh=parent.fresh, parent=key)
+
+    def _params(self, spec: dict[str, Any]) -> dict[str, Any]:
+        """Only what the task gives by name: the params of a run are kept in the store, so no secrets."""
+        from ork.scheduler.child_output import open_bound
+
+        given = {}
+        for name, bound in (spec["inputs"] or {}).items():
+            if "secret" in bound:
+                raise CannotStartError(f"input `{name}` is a secret, and the params of a run are no place for one")
+            given[name] = open_bound(bound, self._objects, PARAMS_LIMIT)
+        return given
+
+    async def _parent(self, attempt: Attempt, name: str) -> Run:
+        """The run the attempt belongs to. A chain of runs that is too long most likely never ends."""
+        parent = run = await self._store.get_run(attempt.run)
+        chain = [name]
+        while run is not None:
+            chain.append(run.workflow)
+            if len(chain) > MOST_NESTED + 1:
+                shown = " → ".join(reversed(chain))
+                raise CannotStartError(f"sub-workflows are nested more than {MOST_NESTED} deep: {shown}")
+            above, is_nested, _ = (run.parent or "").partition("/")
+            run = await self._store.get_run(RunId(above)) if is_nested else None
+        if parent is None:
+            raise CannotStartError(f"run {attempt.run} is gone")
+        return parent
+
+    async def _is_over(self, attempt: Attempt) -> bool:
+        run = await self._store.get_run(child_id(attempt.key))
+        return run is None or run.status.is_final
+
+    def _spec(self, attempt: Attempt) -> dict[str, Any]:
+        key = layout.spec_key(layout.attempt_folder(attempt.key))
+        data = self._objects.get(key, limit=documents.SPEC_LIMIT)
+        if data is None:
+            raise CannotStartError(f"{key} is gone")
+        return documents.open_signed(data, attempt.token_hash, limit=documents.SPEC_LIMIT)
+
+
+def child_id(attempt: AttemptKey) -> RunId:
+    """The id of the attempt's child run: always the same, so that it is created once whoever tries, and how often."""
+    digest = sha256(f"child of {attempt}".encode()).digest()
+    return RunId("".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in digest[:RUN_ID_LENGTH]))

@@ -1,0 +1,62 @@
+"""The poller as an executor that costs nothing until something waits: most runs never need it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ork.executors.executor import DEFERRED, LaunchOrder, News, NotStarted, Presence
+from ork.model.ids import AttemptKey, RunId
+from ork.model.task import Attempt
+
+if TYPE_CHECKING:
+    from ork.scheduler.poll import Poller
+
+
+class Waiting:
+    """Makes the poller when the first attempt is to be watched. Until then nothing waits, and there is nothing to do."""
+
+    name = DEFERRED
+
+    def __init__(self, make: Callable[[], Poller]) -> None:
+        self._make = make
+        self._poller: Poller | None = None
+
+    def name_for(self, attempt: AttemptKey) -> str:
+        return f"{DEFERRED}:{attempt}"
+
+    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:  # noqa: ARG002
+        return [NotStarted(order.attempt.key, "nothing begins by waiting", final=True) for order in orders]
+
+    async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
+        is_known = self._poller.is_waiting if self._poller else lambda _key: False
+        return [Presence.RUNNING if is_known(attempt.key) else Presence.GONE for attempt in attempts]
+
+    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+        if self._poller is None:
+            self._poller = self._make()
+        self._poller.watch(attempts, news)
+
+    async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
+        if self._poller is not None:
+            self._poller.stop(attempts, at_once=at_once)
+
+    async def close(self) -> None:
+        if self._poller is not None:
+            self._poller.close()
+
+    # ── what else may be said to it ──────────────────────────────────────────────────────────────
+
+    def forget(self, run: RunId) -> None:
+        """Somebody else may own the run now, and wait for its jobs."""
+        if self._poller is not None:
+            self._poller.forget(run)
+
+    def runs_changed(self, runs: Sequence[RunId] | None = None) -> None:
+        """Something was committed about these runs, or (None) about any: those that wait for one look again."""
+        if self._poller is not None:
+            self._poller.runs_changed(runs)
+
+    async def settle(self) -> bool:
+        """Waits until every job has been asked; whether an attempt has ended by that."""
+        return await self._poller.settle() if self._poller is not None else False

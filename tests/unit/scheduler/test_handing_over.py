@@ -1,0 +1,149 @@
+"""An attempt that hands over to jobs: it goes on without a worker, a slot or a heartbeat, whoever owns its run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ork.executors.executor import LaunchOrder
+from ork.model.ids import RunId
+from ork.model.run import CommandKind, RunCommand
+from ork.model.task import Attempt
+from tests.unit.core.flows import spec, workflow
+from tests.unit.scheduler.bench_top import BenchTop
+
+JOBS = [{"http": "http://127.0.0.1/", "every": 1}]
+
+
+def handed_over(**fields: Any) -> tuple[BenchTop, RunId]:
+    """A run whose one task waits; its worker is gone."""
+    top = BenchTop(workflow(spec("a", **fields)))
+    run = top.create()
+    top.step()
+    top.win_gate("a")
+    top.waiting.alive.add(top.order("a").attempt.key)
+    top.say("a", "deferred", 2, jobs=JOBS, finished_at=None)
+    top.die("a")
+    top.step(3)
+    return top, run
+
+
+def attempt_of(top: BenchTop, run: RunId) -> Attempt:
+    found: Sequence[Attempt] = top.do(top.store.list_attempts(run))
+    return found[-1]
+
+
+def finish(top: BenchTop, state: str = "success", **fields: Any) -> None:
+    """As whoever waits for the jobs would."""
+    top.waiting.alive.clear()
+    top.say("a", state, 3, **fields)
+
+
+def test_the_row_says_what_it_waits_for_and_somebody_is_asked_to_wait() -> None:
+    top, run = handed_over()
+    attempt = attempt_of(top, run)
+    assert (str(attempt.status), json.loads(attempt.waits_for or "")) == ("running", JOBS)
+    assert top.waiting.watched == [attempt.key]
+    assert top.statuses(run) == {"a": "running"}
+
+
+def test_the_last_word_written_for_it_is_its_end() -> None:
+    top, run = handed_over()
+    finish(top, output={"inline": "7"})
+    top.step(2)
+    assert str(top.run(run).status) == "success"
+
+
+def test_no_silence_is_too_long_while_somebody_waits() -> None:
+    top, run = handed_over()
+    for _ in range(100):
+        top.clock.advance(30)
+        top.step(2)
+    assert top.statuses(run) == {"a": "running"}
+
+
+def test_its_timeout_covers_the_wait_without_a_margin_and_the_jobs_are_told() -> None:
+    top, run = handed_over(timeout=100.0)
+    top.clock.advance(99)
+    top.step(2)
+    assert top.waiting.stopped == []
+    top.clock.advance(2)
+    top.step(4)
+    assert top.waiting.stopped == [attempt_of(top, run).key]
+    assert top.executor.stopped == []
+    finish(top, "stopped")
+    top.step(3)
+    assert str(attempt_of(top, run).status) == "timed_out"
+
+
+def test_a_cancelled_run_tells_the_jobs_and_ends() -> None:
+    top, run = handed_over()
+    top.do(top.store.submit_command(RunCommand(run, CommandKind.CANCEL), top.clock.now()))
+    top.scheduler.wake()
+    top.step(3)
+    assert top.waiting.stopped == [attempt_of(top, run).key]
+    finish(top, "stopped")
+    top.step(3)
+    assert str(top.run(run).status) == "cancelled"
+
+
+def test_a_new_owner_goes_on_waiting() -> None:
+    top, run = handed_over()
+    key = attempt_of(top, run).key
+    top.do(top.scheduler.stop(top.clock.now()))
+    top.scheduler = top.new_scheduler("bea")
+    top.step(3)
+    assert top.waiting.watched == [key, key]
+    finish(top)
+    top.step(3)
+    assert str(top.run(run).status) == "success"
+
+
+def test_it_takes_no_slot_while_it_waits() -> None:
+    top = BenchTop(workflow(spec("a"), spec("b")))
+    top.do(top.store.set_limits({"*": 1}))
+    top.create()
+    top.step(2)
+    (first,) = (order.attempt.key.task.name for order in top.executor.started)
+    top.win_gate(first)
+    top.waiting.alive.add(top.order(first).attempt.key)
+    top.say(first, "deferred", 2, jobs=JOBS, finished_at=None)
+    top.step(3)
+    assert {order.attempt.key.task.name for order in top.executor.started} == {"a", "b"}
+
+
+def test_a_worker_that_hands_over_between_two_looks_is_not_taken_for_lost() -> None:
+    top = BenchTop(workflow(spec("a")))
+    run = top.create()
+    top.step()
+    top.win_gate("a")
+    top.say("a", "running", 1)
+    top.step()
+    key = top.order("a").attempt.key
+    top.waiting.alive.add(key)
+
+    find = top.executor.find
+
+    async def find_late(attempts: Sequence[Attempt]) -> Any:
+        """The status is written after it was read, and before the process is looked for."""
+        top.executor.find = find  # type: ignore[method-assign]
+        top.say("a", "deferred", 2, jobs=JOBS, finished_at=None)
+        return await find(attempts)
+
+    top.executor.find = find_late  # type: ignore[method-assign, assignment]
+    top.die("a")
+    top.step(4)
+    assert json.loads(attempt_of(top, run).waits_for or "") == JOBS
+
+
+def test_jobs_that_are_none_are_no_word_at_all() -> None:
+    top = BenchTop(workflow(spec("a")))
+    run = top.create()
+    top.step()
+    top.win_gate("a")
+    for jobs in ([], "x", [1]):
+        top.say("a", "deferred", 2, jobs=jobs, finished_at=None)
+        top.step()
+    assert top.statuses(run) == {"a": "dispatched"}
+    assert isinstance(top.order("a"), LaunchOrder)

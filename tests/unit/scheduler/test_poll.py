@@ -1,0 +1,213 @@
+"""Asking jobs: what an answer means, and what an attempt may wait for at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from ork.errors import ExecutorError
+from ork.executors.executor import LaunchOrder
+from ork.model.ids import AttemptKey, RunId, TaskKey
+from ork.model.task import Attempt, AttemptStatus
+from ork.objects import documents, layout
+from ork.scheduler.poll import Poller
+from ork.scheduler.poll_jobs import Done, JobFailed, NotYet, judge_answer
+from ork.sdk.web import Answer
+from ork.state.memory import MemoryStore
+from ork.testing.objects import MemoryObjects
+from tests.loopback import loopback
+
+HASH = "ab" * 32
+SPEC = {"kind": "python", "root": "/project", "env": {}, "inline_limit": 10, "output_limit": 1000}
+
+
+def answer(value: Any, status: int = 200) -> Answer:
+    return Answer(status, "application/json", json.dumps(value).encode())
+
+
+JOB = {"http": "http://x/", "done": {"path": "s", "equals": 1}, "failed": {"path": "s", "equals": 2}, "output": "r"}
+
+
+@pytest.mark.parametrize(
+    ("given", "meaning"),
+    [
+        (answer({"s": 0}), NotYet()),
+        (answer({"s": 1, "r": [1]}), Done("[1]")),
+        (answer({"s": 1, "r": None}), Done(None)),
+        (answer({}, 503), NotYet("answered 503")),
+        (answer({}, 429), NotYet("answered 429")),
+    ],
+)
+def test_an_answer_says_done_or_not_yet(given: Answer, meaning: object) -> None:
+    assert judge_answer(JOB, given) == meaning
+
+
+def test_a_failed_job_and_a_refused_question_are_failures() -> None:
+    for given in (answer({"s": 2, "why": "broken"}), answer({"error": "gone"}, 404)):
+        judged = judge_answer(JOB, given)
+        assert isinstance(judged, JobFailed)
+        assert given.shown() in judged.failure.message
+
+
+def test_without_conditions_the_status_decides() -> None:
+    job = {"http": "http://x/"}
+    assert judge_answer(job, answer({"a": 1}, 202)) == NotYet()
+    assert judge_answer(job, answer({"a": 1})) == Done('{"a":1}')
+    assert judge_answer(job, Answer(200, "text/plain", b"hi")) == Done('"hi"')
+    assert judge_answer(job, Answer(204, "", b"")) == Done(None)
+
+
+def test_a_result_that_is_not_there_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="has no `r`"):
+        judge_answer(JOB, answer({"s": 1}))
+    with pytest.raises(ValueError, match="not JSON"):
+        judge_answer(JOB, Answer(200, "text/plain", b"<html>"))
+
+
+class Bench:
+    """A poller on memory, whose short processes are played by the test."""
+
+    def __init__(self, jobs: list[dict[str, Any]], **spec: Any) -> None:
+        key = AttemptKey(RunId("run1"), TaskKey("a"), 1)
+        now = datetime.now(UTC)
+        self.attempt = Attempt(
+            key, AttemptStatus.RUNNING, "python", "name", HASH, now, started_at=now, seq=2, waits_for=json.dumps(jobs)
+        )
+        self.folder = layout.attempt_folder(key)
+        self.objects = MemoryObjects()
+        self.objects.put(layout.spec_key(self.folder), documents.sign({**SPEC, **spec}, HASH))
+        at = now.isoformat()
+        status = {"v": 1, "attempt": str(key), "seq": 2, "state": "deferred", "at": at, "started_at": at, "jobs": jobs}
+        self.objects.put(layout.status_key(self.folder), documents.sign(status, HASH))
+        self.requests: list[dict[str, Any]] = []
+        self.replies: list[Any] = []
+        self.ended = asyncio.Event()
+        self.poller = Poller(
+            MemoryStore(),
+            self.objects,
+            log_path=lambda _key: "/dev/null",
+            secrets=lambda _name: None,
+            ask_process=self._ask,
+            on_change=lambda: None,
+        )
+
+    async def _ask(self, order: LaunchOrder, request: bytes, secrets: Mapping[str, str], log: str) -> bytes:
+        self.requests.append(json.loads(request))
+        reply = self.replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return json.dumps(reply).encode()
+
+    def watch(self) -> None:
+        self.poller.watch([self.attempt], lambda _key: self.ended.set())
+
+    def status(self) -> dict[str, Any]:
+        data = self.objects.get(layout.status_key(self.folder))
+        assert data is not None
+        return documents.open_signed(data, HASH)
+
+
+CALL = {"call": "m:f", "args": {"x": 1}, "every": 0.05, "cancel": "m:g"}
+
+
+async def _until_done() -> None:
+    bench = Bench([CALL])
+    bench.replies = [{"result": None}, ExecutorError("no process"), {"result": '"a long result"'}]
+    bench.watch()
+    bench.watch()
+    await asyncio.wait_for(bench.ended.wait(), 30)
+    assert [(request["call"], request["args"]) for request in bench.requests] == [("m:f", {"x": 1})] * 3
+    status = bench.status()
+    assert (status["seq"], status["state"], "jobs" in status) == (3, "success", False)
+    assert status["output"] == {"object": layout.output_key(bench.folder), "size": 15}
+    assert bench.objects.get(layout.output_key(bench.folder)) == b'"a long result"'
+    assert not bench.poller.is_waiting(bench.attempt.key)
+
+
+def test_a_function_is_asked_until_it_answers_and_no_answer_is_not_an_end() -> None:
+    asyncio.run(_until_done())
+
+
+async def _wrong_type() -> dict[str, Any]:
+    bench = Bench([CALL, CALL], output_type={"list": "int"}, types={})
+    bench.replies = [{"result": "1"}, {"result": '"two"'}]
+    bench.watch()
+    await asyncio.wait_for(bench.ended.wait(), 30)
+    return bench.status()
+
+
+def test_results_are_a_list_in_order_and_are_checked_against_what_the_task_declares() -> None:
+    status = asyncio.run(_wrong_type())
+    assert (status["state"], status["failure"]["kind"]) == ("failed", "output")
+    assert "output[1]: expected int" in status["failure"]["message"]
+
+
+async def _stop() -> None:
+    bench = Bench([CALL])
+    bench.replies = [{"result": None}, {"result": None}]
+    bench.watch()
+    await bench.poller.settle()
+    bench.poller.stop([bench.attempt], at_once=False)
+    bench.poller.stop([bench.attempt], at_once=False)
+    await asyncio.wait_for(bench.ended.wait(), 30)
+    assert [request["call"] for request in bench.requests] == ["m:f", "m:g"]
+    assert bench.status()["state"] == "stopped"
+
+
+def test_stopping_tells_the_job_once_and_says_so() -> None:
+    asyncio.run(_stop())
+
+
+async def _write_once() -> None:
+    bench = Bench([CALL])
+    done = {**bench.status(), "state": "success", "seq": 3}
+    bench.replies = [{"failure": {"kind": "exception", "message": "late", "detail": None}}]
+    bench.objects.put(layout.status_key(bench.folder), documents.sign(done, HASH))
+    bench.watch()
+    await asyncio.wait_for(bench.ended.wait(), 30)
+    assert bench.status()["state"] == "success"
+
+
+def test_a_last_word_that_is_written_stands() -> None:
+    asyncio.run(_write_once())
+
+
+async def _status_of(status: int, body: bytes) -> dict[str, Any]:
+    with loopback() as site:
+        site.answers["/job"] = (status, body)
+        bench = Bench([{"http": site.url + "/job", "every": 0.05, "done": {"path": "s", "equals": 1}, "output": "r"}])
+        bench.watch()
+        await asyncio.wait_for(bench.ended.wait(), 30)
+        return bench.status()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (200, b'{"s": 1, "r": "a\\u0000b"}', "NUL"),
+        (200, b'{"s": 1, "r": "' + b"x" * 2000 + b'"}', "larger than 1000 bytes"),
+        (200, b'{"s": 1}', "has no `r`"),
+        (200, b"<html>", "not JSON"),
+        (400, b"no \0 way", "no \\0 way"),
+    ],
+)
+def test_an_answer_nobody_could_use_fails_the_attempt_with_its_reason(status: int, body: bytes, message: str) -> None:
+    ended = asyncio.run(_status_of(status, body))
+    assert ended["state"] == "failed"
+    assert message in ended["failure"]["message"]
+
+
+@pytest.mark.parametrize("job", [{"run": "somebody-elses"}, {"http": "file:///etc/passwd"}, {"call": "rm -rf /"}])
+def test_a_forged_job_is_never_asked(job: dict[str, Any]) -> None:
+    async def watch() -> None:
+        bench = Bench([job])
+        with pytest.raises(ExecutorError, match="not a job"):
+            bench.watch()
+        assert not bench.poller.is_waiting(bench.attempt.key)
+
+    asyncio.run(watch())
