@@ -50,3 +50,26 @@ def ork_cli(plain_environment: dict[str, str]) -> OrkCli:
         )
 
     return call
+
+
+@pytest.fixture(scope="session")
+def dbt_environment(request: pytest.FixtureRequest, tree: Path) -> Path:
+    """A virtual environment with dbt-duckdb: made once, kept in pytest's cache; a loud skip where it cannot be had."""
+    from ork.worker.builds import Build, digest_of
+
+    requirements = tree / "examples/dbt/requirements.txt"
+    shelf = request.config.cache.mkdir("ork_environments")  # type: ignore[union-attr]
+    build = Build(str(shelf), digest_of([sys.version, requirements.read_bytes()]))
+
+    def make(folder: str) -> None:
+        for argv in (
+            [sys.executable, "-m", "venv", folder],
+            [f"{folder}/bin/python", "-m", "pip", "install", "-q", "-r", str(requirements)],
+        ):
+            subprocess.run(argv, check=True, capture_output=True, text=True, timeout=600)
+
+    try:
+        build.make(make)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        pytest.skip(f"dbt-duckdb cannot be installed here: {str(error.stderr)[-300:]}")
+    return Path(build.folder)

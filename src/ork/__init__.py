@@ -9,12 +9,40 @@ TYPE_CHECKING = False  # not from `typing`: importing that would double a worker
 if TYPE_CHECKING:
     from ork.errors import OrkError
     from ork.sdk.context import Context
+    from ork.sdk.defer import Deferred, call_job, defer, http_job
     from ork.sdk.errors import TaskError
+    from ork.sdk.executor import TaskExecutor
+    from ork.sdk.values import ref, secret
+    from ork.sdk.workflow import Workflow
 
-__all__ = ["Context", "OrkError", "TaskError"]
+__all__ = [
+    "Context",
+    "Deferred",
+    "OrkError",
+    "TaskError",
+    "TaskExecutor",
+    "Workflow",
+    "call_job",
+    "defer",
+    "http_job",
+    "ref",
+    "secret",
+]
 __version__ = "0.1.0"
 
-_HOMES = {"Context": "ork.sdk.context", "TaskError": "ork.sdk.errors", "OrkError": "ork.errors"}
+_HOMES = {
+    "Context": "ork.sdk.context",
+    "Deferred": "ork.sdk.defer",
+    "OrkError": "ork.errors",
+    "TaskError": "ork.sdk.errors",
+    "TaskExecutor": "ork.sdk.executor",
+    "Workflow": "ork.sdk.workflow",
+    "call_job": "ork.sdk.defer",
+    "defer": "ork.sdk.defer",
+    "http_job": "ork.sdk.defer",
+    "ref": "ork.sdk.values",
+    "secret": "ork.sdk.values",
+}
 
 
 def __getattr__(name: str) -> object:

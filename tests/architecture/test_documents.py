@@ -18,6 +18,10 @@ def pages() -> list[Path]:
     return sorted([*TREE.glob("*.md"), *(TREE / "docs").rglob("*.md")])
 
 
+def examples() -> list[Path]:
+    return sorted([*TREE.glob("examples/*/workflow.yaml"), *TREE.glob("examples/*/workflow.py")])
+
+
 def links(page: Path) -> Iterator[str]:
     for target in LINK.findall(FENCED.sub("", page.read_text())):
         if "://" not in target and not target.startswith("mailto:"):
@@ -48,9 +52,9 @@ def test_every_page_is_listed_in_the_index() -> None:
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
 def test_every_example_is_listed(page: str) -> None:
     text = (TREE / page).read_text()
-    names = [path.parent.name for path in (TREE / "examples").glob("*/workflow.yaml")]
-    assert names
-    assert [name for name in names if f"examples/{name}/workflow.yaml" not in text] == []
+    paths = [str(path.relative_to(TREE)) for path in examples()]
+    assert paths
+    assert [path for path in paths if path not in text] == []
 
 
 def test_the_sample_in_the_readme_is_the_example() -> None:
@@ -60,9 +64,7 @@ def test_the_sample_in_the_readme_is_the_example() -> None:
     assert sample.group(1) in example
 
 
-@pytest.mark.parametrize(
-    "example", sorted((TREE / "examples").glob("*/workflow.yaml")), ids=lambda path: path.parent.name
-)
+@pytest.mark.parametrize("example", examples(), ids=lambda path: path.parent.name)
 def test_every_example_says_what_it_shows(example: Path) -> None:
     assert example.read_text().startswith("# ")
 

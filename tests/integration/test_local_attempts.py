@@ -213,7 +213,7 @@ async def test_the_heartbeat_grows(shop: Workshop) -> None:
 
 
 @in_workshop
-async def test_orphans_of_a_killed_shim_count_as_running_until_they_are_ended(shop: Workshop) -> None:
+async def test_orphans_of_a_killed_shim_are_told_from_a_running_task_until_they_are_ended(shop: Workshop) -> None:
     shop.write("tree.py", STUBBORN_TREE)
     attempt = shop.attempt()
     await shop.start(attempt, argv=[sys.executable, "tree.py"])
@@ -223,7 +223,7 @@ async def test_orphans_of_a_killed_shim_count_as_running_until_they_are_ended(sh
     os.kill(gate["pid"], signal.SIGKILL)
     while is_alive(child):  # it dies with its shim
         await asyncio.sleep(0.01)
-    assert await shop.executor.find([attempt]) == [Presence.RUNNING]
+    assert await shop.executor.find([attempt]) == [Presence.ORPHANED]
     await shop.executor.stop([attempt], at_once=True)
     await shop.vanished(attempt)
     assert not is_alive(grandchild)

@@ -127,7 +127,7 @@ class Workshop:
     async def vanished(self, attempt: Attempt, seconds: float = 30) -> None:
         """Nothing of it is left; there is no event for the death of orphans, so this looks now and then."""
         async with asyncio.timeout(seconds):
-            while (await self.executor.find([attempt]))[0].value == "running":
+            while (await self.executor.find([attempt]))[0].value in ("running", "orphaned"):
                 await asyncio.sleep(0.02)
 
     async def until_file(self, path: Path, seconds: float = 30) -> str:

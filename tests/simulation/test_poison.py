@@ -10,6 +10,7 @@ import pytest
 from ork.core import events as ev
 from ork.core.machine import RunMachine
 from ork.model.ids import RunId
+from ork.testing import ending
 from ork.testing.faults import FaultRates
 from ork.testing.mutant_list import Mutant
 from ork.testing.mutants import applied
@@ -39,7 +40,10 @@ def roomy_worlds(count: int) -> list[int]:
 
 @pytest.mark.parametrize("event_type", [ev.Created, ev.Started, ev.Succeeded], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("seed", roomy_worlds(4))
-def test_a_run_that_keeps_raising_is_set_aside_and_the_others_end(seed: int, event_type: type) -> None:
+def test_a_run_that_keeps_raising_is_set_aside_and_the_others_end(
+    seed: int, event_type: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ending, "_check_replay", lambda *_: None)  # it would feed the poisoned machine itself
     victims: list[RunId] = []
     world = World(seed, rates=FaultRates())
     world.limits = {}

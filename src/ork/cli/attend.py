@@ -31,6 +31,8 @@ LOOK_SECONDS = 2.0
 RETRY_SECONDS = 1.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 TROUBLES = frozenset({Happening.STORE_FAILED, Happening.STEP_FAILED, Happening.RUN_QUARANTINED})
+# Told once for all attempts they befall.
+DISK_TROUBLES = frozenset({Happening.START_FAILED, Happening.OBJECTS_FAILED})
 
 
 class Ending(Enum):
@@ -198,12 +200,14 @@ class Attendant:
         if happening is Happening.STORE_RECOVERED:
             self._told_trouble = None
             self._progress.note("the store works again")
-        elif happening in TROUBLES:
-            self._tell_once(f"{fields.get('why')} (trying again)")
+        elif happening in TROUBLES or (happening in DISK_TROUBLES and not fields.get("final")):
+            kind = str(happening) if happening in DISK_TROUBLES else None
+            self._tell_once(f"{fields.get('why')} (trying again)", kind)
 
-    def _tell_once(self, trouble: str) -> None:
-        if trouble != self._told_trouble:
-            self._told_trouble = trouble
+    def _tell_once(self, trouble: str, kind: str | None = None) -> None:
+        """Of one kind only the first is told, though their words differ."""
+        if (kind or trouble) != self._told_trouble:
+            self._told_trouble = kind or trouble
             self._progress.note(visible(trouble))
 
     async def _stop_work(self) -> None:

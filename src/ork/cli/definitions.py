@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ork.cli.session import palette
@@ -12,11 +12,17 @@ from ork.errors import DefinitionError, NotFoundError, UsageError
 from ork.settings import Settings
 
 if TYPE_CHECKING:
+    from ork.compile.dbt import DbtNode
+    from ork.compile.load import Loaded
+    from ork.definition.imports import WrittenImport
     from ork.definition.problems import Problem
+    from ork.locations.inspect import Inspected
     from ork.model.workflow import CompiledWorkflow, Version
 
-DEFAULT_FILES = ("workflow.yaml", "workflow.yml")
-SUFFIXES = (".yaml", ".yml")
+DEFAULT_FILES = ("workflow.yaml", "workflow.yml", "workflow.py")
+YAML = (".yaml", ".yml")
+PYTHON = ".py"
+SUFFIXES = (*YAML, PYTHON)
 MAX_SHOWN = 50
 MAX_NAMED = 3
 _ROLES = {"error": "bold bad", "title": "bold", "frame": "dim", "help": "busy"}
@@ -29,6 +35,7 @@ class Read(NamedTuple):
     root: str
     workflow: CompiledWorkflow | None
     problems: tuple[Problem, ...]
+    is_own: bool = True  # not only used by a workflow of the file that was named
 
 
 def default_file() -> str:
@@ -41,11 +48,11 @@ def default_file() -> str:
 
 
 def is_file_name(text: str) -> bool:
-    """A person who writes a path or a YAML suffix means a file, any other word a workflow's name."""
+    """A person who writes a path or such a suffix means a file, any other word a workflow's name."""
     return text.endswith(SUFFIXES) or "/" in text or os.path.isfile(text)
 
 
-def read_definition(file: str, settings: Settings) -> Read:
+def read_definition(file: str, settings: Settings, *, strict: bool = False) -> Read:
     """Reads and compiles one file, relative to its own folder. A missing file is NotFoundError."""
     from dataclasses import replace
 
@@ -55,18 +62,150 @@ def read_definition(file: str, settings: Settings) -> Read:
     reader = _Reader(root)
     # Seen from the workflow's folder, script_dir is where the project has it.
     project = settings.project and replace(settings.project, script_dir=settings.script_dir)
-    loaded = load_workflow(_read_bytes(file), file, read=reader, exists=reader.has, root=root, project=project)
+    loaded = load_workflow(
+        _read_bytes(file),
+        file,
+        read=reader,
+        exists=reader.has,
+        root=root,
+        project=project,
+        imports=lambda entry: _imported(entry, root, settings),
+    )
+    loaded = _with_types_checked(loaded, root, settings, strict)
     return Read(file, root, loaded.workflow, loaded.problems)
 
 
-def read_version(file: str, settings: Settings) -> Version:
-    """The file as a version, ready to be saved. Mistakes are a DefinitionError that holds them all."""
+def _imported(entry: WrittenImport, root: str, settings: Settings) -> Sequence[DbtNode]:
+    from ork.locations.dbt import DbtProjects
+
+    cache_dir = os.path.join(settings.home, "cache", "dbt") if os.path.isdir(settings.home) else None
+    return DbtProjects(root, cache_dir)(entry)
+
+
+def _with_types_checked(
+    loaded: Loaded,
+    root: str,
+    settings: Settings,
+    strict: bool,
+    known: dict[tuple[str, str], Inspected] | None = None,
+) -> Loaded:
+    from ork.executors.local_python import InterpreterError, project_python
+    from ork.locations.check import check_types
+
+    try:
+        interpreter: str | None = project_python(root)
+    except InterpreterError:
+        interpreter = None  # the run says so, with its reason
+    return check_types(
+        loaded, root=root, interpreter=interpreter, cache_dir=_cache_dir(settings), strict=strict, known=known
+    )
+
+
+def _cache_dir(settings: Settings) -> str | None:
+    """Looking at a file must not make a folder a project."""
+    return os.path.join(settings.home, "cache", "inspect") if os.path.isdir(settings.home) else None
+
+
+def read_definitions(file: str, settings: Settings, *, strict: bool = False) -> list[Read]:
+    """Everything a file defines: a YAML file one workflow (and those beside it that it runs), a Python file any number.
+
+    `strict` asks for types.
+    """
+    if file.endswith(PYTHON):
+        return _read_python(file, settings, strict)
+    return _with_neighbours(read_definition(file, settings, strict=strict), settings, strict)
+
+
+def _with_neighbours(first: Read, settings: Settings, strict: bool) -> list[Read]:
+    """A workflow that a task runs is taken along, if the file of its name stands beside the one that names it."""
+    reads = [first]
+    for read in reads:  # grows while it is walked
+        known = {each.workflow.name for each in reads if each.workflow is not None}
+        for name in sub_workflows(read.workflow):
+            stem = os.path.join(os.path.dirname(read.file), name)
+            file = next((stem + suffix for suffix in YAML if os.path.isfile(stem + suffix)), None)
+            if file is not None and name not in known:
+                known.add(name)
+                reads.append(read_definition(file, settings, strict=strict)._replace(is_own=False))
+    return reads
+
+
+def sub_workflows(workflow: CompiledWorkflow | None) -> list[str]:
+    """The names of the workflows its tasks run."""
+    from ork.model.workflow import SubWorkflow
+
+    actions = [task.action for task in workflow.tasks] if workflow is not None else []
+    return [action.name for action in actions if isinstance(action, SubWorkflow)]
+
+
+def _read_python(file: str, settings: Settings, strict: bool) -> list[Read]:
+    from dataclasses import replace
+
+    from ork.executors.local_python import InterpreterError, project_python
+    from ork.locations.inspect import inspect_file
+    from ork.locations.python_files import load_python
+
+    _read_bytes(file)
+    root = os.path.dirname(os.path.abspath(file))
+    try:
+        interpreter = project_python(root)
+    except InterpreterError as error:
+        raise UsageError(str(error)) from None
+    inspected = inspect_file(os.path.basename(file), root=root, interpreter=interpreter, cache_dir=_cache_dir(settings))
+    reader = _Reader(root)
+    project = settings.project and replace(settings.project, script_dir=settings.script_dir)
+    found = load_python(
+        inspected,
+        file,
+        root=root,
+        interpreter=interpreter,
+        read=reader,
+        exists=reader.has,
+        project=project,
+        imports=lambda entry: _imported(entry, root, settings),
+    )
+    if found.problems:
+        return [Read(file, root, None, found.problems)]
+    known = {(os.path.basename(file), interpreter): inspected}
+    checked = [(each, _with_types_checked(each.loaded, root, settings, strict, known)) for each in found.workflows]
+    return [Read(each.file, root, loaded.workflow, loaded.problems, each.is_own) for each, loaded in checked]
+
+
+def read_versions(file: str, settings: Settings, name: str | None = None) -> list[Version]:
+    """The workflow meant by a file (and a name, if it has several), then those it uses; all ready to be saved.
+
+    Mistakes are a DefinitionError that holds them all.
+    """
     from ork.compile.content import make_version
 
-    read = read_definition(file, settings)
-    if read.workflow is None:
-        raise mistakes(read.problems)
-    return make_version(read.workflow, read.root, os.path.abspath(file))
+    reads = read_definitions(file, settings)
+    problems = [problem for read in reads for problem in read.problems]
+    if problems:
+        raise mistakes(problems)
+    chosen = _chosen(file, reads, name)
+    return [make_version(workflow, read.root, os.path.abspath(read.file)) for read, workflow in _used(chosen, reads)]
+
+
+def _chosen(file: str, reads: Sequence[Read], name: str | None) -> Read:
+    own = [read for read in reads if read.is_own]
+    names = [read.workflow.name for read in own if read.workflow is not None]
+    if name is None and len(own) == 1:
+        return own[0]
+    if name is None:
+        raise UsageError(f"{file} has {len(own)} workflows", hint=f"name one of: {', '.join(names)}", code="ORK511")
+    if name not in names:
+        raise NotFoundError(f"{file} has no workflow `{name}`", hint=f"it has: {', '.join(names)}", code="ORK511")
+    return own[names.index(name)]
+
+
+def _used(chosen: Read, reads: Sequence[Read]) -> list[tuple[Read, CompiledWorkflow]]:
+    """The one chosen and, of the same file, whatever it runs as tasks."""
+    by_name = {read.workflow.name: (read, read.workflow) for read in reads if read.workflow is not None}
+    wanted = [chosen.workflow.name] if chosen.workflow is not None else []
+    for name in wanted:  # grows while it is walked
+        below = [each for each in sub_workflows(by_name[name][1]) if each in by_name]
+        wanted += [each for each in below if each not in wanted]
+    return [by_name[name] for name in wanted]
 
 
 def mistakes(problems: Sequence[Problem]) -> DefinitionError:
@@ -77,8 +216,10 @@ def mistakes(problems: Sequence[Problem]) -> DefinitionError:
     return DefinitionError("; ".join(map(render_concise, problems[:MAX_NAMED])) + rest, tuple(problems))
 
 
-def parse_params(workflow: CompiledWorkflow, pairs: Sequence[str]) -> dict[str, Any]:
-    """`-p key=value` pairs, checked against the workflow's params, with defaults filled in."""
+def parse_params(
+    workflow: CompiledWorkflow, pairs: Sequence[str], kept: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """`-p key=value` pairs, checked against the workflow's params, with what is kept and defaults filled in."""
     from ork.compile import params
 
     given: dict[str, str] = {}
@@ -87,7 +228,7 @@ def parse_params(workflow: CompiledWorkflow, pairs: Sequence[str]) -> dict[str, 
         if not equals or not name:
             raise UsageError(f"`{pair}` is not key=value")
         given[name] = text
-    return params.parse_params(workflow, given)
+    return params.parse_params(workflow, given, kept)
 
 
 def print_problems(problems: Sequence[object]) -> None:

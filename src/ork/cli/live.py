@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime
 from itertools import islice
 
 from ork.cli.looks import glyph
 from ork.cli.paint import Line, Span, fit, line
-from ork.cli.task_lines import MAX_NAME, name_width, retry_lines
+from ork.cli.task_lines import MAX_NAME, any_lines, name_width, retry_lines
 from ork.cli.visible import shorten
 from ork.model.run import RunStatus
 from ork.model.task import Task, TaskStatus
+from ork.model.workflow import Approval
 from ork.status.follow import RunView
 from ork.status.history import History
+from ork.status.why import waits_for_a_person
 from ork.status.words import duration, rough
 
 MAX_LINES = 14
 BAR_WIDTH = 28
 MAX_RETRIES = 4
+MAX_GROUPS = 4
 MAX_WAITING = 3
 
 
 def render(view: RunView, now: datetime, width: int, history: History | None = None) -> list[Line]:
-    """At most 14 lines: retries first, then what runs, then what waits, then a bar."""
+    """At most 14 lines: retries first, then fan-outs and decisions, then what runs, then what waits, then a bar."""
     lines = _folded(
         list(view.retrying.values()), MAX_RETRIES, "more to be retried", lambda task: retry_lines(view, task, now)[0]
     )
+    lines += _folded(_whole(view), MAX_GROUPS, "more fan-outs", lambda task: any_lines(view, task, now)[0])
     waits = _waiting(view)
     room = MAX_LINES - len(lines) - len(waits) - 1
     lines += _folded(_active(view), room, "more running", lambda task: _running(view, task, now, history))
@@ -36,9 +40,17 @@ def render(view: RunView, now: datetime, width: int, history: History | None = N
 
 
 def _active(view: RunView) -> list[Task]:
-    """Longest running first: the one a person waits for is on top."""
+    """Longest running first: the one a person waits for is on top. Instances are in their task's line."""
     running = sorted(view.by_status[TaskStatus.RUNNING].values(), key=_start_order)
-    return running + list(view.by_status[TaskStatus.DISPATCHED].values())
+    active = [*running, *view.by_status[TaskStatus.DISPATCHED].values()]
+    return [task for task in active if task.key.index is None and not waits_for_a_person(view, task)]
+
+
+def _whole(view: RunView) -> list[Task]:
+    """What goes on without an attempt of its own: fan-outs, and questions to a person."""
+    names = (name for name, spec in view.specs.items() if spec.fans_out or isinstance(spec.action, Approval))
+    tasks = (task for name in names if (task := view.whole(name)) is not None)
+    return [task for task in tasks if task.status is TaskStatus.RUNNING]
 
 
 def _start_order(task: Task) -> float:
@@ -68,13 +80,12 @@ def _running(view: RunView, task: Task, now: datetime, history: History | None) 
 
 def _waiting(view: RunView) -> list[Line]:
     """Few waiting tasks are named with what they wait for; many are counted."""
-    waiting = view.count(TaskStatus.PENDING) - len(view.retrying)
+    waiting = len(view.waiting)
     if view.run.status is RunStatus.PAUSED:
         return [line("  ", glyph("paused"), Span(f" paused: {waiting:,} waiting", "wait"))]
     if waiting > MAX_WAITING:
         return [line("  ", glyph("pending"), Span(f" {waiting:,} waiting", "dim"))]
-    pending = view.by_status[TaskStatus.PENDING].values()
-    return [_waits_for(view, task) for task in pending if task.key not in view.retrying]
+    return [_waits_for(view, task) for task in view.waiting.values()]
 
 
 def _waits_for(view: RunView, task: Task) -> Line:
@@ -86,11 +97,8 @@ def _waits_for(view: RunView, task: Task) -> Line:
 
 
 def _has_ended(view: RunView, name: str) -> bool:
-    return _all_final(task for key, task in view.tasks.items() if key.name == name)
-
-
-def _all_final(tasks: Iterable[Task]) -> bool:
-    return all(task.status.is_final for task in tasks)
+    task = view.whole(name)
+    return task is None or task.status.is_final
 
 
 def _progress(view: RunView, now: datetime, history: History | None) -> Line:

@@ -11,6 +11,7 @@ from ork.model.task import Task
 from ork.objects.layout import attempt_folder, log_key
 from ork.status.follow import RunView, refresh
 from ork.status.ids import Target, pick_tasks
+from ork.status.instances import is_group
 
 # How long growth of a log may go unnoticed: logs send no news, only the store does.
 LOOK_SECONDS = 0.25
@@ -26,10 +27,15 @@ class LogCopier:
         self._target = target
         self._places: dict[AttemptKey, int] = {}
         self._sinks: dict[AttemptKey, Sink] = {}
+        self._width: int | None = None
 
     @property
     def keys(self) -> list[TaskKey]:
-        return pick_tasks(self.view.tasks, self._target) if self.view.tasks else []
+        """What can have a log: of a task with instances these, not the whole."""
+        if not self.view.tasks:
+            return []
+        picked = pick_tasks(self.view.tasks, self._target)
+        return [key for key in picked if not is_group(self.view.tasks[key])]
 
     def copy(self, task: Task, number: int) -> None:
         """What the attempt's log holds beyond the last copy; a finished attempt's last line is ended."""
@@ -75,9 +81,11 @@ class LogCopier:
                 done.add(attempt)
 
     def _sink(self, key: TaskKey) -> Sink:
-        among = len(self.keys)
-        width = max(len(str(each)) for each in self.keys)
-        prefix = f"{key!s:<{width}} | " if among > 1 else ""
+        if self._width is None:
+            keys = self.keys
+            # Instances that come later may have longer names: they stand out of line rather than cost another look.
+            self._width = max(len(str(each)) for each in keys) if len(keys) > 1 else 0
+        prefix = f"{key!s:<{self._width}} | " if self._width else ""
         if sys.stdout.isatty():
             return TerminalSink(sys.stdout.buffer, prefix)
         return PrefixedSink(sys.stdout.buffer, prefix.encode()) if prefix else ExactSink(sys.stdout.buffer)

@@ -13,7 +13,7 @@ from typing import IO, Protocol
 from ork.cli.live import render
 from ork.cli.paint import Line, Palette, line
 from ork.cli.region import Region, terminal_width
-from ork.cli.task_lines import ended_lines, header, retry_lines, started_line
+from ork.cli.task_lines import MAX_INSTANCES, ended_lines, header, retry_lines, started_line
 from ork.model.ids import TaskKey
 from ork.model.task import Task, TaskStatus
 from ork.status.follow import RunView
@@ -102,6 +102,8 @@ class PlainProgress:
         lines = self._lasting.take(view, changed, now)
         wait: float | None = None
         for task in view.by_status[TaskStatus.RUNNING].values():
+            if task.key.index is not None:
+                continue
             left = self._until_announced(task, now)
             if left is not None and left <= 0:
                 self._announced.add((task.key, task.attempt))
@@ -154,6 +156,7 @@ class LastingLines:
         self._tells_retries = tells_retries
         self._begun = False
         self._told: dict[TaskKey, tuple[TaskStatus, int]] = {}
+        self._instances: dict[tuple[str, TaskStatus], set[TaskKey]] = {}
 
     def take(self, view: RunView, changed: list[Task], now: datetime) -> list[Line]:
         lines: list[Line] = []
@@ -161,11 +164,24 @@ class LastingLines:
             self._begun = True
             lines.append(header(view))
         for task in changed:
+            if not self._is_worth_telling(task):
+                continue
             if task.status.is_final and self._is_news(task):
                 lines += ended_lines(view, task, full=self._full)
             elif self._tells_retries and task.key in view.retrying and self._is_news(task):
                 lines += retry_lines(view, task, now)
         return lines
+
+    def _is_worth_telling(self, task: Task) -> bool:
+        """Of a fan-out the first few failed and retried instances; how the others went is told by its own line."""
+        if task.key.index is None:
+            return True
+        if task.status is not TaskStatus.FAILED and (task.status.is_final or task.retry_at is None):
+            return False
+        told = self._instances.setdefault((task.key.name, task.status), set())
+        if len(told) < MAX_INSTANCES:
+            told.add(task.key)
+        return task.key in told
 
     def _is_news(self, task: Task) -> bool:
         told = self._told.get(task.key)

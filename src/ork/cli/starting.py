@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from ork.app import Installation
-from ork.cli.definitions import default_file, is_file_name, parse_params, print_problems, read_version
-from ork.errors import DefinitionError, NotFoundError
+from ork.cli.definitions import default_file, is_file_name, parse_params, print_problems, read_versions
+from ork.errors import DefinitionError, NotFoundError, UsageError
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId
 from ork.model.run import NewRun, Run
 from ork.settings import Settings
@@ -26,15 +26,21 @@ class Prepared(NamedTuple):
     name: str
     params: Sequence[str]
     key: str | None = None
+    fresh: bool = False  # nothing is taken from the cache
+    others: Sequence[Version] = ()  # what it runs as tasks, from the same file
 
 
-def prepare(named: str | None, params: Sequence[str], settings: Settings, *, as_json: bool) -> Prepared | None:
+def prepare(
+    named: str | None, params: Sequence[str], settings: Settings, *, as_json: bool, chosen: str | None = None
+) -> Prepared | None:
     """Checks everything that can be checked before a store is touched; None after telling a person what is wrong."""
     named = named or default_file()
     if not is_file_name(named):
+        if chosen is not None:
+            raise UsageError(f"`{named}` is no file", hint=f"write `ork run {chosen}` to run a known workflow")
         return Prepared(None, named, params)
     try:
-        version = read_version(named, settings)
+        version, *others = read_versions(named, settings, chosen)
     except DefinitionError as error:
         if as_json:
             raise
@@ -42,16 +48,16 @@ def prepare(named: str | None, params: Sequence[str], settings: Settings, *, as_
         print(f"{_errors(len(error.problems))}. Nothing was run.", file=sys.stderr)
         return None
     parse_params(version.workflow, params)
-    return Prepared(version, version.workflow.name, params)
+    return Prepared(version, version.workflow.name, params, others=others)
 
 
 async def create_run(installation: Installation, prepared: Prepared) -> Run:
     """The run is durable when this returns."""
     store, now = installation.store, datetime.now(UTC)
     version = prepared.version
-    if version is not None:
-        await store.save_version(version, origin=version.source, now=now)
-    else:
+    for each in (version, *prepared.others) if version is not None else ():
+        await store.save_version(each, origin=each.source, now=now)
+    if version is None:
         version = await known_version(installation, prepared.name)
     new = NewRun(
         id=new_run_id(),
@@ -59,8 +65,31 @@ async def create_run(installation: Installation, prepared: Prepared) -> Run:
         version=version.id,
         params=parse_params(version.workflow, prepared.params),
         key=prepared.key,
+        fresh=prepared.fresh,
     )
     return (await store.create_runs([new], now))[0]
+
+
+async def create_rerun(
+    installation: Installation, earlier: Run, params: Sequence[str], *, fresh: bool, latest: bool
+) -> Run:
+    """A run like an earlier one, linked to it: its version and its params, where no others are given."""
+    store = installation.store
+    version = None if latest else await store.get_version(earlier.version)
+    if version is None:
+        version = await known_version(installation, earlier.workflow)
+    workflow = version.workflow
+    declared = {param.name for param in workflow.params}
+    kept = {name: value for name, value in earlier.params.items() if name in declared}
+    new = NewRun(
+        id=new_run_id(),
+        workflow=workflow.name,
+        version=version.id,
+        params=parse_params(workflow, params, kept),
+        fresh=fresh,
+        parent=earlier.id,
+    )
+    return (await store.create_runs([new], datetime.now(UTC)))[0]
 
 
 async def known_version(installation: Installation, name: str) -> Version:

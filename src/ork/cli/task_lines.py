@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import islice
 
 from ork.cli.failure import explanation, headline
 from ork.cli.looks import glyph
 from ork.cli.paint import Line, Span, line
 from ork.cli.visible import shorten, visible
 from ork.model.task import InlineOutput, StoredOutput, Task, TaskStatus
+from ork.model.workflow import Approval
 from ork.status.follow import RunView
-from ork.status.words import between, count, duration
+from ork.status.instances import Instances, is_group
+from ork.status.why import queue_in_words, waits_for_a_person
+from ork.status.words import argument, between, count, duration
 
 MIN_NAME = 9
 MAX_NAME = 40
 NAME_GAP = 4
 MAX_OUTPUT = 60
 SPACED_UP_TO = 2000
+GROUP_BAR = 16
+MAX_INSTANCES = 5
 
 
 def name_width(view: RunView) -> int:
@@ -29,11 +35,14 @@ def header(view: RunView) -> Line:
 
 
 def ended_lines(view: RunView, task: Task, *, full: bool = False) -> list[Line]:
-    """The lasting lines of a task that has ended."""
+    """The lasting lines of a task that has ended; a fan-out is told in one, its failed instances in theirs."""
+    if is_group(task):
+        return [group_line(view, task)]
     start = line("  ", glyph(task.status), " ", _name(view, task))
     match task.status:
         case TaskStatus.SUCCESS:
-            return [start + line(_took(task), _output(task))]
+            why = Span(f"   {visible(task.reason)}" if task.reason else "", "dim")
+            return [start + line(_took(task), _output(task), why)]
         case TaskStatus.FAILED:
             this, most = view.tries(task)
             tries = Span(f"   attempt {this} of {most}", "dim") if this > 0 else Span("")
@@ -51,6 +60,10 @@ def any_lines(view: RunView, task: Task, now: datetime, *, full: bool = False) -
         return ended_lines(view, task, full=full)
     if task.retry_at is not None and task.status is TaskStatus.PENDING:
         return retry_lines(view, task, now)
+    if is_group(task):
+        return [group_line(view, task, now)]
+    if waits_for_a_person(view, task):
+        return [decision_line(view, task, now)]
     start = line("  ", glyph(task.status), " ", _name(view, task))
     if task.status is TaskStatus.RUNNING and task.started_at is not None:
         return [start + line(duration((now - task.started_at).total_seconds()))]
@@ -68,8 +81,57 @@ def retry_lines(view: RunView, task: Task, now: datetime) -> list[Line]:
     ]
 
 
+def group_line(view: RunView, task: Task, now: datetime | None = None) -> Line:
+    """All instances of a task: a bar, and how many are in which state."""
+    instances = view.instances.get(task.key.name) or Instances()
+    total = task.instances or 0
+    done = min(instances.done, total)
+    filled = GROUP_BAR * done // max(total, 1)
+    bar = Span("█" * filled, "bad" if instances.failed else "good"), Span("░" * (GROUP_BAR - filled), "dim")
+    parts = [f"{done:,} of {total:,}"]
+    parts += [f"{len(instances.failed):,} failed"] if instances.failed else []
+    parts += [f"{instances.active:,} running"] if instances.active else []
+    parts += [f"{len(instances.retrying):,} to be retried"] if instances.retrying else []
+    if instances.queued > 0 and not task.status.is_final:
+        parts.append(f"{instances.queued:,} queued: {queue_in_words(view, task.key.name)}")
+    end = task.finished_at or now
+    took = duration((end - task.started_at).total_seconds()) if task.started_at and end else ""
+    return line("  ", glyph(task.status), " ", _name(view, task), f"{took:<8}", *bar, "  ", ", ".join(parts))
+
+
+def instance_lines(view: RunView, name: str, now: datetime, *, full: bool = False) -> list[Line]:
+    """The instances a person wants to see even when they are folded: failed ones and those to be retried, a few each."""
+    instances = view.instances.get(name)
+    if instances is None:
+        return []
+    lines: list[Line] = []
+    for chosen, words in ((instances.failed, "failed"), (instances.retrying, "to be retried")):
+        for task in islice(chosen.values(), MAX_INSTANCES):
+            lines += any_lines(view, task, now, full=full)
+        if len(chosen) > MAX_INSTANCES:
+            lines.append(line(Span(f"      … {len(chosen) - MAX_INSTANCES:,} more instances of {name} {words}", "dim")))
+    return lines
+
+
+def decision_line(view: RunView, task: Task, now: datetime) -> Line:
+    """A task that waits for a person, with what that person can do."""
+    spec = view.specs[task.key.name]
+    question = spec.action.message if isinstance(spec.action, Approval) else ""
+    waited = duration((now - task.started_at).total_seconds()) if task.started_at else ""
+    command = f"ork approve {view.short} {task.key}"
+    return line(
+        "  ", glyph("paused"), " ", _name(view, task), waited, "   ", Span(_shown(question), "wait"), f"   {command}"
+    )
+
+
+def _shown(text: str) -> str:
+    return shorten(visible(" ".join(text.split())), MAX_OUTPUT)
+
+
 def started_line(view: RunView, task: Task) -> Line:
     this, most = view.tries(task)
+    if waits_for_a_person(view, task):
+        return decision_line(view, task, task.started_at or view.run.created_at)
     tries = f"attempt {this} of {most}" if most > 1 else "started"
     return line("  ", glyph(TaskStatus.RUNNING), " ", _name(view, task), tries)
 
@@ -99,8 +161,10 @@ def next_steps(view: RunView, *, shown: bool = False) -> list[Line]:
     short = view.short
     failed = next(iter(view.by_status[TaskStatus.FAILED]), None)
     if failed is not None:
-        steps = [("all of it", f"ork logs {short} {failed}"), ("fix, continue", f"ork retry {short}")]
-        steps += [] if shown else [("look again", f"ork show {short}")]
+        name = argument(failed)
+        steps = [("all of it", f"ork logs {short} {name}"), ("fix, continue", f"ork retry {short}")]
+        if view.by_status[TaskStatus.FAILED][failed].attempt:
+            steps.append(("look inside", f"ork debug {short} {name}"))
         return [line(Span(f"  {label:<15}", "dim"), command) for label, command in steps]
     if view.run.status != "success":
         return [line(Span("  again          ", "dim"), f"ork retry {short}")]

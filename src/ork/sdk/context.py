@@ -7,6 +7,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 
 class Log:
@@ -76,7 +77,10 @@ class Metrics:
 
 
 class Context:
-    """`attempt` starts at 1; the parallel fields are None for a task without instances. `scheduled_for` is RFC 3339."""
+    """`attempt` starts at 1; the parallel fields are None for a task without instances. `scheduled_for` is RFC 3339.
+
+    `upstream_states` says how each task this one depends on ended, for tasks that run whatever happened.
+    """
 
     __slots__ = (
         "attempt",
@@ -84,10 +88,12 @@ class Context:
         "metrics",
         "parallel_count",
         "parallel_index",
+        "params",
         "run_id",
         "scheduled_for",
         "task_id",
         "task_name",
+        "upstream_states",
         "workflow_name",
     )
 
@@ -102,6 +108,8 @@ class Context:
         parallel_index: int | None = None,
         parallel_count: int | None = None,
         scheduled_for: str | None = None,
+        params: dict[str, Any] | None = None,
+        upstream_states: dict[str, str] | None = None,
     ) -> None:
         self.task_id = task_id
         self.run_id = run_id
@@ -111,5 +119,12 @@ class Context:
         self.parallel_index = parallel_index
         self.parallel_count = parallel_count
         self.scheduled_for = scheduled_for
+        self.params = params or {}
+        self.upstream_states = upstream_states or {}
         self.log = Log()
         self.metrics = Metrics()
+
+    @property
+    def failed(self) -> list[str]:
+        """The tasks this one depends on that did not succeed."""
+        return [name for name, state in self.upstream_states.items() if state != "success"]

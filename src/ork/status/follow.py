@@ -8,10 +8,14 @@ from ork.model.run import Run
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import TaskSpec, Version
 from ork.state.store import RunUpdate, StateStore
+from ork.status.instances import Instances, is_group
 
 
 class RunView:
-    """The run, its tasks in the workflow's order, and those of each status; a change costs what it touches."""
+    """The run, its tasks in the workflow's order, and those of each status; a change costs what it touches.
+
+    A task that has fanned out has a row of its own in `tasks`, but what is counted are its instances.
+    """
 
     def __init__(self, run: Run, version: Version, short: str) -> None:
         self.run = run
@@ -21,6 +25,8 @@ class RunView:
         self.tasks: dict[TaskKey, Task] = {}
         self.by_status: dict[TaskStatus, dict[TaskKey, Task]] = {status: {} for status in TaskStatus}
         self.retrying: dict[TaskKey, Task] = {}
+        self.waiting: dict[TaskKey, Task] = {}  # whole tasks that have not begun
+        self.instances: dict[str, Instances] = {}
         self.specs: dict[str, TaskSpec] = {spec.name: spec for spec in version.workflow.tasks}
         self.longest_name = max(map(len, self.specs), default=0)
 
@@ -29,23 +35,36 @@ class RunView:
         self.run, self.mark = update.run, update.mark
         changed = [task for task in update.tasks if self.tasks.get(task.key) != task]
         for task in changed:
-            before = self.tasks.get(task.key)
-            if before is not None:
-                self.by_status[before.status].pop(task.key, None)
-            self.tasks[task.key] = task
-            self.by_status[task.status][task.key] = task
-            if task.status is TaskStatus.PENDING and task.retry_at is not None:
-                self.retrying[task.key] = task
-            else:
-                self.retrying.pop(task.key, None)
+            self._replace(self.tasks.get(task.key), task)
         return sorted(changed, key=_order_of_end)
+
+    def _replace(self, before: Task | None, task: Task) -> None:
+        key = task.key
+        if before is not None:
+            self.by_status[before.status].pop(key, None)
+        self.tasks[key] = task
+        self.retrying.pop(key, None)
+        self.waiting.pop(key, None)
+        if key.index is not None:
+            self.instances.setdefault(key.name, Instances()).replace(before, task)
+        if is_group(task):
+            return
+        self.by_status[task.status][key] = task
+        if task.status is TaskStatus.PENDING and task.retry_at is not None:
+            self.retrying[key] = task
+        elif task.status is TaskStatus.PENDING and key.index is None:
+            self.waiting[key] = task
+
+    def whole(self, name: str) -> Task | None:
+        """The task's own row, whether it has instances or not."""
+        return self.tasks.get(TaskKey(name))
 
     def count(self, status: TaskStatus) -> int:
         return len(self.by_status[status])
 
     @property
     def total(self) -> int:
-        return len(self.tasks) or len(self.specs)
+        return sum(map(len, self.by_status.values())) or len(self.specs)
 
     @property
     def done(self) -> int:

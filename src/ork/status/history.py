@@ -47,5 +47,6 @@ async def load_history(store: StateStore, workflow: str, task_count: int) -> His
 
 
 def _remember(lengths: dict[str, list[float]], task: Task) -> None:
-    if task.status is TaskStatus.SUCCESS and task.started_at and task.finished_at:
+    # A task that fanned out took as long as all its instances together: they are what is compared.
+    if task.status is TaskStatus.SUCCESS and task.started_at and task.finished_at and not task.instances:
         lengths.setdefault(task.key.name, []).append((task.finished_at - task.started_at).total_seconds())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from ork.errors import NotFoundError, UsageError
@@ -41,10 +42,7 @@ def parse_target(run: str, task: str | None = None) -> Target:
 async def resolve_run(store: StateStore, text: str) -> RunId:
     """The one run that is meant; an unknown or ambiguous name is an error that says what to do."""
     if text == LAST:
-        page = await store.list_runs(RunFilter(limit=1))
-        if not page.runs:
-            raise NotFoundError("there are no runs yet", hint="start one with `ork run`")
-        return page.runs[0].id
+        return await _last_run(store)
     prefix = text.lower()
     if not prefix or any(character not in ID_ALPHABET for character in prefix):
         raise NotFoundError(f"no run `{text}`", hint="`ork runs` lists them")
@@ -54,6 +52,19 @@ async def resolve_run(store: StateStore, text: str) -> RunId:
     if len(found) > 1 and prefix not in found:
         raise UsageError(f"`{text}` is the beginning of several runs: {', '.join(found)}", hint="give more of the id")
     return RunId(prefix) if prefix in found else found[0]
+
+
+async def _last_run(store: StateStore) -> RunId:
+    """The newest one that somebody asked for: a run that is a task of another (`RUN/TASK/…`) is a part of that."""
+    query = RunFilter()
+    while True:
+        page = await store.list_runs(query)
+        own = next((run for run in page.runs if "/" not in (run.parent or "")), None)
+        if own is not None:
+            return own.id
+        if page.cursor is None:
+            raise NotFoundError("there are no runs yet", hint="start one with `ork run`")
+        query = replace(query, cursor=page.cursor)
 
 
 async def short_id(store: StateStore, run: RunId) -> str:

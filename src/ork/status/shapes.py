@@ -11,6 +11,8 @@ from ork.model.ids import TaskKey
 from ork.model.run import Run
 from ork.model.task import Attempt, Failure, InlineOutput, Output, StoredOutput, Task
 from ork.model.workflow import Schedule, Version, WorkflowEntry
+from ork.status.instances import is_group
+from ork.status.jobs import job_names
 
 
 def time_json(moment: datetime | None) -> str | None:
@@ -34,16 +36,18 @@ def run_json(run: Run) -> dict[str, Any]:
         "started_at": time_json(run.started_at),
         "finished_at": time_json(run.finished_at),
         "error": run.error,
+        "parent": run.parent,
     }
 
 
 def full_run_json(run: Run, version: Version, tasks: Iterable[Task], attempts: Iterable[Attempt]) -> dict[str, Any]:
-    """A run with its tasks and their attempts."""
+    """A run with its tasks and their attempts. Instances are tasks with an index; they stand for the whole task."""
     by_task: dict[TaskKey, list[Attempt]] = {}
     for attempt in attempts:
         by_task.setdefault(attempt.key.task, []).append(attempt)
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
-    rows = [task_json(task, needs.get(task.key.name, ()), by_task.get(task.key, [])) for task in tasks]
+    shown = (task for task in tasks if not is_group(task))
+    rows = [task_json(task, needs.get(task.key.name, ()), by_task.get(task.key, [])) for task in shown]
     return {**run_json(run), "tasks": rows}
 
 
@@ -51,6 +55,7 @@ def task_json(task: Task, depends_on: Iterable[str], attempts: Iterable[Attempt]
     return {
         "name": task.key.name,
         "index": task.key.index,
+        **({"item": json.loads(task.item)} if task.key.index is not None and task.item is not None else {}),
         "status": task.status.value,
         "attempt": task.attempt,
         "executor": task.executor,
@@ -77,6 +82,7 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
         "dispatched_at": time_json(attempt.dispatched_at),
         "started_at": time_json(attempt.started_at),
         "finished_at": time_json(attempt.finished_at),
+        **({"waits_for": job_names(attempt.waits_for)} if attempt.waits_for else {}),
     }
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import islice
 
+from ork.core.limits import EVERYTHING
 from ork.model.ids import RunId, SchedulerId, TaskKey
 from ork.model.run import RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, FailureKind, GiveUp, Task, TaskStatus
-from ork.state.store import GLOBAL_LIMIT, LimitUse
+from ork.model.workflow import Approval
+from ork.state.store import LimitUse
 from ork.status.follow import RunView
+from ork.status.instances import Instances, is_group
+from ork.status.jobs import job_names
 from ork.status.serving import NO_SCHEDULER
-from ork.status.words import ago, between, clock_time, count, duration
+from ork.status.words import ago, argument, between, clock_time, count, duration
 
 MAX_TASKS = 10
 MAX_NAMES = 3
@@ -74,6 +79,18 @@ def why_task(snap: Snapshot, task: Task) -> list[str]:
     return lines
 
 
+def why_instances(snap: Snapshot, name: str) -> list[str]:
+    """Of a task that has fanned out: the instances that failed or are to be retried, then those that run, a few each."""
+    instances = snap.view.instances.get(name)
+    if instances is None:
+        return []
+    running = (task for key, task in snap.view.by_status[TaskStatus.RUNNING].items() if key.name == name)
+    lines = []
+    for group in (instances.failed.values(), instances.retrying.values(), running):
+        lines += [f"  {task.key}: {_why(snap, task)}" for task in islice(group, MAX_TASKS)]
+    return lines
+
+
 def _why(snap: Snapshot, task: Task) -> str:
     view = snap.view
     this, most = view.tries(task)
@@ -85,9 +102,13 @@ def _why(snap: Snapshot, task: Task) -> str:
         case TaskStatus.RUNNING:
             return _why_running(snap, task)
         case TaskStatus.SUCCESS:
-            return f"succeeded {ago(task.finished_at, snap.now)} after {between(task.started_at, task.finished_at)}"
+            return _why_done(snap, task)
+        case TaskStatus.FAILED if task.attempt == 0:
+            return f"failed: {_failure(task)}"
         case TaskStatus.FAILED:
-            return f"failed on attempt {this} of {most}: {_failure(task)} (`ork logs {view.short} {task.key}`)"
+            return (
+                f"failed on attempt {this} of {most}: {_failure(task)} (`ork logs {view.short} {argument(task.key)}`)"
+            )
         case TaskStatus.SKIPPED:
             return _why_skipped(task, view)
         case TaskStatus.CANCELLED:
@@ -100,15 +121,36 @@ def _why_waiting(snap: Snapshot, task: Task) -> str:
         this, most = view.tries(task)
         when = f"at {clock_time(task.retry_at, snap.now)} ({ago(task.retry_at, snap.now)})"
         return f"retry: attempt {this + 1} of {most} {when}, after {_failure(task)}"
-    upstream = _open_upstream(view, task)
+    upstream = _open_upstream(view, task) if task.key.index is None else ""
     if upstream:
         return f"waiting for {upstream}"
     if view.run.status is RunStatus.PAUSED:
         return f"ready, but the run is paused ({view.run.note or 'by a person'}): `ork resume {view.short}`"
+    if task.key.index is not None and _is_held_back(view, task):
+        return f"queued: {queue_in_words(view, task.key.name)}"
     limit = _full_limit(snap, task)
     if limit is not None:
         return f"queued: {_limit_in_words(limit)}, held by {_holders(limit)}"
+    rate = view.specs[task.key.name].rate if task.key.name in view.specs else None
+    if rate is not None:
+        return f"queued: rate {rate}"
     return "ready: it starts with the scheduler's next step"
+
+
+def _is_held_back(view: RunView, instance: Task) -> bool:
+    """Whether as many of its siblings are active as may be."""
+    spec, instances = view.specs.get(instance.key.name), view.instances.get(instance.key.name)
+    return bool(spec and instances and spec.concurrency is not None and instances.active >= spec.concurrency)
+
+
+def queue_in_words(view: RunView, name: str) -> str:
+    """Why the instances of a task that have not begun have not."""
+    spec = view.specs.get(name)
+    if spec is not None and spec.concurrency is not None:
+        return f"concurrency {spec.concurrency}"
+    if spec is not None and spec.rate is not None:
+        return f"rate {spec.rate}"
+    return f"pool {spec.pool}" if spec is not None and spec.pool is not None else "all workers are busy"
 
 
 def _open_upstream(view: RunView, task: Task) -> str:
@@ -123,19 +165,17 @@ def _open_upstream(view: RunView, task: Task) -> str:
 
 def _upstream_state(view: RunView, name: str) -> str | None:
     """None when it has ended. A task with instances is told by how many of them run."""
-    instances = [task for key, task in view.tasks.items() if key.name == name]
-    unfinished = [task for task in instances if not task.status.is_final]
-    if not unfinished:
+    task = view.whole(name)
+    if task is None or task.status.is_final:
         return None
-    if instances[0].key.index is None:
-        return f"`{name}` ({unfinished[0].status.value})"
-    running = sum(task.status.is_active for task in unfinished)
-    return f"`{name}` ({running} of {len(instances)} instances running)"
+    if is_group(task) and name in view.instances:
+        return f"`{name}` ({view.instances[name].active} of {task.instances} instances running)"
+    return f"`{name}` ({'waits for a person' if waits_for_a_person(view, task) else task.status.value})"
 
 
 def _full_limit(snap: Snapshot, task: Task) -> LimitUse | None:
     spec = snap.view.specs.get(task.key.name)
-    names = {GLOBAL_LIMIT, f"executor:{task.executor}"}
+    names = {EVERYTHING, f"executor:{task.executor}"}
     if spec is not None and spec.pool is not None:
         names.add(f"pool:{spec.pool}")
     return next((use for use in snap.limits if use.name in names and use.used >= use.slots), None)
@@ -143,7 +183,7 @@ def _full_limit(snap: Snapshot, task: Task) -> LimitUse | None:
 
 def _limit_in_words(limit: LimitUse) -> str:
     kind, _, name = limit.name.partition(":")
-    if limit.name == GLOBAL_LIMIT:
+    if limit.name == EVERYTHING:
         return f"all {limit.slots} workers are busy (max_workers)"
     return f"{kind} `{name}` has {limit.used} of {limit.slots} slots taken"
 
@@ -163,10 +203,26 @@ def _why_dispatched(snap: Snapshot, task: Task) -> str:
     return f"handed to executor `{task.executor}` {since}, not started yet ({limit})"
 
 
+def _why_done(snap: Snapshot, task: Task) -> str:
+    text = f"succeeded {ago(task.finished_at, snap.now)} after {between(task.started_at, task.finished_at)}"
+    if is_group(task):
+        text += f", {count(task.instances or 0, 'instance')}"
+    return f"{text}; {task.reason}" if task.reason else text
+
+
 def _why_running(snap: Snapshot, task: Task) -> str:
     closing = _closing(snap, task)
     if closing:
         return closing
+    if is_group(task):
+        return _why_fanned_out(snap.view, task)
+    if waits_for_a_person(snap.view, task):
+        return _why_undecided(snap, task)
+    attempt = snap.attempts.get(task.key)
+    if attempt is not None and attempt.waits_for is not None:
+        names = job_names(attempt.waits_for)
+        shown = ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
+        return f"waiting for {count(len(names), 'external job')} for {between(task.started_at, snap.now)}: {shown}"
     this, most = snap.view.tries(task)
     text = f"running for {between(task.started_at, snap.now)}, attempt {this} of {most}"
     beat = snap.beats.get(task.key)
@@ -174,6 +230,28 @@ def _why_running(snap: Snapshot, task: Task) -> str:
         text += _heartbeat(snap, (snap.now - beat).total_seconds())
     spec = snap.view.specs.get(task.key.name)
     return text + (f"; stopped after {duration(spec.timeout)}" if spec and spec.timeout else "")
+
+
+def _why_fanned_out(view: RunView, task: Task) -> str:
+    instances = view.instances.get(task.key.name) or Instances()
+    parts = [f"{instances.done:,} of {task.instances:,} instances have ended", f"{instances.active:,} running"]
+    if instances.failed:
+        parts.append(f"{len(instances.failed):,} failed")
+    if instances.retrying:
+        parts.append(f"{len(instances.retrying):,} to be retried")
+    if instances.queued > 0:
+        parts.append(f"{instances.queued:,} queued: {queue_in_words(view, task.key.name)}")
+    return ", ".join(parts)
+
+
+def _why_undecided(snap: Snapshot, task: Task) -> str:
+    view, spec = snap.view, snap.view.specs[task.key.name]
+    question = spec.action.message if isinstance(spec.action, Approval) else ""
+    text = f"waiting for a person for {between(task.started_at, snap.now)}: {question}"
+    if spec.timeout is not None and task.started_at is not None:
+        late = task.started_at + timedelta(seconds=spec.timeout)
+        text += f" (fails {ago(late, snap.now)})"
+    return f"{text}: `ork approve {view.short} {task.key}` or `ork reject {view.short} {task.key}`"
 
 
 def _heartbeat(snap: Snapshot, age: float) -> str:
@@ -236,10 +314,17 @@ def _being_cancelled(snap: Snapshot) -> str:
     return f"being cancelled since {ago(run.cancel_requested_at, snap.now)}" + (f" ({run.note})" if run.note else "")
 
 
+def waits_for_a_person(view: RunView, task: Task) -> bool:
+    spec = view.specs.get(task.key.name)
+    return task.status is TaskStatus.RUNNING and spec is not None and isinstance(spec.action, Approval)
+
+
 def _task_lines(snap: Snapshot) -> list[str]:
     """Those that failed, then those that have not ended; what only waits for them comes last."""
     order = (TaskStatus.FAILED, TaskStatus.RUNNING, TaskStatus.DISPATCHED, TaskStatus.PENDING)
-    tasks = [task for status in order for task in snap.view.by_status[status].values()]
+    # A fan-out is one task here; `ork why RUN TASK` tells of its instances.
+    whole = [task for name in snap.view.specs if (task := snap.view.whole(name)) is not None]
+    tasks = [task for status in order for task in whole if task.status is status]
     lines = [f"  {task.key}: {_why(snap, task)}" for task in tasks[:MAX_TASKS]]
     if len(tasks) > MAX_TASKS:
         lines.append(f"  … and {len(tasks) - MAX_TASKS:,} more tasks")

@@ -53,5 +53,11 @@ def clock_time(moment: datetime, now: datetime) -> str:
     return here.strftime("%H:%M:%S" if here.date() == today.date() else "%Y-%m-%d %H:%M:%S")
 
 
+def argument(name: object) -> str:
+    """A task's name to be pasted behind a command: a shell would take `load[3]` for a pattern."""
+    text = str(name)
+    return f"'{text}'" if "[" in text else text
+
+
 def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

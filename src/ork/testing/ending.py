@@ -21,7 +21,8 @@ async def check_end(store: StateStore, judge: Judge, cluster: Cluster, objects: 
     for record in judge.ledger.runs.values():
         _check_ended(record, judge)
         await _check_rows(record, store, judge)
-        _check_replay(record, judge, objects, random)
+        if record.run.status.is_final:
+            _check_replay(record, judge, objects, random)
     for attempt in cluster.living_workers():
         judge.violate("nothing-left", f"{attempt} is still alive")
     for use in await store.limit_use():

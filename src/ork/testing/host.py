@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import cast
 
 from ork.core.liveness import Patience
@@ -24,11 +24,15 @@ from ork.testing.workload import EXECUTOR
 
 OPTIONS = SchedulerOptions(patience=Patience(), close_grace_seconds=LONGEST_LAG + 1.0)
 LEAST_STEP_SECONDS = 0.001
+SOON = timedelta(seconds=OPTIONS.close_grace_seconds + 1)  # a tick sees through what it has begun to end
 MOST_STEPS = 20_000
 
 
 class Host:
-    """Drives the real scheduler the way its service does: a step, then a wait for news or the next due moment."""
+    """Drives the real scheduler the way its service does: a step, then a wait for news or the next due moment.
+
+    With `tick_seconds` it only looks in from time to time: works until nothing is due, and lets go.
+    """
 
     def __init__(
         self,
@@ -41,6 +45,7 @@ class Host:
         judge: Judge,
         on_write: Callable[[Process], Awaitable[None]],
         options: SchedulerOptions = OPTIONS,
+        tick_seconds: float | None = None,
     ) -> None:
         self.process: Process | None = None
         self.scheduler: Scheduler | None = None
@@ -56,6 +61,7 @@ class Host:
         self._judge = judge
         self._on_write = on_write
         self._options = options
+        self._tick_seconds = tick_seconds
 
     async def live(self) -> None:
         while True:
@@ -64,8 +70,13 @@ class Host:
             except Crashed:
                 self._judge.trace("crashed", self._id)
             self._bury_process()
-            restart = self._faults.random.choice((0.1, 3.0, self._faults.random.uniform(0, 100)))
-            await self._kernel.pause(0.1 if self._faults.healed else restart)
+            await self._kernel.pause(self._restart_seconds())
+
+    def _restart_seconds(self) -> float:
+        random = self._faults.random
+        if self._tick_seconds is not None:
+            return random.uniform(0.5, self._tick_seconds)
+        return 0.1 if self._faults.healed else random.choice((0.1, 3.0, random.uniform(0, 100)))
 
     def request_stop(self) -> None:
         self.stop_requested = True
@@ -82,6 +93,8 @@ class Host:
         while not self.stop_requested:
             due = await self._step(scheduler, process)
             process.check_alive()
+            if self._tick_seconds is not None and (due is None or due > process.clock.now() + SOON):
+                break
             seconds = None if due is None else (due - process.clock.now()).total_seconds()
             await self._kernel.pause(LEAST_STEP_SECONDS)
             await process.news.wait(None if seconds is None else max(0.0, seconds - LEAST_STEP_SECONDS))

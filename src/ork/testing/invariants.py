@@ -29,6 +29,7 @@ class Judge:
         self._clock = clock
         self._lease_seconds = lease_seconds
         self._slots: dict[tuple[str, str], RunId] = {}
+        self._latest: dict[SchedulerId, datetime] = {}  # a clock that is set back does not undo what has come due
         self._hash = sha256()
         self.trace_lines: list[str] | None = None
         self.attempts = AttemptChecks(self.ledger, self.violate, self.trace, objects)
@@ -75,7 +76,9 @@ class Judge:
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 
     def introduce(self, _answer: None, scheduler: SchedulerId, *_: object) -> None:
+        """Whoever introduces itself begins anew: what it owned before is free."""
         self.trace("introduced", scheduler)
+        self._set_free(scheduler)
         self.ledger.leases[scheduler] = self._clock() + self._lease_seconds
 
     def renew(self, answer: bool, scheduler: SchedulerId) -> None:
@@ -91,11 +94,14 @@ class Judge:
 
     def release(self, _answer: None, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
         self.trace("released", scheduler)
+        self._set_free(scheduler, runs)
+        if runs is None:
+            self.ledger.leases.pop(scheduler, None)
+
+    def _set_free(self, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
         for record in self.ledger.runs.values():
             if record.owner == scheduler and (runs is None or record.run.id in runs):
                 record.owner = None
-        if runs is None:
-            self.ledger.leases.pop(scheduler, None)
 
     def stopped_cleanly(self, scheduler: SchedulerId) -> None:
         owned = [record.run.id for record in self.ledger.runs.values() if record.owner == scheduler]
@@ -143,6 +149,7 @@ class Judge:
     # ── commits ──────────────────────────────────────────────────────────────────────────────────
 
     def commit(self, answer: Committed, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> None:
+        latest = self._latest[scheduler] = max(now, self._latest.get(scheduler, now))
         for change in changes:
             record = self.ledger.runs[change.run_id]
             is_owner = record.owner == scheduler and record.epoch == change.epoch
@@ -158,7 +165,7 @@ class Judge:
                 )
                 self.violate("epoch-fence", detail)
             else:
-                self._apply(record, change, answer, now)
+                self._apply(record, change, answer, latest)
         self._check_limits()
 
     def _apply(self, record: RunRecord, change: RunChanges, answer: Committed, now: datetime) -> None:
@@ -303,13 +310,12 @@ def _state_of(record: RunRecord) -> RunStatus | None:
 
 
 def _is_applied(command: RunCommand, before: RunRecord, after: RunRecord) -> bool:
-    match command.kind:
-        case CommandKind.CANCEL:
-            pending = any(task.status is TaskStatus.PENDING for task in after.tasks.values())
-            return after.run.status.is_final or (after.run.cancel_requested_at is not None and not pending)
-        case CommandKind.PAUSE:
-            return after.run.status is not RunStatus.RUNNING
-        case CommandKind.RESUME:
-            return after.run.status is not RunStatus.PAUSED
-        case CommandKind.RETRY:
-            return after.run.round > before.run.round or not before.run.status.is_final
+    kind, run = command.kind, after.run
+    if kind is CommandKind.CANCEL:
+        pending = any(task.status is TaskStatus.PENDING for task in after.tasks.values())
+        return run.status.is_final or (run.cancel_requested_at is not None and not pending)
+    if kind is CommandKind.PAUSE:
+        return run.status is not RunStatus.RUNNING
+    if kind is CommandKind.RESUME:
+        return run.status is not RunStatus.PAUSED
+    return kind is not CommandKind.RETRY or run.round > before.run.round or not before.run.status.is_final

@@ -143,6 +143,9 @@ class Kernel:
             seconds = actor.coroutine.send(None)
         except (StopIteration, Crashed, Killed):
             actor.done = True
+        except BaseException:
+            actor.done = True
+            raise
         else:
             actor.turn += 1
             if seconds is not None and not actor.done:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ork.core.limits import EVERYTHING
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
 from ork.model.run import Run, RunCommand
 from ork.model.task import Attempt, Task, TaskStatus
 from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
-from ork.state.store import GLOBAL_LIMIT
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class Ledger:
 
 
 def limits_of(attempt: Attempt) -> list[str]:
-    names = [GLOBAL_LIMIT, f"executor:{attempt.executor}"]
+    names = [EVERYTHING, f"executor:{attempt.executor}"]
     return names if attempt.pool is None else [*names, f"pool:{attempt.pool}"]
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ork.core import machine
+from ork.core import liveness, retry, rules
 from ork.core.machine import RunMachine
 from ork.objects import documents
-from ork.scheduler import lead, observe, step
+from ork.scheduler import lead, observe, reading, step
 from ork.scheduler import runs as owned_runs
+from ork.state import refusals
 from ork.state.sqlite import commit as sqlite_commit
 from ork.state.sqlite import ownership
 from ork.state.sqlite.store import SqliteStore
@@ -38,12 +39,12 @@ MUTANTS = (
     Mutant(
         "gate-left-open",
         "an attempt given up is taken for never started without shutting its gate",
-        ((observe, "close_gate", m.always(True)),),
+        ((reading, "close_gate", m.always(True)),),
     ),
     Mutant(
         "complete-by-task",
         "an earlier attempt's status completes the present one",
-        ((observe, "read_status", m.any_attempt_will_do),),
+        ((reading, "read_status", m.any_attempt_will_do),),
     ),
     Mutant(
         "retry-without-confirmed-stop",
@@ -53,7 +54,7 @@ MUTANTS = (
     Mutant(
         "cancel-not-binding",
         "a run completes over an accepted cancel",
-        ((sqlite_commit, "ends_unaware_of_cancel", m.cancel_unheard),),
+        ((refusals, "ends_unaware_of_cancel", m.cancel_unheard),),
     ),
     Mutant(
         "last-write-wins",
@@ -67,7 +68,7 @@ MUTANTS = (
     Mutant(
         "restart-unasked",
         "gone is taken for never started without asking the gate",
-        ((observe, "gate_state", m.always(None)),),
+        ((reading, "gate_state", m.always(None)),),
     ),
     Mutant(
         "lease-by-wall-clock",
@@ -84,7 +85,9 @@ MUTANTS = (
         "a command is done with and was not applied",
         ((owned_runs.OwnedRuns, "apply", m.done_unapplied),),
     ),
-    Mutant("timer-lost", "a rebuilt machine forgets its retries", ((RunMachine, "_survey", m.forget_timers),)),
+    Mutant(
+        "timer-lost", "a rebuilt machine forgets its retries", ((owned_runs.OwnedRuns, "take_over", m.forget_timers),)
+    ),
     Mutant(
         "late-success-lost",
         "what an attempt reached while being given up is not looked at",
@@ -98,14 +101,14 @@ MUTANTS = (
     Mutant(
         "dispatch-too-early",
         "a task starts when one of those above it has succeeded",
-        ((machine, "judge", m.start_too_early),),
+        ((rules, "judge", m.start_too_early),),
     ),
-    Mutant("one-retry-more", "retries are counted one too low", ((machine, "is_worth_retrying", m.one_try_more),)),
-    Mutant("one-retry-less", "retries are counted one too high", ((machine, "is_worth_retrying", m.one_try_less),)),
-    Mutant("retry-anything", "retry_on is not heeded", ((machine, "is_worth_retrying", m.retry_anything),)),
-    Mutant("skip-not-propagated", "a task below a failure is not skipped", ((RunMachine, "_hear_of", m.no_skipping),)),
+    Mutant("one-retry-more", "retries are counted one too low", ((retry, "is_worth_retrying", m.one_try_more),)),
+    Mutant("one-retry-less", "retries are counted one too high", ((retry, "is_worth_retrying", m.one_try_less),)),
+    Mutant("retry-anything", "retry_on is not heeded", ((retry, "is_worth_retrying", m.retry_anything),)),
+    Mutant("skip-not-propagated", "a task below a failure is not skipped", ((rules, "judge", m.no_skipping),)),
     Mutant("paused-run-launches", "a paused run goes on launching", ((RunMachine, "offer", m.offer_while_paused),)),
-    Mutant("silence-unnoticed", "a worker that says nothing is waited for", ((observe, "verdict", m.always(None)),)),
+    Mutant("silence-unnoticed", "a worker that says nothing is waited for", ((liveness, "verdict", m.always(None)),)),
     Mutant(
         "reboot-unnoticed",
         "after a reboot an attempt counts as not yet started",
@@ -141,9 +144,14 @@ MUTANTS = (
     Mutant(
         "end-changed",
         "a failed task becomes a success by a late word",
-        ((RunMachine, "handle", m.change_what_has_ended),),
+        (
+            (RunMachine, "handle", m.hear_of_what_has_ended),
+            (RunMachine, "take", m.change_what_has_ended),
+        ),
     ),
-    Mutant("run-ends-early", "a run ends before its last task", ((RunMachine, "_finish_if_done", m.end_early),)),
+    Mutant(
+        "run-ends-early", "a run ends with its first success", ((RunMachine, "take", m.end_with_the_first_success),)
+    ),
     Mutant(
         "number-used-again",
         "a retry goes by the number of the try before",

@@ -6,8 +6,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
+from ork.testing import mutations
 from ork.testing.mutant_list import MUTANTS, Mutant
 from ork.testing.mutations import Make
 from ork.testing.violations import Violation
@@ -47,8 +49,15 @@ def hunt(mutant: Mutant, seeds: Iterable[int]) -> Verdict:
             tried += 1
             outcome = World(seed).run()
             if outcome.violations:
+                _check_is_sound(mutant, outcome.violations[0])
                 return Verdict(mutant, tried, seed, outcome.violations[0])
     return Verdict(mutant, tried)
+
+
+def _check_is_sound(mutant: Mutant, violation: Violation) -> None:
+    """One that stumbles over itself has not been caught: it no longer fits the code it is to break."""
+    if f"{mutations.__name__.rpartition('.')[2]}.py:" in violation.detail:
+        raise RuntimeError(f"{mutant.name} is broken itself: {violation.detail}")
 
 
 def score(emit: Callable[[str], None], most_seeds: int = MOST_SEEDS) -> list[Verdict]:
@@ -73,11 +82,21 @@ def _ending(verdict: Verdict) -> str:
 @contextmanager
 def _swapped(owner: Any, name: str, make: Make) -> Iterator[None]:
     original = vars(owner)[name]
-    setattr(owner, name, make(original))
+    places = _homes_of(original, name) if isinstance(owner, ModuleType) else [owner]
+    replacement = make(original)
+    for place in places:
+        setattr(place, name, replacement)
     try:
         yield
     finally:
-        setattr(owner, name, original)
+        for place in places:
+            setattr(place, name, original)
+
+
+def _homes_of(function: object, name: str) -> list[ModuleType]:
+    """The module that defines it and all that imported it, save for those that judge."""
+    ours = [module for key, module in sorted(sys.modules.items()) if key.startswith("ork.")]
+    return [m for m in ours if vars(m).get(name) is function and not m.__name__.startswith("ork.testing.")]
 
 
 def main() -> int:

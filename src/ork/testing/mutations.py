@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ork.core import events as ev
+from ork.core.machine import RunMachine
 from ork.core.rules import Verdict
 from ork.executors.executor import Presence
 from ork.model.ids import AttemptKey
@@ -20,7 +21,6 @@ from ork.model.workflow import RetryOn, Trigger
 from ork.objects import documents, layout
 from ork.scheduler import reading, step
 from ork.scheduler.launch import Job
-from ork.state.admission import Admission
 from ork.testing.clock import EPOCH
 
 Make = Callable[[Any], Any]
@@ -100,32 +100,31 @@ def retry_anything(original: Any) -> Any:
 
 
 def no_skipping(original: Any) -> Any:
-    def hear_of(self: Any, node: Any, ended: Any, now: Any) -> None:
-        original(self, node, ended, now)
+    def judge(rule: Any, upstream: Any) -> Any:
+        verdict = original(rule, upstream)
+        return Verdict.WAIT if verdict is Verdict.SKIP else verdict
 
-    return hear_of
+    return judge
 
 
 def offer_while_paused(original: Any) -> Any:
     def offer(self: Any, *args: Any, **kwargs: Any) -> Any:
-        run = self.run
-        if run.status is RunStatus.PAUSED:
-            self.run = replace(run, status=RunStatus.RUNNING)
-        try:
+        if self.run.status is not RunStatus.PAUSED:
             return original(self, *args, **kwargs)
-        finally:
-            self.run = run
+        running = replace(self.run, status=RunStatus.RUNNING)
+        twin = RunMachine(self.workflow, running, self.tasks.values(), self.active.values())
+        return original(twin, *args, **kwargs)
 
     return offer
 
 
 def forget_timers(original: Any) -> Any:
-    def survey(self: Any) -> Any:
-        hopeless = original(self)
-        self._timers = []
-        return hopeless
+    def take_over(self: Any, claimed: Any, now: Any) -> Any:
+        owned = original(self, claimed, now)
+        self._timers = [timer for timer in self._timers if timer[1] != claimed.run.id]
+        return owned
 
-    return survey
+    return take_over
 
 
 def ignore_seq(original: Any) -> Any:
@@ -147,14 +146,14 @@ def read_any_seq(original: Any) -> Any:
     return lambda self, attempt: original(self, replace(attempt, seq=0))
 
 
-def end_early(original: Any) -> Any:
-    def finish_if_done(self: Any, now: Any) -> None:
-        left = self._unfinished
-        self._unfinished = max(0, left - 1)
-        original(self, now)
-        self._unfinished = left
+def end_with_the_first_success(original: Any) -> Any:
+    def take(self: Any) -> Any:
+        decided = original(self)
+        if self.run.status is RunStatus.RUNNING and any(t.status is TaskStatus.SUCCESS for t in decided.tasks):
+            return replace(decided, run=replace(self.run, status=RunStatus.SUCCESS))
+        return decided
 
-    return finish_if_done
+    return take
 
 
 def use_number_again(original: Any) -> Any:
@@ -165,14 +164,23 @@ def keep_alerts_back(original: Any) -> Any:
     return lambda *args, **kwargs: original(*args, **{**kwargs, "alerts": ()})
 
 
-def change_what_has_ended(original: Any) -> Any:
+def hear_of_what_has_ended(original: Any) -> Any:
     def handle(self: Any, event: Any, now: Any) -> None:
         task = self.tasks.get(getattr(event, "key", None))
         if isinstance(event, ev.Succeeded) and task is not None and task.status is TaskStatus.FAILED:
-            self._write(replace(task, status=TaskStatus.SUCCESS))
+            self.overturned = replace(task, status=TaskStatus.SUCCESS)
         original(self, event, now)
 
     return handle
+
+
+def change_what_has_ended(original: Any) -> Any:
+    def take(self: Any) -> Any:
+        decided = original(self)
+        overturned = getattr(self, "overturned", None)
+        return decided if overturned is None else replace(decided, tasks=(*decided.tasks, overturned))
+
+    return take
 
 
 # ── attempts ─────────────────────────────────────────────────────────────────────────────────────
@@ -300,7 +308,11 @@ def last_come_first_served(original: Any) -> Any:
 def look_then_admit_all(original: Any) -> Any:
     def admit(db: Any, wishes: Any) -> Any:
         admission = original(db, wishes)
-        return Admission(frozenset(range(len(wishes))), frozenset()) if admission.admitted else admission
+        return (
+            admission._replace(admitted=frozenset(range(len(wishes))), full=frozenset())
+            if admission.admitted
+            else admission
+        )
 
     return admit
 

@@ -8,16 +8,18 @@ from random import Random
 from typing import Any
 
 from ork.compile.content import make_version
+from ork.core.limits import EVERYTHING
 from ork.errors import StoreError
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId
 from ork.model.run import CommandKind, NewRun, RunCommand
 from ork.model.workflow import Command, CompiledWorkflow, Const, RetryOn, RunIf, TaskSpec, Trigger, Version
-from ork.state.store import GLOBAL_LIMIT, StateStore
+from ork.state.store import StateStore
 from ork.testing.clock import EPOCH
 from ork.testing.faults import Process
 
 EXECUTOR = "sim"
 POOL = "narrow"
+KINDS = (CommandKind.CANCEL, CommandKind.PAUSE, CommandKind.RESUME, CommandKind.RETRY)
 
 
 def draw_workflow(random: Random, name: str) -> CompiledWorkflow:
@@ -52,7 +54,7 @@ def draw_versions(random: Random) -> tuple[Version, ...]:
 
 
 def draw_limits(random: Random) -> dict[str, int]:
-    limits = {GLOBAL_LIMIT: random.randint(1, 4), f"executor:{EXECUTOR}": random.randint(1, 4), f"pool:{POOL}": 1}
+    limits = {EVERYTHING: random.randint(1, 4), f"executor:{EXECUTOR}": random.randint(1, 4), f"pool:{POOL}": 1}
     return {name: slots for name, slots in limits.items() if random.random() < 0.4}
 
 
@@ -109,12 +111,12 @@ class People:
 
     def meddle(self, run: RunId) -> None:
         """Asks for something this very moment, when an attempt of the run has just ended."""
-        kind = self._random.choice((CommandKind.CANCEL, CommandKind.CANCEL, *CommandKind))
+        kind = self._random.choice((CommandKind.CANCEL, CommandKind.CANCEL, *KINDS))
         self._client.kernel.spawn("meddler", self._ask(run, kind), self._random.uniform(0.0, 0.02))
 
     async def _command(self) -> None:
         if self.runs:
-            kind = self._random.choice((CommandKind.CANCEL, CommandKind.PAUSE, CommandKind.RESUME, *CommandKind))
+            kind = self._random.choice((CommandKind.CANCEL, CommandKind.PAUSE, CommandKind.RESUME, *KINDS))
             await self._ask(self._random.choice(self.runs), kind)
 
     async def _ask(self, run: RunId, kind: CommandKind) -> None:

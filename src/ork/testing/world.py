@@ -42,7 +42,8 @@ class World:
         self.seed = seed
         self.random = Random(f"world {seed}")
         self.kernel = Kernel(seed)
-        self.faults = Faults(seed, self.kernel, rates or draw_rates(self.random))
+        drawn = draw_rates(self.random)  # also when others are given: the rest of the world stays the same
+        self.faults = Faults(seed, self.kernel, rates or drawn)
         self.length = self.random.uniform(60, 400)
         self.faults.plan_windows(self.length)
         self.objects = MemoryObjects(self.kernel.now)
@@ -133,10 +134,10 @@ class World:
     def _make_host(self, number: int) -> Host:
         machine = self.cluster.machines[number % len(self.cluster.machines)]
         room, batch = self.random.choice((4, 100)), self.random.choice((1, 3, 200))
-        options = replace(OPTIONS, claim_room=room, launch_batch=batch)
-        return Host(
-            number, self.kernel, self.faults, self.cluster, machine, self.store, self.judge, self._wake_others, options
-        )
+        tick = self.random.choice((None, None, None, 30.0))
+        options = replace(OPTIONS, claim_room=room, launch_batch=batch, trust_saved_heartbeats=tick is not None)
+        shared = (self.kernel, self.faults, self.cluster, machine, self.store, self.judge, self._wake_others)
+        return Host(number, *shared, options, tick)
 
     def _seen_by(self, process: Process) -> StateStore:
         return cast(StateStore, LaggingStore(self.store, process, self.judge, self._wake_others))

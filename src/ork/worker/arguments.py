@@ -60,6 +60,10 @@ def bind_arguments(
                 elif parameter.is_positional_only:
                     arguments.positional.append(parameter.default)
                 continue
+            if spec.get("input_type") is not None and not is_missing(bound):
+                from ork.worker.declared import check_argument
+
+                check_argument(parameter.name, bindings.value(bound), spec)
             value = _argument(parameter, annotation, bound, bindings)
             arguments.shown[parameter.name] = HIDDEN if "secret" in bound else _short(value)
         if parameter.is_positional_only:
@@ -77,6 +81,8 @@ def _source(name: str, spec: dict[str, Any]) -> dict[str, Any] | None:
     inputs = spec["inputs"] or {}
     if name in inputs:
         return inputs[name]  # type: ignore[no-any-return]
+    if name == "item" and spec.get("item") is not None:
+        return spec["item"]  # type: ignore[no-any-return]
     if name in spec["upstream"]:
         return spec["upstream"][name]  # type: ignore[no-any-return]
     return {"value": spec["params"][name]} if name in spec["params"] else None

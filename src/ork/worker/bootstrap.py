@@ -11,6 +11,9 @@ import sys
 
 
 def _start() -> int:
+    if sys.version_info < (3, 11):  # noqa: UP036 - an environment of the user's may be older
+        sys.stderr.write(f"{sys.executable} has Python {sys.version.split()[0]}; tasks need 3.11 or later\n")
+        return 3
     # The script's own folder, put there by the interpreter: its files would shadow the user's modules.
     del sys.path[0]
     home = __file__.rsplit("/", 3)[0]
@@ -18,6 +21,11 @@ def _start() -> int:
     import ork  # noqa: F401
 
     sys.path.remove(home)
+    if sys.argv[1].startswith("ork.worker."):
+        from importlib import import_module
+
+        code: int = import_module(sys.argv[1]).start(*sys.argv[2:])
+        return code
     from ork.worker.main import perform
 
     return perform(sys.argv[1], sys.argv[2])

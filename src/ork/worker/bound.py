@@ -1,4 +1,4 @@
-"""Values a spec binds: given as they are, kept in a large object, secret, or missing."""
+"""Values a spec binds: given as they are, kept in a large object, secret, missing, or lists and maps of such."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ class Bindings:
             return _follow(self._whole(bound["object"]), bound.get("path", []))
         if "secret" in bound:
             return self._secret(bound["secret"])
+        if "list" in bound:
+            return [self.value(item) for item in bound["list"]]
+        if "map" in bound:
+            return {name: self.value(member) for name, member in bound["map"].items()}
         return None
 
     def json_bytes(self, bound: dict[str, Any]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]
 import errno
 import os
+import time
 
 from ork.errors import DocumentError, ObjectsError
 from ork.objects.json_text import dumps, strict_json
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from ork.objects.local import LocalObjects
 
 _SCRATCH = "scratch"
+_INPUT_PATIENCE_SECONDS = 60.0
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class CommandJob:
@@ -45,8 +48,9 @@ class CommandJob:
             env = task_environment(spec, inherited, bindings)
             env["ORK_INPUT_FILE"] = self._input_file
             env["ORK_OUTPUT_FILE"] = self._output_file
-            argv = find_program(spec["argv"], spec["root"], spec["script_dir"], env.get("PATH", os.defpath))
-            stdin = self._write_input(input_text(spec, bindings))
+            path = env.get("PATH", os.defpath)
+            argv = find_program(spec["argv"], spec["root"], spec["script_dir"], path, spec.get("python"))
+            stdin = self._write_patiently(self._checked(input_text(spec, bindings)))
         except ProgramError as error:
             return failed("start", str(error))
         except (InputError, ObjectsError) as error:
@@ -54,6 +58,20 @@ class CommandJob:
         except OSError as error:
             return failed("start", f"the input could not be written: {error.strerror}")
         return self._start_process(argv, env, stdin, log)
+
+    def _checked(self, data: bytes) -> bytes:
+        if self._spec.get("input_type") is not None:
+            from ork.worker.declared import check_input
+
+            check_input(data, self._spec)
+        return data
+
+    def _wrong_output(self, text: str | None) -> dict[str, Any] | None:
+        if self._spec.get("output_type") is None:
+            return None
+        from ork.worker.declared import wrong_output
+
+        return wrong_output(text, self._spec)
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
         return {self._pump.source: self._pump.empty} if self._pump else {}
@@ -65,6 +83,9 @@ class CommandJob:
             text = self._output_text()
         except (DocumentError, OSError) as error:
             return failed("output", f"what was written to $ORK_OUTPUT_FILE cannot be used: {error}", exit_code=0)
+        wrong = self._wrong_output(text)
+        if wrong is not None:
+            return Ending("failed", exit_code=0, failure=wrong)
         if text is None:
             return Ending("success", exit_code=0)
         stored = store_output(self._objects, self._folder, text, self._spec["inline_limit"])
@@ -83,14 +104,28 @@ class CommandJob:
 
             shutil.rmtree(self._scratch, ignore_errors=True)
 
+    def _write_patiently(self, data: bytes) -> int:
+        """The input file, opened for the task to read from. A full disk may be freed before the task has begun."""
+        give_up_at = time.monotonic() + _INPUT_PATIENCE_SECONDS
+        while True:
+            try:
+                return self._write_input(data)
+            except OSError as error:
+                if error.errno not in _FULL or time.monotonic() > give_up_at:
+                    raise
+            time.sleep(0.2)
+
     def _write_input(self, data: bytes) -> int:
-        """The input file, opened for the task to read from."""
-        os.mkdir(self._scratch, 0o700)
-        descriptor = os.open(self._input_file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.makedirs(self._scratch, 0o700, exist_ok=True)
+        descriptor = os.open(self._input_file, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        except OSError:
+            os.close(descriptor)
+            raise
         return descriptor
 
     def _start_process(self, argv: list[str], env: dict[str, str], stdin: int, log: int) -> Ending | int:
@@ -145,8 +180,10 @@ class CommandJob:
 
 
 def input_text(spec: dict[str, Any], bindings: Bindings) -> bytes:
-    """The inputs if any are declared, else the only upstream output, else a map of them."""
+    """The inputs if any are declared, else the item it is for, else the only upstream output, else a map of them."""
     inputs, upstream = spec["inputs"], spec["upstream"]
+    if inputs is None and spec.get("item") is not None:
+        return bindings.json_bytes(spec["item"])
     if inputs is None and len(upstream) == 1:
         return bindings.json_bytes(next(iter(upstream.values())))
     bounds = upstream if inputs is None else inputs

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from types import FrameType, TracebackType
     from typing import Any
 
-_OWN_FOLDER = os.path.dirname(os.path.abspath(__file__)) + "/"
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_OWN_FOLDERS = (_HOME + "/worker/", _HOME + "/sdk/")
 _MOST_FRAMES = 20
 _LINE_CHARACTERS = 500
 _FOREIGN = ("/site-packages/", "/dist-packages/", "/.venv/", "/lib/python")
@@ -77,7 +78,7 @@ def _frames(error: BaseException, root: str) -> list[dict[str, Any]]:
 def _is_users(frame: FrameType) -> bool:
     """Neither the worker's nor the import machinery's, nor the event loop's that runs an async function."""
     name = frame.f_code.co_filename
-    return not (name.startswith((_OWN_FOLDER, "<frozen importlib")) or "/asyncio/" in name or "/importlib/" in name)
+    return not (name.startswith((*_OWN_FOLDERS, "<frozen importlib")) or "/asyncio/" in name or "/importlib/" in name)
 
 
 def _is_below(name: str, root: str) -> bool:

@@ -35,6 +35,11 @@ class FunctionJob:
             os.close(self._source)
             os.dup2(log, 1)
             os.dup2(log, 2)
+            python = self._spec.get("python")
+            if python is not None:
+                from ork.worker.elsewhere import become
+
+                become(python, self._objects, self._folder, self._spec, answer)
             from ork.worker.invoke import run_function
 
             run_function(self._objects, self._folder, self._spec, answer)
@@ -77,4 +82,6 @@ class FunctionJob:
             return failed("internal", f"the task's reply was unreadable: {error}")
         if reply["failure"] is not None:
             return Ending("failed", exit_code=reply["exit_code"], failure=reply["failure"], metrics=reply["metrics"])
+        if reply["jobs"] is not None:
+            return Ending("deferred", metrics=reply["metrics"], jobs=reply["jobs"])
         return Ending("success", exit_code=0, output=reply["output"], metrics=reply["metrics"])

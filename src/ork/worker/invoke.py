@@ -6,7 +6,7 @@ import os
 import sys
 
 from ork.errors import ObjectsError
-from ork.objects.json_text import dumps
+from ork.objects.json_text import dumps, strict_json
 from ork.worker.arguments import bind_arguments
 from ork.worker.bound import Bindings, InputError
 from ork.worker.environment import task_environment, task_id
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ork.objects.local import LocalObjects
     from ork.sdk.context import Context
+    from ork.worker.arguments import Arguments
 
 _GENERATOR = 0x20
 _ASYNC_GENERATOR = 0x200
@@ -50,6 +51,7 @@ class _Call:
         self._shown_inputs: dict[str, str] = {}
         self._failure: dict[str, Any] | None = None
         self._output: dict[str, Any] | None = None
+        self._jobs: list[dict[str, Any]] | None = None
         self._is_silent = False
         self.exit_code = 0
 
@@ -57,16 +59,15 @@ class _Call:
         spec = self._spec
         bindings = Bindings(self._objects, spec["output_limit"], dict(os.environ))
         try:
-            self._settle_in(bindings)
-            function = load_function(spec["root"], spec["file"], spec["module"], spec["function"])
-            arguments = bind_arguments(function, spec, bindings, self._make_context)
+            settle_in(spec, bindings)
+            function, arguments = self.prepare(bindings)
         except LoadError as error:
             return self._fail("start", str(error))
         except (InputError, ObjectsError) as error:
             return self._fail("input", str(error))
         self._shown_inputs = arguments.shown
         try:
-            self._store(result_text(_call(function, arguments.positional, arguments.named), spec["output_limit"]))
+            self._keep(call(function, arguments.positional, arguments.named))
         except ResultError as error:
             self._fail("output", str(error))
 
@@ -92,6 +93,7 @@ class _Call:
         document = {
             "failure": self._failure,
             "output": self._output,
+            "jobs": self._jobs,
             "exit_code": self.exit_code,
             "metrics": (self._context.metrics.as_dict() or None) if self._context else None,
         }
@@ -99,17 +101,23 @@ class _Call:
         while rest:
             rest = rest[os.write(answer, rest) :]
 
-    def _settle_in(self, bindings: Bindings) -> None:
-        """The process becomes the user's: folder, environment, packages, import path, standard streams."""
-        environment = task_environment(self._spec, os.environ, bindings)
-        os.environ.clear()
-        os.environ.update(environment)
-        try:
-            os.chdir(self._spec["root"])
-        except OSError as error:
-            raise LoadError(f"cannot work in {self._spec['root']}: {error.strerror}") from None
-        _use_streams()
-        _use_packages(self._spec["root"])
+    def prepare(self, bindings: Bindings) -> tuple[Callable[..., Any], Arguments]:
+        spec = self._spec
+        if spec["kind"] == "custom":
+            from ork.worker.custom import prepare_custom
+
+            return prepare_custom(spec, bindings, self._make_context)
+        function = load_function(spec["root"], spec["file"], spec["module"], spec["function"])
+        return function, bind_arguments(function, spec, bindings, self._make_context)
+
+    def _keep(self, result: Any) -> None:
+        """What was returned is the output, or the jobs that will have it."""
+        handover = sys.modules.get("ork.sdk.defer")
+        if handover is None or not isinstance(result, handover.Deferred):
+            self._store(result_text(result, self._spec["output_limit"]))
+            return
+        text = result_text(result.jobs, handover.MOST_BYTES)
+        self._jobs = strict_json((text or "").encode(), max_size=handover.MOST_BYTES)
 
     def _make_context(self) -> Context:
         from ork.sdk.context import Context
@@ -121,26 +129,55 @@ class _Call:
             task_name=spec["task"],
             workflow_name=spec["workflow"],
             attempt=spec["number"],
-            parallel_index=spec["index"],
+            parallel_index=spec.get("parallel_index", spec["index"]),
             parallel_count=spec["parallel_count"],
             scheduled_for=spec["scheduled_for"],
+            params=spec["params"],
+            upstream_states=spec.get("upstream_states"),
         )
         return self._context
 
     def _store(self, text: str | None) -> None:
+        if self._spec.get("output_type") is not None:
+            from ork.worker.declared import wrong_output
+
+            wrong = wrong_output(text, self._spec)
+            if wrong is not None:
+                self._fail("output", wrong["message"], wrong["detail"])
+                return
         if text is None:
             return
         self._output = store_output(self._objects, self._folder, text, self._spec["inline_limit"])
         if self._output is None:
             self._fail("output", "the output could not be stored: the disk is full")
 
-    def _fail(self, kind: str, message: str) -> None:
+    def _fail(self, kind: str, message: str, detail: dict[str, str] | None = None) -> None:
         sys.stderr.write(message + "\n")
         self.exit_code = 1
-        self._failure = {"kind": kind, "message": storable(message), "detail": None}
+        self._failure = {"kind": kind, "message": storable(message), "detail": detail}
 
 
-def _call(function: Callable[..., Any], positional: list[Any], named: dict[str, Any]) -> Any:
+def prepared(objects: LocalObjects, folder: str, spec: dict[str, Any]) -> tuple[Callable[..., Any], Arguments]:
+    """The task's function and what it is given; the process has become the user's."""
+    bindings = Bindings(objects, spec["output_limit"], dict(os.environ))
+    settle_in(spec, bindings)
+    return _Call(objects, folder, spec).prepare(bindings)
+
+
+def settle_in(spec: dict[str, Any], bindings: Bindings) -> None:
+    """The process becomes the user's: folder, environment, packages, import path, standard streams."""
+    environment = task_environment(spec, os.environ, bindings)
+    os.environ.clear()
+    os.environ.update(environment)
+    try:
+        os.chdir(spec["root"])
+    except OSError as error:
+        raise LoadError(f"cannot work in {spec['root']}: {error.strerror}") from None
+    use_streams()
+    use_packages(spec["root"])
+
+
+def call(function: Callable[..., Any], positional: list[Any], named: dict[str, Any]) -> Any:
     flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
     if flags & (_GENERATOR | _ASYNC_GENERATOR):
         raise ResultError("the function is a generator: return a list instead of yielding")
@@ -155,13 +192,13 @@ def _call(function: Callable[..., Any], positional: list[Any], named: dict[str, 
     return asyncio.run(wait())
 
 
-def _use_streams() -> None:
+def use_streams() -> None:
     """Text reaches the log line by line, and no character can make printing fail."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)  # type: ignore[union-attr]
 
 
-def _use_packages(root: str) -> None:
+def use_packages(root: str) -> None:
     """What a plain start of this interpreter would import from, with the root first."""
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     import site

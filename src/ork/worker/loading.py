@@ -17,7 +17,7 @@ class LoadError(Exception):
 
 
 def load_function(root: str, file: str | None, module: str | None, function: str) -> Callable[..., Any]:
-    loaded = _load_file(root, file) if file is not None else _import_module(str(module))
+    loaded = load_file(root, file) if file is not None else _import_module(str(module))
     found: Any = loaded
     for part in function.split("."):
         found = getattr(found, part, None)
@@ -40,7 +40,8 @@ def _import_module(name: str) -> ModuleType:
         raise
 
 
-def _load_file(root: str, file: str) -> ModuleType:
+def load_file(root: str, file: str) -> ModuleType:
+    """The file as a module, run once. LoadError if there is no such file."""
     path = os.path.normpath(os.path.join(root, file))
     if not os.path.isfile(path):
         raise LoadError(f"there is no file {file} in {root}")

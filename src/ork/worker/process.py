@@ -48,9 +48,11 @@ def ended_badly(wait_status: int, objects: ObjectStore, folder: str) -> Ending:
     """A non-zero exit or a signal, with the last lines of the log."""
     code = os.waitstatus_to_exitcode(wait_status)
     detail: dict[str, Any] = {"tail": log_tail(objects, folder)}
-    if code >= 0:
-        return failed("exit", f"exit code {code}", detail, exit_code=code)
-    return failed("exit", f"killed by {_signal_name(-code)}", detail, exit_code=code)
+    return failed("exit", in_words(code), detail, exit_code=code)
+
+
+def in_words(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else f"killed by {_signal_name(-code)}"
 
 
 def log_tail(objects: ObjectStore, folder: str) -> list[str]:

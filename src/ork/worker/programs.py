@@ -10,8 +10,8 @@ class ProgramError(Exception):
     """A sentence saying why there is nothing to run."""
 
 
-def find_program(argv: list[str], root: str, script_dir: str | None, path: str) -> list[str]:
-    """The argv to execute, its first word an absolute path.
+def find_program(argv: list[str], root: str, script_dir: str | None, path: str, python: str | None = None) -> list[str]:
+    """The argv to execute, its first word an absolute path. `python` runs Python scripts; the project's own if None.
 
     A first word with a slash is a file (relative to the root); a bare one is looked for in `script_dir`, then on PATH.
     """
@@ -22,11 +22,11 @@ def find_program(argv: list[str], root: str, script_dir: str | None, path: str) 
         file = os.path.normpath(os.path.join(root, name))
         if not os.path.exists(file):
             raise ProgramError(f"no file `{name}` in {root}")
-        return [*_runnable(file, root), *arguments]
+        return [*_runnable(file, python or project_python(root)), *arguments]
     if script_dir is not None:
         file = os.path.normpath(os.path.join(root, script_dir, name))
         if os.path.isfile(file):
-            return [*_runnable(file, root), *arguments]
+            return [*_runnable(file, python or project_python(root)), *arguments]
     for folder in path.split(os.pathsep):
         file = os.path.join(root, folder or ".", name)
         if os.path.isfile(file) and os.access(file, os.X_OK):
@@ -41,13 +41,13 @@ def project_python(root: str) -> str:
     return own if os.access(own, os.X_OK) else sys.executable
 
 
-def _runnable(file: str, root: str) -> list[str]:
+def _runnable(file: str, python: str) -> list[str]:
     if os.path.isdir(file):
         raise ProgramError(f"`{file}` is a folder")
     if os.access(file, os.X_OK):
         return [file]
     if file.endswith(".py"):
-        return [project_python(root), file]
+        return [python, file]
     if file.endswith(".sh"):
         return ["/bin/sh", file]
     raise ProgramError(f"`{file}` is not executable: chmod +x it")

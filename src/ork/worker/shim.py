@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from ork.objects.local import LocalObjects
+    from ork.worker.preparation import Preparation
 
     class Job(Protocol):
         """The user's part: a process to start, pipes to empty, and an ending to tell."""
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 
 LEFTOVER_GRACE_SECONDS = 1.0
+PREPARATION_SECONDS = 3600.0
 _KILL_AGAIN_SECONDS = 0.02
 _RETRY_BEAT_SECONDS = 1.0
 
@@ -62,6 +64,7 @@ class Shim:
         self._kill_at: float | None = None
         self._is_asked = False  # to end by itself: SIGTERM has been sent
         self._is_killing = False
+        self._preparation: Preparation | None = None  # keeps what was built from being pruned
 
     def run(self) -> int:
         wake = self._listen_to_signals()
@@ -69,7 +72,7 @@ class Shim:
         log = self._open_log()
         job = self._job()
         try:
-            ending = self._perform(job, log, wake)
+            ending = self._prepare(log, wake) or self._perform(job, log, wake, self._spec["timeout"])
         except Exception as error:
             ending = self._own_fault(error)
         terms = self._terms
@@ -77,14 +80,38 @@ class Shim:
         job.clean()
         return 0 if is_written else 1
 
-    def _perform(self, job: Job, log: int, wake: int) -> Ending:
+    def _prepare(self, log: int, wake: int) -> Ending | None:
+        """Builds what the task needs, once for all who need the same; None when it is there."""
+        if self._spec.get("environment") is None and self._spec["kind"] != "rust":
+            return None
+        from ork.worker.preparation import Preparation
+
+        self._preparation = preparation = Preparation(self._objects, self._folder, self._spec)
+        ending = preparation.look()
+        if ending is not None:
+            return ending
+        if not preparation.is_ready():
+            self._status.is_preparing = True
+            ending = self._perform(preparation, log, wake, PREPARATION_SECONDS)
+            self._status.is_preparing = False
+            if ending.state != "success":
+                return ending
+            self._forget_process()
+        preparation.settle()
+        return None
+
+    def _forget_process(self) -> None:
+        self._main_status = self._kill_at = None
+        self._are_all_gone = self._is_asked = self._is_killing = False
+
+    def _perform(self, job: Job, log: int, wake: int, timeout: float | None) -> Ending:
         if self._terms:
             return _stopped("asked by the scheduler")
         started = job.start(log)
         if isinstance(started, Ending):
             return started
         self._main = started
-        self._watch(job, wake)
+        self._watch(job, wake, timeout)
         return self._ending or job.ending(self._main_status or 0)
 
     def _own_fault(self, error: Exception) -> Ending:
@@ -96,7 +123,7 @@ class Shim:
         return failed("internal", f"the worker failed: {type(error).__name__}: {error}")
 
     def _job(self) -> Job:
-        if self._spec["kind"] == "python":
+        if self._spec["kind"] in ("python", "custom"):
             from ork.worker.function import FunctionJob
 
             return FunctionJob(self._objects, self._folder, self._spec)
@@ -129,10 +156,9 @@ class Shim:
         os.dup2(log, 2)
         return log
 
-    def _watch(self, job: Job, wake: int) -> None:
+    def _watch(self, job: Job, wake: int, timeout: float | None) -> None:
         """Returns when nothing of the attempt is alive and every pipe has been emptied."""
         now = time.monotonic()
-        timeout = self._spec["timeout"]
         deadline = None if timeout is None else now + timeout
         last_beat = next_beat = now
         pipes = job.pipes()
@@ -146,7 +172,7 @@ class Shim:
                 else:
                     next_beat = now + _RETRY_BEAT_SECONDS
                 self._look_for_stop(now)
-            self._judge(now, deadline, last_beat)
+            self._judge(now, timeout, deadline, last_beat)
             self._reap(now)
             if self._are_all_gone:
                 break
@@ -186,19 +212,15 @@ class Shim:
             return
         self._end(_stopped(str(stop.get("why"))), now, at_once=stop.get("at_once") is True)
 
-    def _judge(self, now: float, deadline: float | None, last_beat: float) -> None:
+    def _judge(self, now: float, timeout: float | None, deadline: float | None, last_beat: float) -> None:
         """Whether it is time to end the task ourselves."""
         if self._terms:
             self._end(_stopped("asked by the scheduler"), now)
         if deadline is not None and now >= deadline and self._main_status is None:
-            self._end(self._timed_out(), now)
+            self._end(_timed_out(timeout), now)
         if now - last_beat > self._spec["fence_seconds"]:
             silence = f"no heartbeat could be written for {now - last_beat:.0f}s; the task was stopped"
             self._end(failed("lost", silence), now, at_once=True)
-
-    def _timed_out(self) -> Ending:
-        message = f"timed out after {self._spec['timeout']:g}s"
-        return Ending("timed_out", failure={"kind": "timeout", "message": message, "detail": None})
 
     def _end(self, ending: Ending, now: float, *, at_once: bool = False) -> None:
         """The first reason stands; a later one may only hurry."""
@@ -240,6 +262,11 @@ class Shim:
                 os.kill(pid, number)
             except OSError:
                 continue
+
+
+def _timed_out(seconds: float | None) -> Ending:
+    message = f"timed out after {seconds:g}s"
+    return Ending("timed_out", failure={"kind": "timeout", "message": message, "detail": None})
 
 
 def _stopped(why: str) -> Ending:

@@ -21,9 +21,12 @@ _LONGEST_PAUSE = 5.0
 
 
 class Ending:
-    """How an attempt ended. `output` is {"inline": text}, {"object": key, "size": n} or None."""
+    """How an attempt ended. `output` is {"inline": text}, {"object": key, "size": n} or None.
 
-    __slots__ = ("exit_code", "failure", "metrics", "output", "state")
+    One that is "deferred" has not ended: `jobs` will finish it, and only its worker is done.
+    """
+
+    __slots__ = ("exit_code", "failure", "jobs", "metrics", "output", "state")
 
     def __init__(
         self,
@@ -33,12 +36,14 @@ class Ending:
         failure: dict[str, Any] | None = None,
         output: dict[str, Any] | None = None,
         metrics: dict[str, float] | None = None,
+        jobs: list[dict[str, Any]] | None = None,
     ) -> None:
         self.state = state
         self.exit_code = exit_code
         self.failure = failure
         self.output = output
         self.metrics = metrics
+        self.jobs = jobs
 
 
 def failed(kind: str, message: str, detail: dict[str, Any] | None = None, *, exit_code: int | None = None) -> Ending:
@@ -60,6 +65,7 @@ class StatusWriter:
         self._attempt: str = spec["attempt"]
         self._news: str | None = spec["news"]
         self._seq = 0
+        self.is_preparing = False  # what the task needs is being built: its own time has not begun
         self.started_at = utc_text(time.time_ns())
 
     def beat(self) -> None:
@@ -86,12 +92,16 @@ class StatusWriter:
             "state": state,
             "at": now,
             "started_at": self.started_at,
-            "finished_at": now if ending else None,
+            "finished_at": now if ending and ending.jobs is None else None,
             "exit_code": ending.exit_code if ending else None,
             "failure": ending.failure if ending else None,
             "output": ending.output if ending else None,
             "metrics": ending.metrics if ending else None,
         }
+        if self.is_preparing and ending is None:
+            document["preparing"] = True
+        if ending and ending.jobs is not None:
+            document["jobs"] = ending.jobs
         return sign(document, self._secret)
 
     def _tell(self) -> None:

@@ -58,7 +58,7 @@ hello · run 7f3k · 3 tasks
 ✗ failed in 0.5s · 1 succeeded, 1 failed, 1 skipped
   all of it      ork logs 7f3k transform
   fix, continue  ork retry 7f3k
-  look again     ork show 7f3k
+  look inside    ork debug 7f3k transform
 """
     )
     assert len(text.splitlines()) <= 15

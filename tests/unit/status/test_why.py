@@ -8,6 +8,7 @@ import pytest
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
 from ork.model.run import CommandKind, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp, Task, TaskStatus
+from ork.model.workflow import Approval, Rate, TaskSpec
 from ork.state.store import LimitUse
 from ork.status.serving import NO_SCHEDULER
 from ork.status.why import Snapshot, why_run, why_task
@@ -42,7 +43,8 @@ def test_only_open_upstream_tasks_are_named() -> None:
 
 
 def test_instances_are_counted() -> None:
-    instances = [replace(running("load"), key=TaskKey("load", number)) for number in range(3)]
+    instances = [running("load", instances=8)]
+    instances += [replace(running("load"), key=TaskKey("load", number)) for number in range(3)]
     instances += [replace(waiting("load"), key=TaskKey("load", number)) for number in range(3, 8)]
     specs = [spec("report", "load"), spec("load")]
     assert why(waiting("report"), *instances, specs=specs) == "waiting for `load` (3 of 8 instances running)"
@@ -166,3 +168,42 @@ def test_a_run_tells_about_its_failed_and_unfinished_tasks_but_not_about_all_of_
     assert lines[1].startswith("  bad: failed on attempt")
     assert lines[-1] == "  … and 991 more tasks"
     assert len(lines) == 12
+
+
+def test_a_fan_out_says_how_far_it_is_and_what_holds_it_up() -> None:
+    rows = [running("load", instances=8)]
+    rows += [replace(running("load"), key=TaskKey("load", number)) for number in range(3)]
+    rows += [replace(waiting("load"), key=TaskKey("load", number)) for number in range(3, 8)]
+    specs = [spec("load", parallel=8, concurrency=3)]
+    assert why(*rows, specs=specs) == "0 of 8 instances have ended, 3 running, 5 queued: concurrency 3"
+    assert why(rows[-1], *rows[:-1], specs=specs) == "queued: concurrency 3"
+
+
+def test_a_task_with_a_rate_says_so() -> None:
+    assert why(waiting("load"), specs=[spec("load", rate=Rate(10, 1))]) == "queued: rate 10/1s"
+
+
+def test_a_question_is_told_with_what_one_can_answer() -> None:
+    specs = [TaskSpec("release", "approval", Approval("Publish?"), timeout=3610)]
+    sentence = why(running("release"), specs=specs)
+    assert sentence == (
+        "waiting for a person for 10.0s: Publish? (fails in 1h): `ork approve 7f3k release` or `ork reject 7f3k release`"
+    )
+
+
+def test_an_attempt_that_waits_for_external_jobs_names_them() -> None:
+    key = AttemptKey(RunId("r"), TaskKey("load"), 1)
+    jobs = '[{"http": "https://jobs.example/7"}, {"call": "polls:is_done"}]'
+    attempt = Attempt(key, AttemptStatus.RUNNING, "python", "x", "h", at(0), waits_for=jobs)
+    sentence = why(running("load"), attempts={TaskKey("load"): attempt})
+    assert sentence == "waiting for 2 external jobs for 10.0s: https://jobs.example/7, polls:is_done"
+
+
+def test_a_cached_or_approved_task_tells_its_reason() -> None:
+    task = replace(done("load"), reason="cached: the same as in run abc")
+    assert why(task).endswith("; cached: the same as in run abc")
+
+
+def test_a_task_that_failed_without_an_attempt_has_no_log_to_look_at() -> None:
+    task = replace(failed("load", ERROR), attempt=0)
+    assert why(task) == "failed: HTTPError: 503"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -14,8 +15,8 @@ from ork.errors import NotFoundError, RefusedError
 
 if TYPE_CHECKING:
     from ork.app import Installation
-    from ork.model.ids import RunId
     from ork.model.run import Run, RunCommand, SchedulerEntry
+    from ork.status.follow import RunView
     from ork.status.ids import Target
 
 SAID = {
@@ -23,6 +24,10 @@ SAID = {
     "pause": "run {run} starts nothing new",
     "resume": "run {run} goes on",
     "retry": "run {run} runs again what did not succeed",
+    "retry task": "run {run} runs {task} again, and what is below it",
+    "retry all": "run {run} runs everything again",
+    "approve": "{task} of run {run} is approved",
+    "reject": "{task} of run {run} is rejected",
 }
 
 
@@ -38,7 +43,7 @@ def cancel_command(run: str, as_json: bool) -> int:
     \b
     Example:  ork cancel 7f3k
     """
-    asked = _ask(run, "cancel", as_json)
+    asked = ask(run, Wish("cancel"), as_json)
     if asked.is_served:
         return DONE
     from ork.cli.commands.run import finish_quietly
@@ -57,7 +62,7 @@ def pause_command(run: str, as_json: bool) -> None:
     \b
     Example:  ork pause 7f3k
     """
-    _ask(run, "pause", as_json)
+    ask(run, Wish("pause"), as_json)
 
 
 @click.command(name="resume")
@@ -70,12 +75,12 @@ def resume_command(run: str, as_json: bool) -> None:
     \b
     Example:  ork resume 7f3k
     """
-    _ask(run, "resume", as_json)
+    ask(run, Wish("resume"), as_json)
 
 
 @click.command(name="retry")
 @click.argument("run")
-@click.option("--task", metavar="TASK", help="Only this task and what is below it.")
+@click.option("--task", metavar="TASK", help="Only this task, or instance TASK[3], and what is below it.")
 @click.option("--all", "everything", is_flag=True, help="Every task, also those that succeeded.")
 @click.option("--detach", is_flag=True, help="Only ask for it; some scheduler will do the work.")
 @json_option
@@ -88,7 +93,7 @@ def retry_command(run: str, task: str | None, everything: bool, detach: bool, as
     \b
     Example:  ork retry 7f3k --task transform
     """
-    asked = _ask(run, "retry", as_json, task=task, everything=everything)
+    asked = ask(run, Wish("retry", task, everything=everything), as_json)
     if detach or asked.is_served_lastingly:
         return DONE
     from ork.cli.commands.run import go_on
@@ -96,9 +101,20 @@ def retry_command(run: str, task: str | None, everything: bool, detach: bool, as
     return go_on(asked.run.id, quietly=as_json)
 
 
-class _Asked(NamedTuple):
+class Wish(NamedTuple):
+    """What a person asks of a run; see `ork.model.run.RunCommand`. `choose` says which task is meant, or refuses."""
+
+    kind: str
+    task: str | None = None
+    everything: bool = False
+    comment: str | None = None
+    choose: Callable[[RunView, Target], str | None] | None = None
+
+
+class Asked(NamedTuple):
     run: Run
     short: str
+    task: str | None
     schedulers: tuple[SchedulerEntry, ...]
 
     @property
@@ -111,56 +127,68 @@ class _Asked(NamedTuple):
         return any(entry.kind == "scheduler" for entry in self.schedulers)
 
 
-def _ask(run: str, kind: str, as_json: bool, task: str | None = None, everything: bool = False) -> _Asked:
-    asked = look(lambda installation: _submit(installation, run, kind, task, everything))
+def ask(run: str, wish: Wish, as_json: bool) -> Asked:
+    asked = look(lambda installation: _submit(installation, run, wish))
     if as_json:
         from ork.status.shapes import run_json
 
-        print_json({"accepted": kind, "run": run_json(asked.run)})
+        print_json({"accepted": wish.kind, "run": run_json(asked.run)})
         sys.stdout.flush()
         return asked
-    print(SAID[kind].format(run=asked.short), flush=True)
+    print(SAID[_kind_of(wish)].format(run=asked.short, task=asked.task), flush=True)
     if asked.is_served:
         print(f"  ork watch {asked.short}", file=sys.stderr)
-    elif kind in ("pause", "resume"):
+    elif wish.kind in ("pause", "resume"):
         print("  no scheduler is running here: `ork scheduler` or `ork tick` carries it out", file=sys.stderr)
     return asked
 
 
-async def _submit(installation: Installation, run: str, kind: str, task: str | None, everything: bool) -> _Asked:
+def _kind_of(wish: Wish) -> str:
+    if wish.everything:
+        return f"{wish.kind} all"
+    return "retry task" if wish.kind == "retry" and wish.task is not None else wish.kind
+
+
+async def _submit(installation: Installation, run: str, wish: Wish) -> Asked:
     from ork.model.run import CommandKind, RunCommand
     from ork.state.store import Accepted, TooLate
+    from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run, short_id
     from ork.status.serving import live_schedulers
 
     store = installation.store
-    target = parse_target(run, task)
+    target = parse_target(run, wish.task)
     found = await resolve_run(store, target.run)
-    if target.task is not None:
-        await _check_task(installation, found, target)
-    command = RunCommand(found, CommandKind(kind), by=who_asks(), task=target.task, everything=everything)
+    task = None
+    if target.task is not None or wish.choose is not None:
+        view, _ = await open_view(store, found)
+        task = (wish.choose or named_task)(view, target)
+    command = RunCommand(found, CommandKind(wish.kind), who_asks(), task, wish.everything, wish.comment)
     answer = await store.submit_command(command, now())
     short = await short_id(store, found)
     match answer:
         case Accepted(run=row):
-            return _Asked(row, short, tuple(await live_schedulers(store, None)))
+            return Asked(row, short, task, tuple(await live_schedulers(store, None)))
         case TooLate(run=row):
             raise _refusal(command, row, short)
         case None:
             raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")
 
 
-async def _check_task(installation: Installation, run: RunId, target: Target) -> None:
-    from ork.status.follow import open_view
+def named_task(view: RunView, target: Target) -> str | None:
+    """The task that is meant, as commands name it."""
+    from ork.model.ids import TaskKey
     from ork.status.ids import pick_tasks
 
-    view, _ = await open_view(installation.store, run)
+    if target.task is None:
+        return None
     pick_tasks(view.tasks, target)
+    return str(TaskKey(target.task, target.instance))
 
 
 def _refusal(command: RunCommand, run: Run, short: str) -> RefusedError:
     hint = f"ork show {short}"
-    if run.status.is_final:
+    if run.status.is_final and command.kind not in ("approve", "reject"):
         hint = f"ork retry {short}"
     elif command.kind == "retry":
         hint = f"wait for its end, or `ork cancel {short}`"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.definitions import mistakes, print_problems, read_definition
+from ork.cli.definitions import mistakes, print_problems, read_definitions
 from ork.cli.errors import DONE, WRONG_USE
 from ork.cli.session import current_settings, json_option, look, now, print_json, store_options
 
@@ -31,7 +31,7 @@ def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
     from ork.compile.content import make_version
 
     settings = current_settings()
-    results = [read_definition(file, settings) for file in files]
+    results = [read for file in files for read in read_definitions(file, settings)]
     problems = [problem for result in results for problem in result.problems]
     if problems:
         if as_json:

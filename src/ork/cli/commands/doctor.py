@@ -105,10 +105,24 @@ def _folders(settings: Settings) -> Iterator[Finding]:
     writable = os.access(place, os.W_OK | os.X_OK)
     fix = None if writable else f"make {place} writable for this user"
     yield Finding("folders", f"project {settings.root}", fix, broken=not writable)
-    disk = os.statvfs(place)
-    free = disk.f_bavail * disk.f_frsize
-    low = "free some space" if free < LOW_DISK_BYTES else None
-    yield Finding("disk", f"{free / 2**30:,.1f} GiB free at {place}", low, broken=free == 0)
+    yield from _disks(settings, place)
+
+
+def _disks(settings: Settings, place: str) -> Iterator[Finding]:
+    """The disk of the project, and those of the store and the objects where they are others."""
+    from ork.app import store_path
+    from ork.objects.local import root_of_url
+
+    objects = os.path.join(settings.root, root_of_url(settings.objects))
+    seen = set()
+    for folder in (place, os.path.dirname(store_path(settings)), objects):
+        if not os.path.isdir(folder) or (number := os.stat(folder).st_dev) in seen:
+            continue
+        seen.add(number)
+        disk = os.statvfs(folder)
+        free = disk.f_bavail * disk.f_frsize
+        low = "free some space" if free < LOW_DISK_BYTES else None
+        yield Finding("disk", f"{free / 2**30:,.1f} GiB free at {folder}", low, broken=free == 0)
 
 
 def _executors(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.definitions import default_file, is_file_name, read_version
+from ork.cli.definitions import default_file, is_file_name, read_versions
 from ork.cli.session import current_settings, look, store_options
 
 if TYPE_CHECKING:
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 
 @click.command(name="graph")
 @click.argument("workflow", required=False, metavar="[FILE|NAME]")
+@click.argument("name", required=False)
 @click.option("--format", "form", type=click.Choice(["text", "mermaid", "svg"]), default="text", show_default=True)
 @store_options
-def graph_command(workflow: str | None, form: str) -> None:
-    """A workflow's graph as text, Mermaid or SVG.
+def graph_command(workflow: str | None, name: str | None, form: str) -> None:
+    """A workflow's graph as text, Mermaid or SVG. NAME says which one of a Python file is meant.
 
     \b
     Example:  ork graph etl.yaml --format svg > etl.svg
     """
     from ork.compile.drawing import draw_mermaid, draw_svg, draw_text
 
-    drawn = _workflow(workflow)
+    drawn = _workflow(workflow, name)
     match form:
         case "mermaid":
             print(draw_mermaid(drawn))
@@ -36,10 +37,10 @@ def graph_command(workflow: str | None, form: str) -> None:
             print("\n".join(draw_text(drawn)))
 
 
-def _workflow(named: str | None) -> CompiledWorkflow:
+def _workflow(named: str | None, chosen: str | None) -> CompiledWorkflow:
     named = named or default_file()
     if is_file_name(named):
-        return read_version(named, current_settings()).workflow
+        return read_versions(named, current_settings(), chosen)[0].workflow
 
     async def read(installation: Installation) -> CompiledWorkflow:
         from ork.cli.starting import known_version

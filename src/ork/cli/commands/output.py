@@ -11,6 +11,8 @@ from ork.cli.session import json_option, look, store_options
 from ork.errors import NotFoundError, RefusedError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ork.app import Installation
     from ork.model.task import Task
     from ork.status.follow import RunView
@@ -22,18 +24,21 @@ if TYPE_CHECKING:
 @json_option
 @store_options
 def output_command(run: str, task: str | None, as_json: bool) -> None:  # noqa: ARG001 - it is JSON either way
-    """What a task returned, as JSON. A task without output prints `null`.
+    """What a task returned, as JSON. A task without output prints `null`, one with instances the list of their outputs.
 
     \b
     Example:  ork output @last extract | jq .rows
+              ork output @last clean[3]
     """
 
-    async def read(installation: Installation) -> bytes:
+    async def write(installation: Installation) -> None:
         view, chosen = await _find(installation, run, task)
-        return _content(installation, view, chosen)
+        _check_success(view, chosen)
+        for part in _parts(installation, view, chosen):
+            sys.stdout.write(_safe_text(part))
+        sys.stdout.write("\n")
 
-    sys.stdout.write(_safe_text(look(read)))
-    sys.stdout.write("\n")
+    look(write)
 
 
 async def _find(installation: Installation, run: str, task: str | None) -> tuple[RunView, Task]:
@@ -47,16 +52,38 @@ async def _find(installation: Installation, run: str, task: str | None) -> tuple
     keys = pick_tasks(view.tasks or {}, target) if view.tasks else []
     if not keys:
         raise RefusedError("the run has not begun", hint=f"ork why {view.short}")
-    if len(keys) > 1:
-        raise UsageError(f"`{target.task}` has {len(keys)} instances", hint=f"say which: {target.task}[0]")
-    return view, view.tasks[keys[0]]
+    return view, view.tasks[keys[0]]  # the whole task comes before its instances
 
 
-def _content(installation: Installation, view: RunView, task: Task) -> bytes:
-    from ork.model.task import InlineOutput, StoredOutput
-
+def _check_success(view: RunView, task: Task) -> None:
     if task.status != "success":
         raise RefusedError(f"`{task.key}` is {task.status}: it has no output", hint=f"ork why {view.short} {task.key}")
+
+
+def _parts(installation: Installation, view: RunView, task: Task) -> Iterator[bytes]:
+    """The output piece by piece: of a fan-out one instance's after the other's, never all of them in memory."""
+    from ork.model.ids import TaskKey
+    from ork.status.instances import is_group
+
+    if not is_group(task):
+        yield _content(installation, task)
+        return
+    total = task.instances or 0
+    width = int(task.item) if task.item else None  # a list of lists, where it fans out two ways
+    yield b"["
+    for index in range(total):
+        if width is not None and index % width == 0:
+            yield b"["
+        yield _content(installation, view.tasks[TaskKey(task.key.name, index)])
+        if width is not None and (index + 1) % width == 0:
+            yield b"]"
+        yield b"," if index + 1 < total else b""
+    yield b"]"
+
+
+def _content(installation: Installation, task: Task) -> bytes:
+    from ork.model.task import InlineOutput, StoredOutput
+
     match task.output:
         case InlineOutput(text):
             return text.encode()

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from ork.cli.errors import DONE, FAILED, INTERRUPTED, TIMED_OUT
 from ork.cli.session import current_settings, json_option, palette, print_json, serve, store_options
+from ork.errors import NotFoundError
+from ork.model.ids import RunId
 from ork.settings import is_dumb_terminal
 
 if TYPE_CHECKING:
     from ork.app import Installation
     from ork.cli.attend import Ending, Interrupts
     from ork.cli.progress import Progress
-    from ork.model.ids import RunId
+    from ork.model.run import Run
     from ork.status.follow import RunView
 
 PROGRESS = click.option(
@@ -26,44 +30,98 @@ PROGRESS = click.option(
     help="How to show what goes on (auto: live on a terminal, else one line per change).",
 )
 TIMEOUT = click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait no longer than this.")
+PARAMS = click.option(
+    "-p", "--param", "params", multiple=True, metavar="KEY=VALUE", help="A param of the run; may be repeated."
+)
+NO_CACHE = click.option("--no-cache", "fresh", is_flag=True, help="Run every task, also where an output is cached.")
 FULL = click.option("--full", is_flag=True, help="Every frame of a failure.")
 
 
 @click.command(name="run")
 @click.argument("workflow", required=False, metavar="[FILE|NAME]")
-@click.option(
-    "-p", "--param", "params", multiple=True, metavar="KEY=VALUE", help="A param of the run; may be repeated."
-)
+@click.argument("name", required=False)
+@PARAMS
+@NO_CACHE
 @TIMEOUT
 @PROGRESS
 @FULL
 @json_option
 @store_options
 def run_command(
-    workflow: str | None, params: tuple[str, ...], timeout: float | None, mode: str, full: bool, as_json: bool
+    workflow: str | None,
+    name: str | None,
+    params: tuple[str, ...],
+    fresh: bool,
+    timeout: float | None,
+    mode: str,
+    full: bool,
+    as_json: bool,
 ) -> int:
     """Run a workflow to its end and show how it goes.
 
-    A file is validated and registered first; without a name it is workflow.yaml in this folder. If a scheduler serves
-    this store it does the work, else this process does. Ctrl-C cancels the run.
+    A file is validated and registered first; without one it is workflow.yaml in this folder. NAME says which workflow
+    of a Python file is meant. If a scheduler serves this store it does the work, else this process does. Ctrl-C
+    cancels the run.
 
     \b
     Example:  ork run etl.yaml -p day=2026-01-01
     """
     from ork.cli.starting import create_run, prepare
 
-    prepared = prepare(workflow, params, current_settings(), as_json=as_json)
+    prepared = prepare(workflow, params, current_settings(), as_json=as_json, chosen=name)
     if prepared is None:
         return 2
 
+    create = partial(create_run, prepared=prepared._replace(fresh=fresh))
+    return _run_to_its_end(create, Attended(RunId(""), _progress(mode, full), timeout, as_json))
+
+
+@click.command(name="rerun")
+@click.argument("run")
+@PARAMS
+@click.option("--latest", is_flag=True, help="The workflow as it is now, not as it was then.")
+@NO_CACHE
+@TIMEOUT
+@PROGRESS
+@FULL
+@json_option
+@store_options
+def rerun_command(
+    run: str,
+    params: tuple[str, ...],
+    latest: bool,
+    fresh: bool,
+    timeout: float | None,
+    mode: str,
+    full: bool,
+    as_json: bool,
+) -> int:
+    """A new run like an earlier one, linked to it: the same version and params, where no others are given.
+
+    \b
+    Example:  ork rerun 7f3k -p day=2026-01-02
+    """
+    from ork.cli.starting import create_rerun
+    from ork.status.ids import parse_target, resolve_run
+
+    async def create(installation: Installation) -> Run:
+        found = await resolve_run(installation.store, parse_target(run).run)
+        earlier = await installation.store.get_run(found)
+        if earlier is None:
+            raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")
+        return await create_rerun(installation, earlier, params, fresh=fresh, latest=latest)
+
+    return _run_to_its_end(create, Attended(RunId(""), _progress(mode, full), timeout, as_json))
+
+
+def _run_to_its_end(create: Callable[[Installation], Coroutine[Any, Any, Run]], attended: Attended) -> int:
     async def work(installation: Installation) -> int:
         from ork.cli.attend import Interrupts
 
         # Before there is a run: Ctrl-C at any later moment cancels it or says who goes on with it.
         with Interrupts() as interrupts:
-            run = await create_run(installation, prepared)
-            attended = Attended(run.id, _progress(mode, full), timeout, as_json, may_work=True)
-            return await _attend(installation, attended, interrupts)
+            run = await create(installation)
+            return await _attend(installation, attended._replace(run=run.id), interrupts)
 
     return serve(work)
 

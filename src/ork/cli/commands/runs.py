@@ -83,13 +83,14 @@ def _runs_table(runs: tuple[Run, ...], short: dict[Any, str]) -> list[Line]:
 @click.command(name="show")
 @click.argument("run")
 @click.option("--full", is_flag=True, help="Every frame of a failure.")
+@click.option("--instances", "unfolded", is_flag=True, help="Every instance of a fan-out on a line of its own.")
 @json_option
 @store_options
-def show_command(run: str, full: bool, as_json: bool) -> None:
+def show_command(run: str, full: bool, unfolded: bool, as_json: bool) -> None:
     """One run and its tasks; for those that failed, why.
 
     \b
-    Example:  ork show @last
+    Example:  ork show @last --instances
     """
     from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run
@@ -105,10 +106,10 @@ def show_command(run: str, full: bool, as_json: bool) -> None:
     if as_json:
         print_json(shape)
     else:
-        palette(sys.stdout).write(sys.stdout, show_lines(view, now(), full=full))
+        palette(sys.stdout).write(sys.stdout, show_lines(view, now(), full=full, unfolded=unfolded))
 
 
-def show_lines(view: RunView, moment: datetime, *, full: bool = False) -> list[Line]:
+def show_lines(view: RunView, moment: datetime, *, full: bool = False, unfolded: bool = False) -> list[Line]:
     """The run as it stands: when, with what, each task, and how it all went."""
     from ork.cli import task_lines
     from ork.cli.paint import Span, line
@@ -120,8 +121,13 @@ def show_lines(view: RunView, moment: datetime, *, full: bool = False) -> list[L
     lines.append(line(Span("  " + " · ".join(facts), "dim")))
     if run.params:
         lines.append(line(Span("  params  ", "dim"), _params(run.params)))
+    if run.parent:
+        lines.append(line(Span("  from    ", "dim"), run.parent))
     for task in view.tasks.values():
-        lines += task_lines.any_lines(view, task, moment, full=full)
+        if task.key.index is None or unfolded:
+            lines += task_lines.any_lines(view, task, moment, full=full)
+        if task.key.index is None and not unfolded:
+            lines += task_lines.instance_lines(view, task.key.name, moment, full=full)
     lines += [line(""), task_lines.summary(view)]
     if run.note and not run.status.is_final:
         lines.append(line(f"  {run.note}"))

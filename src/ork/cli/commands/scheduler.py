@@ -62,6 +62,7 @@ _WORDS = {
     "store_recovered": "store works again",
     "document_refused": "document refused",
     "start_failed": "start failed",
+    "objects_failed": "objects failed",
 }
 
 

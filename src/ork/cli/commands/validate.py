@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ork.cli.definitions import Read, default_file, print_problems, read_definition
+from ork.cli.definitions import Read, default_file, print_problems, read_definitions
 from ork.cli.errors import DONE, WRONG_USE
 from ork.cli.session import current_settings, json_option, print_json, store_options
 
@@ -14,17 +14,17 @@ from ork.cli.session import current_settings, json_option, print_json, store_opt
 @click.command(name="validate")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("--format", "look", type=click.Choice(["full", "concise", "json", "github"]), default="full")
-@click.option("--strict", is_flag=True, help="Refuse what is only doubtful as well.")
+@click.option("--strict", is_flag=True, help="Every input and output must have a type.")
 @json_option
 @store_options
-def validate_command(files: tuple[str, ...], look: str, strict: bool, as_json: bool) -> int:  # noqa: ARG001
+def validate_command(files: tuple[str, ...], look: str, strict: bool, as_json: bool) -> int:
     """All mistakes in workflow files at once, each with its place and what would be right.
 
     \b
-    Example:  ork validate flows/*.yaml --format concise
+    Example:  ork validate flows/*.yaml etl.py --format concise
     """
     settings = current_settings()
-    results = [read_definition(file, settings) for file in files or (default_file(),)]
+    results = [read for file in files or (default_file(),) for read in read_definitions(file, settings, strict=strict)]
     problems = [problem for result in results for problem in result.problems]
     if as_json or look == "json":
         _print_json(results)

@@ -38,7 +38,7 @@ def why_command(run: str, task: str | None, as_json: bool) -> None:
 async def _answer(installation: Installation, run: str, task: str | None) -> tuple[str, list[str]]:
     from ork.status.gather import gather
     from ork.status.ids import parse_target, pick_tasks, resolve_run
-    from ork.status.why import why_run, why_task
+    from ork.status.why import why_instances, why_run, why_task
 
     target = parse_target(run, task)
     settings = installation.settings
@@ -52,8 +52,8 @@ async def _answer(installation: Installation, run: str, task: str | None) -> tup
     view = snapshot.view
     if target.task is None or not view.tasks:
         return f"run {view.short}", why_run(snapshot)
-    keys = pick_tasks(view.tasks, target)
-    if len(keys) == 1:
-        return f"{view.short}/{keys[0]}", why_task(snapshot, view.tasks[keys[0]])
-    lines = [f"  {key}: {why_task(snapshot, view.tasks[key])[0]}" for key in keys[:20]]
-    return f"{view.short}/{target.task}", [f"{len(keys)} instances", *lines]
+    key = pick_tasks(view.tasks, target)[0]  # the whole task comes before its instances
+    sentences = why_task(snapshot, view.tasks[key])
+    if key.index is None:
+        sentences += why_instances(snapshot, key.name)
+    return f"{view.short}/{key}", sentences

@@ -1,0 +1,1 @@
+select id, name, amount from {{ ref('raw_orders') }} where amount > 0

@@ -1,0 +1,5 @@
+import packaging
+
+
+def main() -> str:
+    return packaging.__version__

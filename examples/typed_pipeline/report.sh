@@ -1,0 +1,2 @@
+#!/bin/sh
+printf '{"hottest": %s, "lines": 1}\n' "$(cat)"

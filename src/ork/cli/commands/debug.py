@@ -1,0 +1,147 @@
+"""`ork debug`: one attempt again, here, where a person can look inside."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from ork.cli.session import current_settings, look, store_options
+from ork.errors import NotFoundError, RefusedError, UsageError
+from ork.settings import OWN_VARIABLES, Settings
+
+if TYPE_CHECKING:
+    from ork.app import Installation
+    from ork.model.ids import TaskKey
+    from ork.model.task import Attempt
+    from ork.status.follow import RunView
+
+
+@click.command(name="debug")
+@click.argument("run")
+@click.argument("task", required=False)
+@click.option("--attempt", "number", type=click.IntRange(min=1), help="An earlier try (default: the last one).")
+@click.option("--trace", is_flag=True, help="Stop at the function's first line, not only where it raises.")
+@store_options
+def debug_command(run: str, task: str | None, number: int | None, trace: bool) -> None:
+    """Run one attempt again, here, with the same inputs and working folder, and look inside where it fails.
+
+    A Python function that raises stops in pdb at that place. Nothing is recorded: the run stays as it is. What the
+    task itself does to files and services, it does again.
+
+    \b
+    Example:  ork debug @last transform
+              ork debug 7f3k load[417] --attempt 1 --trace
+    """
+    found = look(lambda installation: _find(installation, run, task, number))
+    settings = current_settings()
+    python = _interpreter(found)
+    arguments = [_bootstrap(), "ork.worker.debug", found.objects_url, found.spec_key, "trace" if trace else "fail"]
+    inherited = {name: value for name, value in settings.environ.items() if name not in OWN_VARIABLES}
+    environment = {**inherited, "ORK_TOKEN": found.token, **_secrets(found.spec, settings)}
+    sys.stdout.flush()
+    # The task gets the terminal to itself, and its end is this command's end.
+    os.execve(python, [python, "-S", "-E", *arguments], environment)
+
+
+class _Found(NamedTuple):
+    attempt: Attempt
+    spec: Mapping[str, Any]
+    spec_key: str
+    token: str
+    objects_url: str
+
+
+async def _find(installation: Installation, run: str, task: str | None, number: int | None) -> _Found:
+    from ork.objects.documents import SPEC_LIMIT, derive_token, open_signed
+    from ork.objects.layout import attempt_folder, spec_key
+    from ork.status.follow import open_view
+    from ork.status.ids import parse_target, resolve_run
+
+    store, objects = installation.store, installation.objects
+    target = parse_target(run, task)
+    view, _ = await open_view(store, await resolve_run(store, target.run))
+    key = _task_of(view, target.task, target.instance)
+    attempt = _chosen(await store.list_attempts(view.run.id, key), number, view, key)
+    name = spec_key(attempt_folder(attempt.key))
+    data = objects.get(name, limit=SPEC_LIMIT)
+    if data is None:
+        raise NotFoundError(f"what attempt {attempt.key.number} of `{key}` was given is no longer in the object store")
+    spec = open_signed(data, attempt.token_hash, limit=SPEC_LIMIT)
+    if spec["kind"] == "workflow":
+        raise RefusedError(f"`{key}` runs another workflow", hint="debug a task of that run: `ork runs`")
+    return _Found(attempt, spec, name, derive_token(await store.signing_key(), str(attempt.key)), objects.url)
+
+
+def _task_of(view: RunView, task: str | None, instance: int | None) -> TaskKey:
+    """The task that is meant; without a name, and of a fan-out without an index, the first that failed."""
+    from ork.model.task import TaskStatus
+    from ork.status.ids import Target, pick_tasks
+    from ork.status.instances import is_group
+
+    failed = view.by_status[TaskStatus.FAILED]
+    keys = [key for key in pick_tasks(view.tasks, Target("", task, instance)) if not is_group(view.tasks[key])]
+    chosen = next((key for key in keys if key in failed), None)
+    if chosen is None and len(keys) != 1:
+        which = f"`{task}` has {len(keys)} instances" if task else "no task of this run failed"
+        raise UsageError(f"{which}: say which is meant", hint=f"ork debug {view.short} TASK")
+    return chosen or keys[0]
+
+
+def _chosen(attempts: tuple[Attempt, ...], number: int | None, view: RunView, key: TaskKey) -> Attempt:
+    if not attempts:
+        raise NotFoundError(f"`{key}` has never started", hint=f"ork why {view.short} {key}")
+    chosen = next((each for each in attempts if each.key.number == number), None) if number else attempts[-1]
+    if chosen is None:
+        raise NotFoundError(f"`{key}` has no attempt {number}", hint=f"its last one is {attempts[-1].key.number}")
+    if not chosen.status.is_final:
+        # A second process of the same attempt would be taken for the first.
+        raise RefusedError(f"`{key}` is still running", hint=f"ork logs {view.short} {key} -f")
+    return chosen
+
+
+def _interpreter(found: _Found) -> str:
+    from ork.executors.executor import LaunchOrder
+    from ork.executors.local_python import InterpreterError, interpreter_for
+
+    order = LaunchOrder(found.attempt, found.spec_key, found.token, found.spec["root"])
+    try:
+        return interpreter_for(order, found.spec["kind"] in ("python", "custom"))
+    except InterpreterError as error:
+        raise RefusedError(str(error)) from None
+
+
+def _bootstrap() -> str:
+    import ork
+
+    return os.path.join(os.path.dirname(os.path.abspath(ork.__file__)), "worker", "bootstrap.py")
+
+
+def _secrets(spec: Mapping[str, Any], settings: Settings) -> dict[str, str]:
+    """Values are looked up anew: they were never written down."""
+    from ork.scheduler.launch import SECRET_PREFIX
+
+    values = {}
+    bound = [spec.get(part) for part in ("inputs", "env", "config", "task_config")]
+    for variable in set(_secret_variables(bound)):
+        name = variable.removeprefix(SECRET_PREFIX)
+        value = settings.secret(name)
+        if value is None:
+            raise RefusedError(f"there is no secret `{name}` in the environment, .env or .ork/secrets")
+        values[variable] = value
+    return values
+
+
+def _secret_variables(bound: Any) -> Iterator[str]:
+    """The variables that bound values, however they are put together, take secrets from; data is not looked into."""
+    if isinstance(bound, dict):
+        if isinstance(bound.get("secret"), str):
+            yield bound["secret"]
+        elif "value" not in bound:
+            yield from _secret_variables(list(bound.values()))
+    elif isinstance(bound, list):
+        for each in bound:
+            yield from _secret_variables(each)

@@ -1,0 +1,209 @@
+"""One attempt, performed here: the worker's own binding, conversion and checks, without its process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
+
+from ork.core.bind import BindError
+from ork.core.machine import RunMachine
+from ork.errors import DocumentError
+from ork.model.ids import AttemptKey, TaskKey
+from ork.model.task import Failure, FailureKind, InlineOutput
+from ork.model.workflow import Command, PythonCall, Secret, SubWorkflow, TaskSpec
+from ork.objects.json_text import dumps, strict_json
+from ork.objects.local import LocalObjects
+from ork.sdk.context import Context
+from ork.sdk.errors import TaskError
+from ork.sdk.workflow import Workflow
+from ork.worker.arguments import bind_arguments
+from ork.worker.bound import Bindings, InputError
+from ork.worker.command import input_text
+from ork.worker.environment import task_environment, task_id
+from ork.worker.failure import describe
+from ork.worker.invoke import call
+from ork.worker.programs import ProgramError, find_program
+from ork.worker.results import ResultError, result_text
+
+OUTPUT_LIMIT = 256 * 1024 * 1024
+
+
+class Ended(NamedTuple):
+    """How an attempt ended: with an output, or with a failure and the exception behind it."""
+
+    output: InlineOutput | None = None
+    failure: Failure | None = None
+    error: BaseException | None = None
+
+
+class RunChild(Protocol):
+    """Runs another workflow with these params and gives the output of its last tasks; raises what failed in it."""
+
+    def __call__(self, workflow: Workflow, params: dict[str, Any]) -> Any: ...
+
+
+class Performer:
+    def __init__(self, workflow: Workflow, machine: RunMachine, root: str, secrets: Any, run_child: RunChild) -> None:
+        self._workflow = workflow
+        self._machine = machine
+        self._root = root
+        self._secrets = secrets
+        self._run_child = run_child
+
+    def perform(self, key: AttemptKey) -> Ended:
+        """Whatever the task does is in the answer; only an interruption by a person goes through."""
+        try:
+            spec = self._machine.spec(key.task)
+            document, secrets = self._document(key, spec), self._found_secrets(spec)
+            text = self._output_text(spec, document, Bindings(LocalObjects(self._root), OUTPUT_LIMIT, secrets))
+            return Ended(InlineOutput(text) if text is not None else None)
+        except (BindError, InputError) as error:
+            return _failed(FailureKind.INPUT, error)
+        except ResultError as error:
+            return _failed(FailureKind.OUTPUT, error)
+        except ProgramError as error:
+            return _failed(FailureKind.START, error)
+        except _ExitError as error:
+            return _failed(FailureKind.EXIT, error)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            told = describe(error, self._root, {})
+            return Ended(failure=Failure(FailureKind.EXCEPTION, told["message"], told["detail"]), error=error)
+
+    def _output_text(self, spec: TaskSpec, document: dict[str, Any], bindings: Bindings) -> str | None:
+        entry = self._workflow.tasks[spec.name]
+        match spec.action:
+            case PythonCall() if entry.function is not None:
+                context = _context(document)
+                arguments = bind_arguments(entry.function, document, bindings, lambda: context)
+                with _variables({name: _text(bindings.value(bound)) for name, bound in document["env"].items()}):
+                    result = call(entry.function, arguments.positional, arguments.named)
+                return result_text(result, OUTPUT_LIMIT)
+            case Command():
+                return _run_command(document, bindings)
+            case SubWorkflow(name):
+                if entry.child is None:
+                    raise TaskError(f"workflow {name} is only named here: give the Workflow itself", retry=False)
+                params = {key: bindings.value(bound) for key, bound in (document["inputs"] or {}).items()}
+                return result_text(self._run_child(entry.child, params), OUTPUT_LIMIT)
+            case _:
+                raise TaskError("only functions, commands and workflows can run in process", retry=False)
+
+    def _document(self, key: AttemptKey, spec: TaskSpec) -> dict[str, Any]:
+        """What a worker would find in its spec, as far as it is needed here."""
+        machine, run = self._machine, self._machine.run
+        scope, place = machine.scope(key.task), machine.place(key.task)
+        argv = spec.action.argv if isinstance(spec.action, Command) else ()
+        return {
+            "attempt": str(key),
+            "run_id": run.id,
+            "workflow": run.workflow,
+            "task": key.task.name,
+            "index": key.task.index,
+            "parallel_index": place.index,
+            "parallel_count": place.count,
+            "number": key.number,
+            "scheduled_for": None,
+            "root": self._root,
+            "script_dir": None,
+            "function": spec.name,
+            "argv": [_word(scope.bind(word)) for word in argv],
+            "inputs": {name: scope.bind(value) for name, value in spec.inputs} or None,
+            "item": scope.item(),
+            "upstream": {name: scope.upstream(name) for name in spec.depends_on},
+            "upstream_states": {name: str(machine.tasks[TaskKey(name)].status) for name in spec.depends_on},
+            "params": run.params,
+            "env": {name: scope.bind(value) for name, value in spec.env},
+        }
+
+    def _found_secrets(self, spec: TaskSpec) -> dict[str, str]:
+        found = {}
+        for _, value in (*spec.inputs, *spec.env):
+            if isinstance(value, Secret):
+                secret = self._secrets(value.name)
+                if secret is None:
+                    raise InputError(f"there is no secret `{value.name}` in the environment, .env or .ork/secrets")
+                found[value.name] = secret
+        return found
+
+
+class _ExitError(Exception):
+    """A program ended with something else than 0."""
+
+
+def _run_command(document: dict[str, Any], bindings: Bindings) -> str | None:
+    env = task_environment(document, os.environ, bindings)
+    with tempfile.TemporaryDirectory() as scratch:
+        env["ORK_INPUT_FILE"], env["ORK_OUTPUT_FILE"] = f"{scratch}/input.json", f"{scratch}/output.json"
+        with open(env["ORK_INPUT_FILE"], "wb") as file:
+            file.write(input_text(document, bindings))
+        argv = find_program(document["argv"], document["root"], None, env.get("PATH", os.defpath))
+        with open(env["ORK_INPUT_FILE"], "rb") as stdin:
+            done = subprocess.run(argv, stdin=stdin, stdout=subprocess.PIPE, env=env, cwd=document["root"], check=False)
+        # Through Python's own stream: a notebook and pytest look there.
+        sys.stdout.write(done.stdout.decode("utf-8", "replace"))
+        if done.returncode:
+            raise _ExitError(f"exit code {done.returncode}")
+        if os.path.exists(env["ORK_OUTPUT_FILE"]):
+            return _written_output(env["ORK_OUTPUT_FILE"])
+    lines = done.stdout.strip().splitlines()
+    try:
+        return dumps(strict_json(lines[-1], max_size=OUTPUT_LIMIT)) if lines else None
+    except DocumentError:
+        return None
+
+
+def _written_output(path: str) -> str:
+    with open(path, "rb") as file:
+        try:
+            return dumps(strict_json(file.read(), max_size=OUTPUT_LIMIT))
+        except DocumentError as error:
+            message = f"what was written to $ORK_OUTPUT_FILE cannot be used: {error}"
+            raise ResultError(message) from None
+
+
+@contextmanager
+def _variables(added: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in added}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _context(document: dict[str, Any]) -> Context:
+    return Context(
+        task_id=task_id(document),
+        run_id=document["run_id"],
+        task_name=document["task"],
+        workflow_name=document["workflow"],
+        attempt=document["number"],
+        parallel_index=document["parallel_index"],
+        parallel_count=document["parallel_count"],
+    )
+
+
+def _failed(kind: FailureKind, error: Exception) -> Ended:
+    return Ended(failure=Failure(kind, str(error)), error=TaskError(str(error)))
+
+
+def _word(bound: dict[str, Any]) -> str:
+    return _text(bound.get("value"))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value)

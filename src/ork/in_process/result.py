@@ -1,0 +1,66 @@
+"""What came of a run in this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+_SHOWN_CHARACTERS = 120
+_GLYPHS = {"success": "✓", "failed": "✗", "skipped": "–", "cancelled": "–"}
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """`output` is what other tasks were given: dates as text, objects as dicts. `error` is what the task raised."""
+
+    name: str
+    status: str
+    output: Any = None
+    reason: str | None = None
+    error: BaseException | None = None
+    attempts: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """`result["task"]` is a task's output. Nothing of it is kept anywhere else."""
+
+    workflow: str
+    status: str
+    tasks: dict[str, TaskResult] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def __getitem__(self, task: str) -> Any:
+        if task not in self.tasks:
+            raise KeyError(f"{self.workflow} has no task {task!r}; it has {', '.join(self.tasks)}")
+        return self.tasks[task].output
+
+    def __repr__(self) -> str:
+        head = f"{self.workflow}: {self.status} in {self.seconds:.1f} s"
+        return "\n".join(
+            [head, *(f"  {_glyph(task)} {task.name}  {_told(task)}".rstrip() for task in self.tasks.values())]
+        )
+
+    def _repr_html_(self) -> str:
+        """For notebooks. Everything that came from outside is escaped."""
+        rows = "".join(
+            f"<tr><td>{_glyph(task)}</td><td>{escape(task.name)}</td><td>{task.seconds:.2f} s</td>"
+            f'<td style="text-align:left"><code>{escape(_told(task))}</code></td></tr>'
+            for task in self.tasks.values()
+        )
+        head = f"{escape(self.workflow)}: {escape(self.status)} in {self.seconds:.1f} s"
+        return f"<table><caption>{head}</caption>{rows}</table>"
+
+
+def _glyph(task: TaskResult) -> str:
+    return _GLYPHS.get(task.status, "?")
+
+
+def _told(task: TaskResult) -> str:
+    if task.status == "success":
+        text = "" if task.output is None else repr(task.output)
+    else:
+        text = task.reason or task.status
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"

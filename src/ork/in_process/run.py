@@ -1,0 +1,174 @@
+"""A whole workflow, here and now: the real machine decides, this performs what it wants, one attempt after the other."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ork.compile.load import load_tree
+from ork.compile.params import check_params
+from ork.core import events as ev
+from ork.core.bind import Scope
+from ork.core.machine import RunMachine
+from ork.definition.document_tree import document_tree
+from ork.definition.report import Report
+from ork.in_process.perform import Ended, Performer
+from ork.in_process.result import Result, TaskResult
+from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
+from ork.model.run import CommandKind, Run, RunCommand, RunStatus
+from ork.model.task import Attempt, Failure, Task, TaskStatus
+from ork.model.workflow import Approval, CompiledWorkflow, TaskSpec, Trigger
+from ork.sdk.errors import TaskError
+from ork.sdk.values import plain
+from ork.sdk.workflow import Workflow
+from ork.settings import Settings, load_settings
+from ork.worker.inspect import type_in_words
+
+MOST_DEPTH = 10
+
+
+def run_here(workflow: Workflow, params: dict[str, Any], *, check: bool = True, depth: int = 0) -> Result:
+    """Raises DefinitionError or UsageError before anything has run; with `check`, what the first failed task raised."""
+    if depth > MOST_DEPTH:
+        raise TaskError(f"workflow {workflow.name} runs itself, {MOST_DEPTH} levels deep", retry=False)
+    settings = _settings_of(workflow)
+    compiled = _compiled(workflow, settings)
+    values = check_params(compiled, {name: plain(value, name) for name, value in params.items()})
+    result = _Rehearsal(workflow, compiled, values, settings, depth).result()
+    if check and result.status != "success":
+        raise _first_error(result)
+    return result
+
+
+class _Rehearsal:
+    """Time is skipped where the machine would only wait: retries come at once."""
+
+    def __init__(
+        self, workflow: Workflow, compiled: CompiledWorkflow, params: dict[str, Any], settings: Settings, depth: int
+    ) -> None:
+        begun = datetime.now(UTC)
+        run = Run(
+            RunId("in-process"),
+            workflow.name,
+            VersionId("in-process"),
+            RunStatus.PENDING,
+            Trigger.MANUAL,
+            params,
+            begun,
+            fresh=True,
+        )
+        self._depth = depth
+        self._compiled = compiled
+        self._machine = RunMachine(compiled, run)
+        root = os.path.dirname(workflow.file) if os.path.isfile(workflow.file) else os.getcwd()
+        self._performer = Performer(workflow, self._machine, root, settings.secret, self._run_child)
+        self._skipped = timedelta()
+        self._errors: dict[str, BaseException] = {}
+        self._seconds: dict[str, float] = {}
+
+    def result(self) -> Result:
+        start = time.monotonic()
+        machine = self._machine
+        machine.handle(ev.Created(), self._now())
+        while not machine.run.status.is_final:
+            wishes = machine.offer(1, _name, self._now())
+            for attempt in machine.settle(frozenset(wish.attempt.key for wish in wishes)):
+                self._perform(attempt)
+            if not wishes and not self._decide_for_people() and not self._skip_time():
+                raise RuntimeError(f"{machine.run.workflow} has nothing left to do and is not over")
+            machine.take()
+        tasks = {spec.name: self._told(machine.tasks[TaskKey(spec.name)]) for spec in self._compiled.tasks}
+        return Result(machine.run.workflow, str(machine.run.status), tasks, time.monotonic() - start)
+
+    def _perform(self, attempt: Attempt) -> None:
+        key, begun = attempt.key, self._now()
+        start = time.monotonic()
+        ended = self._performer.perform(key)
+        name = key.task.name
+        self._seconds[name] = self._seconds.get(name, 0.0) + time.monotonic() - start
+        if ended.failure is None:
+            done = ev.Succeeded(key.task, key.number, attempt.seq + 1, ended.output, begun, self._now())
+            self._machine.handle(done, self._now())
+        else:
+            self._failed(attempt, ended, ended.failure, begun)
+
+    def _failed(self, attempt: Attempt, ended: Ended, failure: Failure, begun: datetime) -> None:
+        key = attempt.key
+        if ended.error is not None:
+            self._errors[key.task.name] = ended.error
+        event = ev.Failed(key.task, key.number, attempt.seq + 1, failure, begun, self._now())
+        self._machine.handle(event, self._now())
+
+    def _decide_for_people(self) -> bool:
+        """Nobody is asked here: what waits for a person is approved."""
+        machine = self._machine
+        asked = [spec.name for spec in self._compiled.tasks if isinstance(spec.action, Approval)]
+        waiting = [name for name in asked if machine.tasks[TaskKey(name)].status is TaskStatus.RUNNING]
+        for name in waiting:
+            command = RunCommand(machine.run.id, CommandKind.APPROVE, by="a run in process", task=name)
+            machine.handle(ev.Commanded(command), self._now())
+        return bool(waiting)
+
+    def _skip_time(self) -> bool:
+        due = self._machine.next_timer
+        if due is not None:
+            self._skipped += max(due - self._now(), timedelta())
+            self._machine.handle(ev.TimerDue(), self._now())
+        return due is not None
+
+    def _now(self) -> datetime:
+        return datetime.now(UTC) + self._skipped
+
+    def _told(self, task: Task) -> TaskResult:
+        name = task.key.name
+        bound = Scope(self._machine.run, {name: self._machine.output_of(name)}).upstream(name)
+        is_failed = task.status is TaskStatus.FAILED
+        return TaskResult(
+            name,
+            str(task.status),
+            bound.get("value"),
+            task.failure.message if task.failure and is_failed else task.reason,
+            self._errors.get(name) if is_failed else None,
+            self._attempts(name),
+            self._seconds.get(name, 0.0),
+        )
+
+    def _attempts(self, name: str) -> int:
+        return sum(task.attempt for key, task in self._machine.tasks.items() if key.name == name)
+
+    def _run_child(self, workflow: Workflow, params: dict[str, Any]) -> Any:
+        result = run_here(workflow, params, depth=self._depth + 1)
+        compiled = _compiled(workflow, _settings_of(workflow))
+        used = {name for spec in compiled.tasks for name in spec.depends_on}
+        last = {spec.name: result[spec.name] for spec in compiled.tasks if spec.name not in used}
+        return next(iter(last.values())) if len(last) == 1 else last
+
+
+def _compiled(workflow: Workflow, settings: Settings) -> CompiledWorkflow:
+    from linecache import getlines
+
+    document = workflow.document(None, type_in_words)
+    source = "".join(getlines(workflow.file))
+    lines = {entry.name: entry.line for entry in workflow.tasks.values()}
+    tree = document_tree(document, source, workflow.line, lines)
+    report = Report(workflow.file, source)
+    for mistake in workflow.mistakes(None, type_in_words):
+        report.add_at(mistake.code, mistake.message, mistake.line - 1, 0, hint=mistake.hint)
+    return load_tree(tree, report, read=None, project=settings.project).require()
+
+
+def _settings_of(workflow: Workflow) -> Settings:
+    return load_settings(folder=os.path.dirname(workflow.file) if os.path.isfile(workflow.file) else None)
+
+
+def _name(key: AttemptKey, _spec: TaskSpec) -> tuple[str, str]:
+    return str(key), ""
+
+
+def _first_error(result: Result) -> BaseException:
+    failed = next((task for task in result.tasks.values() if task.status == "failed"), None)
+    if failed is not None and failed.error is not None:
+        return failed.error
+    return TaskError(f"{failed.name}: {failed.reason}" if failed else f"{result.workflow}: {result.status}")

@@ -1,0 +1,115 @@
+"""Types across a workflow: has its functions described by a process that may import them, then compares."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ork.compile.described import Signature, Unread, function_key, read_signature
+from ork.compile.load import Draft, Loaded, settled
+from ork.compile.signatures import check_signatures
+from ork.model.workflow import CompiledWorkflow, ParamType, PythonCall, TaskSpec
+
+if TYPE_CHECKING:
+    from ork.locations.inspect import Inspected
+
+
+def check_types(
+    loaded: Loaded,
+    *,
+    root: str,
+    interpreter: str | None,
+    cache_dir: str | None,
+    strict: bool = False,
+    known: dict[tuple[str, str], Inspected] | None = None,
+) -> Loaded:
+    """The same with every problem of types added. User code is only loaded if a function has annotations, or if
+    `strict`; a file that cannot be loaded is left for the run to complain about, unless `strict`.
+
+    `known` holds what has been found out before, by file and interpreter, and is added to.
+    """
+    draft = loaded.draft
+    if draft is None or draft.report.is_full:
+        return loaded
+    asked = list(_asked(draft, strict))
+    if not asked and not strict and not _has_types(draft.workflow):
+        return loaded
+    files = _Files(root, interpreter, cache_dir, {} if known is None else known)
+    seen = draft.found.judged | draft.found.annotated
+    functions = {function_key(action): files.function(action, spec, spec.name in seen) for action, spec in asked}
+    check_signatures(draft, functions, strict=strict)
+    return settled(draft)
+
+
+def _asked(draft: Draft, strict: bool) -> Iterator[tuple[PythonCall, TaskSpec]]:
+    for spec in draft.workflow.tasks:
+        action = spec.action
+        if not isinstance(action, PythonCall) or spec.name in draft.found.missing:
+            continue
+        # Nobody has looked into a module yet: it is found by its file, if that is the project's own.
+        if strict or spec.name in draft.found.annotated or action.file is None:
+            yield action, spec
+
+
+def _has_types(workflow: CompiledWorkflow) -> bool:
+    return any(param.type != ParamType.ANY for param in workflow.params) or any(
+        spec.input_types or spec.output_type for spec in workflow.tasks
+    )
+
+
+class _Files:
+    """Each file is looked into once, by the interpreter its tasks run in."""
+
+    def __init__(
+        self, root: str, interpreter: str | None, cache_dir: str | None, known: dict[tuple[str, str], Inspected]
+    ) -> None:
+        self._root = os.path.abspath(root)
+        self._interpreter = interpreter
+        self._cache_dir = cache_dir
+        self._inspected = known
+
+    def function(self, action: PythonCall, spec: TaskSpec, is_seen: bool) -> Signature | Unread | None:
+        """None only if it is certainly not there: neither described nor, by `is_seen`, found in the file's text."""
+        file = self._file(action)
+        interpreter = self._interpreter_of(spec)
+        if file is None:
+            return Unread(f"the module {action.module} is not in {self._root}")
+        if interpreter is None:
+            return Unread("the Python it runs in is not there yet")
+        inspected = self._look(file, interpreter)
+        if inspected.errors:
+            error = inspected.errors[0]
+            return Unread(f"{file}: {error['type']}: {error['message']}".partition("\n")[0])
+        described = inspected.functions.get(f"{file}:{action.function}")
+        if described is not None:
+            return read_signature(f"{file}:{action.function}", described)
+        is_out_of_sight = "." in action.function or action.function.startswith("_") or not inspected.functions
+        return Unread("it cannot be described") if is_seen or is_out_of_sight else None
+
+    def _look(self, file: str, interpreter: str) -> Inspected:
+        # Most workflows have nothing to look into: starting must not wait for what that takes.
+        from ork.locations.inspect import inspect_file
+
+        key = (file, interpreter)
+        if key not in self._inspected:
+            self._inspected[key] = inspect_file(
+                file, root=self._root, interpreter=interpreter, cache_dir=self._cache_dir
+            )
+        return self._inspected[key]
+
+    def _file(self, action: PythonCall) -> str | None:
+        """Seen from the root, as the described functions are keyed."""
+        if action.file is not None:
+            return os.path.normpath(os.path.relpath(os.path.join(self._root, action.file), self._root))
+        path = str(action.module).replace(".", "/")
+        candidates = (f"{path}.py", f"{path}/__init__.py")
+        return next((file for file in candidates if os.path.isfile(os.path.join(self._root, file))), None)
+
+    def _interpreter_of(self, spec: TaskSpec) -> str | None:
+        if spec.environment is None:
+            return self._interpreter
+        if spec.environment.path is None:
+            return None
+        python = os.path.join(self._root, spec.environment.path, "bin", "python")
+        return python if os.access(python, os.X_OK) else None

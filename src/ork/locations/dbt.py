@@ -1,0 +1,181 @@
+"""The nodes of a dbt project, read from its manifest, or asked of dbt in a child process where that is out of date.
+
+Answers of dbt are kept by content: the project's files, and what was asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ork.compile.dbt import DbtNode, ImportFailedError, nodes_of_manifest
+from ork.definition.imports import WrittenImport
+from ork.model.workflow import Environment
+
+WALL_SECONDS = 300.0
+KEPT_ANSWERS = 50
+_SHOWN_LINES = 5
+_MOST_BYTES = 512 * 1024 * 1024
+_SOURCES = (".sql", ".yml", ".yaml", ".csv", ".py", ".md")
+_LEFT_OUT = frozenset({"target", "logs", "dbt_packages", "dbt_modules", "__pycache__", "node_modules"})
+
+
+class DbtProjects:
+    """Reads projects below `root`; `cache_dir` is where answers are kept, if anywhere."""
+
+    def __init__(self, root: str, cache_dir: str | None) -> None:
+        self._root = root
+        self._cache_dir = cache_dir
+
+    def __call__(self, entry: WrittenImport) -> Sequence[DbtNode]:
+        folder = os.path.join(self._root, entry.dbt)
+        if not os.path.isfile(os.path.join(folder, "dbt_project.yml")):
+            raise ImportFailedError(f"there is no dbt project in {entry.dbt}", "name the folder of its dbt_project.yml")
+        files = list(_source_files(folder))
+        own = os.path.join(folder, "target", "manifest.json")
+        if not entry.select and _is_fresh(own, files):
+            return nodes_of_manifest(_read_json(own))
+        kept = None if self._cache_dir is None else os.path.join(self._cache_dir, f"{_digest(entry, files)}.json")
+        known = _read_kept(kept)
+        if known is not None:
+            return known
+        nodes = self._ask(entry)
+        _keep(kept, nodes)
+        return nodes
+
+    def _ask(self, entry: WrittenImport) -> Sequence[DbtNode]:
+        program = self._program(entry)
+        with tempfile.TemporaryDirectory(prefix="ork-dbt-") as scratch:
+            printed = self._run([program, *_arguments(entry, self._root, scratch)], entry)
+            manifest = _read_json(os.path.join(scratch, "manifest.json"))
+        return nodes_of_manifest(manifest, frozenset(_listed(printed)) if entry.select else None)
+
+    def _program(self, entry: WrittenImport) -> str:
+        environment = entry.fields.get("environment")
+        places = [".venv"]
+        if isinstance(environment, Environment) and environment.path is not None:
+            places.insert(0, environment.path)
+        for place in places:
+            program = os.path.join(self._root, place, "bin", "dbt")
+            if os.access(program, os.X_OK):
+                return program
+        found = shutil.which("dbt")
+        if found is None:
+            hint = f"install dbt in .venv or on PATH, or run `dbt parse` in {entry.dbt} wherever it is installed"
+            raise ImportFailedError("there is no dbt here to read the project with", hint)
+        return found
+
+    def _run(self, argv: list[str], entry: WrittenImport) -> str:
+        child = subprocess.Popen(
+            argv,
+            cwd=self._root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            printed = child.communicate(timeout=WALL_SECONDS)[0].decode("utf-8", "replace")
+        except subprocess.TimeoutExpired:
+            raise ImportFailedError(f"dbt took more than {WALL_SECONDS:g} seconds to read {entry.dbt}") from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+        if child.returncode != 0:
+            lines = [line.strip() for line in printed.splitlines() if line.strip()]
+            raise ImportFailedError(f"dbt cannot read {entry.dbt}", " / ".join(lines[-_SHOWN_LINES:]) or None)
+        return printed
+
+
+def _arguments(entry: WrittenImport, root: str, scratch: str) -> list[str]:
+    words = ["--quiet", "--no-use-colors", "--log-level-file", "none", "ls", "--output", "json"]
+    words += ["--output-keys", "unique_id", "--project-dir", entry.dbt, "--target-path", scratch]
+    profiles = entry.profiles_dir
+    if profiles is None and os.path.isfile(os.path.join(root, entry.dbt, "profiles.yml")):
+        profiles = entry.dbt
+    words += ["--profiles-dir", profiles] if profiles is not None else []
+    words += ["--target", entry.target] if entry.target is not None else []
+    return [*words, "--select", *entry.select] if entry.select else words
+
+
+def _listed(printed: str) -> Iterator[str]:
+    for line in printed.splitlines():
+        if line.startswith("{"):
+            with suppress(ValueError):
+                yield str(json.loads(line).get("unique_id"))
+
+
+def _source_files(folder: str) -> Iterator[str]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _LEFT_OUT and not name.startswith("."))
+        yield from (os.path.join(place, name) for name in sorted(names) if name.endswith(_SOURCES))
+
+
+def _is_fresh(manifest: str, files: list[str]) -> bool:
+    """Whether nothing in the project is younger than its manifest."""
+    try:
+        made = os.stat(manifest).st_mtime_ns
+        return all(os.stat(file).st_mtime_ns <= made for file in files)
+    except OSError:
+        return False
+
+
+def _digest(entry: WrittenImport, files: list[str]) -> str:
+    whole = hashlib.sha256(repr((entry.dbt, entry.select, entry.target, entry.profiles_dir)).encode())
+    for path in files:
+        with open(path, "rb") as file:
+            whole.update(path.encode("utf-8", "surrogateescape") + b"\0" + hashlib.sha256(file.read()).digest())
+    return whole.hexdigest()[:32]
+
+
+def _read_json(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            document = json.loads(file.read(_MOST_BYTES))
+    except (OSError, ValueError) as error:
+        raise ImportFailedError(
+            f"the manifest {path} cannot be read: {error}", "make it again with `dbt parse`"
+        ) from None
+    if not isinstance(document, dict):
+        raise ImportFailedError(f"{path} is not a manifest", "make it again with `dbt parse`")
+    return document
+
+
+def _read_kept(path: str | None) -> list[DbtNode] | None:
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            rows = json.load(file)
+        os.utime(path)
+        return [
+            DbtNode(identity, kind, name, package, tuple(fqn), tuple(depends_on), is_built)
+            for identity, kind, name, package, fqn, depends_on, is_built in rows
+        ]
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _keep(path: str | None, nodes: Sequence[DbtNode]) -> None:
+    """Written whole or not at all; of older answers only the last ones stay. Without it dbt is asked again."""
+    if path is None:
+        return
+    with suppress(OSError):
+        folder = os.path.dirname(path)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        temporary = f"{path}.{os.getpid()}"
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(nodes, file)
+        os.replace(temporary, path)
+        answers = sorted(os.scandir(folder), key=lambda entry: entry.stat().st_mtime, reverse=True)
+        for entry in answers[KEPT_ANSWERS:]:
+            os.unlink(entry.path)

@@ -1,0 +1,90 @@
+"""Workflows written in Python: the file's own account of itself, read by the same code as YAML."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ork.compile.files import FileExists, ReadFile
+from ork.compile.load import Loaded, load_tree
+from ork.definition.document_tree import document_tree
+from ork.definition.problems import Problem
+from ork.definition.python_places import PythonPlaces
+from ork.definition.report import Report
+from ork.locations.inspect import Inspected
+
+if TYPE_CHECKING:
+    from ork.compile.dbt import ReadNodes
+    from ork.definition.project_file import Project
+
+_NO_WORKFLOW_HINT = 'make one at the top level of the file: `etl = Workflow("etl")`'
+
+
+class PythonWorkflow(NamedTuple):
+    """`file` as a person would name it. `is_own`: made by the file that was asked for, not only used by it."""
+
+    name: str
+    file: str
+    loaded: Loaded
+    is_own: bool
+
+
+class PythonFile(NamedTuple):
+    """Either workflows, or why there are none."""
+
+    workflows: tuple[PythonWorkflow, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+def load_python(
+    inspected: Inspected,
+    file: str,
+    *,
+    root: str,
+    interpreter: str,
+    read: ReadFile,
+    exists: FileExists,
+    project: Project | None = None,
+    imports: ReadNodes | None = None,
+) -> PythonFile:
+    """`file` is as a person wrote it; `read` and `exists` are asked for paths relative to `root`, its folder."""
+    folder = os.path.dirname(file)
+    if inspected.errors:
+        return PythonFile((), tuple(_problem(error, file, interpreter) for error in inspected.errors))
+    workflows = []
+    for told in inspected.workflows:
+        shown = os.path.join(folder, told["file"])
+        source = (read(told["file"]) or b"").decode("utf-8", "replace")
+        tree = document_tree(told["document"], source, told["line"], told["task_lines"])
+        report = Report(shown, source)
+        add_mistakes(report, told["mistakes"])
+        loaded = load_tree(tree, report, read=read, exists=exists, root=root, project=project, imports=imports)
+        workflows.append(PythonWorkflow(str(told["document"]["name"]), shown, loaded, told["is_own"]))
+    if not any(workflow.is_own for workflow in workflows):
+        problem = Problem("ORK511", "no workflow is made in this file", file, hint=_NO_WORKFLOW_HINT)
+        return PythonFile((), (problem,))
+    return PythonFile(tuple(workflows))
+
+
+def add_mistakes(report: Report, mistakes: Iterable[Mapping[str, Any]]) -> None:
+    """Those that only a Python file can have; each has `code`, `message`, `line` and `hint`."""
+    places = PythonPlaces(report.text)
+    for mistake in mistakes:
+        line, column, width = places.made_at(mistake["line"])
+        report.add_at(mistake["code"], mistake["message"], line, column, width=width, hint=mistake["hint"])
+
+
+def _problem(error: dict[str, Any], file: str, interpreter: str) -> Problem:
+    """At the innermost of the user's own lines."""
+    folder = os.path.dirname(file)
+    said = f"{error['type']}: {error['message']}" if error["message"] else error["type"]
+    message = f"this file cannot be loaded: {said}" if error["frames"] else error["message"]
+    hint = f"it was loaded by {interpreter}" if error["type"] in ("ModuleNotFoundError", "ImportError") else None
+    if not error["frames"]:
+        return Problem("ORK510", message, file, hint=hint)
+    frame = error["frames"][-1]
+    start, end = frame["caret"] or (0, max(len(frame["source"]), 1))
+    return Problem(
+        "ORK510", message, os.path.join(folder, frame["file"]), frame["line"], start + 1, end + 1, frame["source"], hint
+    )

@@ -1,0 +1,59 @@
+"""The options of tasks and workflows as type checkers and editors see them; nothing imports this at run time.
+
+The keys are those of a YAML file. What they may hold is said once, in `ork.definition`, for both ways of writing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, Literal, TypedDict
+
+Duration = float | str | timedelta
+Path = str | dict[str, str]
+Task = str | Callable[..., Any]
+
+
+class Defaults(TypedDict, total=False):
+    """What a task may leave to the workflow."""
+
+    executor: str
+    env: dict[str, Any]
+    retries: int
+    retry_delay: Duration
+    retry_on: str | Sequence[Literal["exit", "lost", "timeout"]]
+    timeout: Duration
+    pool: str
+    priority: int
+    environment: Any
+
+
+class TaskOptions(Defaults, total=False):
+    """Every key of a task besides those that say what to run."""
+
+    depends_on: Task | Sequence[Task]
+    inputs: dict[str, Any]
+    run_if: Literal["all_success", "all_done", "any_failed", "any_success", "always"]
+    when: dict[str, Any] | Sequence[dict[str, Any]]
+    parallel: int | Path
+    foreach: Sequence[Any] | Path | Callable[..., Any]
+    concurrency: int
+    cache: Duration
+    rate: str | dict[str, float]
+    input_type: Any
+    output_type: Any
+    config: Any
+    config_file: str
+
+
+class WorkflowOptions(TypedDict, total=False):
+    """Every key of a workflow besides its name and its tasks."""
+
+    description: str
+    params: dict[str, Any]
+    defaults: Defaults
+    max_active_runs: int
+    fail_fast: bool
+    alerts: str | Sequence[str]
+    types: dict[str, Any]
+    environment: Any

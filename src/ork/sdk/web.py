@@ -1,0 +1,101 @@
+"""One HTTP request with limits, by the standard library alone."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+LIMIT = 64 << 20
+SHOWN_CHARACTERS = 300
+
+
+class WebError(Exception):
+    """No answer at all: a sentence saying why. Trying again may help."""
+
+
+class Answer:
+    """An answer of any status, its body read whole."""
+
+    __slots__ = ("body", "content_type", "status")
+
+    def __init__(self, status: int, content_type: str, body: bytes) -> None:
+        self.status = status
+        self.content_type = content_type
+        self.body = body
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """The body as JSON; ValueError if it is none."""
+        import json
+
+        try:
+            return json.loads(self.body, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"the answer is not JSON: {error}") from None
+
+    def shown(self) -> str:
+        text = " ".join(self.text.split())
+        return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
+
+
+def fetch(
+    url: str,
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+    timeout: float = 30.0,
+    limit: int = LIMIT,
+) -> Answer:
+    """WebError if nobody answers in time, or with more than `limit` bytes. Redirects are followed."""
+    check_url(url)
+    from http.client import HTTPException
+    from urllib.error import HTTPError, URLError
+    from urllib.request import Request, urlopen
+
+    request = Request(url, data=body, headers=dict(headers or {}), method=method)
+    if not request.has_header("User-agent"):
+        request.add_header("User-Agent", "ork")
+    try:
+        try:
+            response = urlopen(request, timeout=timeout)
+        except HTTPError as refused:  # an answer all the same
+            response = refused
+        with response:
+            data = response.read(limit + 1)
+            answer = Answer(response.status, response.headers.get("Content-Type") or "", data)
+    except URLError as error:
+        raise WebError(f"no answer from {_host(url)}: {error.reason}") from None
+    except (OSError, HTTPException) as error:
+        raise WebError(f"no answer from {_host(url)}: {error or type(error).__name__}") from None
+    if len(data) > limit:
+        raise WebError(f"the answer from {_host(url)} has more than {limit} bytes")
+    return answer
+
+
+def check_url(url: object) -> None:
+    """ValueError for anything but a whole http or https address."""
+    from urllib.parse import urlsplit
+
+    if not isinstance(url, str) or not url.isprintable() or " " in url:
+        raise ValueError(f"not a URL: {str(url)[:200]!r}")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"not an http or https URL: {url[:200]!r}")
+
+
+def _refuse_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _host(url: str) -> str:
+    """Without the path and the user: addresses may carry secrets, and messages are shown to everybody."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

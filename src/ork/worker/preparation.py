@@ -1,0 +1,202 @@
+"""What a task needs before it can start (an environment, a compiled program), built in a process of its own.
+
+The shim watches that process as it watches the task: heartbeats go on, its output is in the log, and it can be stopped.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ork.errors import ObjectsError
+from ork.objects import layout
+from ork.worker.bound import Bindings, InputError
+from ork.worker.builds import prune
+from ork.worker.environment import task_environment
+from ork.worker.process import fork_into, log_tail
+from ork.worker.status import Ending, failed, storable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, NoReturn, Protocol
+
+    from ork.objects.local import LocalObjects
+    from ork.worker.builds import Build
+
+    class Need(Protocol):
+        """Something to be built once per content."""
+
+        build: Build
+        title: str
+
+        def make(self, tools: Tools, folder: str) -> None: ...
+
+        def settle(self, spec: dict[str, Any]) -> None:
+            """Puts into the spec what the task is started with, now that it is there."""
+            ...
+
+
+_REPLY_LIMIT = 1 << 16
+_READ_BACK = 1 << 16
+
+
+class PreparationError(Exception):
+    """A sentence saying why the task has nothing to run in. `is_final`: trying again cannot help."""
+
+    def __init__(self, message: str, *, is_final: bool = False) -> None:
+        super().__init__(message)
+        self.is_final = is_final
+
+
+class Preparation:
+    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> None:
+        self._objects = objects
+        self._folder = folder
+        self._spec = spec
+        self._needs: list[Need] = []
+        self._source = -1
+        self._reply = bytearray()
+
+    def look(self) -> Ending | None:
+        """Finds out what is needed; the ending if that cannot be had."""
+        try:
+            self._needs = _needs_of(self._spec)
+        except PreparationError as error:
+            return _failed(str(error), None, error.is_final)
+        except OSError as error:
+            return _failed(f"cannot look at {error.filename}: {error.strerror}", None, False)
+        return None
+
+    def is_ready(self) -> bool:
+        return all(need.build.is_ready() for need in self._needs)
+
+    def settle(self) -> None:
+        for need in self._needs:
+            need.settle(self._spec)
+
+    def start(self, log: int) -> Ending | int:
+        self._source, answer = os.pipe()
+
+        def body() -> NoReturn:
+            os.close(self._source)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            os._exit(self._build(answer))
+
+        pid = fork_into(body)
+        os.close(answer)
+        os.set_blocking(self._source, False)
+        return pid
+
+    def pipes(self) -> dict[int, Callable[[], bool]]:
+        return {self._source: self._read_reply}
+
+    def ending(self, wait_status: int) -> Ending:
+        if wait_status == 0:
+            return Ending("success", exit_code=0)
+        is_final, _, message = self._reply.decode("utf-8", "replace").partition(":")
+        tail = log_tail(self._objects, self._folder)
+        return _failed(message or "what the task needs could not be built", tail, is_final == "final")
+
+    def clean(self) -> None:
+        os.close(self._source)
+
+    def _read_reply(self) -> bool:
+        try:
+            chunk = os.read(self._source, _REPLY_LIMIT)
+        except BlockingIOError:
+            return True
+        self._reply += chunk
+        return bool(chunk)
+
+    def _build(self, answer: int) -> int:
+        """In the child: builds whatever is not there. Its exit code."""
+        try:
+            inherited = dict(os.environ)
+            bindings = Bindings(self._objects, self._spec["output_limit"], inherited)
+            environment = task_environment(self._spec, inherited, bindings)
+            for need in self._needs:
+                tools = Tools(self._objects, self._folder, environment, need.build.lock, self._spec["root"])
+                need.build.make(lambda folder, need=need, tools=tools: _make(need, tools, folder))  # type: ignore[misc]
+        except (PreparationError, InputError, ObjectsError) as error:
+            is_final = getattr(error, "is_final", False)
+            os.write(answer, f"{'final' if is_final else 'again'}:{storable(str(error))}".encode())
+            return 1
+        except OSError as error:
+            os.write(answer, f"again:cannot build: {error.filename or ''} {error.strerror}".encode())
+            return 1
+        return 0
+
+
+class Tools:
+    """The programs that build: their output goes to the log, and they hold the lock, so that one whose parent was
+    killed is waited for by the next builder."""
+
+    def __init__(
+        self, objects: LocalObjects, folder: str, environment: dict[str, str], lock: int, working_folder: str
+    ) -> None:
+        self._objects = objects
+        self._log_key = layout.log_key(folder)
+        self.environment = environment
+        self._lock = lock
+        self._working_folder = working_folder
+
+    def find(self, program: str) -> str | None:
+        import shutil
+
+        return shutil.which(program, path=self.environment.get("PATH", os.defpath))
+
+    def say(self, text: str) -> None:
+        os.write(2, f"[ork] {text}\n".encode())
+
+    def run(self, argv: Sequence[str], *, variables: dict[str, str] | None = None) -> tuple[str, str | None]:
+        """What the program wrote to its standard output, and None or, where it failed, what else it printed."""
+        import subprocess
+
+        before = self._objects.size(self._log_key) or 0
+        done = subprocess.run(
+            argv,
+            cwd=self._working_folder,
+            env={**self.environment, **(variables or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            pass_fds=(self._lock,),
+            check=False,
+        )
+        if done.returncode == 0:
+            return done.stdout.decode("utf-8", "replace"), None
+        os.write(2, done.stdout)
+        printed = self._objects.read(self._log_key, before, _READ_BACK).decode("utf-8", "replace")
+        return "", printed
+
+
+def _needs_of(spec: dict[str, Any]) -> list[Need]:
+    needs: list[Need] = []
+    if spec.get("environment") is not None:
+        from ork.worker.environments import environment_need
+
+        need = environment_need(spec)
+        if need is not None:
+            needs.append(need)
+    if spec["kind"] == "rust":
+        from ork.worker.rust import RustNeed
+
+        needs.append(RustNeed(spec))
+    return needs
+
+
+def _make(need: Need, tools: Tools, folder: str) -> None:
+    # Whoever has time for a build has time to look what nobody needs any more.
+    prune(need.build.shelf, time.time())
+    tools.say(f"building {need.title}")
+    started = time.monotonic()
+    need.make(tools, folder)
+    tools.say(f"built in {time.monotonic() - started:.1f}s")
+
+
+def _failed(message: str, tail: list[str] | None, is_final: bool) -> Ending:
+    detail: dict[str, Any] = {"tail": tail} if tail else {}
+    if is_final:
+        detail["retry"] = False
+    return failed("start", message, detail or None)
