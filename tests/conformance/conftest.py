@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from ork.state.memory import MemoryStore
 from ork.state.sqlite import SqliteStore
 from ork.state.store import StateStore
+from tests.postgres import server_or_skip, template
 
 LEASE_SECONDS = 60.0
 
@@ -21,8 +23,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Tests may be coroutines: each gets an event loop of its own."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    wanted = pyfuncitem._fixtureinfo.argnames
-    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
+    wanted = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    opened = [value for value in pyfuncitem.funcargs.values() if isinstance(value, Stores)]
+
+    async def call() -> None:
+        try:
+            await pyfuncitem.obj(**wanted)
+        finally:
+            for stores in opened:  # in the loop they were used in: connections belong to it
+                await stores.close()
+
+    asyncio.run(call())
     return True
 
 
@@ -55,7 +66,31 @@ def _sqlite_file(folder: Path, clock: LeaseClock) -> Callable[[], StateStore]:
     return lambda: SqliteStore(folder / "ork.db", clock=clock, lease_seconds=LEASE_SECONDS)
 
 
-STORES: dict[str, Opener] = {"memory": _memory, "sqlite-inline": _sqlite_inline, "sqlite-file": _sqlite_file}
+_databases: list[str] = []
+
+
+def _postgres(folder: Path, clock: LeaseClock) -> Callable[[], StateStore]:
+    """A database for each test; that of the test before is dropped when the next one begins."""
+    from ork.state.postgres import PostgresStore
+
+    server = server_or_skip()
+    while _databases:
+        server.drop_database(_databases.pop())
+    _databases.append(server.new_database(template()))
+    url = server.url(_databases[0])
+
+    def moment() -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=clock.seconds)
+
+    return lambda: PostgresStore(url, lease_seconds=LEASE_SECONDS, clock=moment)
+
+
+STORES: dict[str, Opener] = {
+    "memory": _memory,
+    "sqlite-inline": _sqlite_inline,
+    "sqlite-file": _sqlite_file,
+    "postgres": _postgres,
+}
 ANSWERS_AT_ONCE = {"sqlite-inline"}
 
 

@@ -37,3 +37,14 @@ def ends_unaware_of_cancel(run: Run | None) -> bool:
         and run.cancel_requested_at is None
         and (run.status is RunStatus.SUCCESS or run.status is RunStatus.FAILED)
     )
+
+
+def still_has_runs(workflow: str) -> RefusedError:
+    return RefusedError(
+        f"The workflow {workflow} has runs that have not ended.",
+        hint=f"Wait for them or cancel them: ork runs --workflow {workflow}",
+    )
+
+
+def token_exists(name: str) -> RefusedError:
+    return RefusedError(f"The token {name} is known already.", hint="Make another: ork token create")

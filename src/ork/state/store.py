@@ -13,10 +13,12 @@ from datetime import datetime
 from typing import Protocol
 
 from ork.core.effects import Alert, Wish
+from ork.model.access import AuditEntry, Token
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.run import NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, Output, Task
-from ork.model.workflow import Rate, Version, WorkflowEntry
+from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
+from ork.state.schedules import ScheduleVerbs
 
 NO_RATES: Mapping[str, Rate] = {}
 
@@ -114,6 +116,14 @@ class RunUpdate:
 
 
 @dataclass(frozen=True, slots=True)
+class Changes:
+    """Runs that changed, as they are now, and the mark behind the last of those changes."""
+
+    runs: tuple[Run, ...]
+    mark: int
+
+
+@dataclass(frozen=True, slots=True)
 class Cached:
     """What came of equal work before, and in which run."""
 
@@ -131,20 +141,32 @@ class LimitUse:
     holders: tuple[AttemptKey, ...] = field(default=())
 
 
-class StateStore(Protocol):
-    """Fifteen verbs that change something, and the reads that people need."""
+class StateStore(ScheduleVerbs, Protocol):
+    """The verbs that change something, and the reads that people need."""
 
     # ── definitions ──────────────────────────────────────────────────────────────────────────────
 
-    async def save_version(self, version: Version, *, origin: str | None, now: datetime) -> bool:
+    async def save_version(
+        self, version: Version, *, origin: str | None, now: datetime, next_fire: datetime | None = None
+    ) -> bool:
         """The version is durable and new runs of its workflow get it; True if it was not known before.
 
         Saving an identical version again changes nothing but which one is current (and enables the workflow).
+        A schedule that is new, changed or was off fires next at `next_fire` (None: not planned yet); one that is
+        as it was keeps its time, so that deploying again loses no time that is due.
         """
         ...
 
-    async def set_enabled(self, workflow: str, enabled: bool) -> bool:
-        """A disabled workflow keeps its history and gets no new scheduled runs. False if unknown."""
+    async def set_enabled(self, workflow: str, enabled: bool, *, next_fire: datetime | None = None) -> bool:
+        """A disabled workflow keeps its history and gets no new scheduled runs. False if unknown.
+
+        A schedule that was off fires next at `next_fire` (None: not planned yet); one that was on keeps its time.
+        """
+        ...
+
+    async def delete_workflow(self, workflow: str) -> bool:
+        """The name is free again; its runs and versions stay. False if unknown, RefusedError while one of its runs has
+        not ended."""
         ...
 
     async def set_limits(self, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
@@ -202,7 +224,9 @@ class StateStore(Protocol):
         written) is overruled. Wishes are admitted by priority while every limit they count against ("*",
         "executor:X", "pool:Y") has room, counting active attempts of all runs that wait for nothing external, and
         while every rate (the pool's, the task's own) has a start left by the store's clock; those admitted are written with
-        the rest. Limits are never exceeded, whoever commits at the same time. A commit that came to nothing wakes
+        the rest. Limits are never exceeded, whoever commits at the same time. Alerts become notices that are due at
+        once; a run that succeeds where its workflow's run before it (the newest earlier one that succeeded or failed)
+        had failed, or where it had been told of as failed itself, leaves a notice of recovery. A commit that came to nothing wakes
         nobody: two schedulers that wait for the same full pool would wake each other for ever.
         """
         ...
@@ -233,6 +257,10 @@ class StateStore(Protocol):
 
     async def get_version(self, version: VersionId) -> Version | None: ...
 
+    async def list_versions(self, workflow: str, limit: int = 20) -> tuple[VersionEntry, ...]:
+        """Newest first."""
+        ...
+
     async def get_workflow(self, name: str) -> WorkflowEntry | None: ...
 
     async def list_workflows(self) -> tuple[WorkflowEntry, ...]:
@@ -240,6 +268,22 @@ class StateStore(Protocol):
         ...
 
     async def get_run(self, run: RunId) -> Run | None: ...
+
+    async def find_by_key(self, workflow: str, key: str) -> Run | None:
+        """The run that was created under this idempotency key."""
+        ...
+
+    async def count_unfinished(self) -> Mapping[RunStatus, int]:
+        """How many runs are in each status that is not final; costs what is unfinished, not what has been."""
+        ...
+
+    async def changes_since(self, mark: int | None, limit: int = 100) -> Changes:
+        """Up to `limit` runs that were created or changed after the mark, the oldest change first.
+
+        None for a mark gives no runs and the mark of now. The marks are those of `run_updates`. No change is ever
+        passed over: one that is not among the answers of this call is among those of a later one with its mark.
+        """
+        ...
 
     async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
         """Ids that begin with the prefix, at most `limit`, in order."""
@@ -262,7 +306,7 @@ class StateStore(Protocol):
         ...
 
     async def list_alerts(self, run: RunId) -> tuple[Alert, ...]:
-        """What was committed to be told to people about the run, oldest first."""
+        """The failures that people are told of about the run, oldest first."""
         ...
 
     async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:
@@ -274,6 +318,32 @@ class StateStore(Protocol):
     async def pending_commands(self, run: RunId) -> tuple[RunCommand, ...]: ...
 
     async def limit_use(self) -> tuple[LimitUse, ...]: ...
+
+    # ── who may do what, and who did what; none of it wakes anybody ──────────────────────────────
+
+    async def add_token(self, token: Token) -> None:
+        """The token is durable. A digest or id that exists already is RefusedError."""
+        ...
+
+    async def find_token(self, digest: str) -> Token | None:
+        """Also one that has been revoked: it says so."""
+        ...
+
+    async def list_tokens(self) -> tuple[Token, ...]:
+        """Oldest first, revoked ones included."""
+        ...
+
+    async def revoke_token(self, id: str, now: datetime) -> bool:
+        """False if there is no such token or it has been revoked before."""
+        ...
+
+    async def record(self, entry: AuditEntry) -> None:
+        """The entry is durable, and later than all before it."""
+        ...
+
+    async def list_audit(self, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
+        """Newest first; `before` is the id of the last entry of the previous page."""
+        ...
 
     async def signing_key(self) -> bytes:
         """32 random bytes made when the store was: attempts' tokens are derived from it."""

@@ -66,6 +66,14 @@ def test_every_block_has_a_name_of_its_own_and_somebody_who_uses_it() -> None:
         ("find_by_key", "INDEX runs_key (workflow=? AND key=?)"),
         ("find_by_slot", "INDEX runs_slot (workflow=? AND scheduled_for=?)"),
         ("alerts_of_run", "INDEX alerts_of_run (run_id=?)"),
+        ("due_schedules", "INDEX workflows_due"),
+        ("next_fire_at", "INDEX workflows_due (next_fire>?)"),
+        ("due_alerts", "INDEX alerts_due (due_at<?)"),
+        ("next_alert_at", "INDEX alerts_due"),
+        ("prunable_runs", "INDEX runs_by_status (status=? AND created_at<?)"),
+        ("add_recovery", "INDEX runs_by_workflow (workflow=? AND status=? AND (created_at,id)<(?,?))"),
+        ("forget_commands", "INDEX commands_done (run_id=?)"),
+        ("forget_alerts", "INDEX alerts_of_run (run_id=?)"),
     ],
 )
 def test_what_grows_is_read_by_an_index(connection: Connection, name: str, index: str) -> None:

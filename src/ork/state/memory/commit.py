@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from ork.model.ids import RunId, SchedulerId
+from ork.model.notice import NoticeKind
+from ork.model.run import RunStatus
 from ork.model.task import Attempt, Task
 from ork.state.admission import Rates, admit, room_left
 from ork.state.memory.rows import RunRow, Shared
@@ -13,7 +16,9 @@ from ork.state.refusals import ends_unaware_of_cancel
 from ork.state.store import Committed, RunChanges
 
 
-def write_changes(state: Shared, scheduler: SchedulerId, changes: Sequence[RunChanges], clock: float) -> Committed:
+def write_changes(
+    state: Shared, scheduler: SchedulerId, changes: Sequence[RunChanges], clock: float, now: datetime
+) -> Committed:
     fenced: set[RunId] = set()
     overruled: set[RunId] = set()
     opened: list[tuple[RunRow, RunChanges]] = []
@@ -28,6 +33,7 @@ def write_changes(state: Shared, scheduler: SchedulerId, changes: Sequence[RunCh
     for row, of_run in opened:
         if not of_run.only_wishes:
             _write(state, row, of_run)
+            _raise_notices(state, row, of_run, now)
     wishes = [(row, wish) for row, of_run in opened for wish in of_run.wishes]
     rates = Rates(state.rates, lambda name, rate: state.open_bucket(name, rate, clock))
     admission = admit([wish for _, wish in wishes], room_left(state.limits, state.active()), rates)
@@ -56,6 +62,27 @@ def _write(state: Shared, row: RunRow, changes: RunChanges) -> None:
     row.changed = state.changed
     row.alerts += changes.alerts
     _write_rows(state, row, changes.tasks, changes.attempts)
+
+
+def _raise_notices(state: Shared, row: RunRow, changes: RunChanges, now: datetime) -> None:
+    run = row.run
+    for alert in changes.alerts:
+        kind = NoticeKind.RUN if alert.task is None else NoticeKind.TASK
+        state.raise_notice(kind, run.workflow, now, run=run.id, task=alert.task, failure=alert.failure)
+    if changes.run is None or run.status is not RunStatus.SUCCESS:
+        return
+    ended = (RunStatus.SUCCESS, RunStatus.FAILED)
+    earlier = [
+        other.run
+        for other in state.runs.values()
+        if other.run.workflow == run.workflow
+        and other.run.status in ended
+        and (other.run.created_at, other.run.id) < (run.created_at, run.id)
+    ]
+    before = max(earlier, key=lambda other: (other.created_at, other.id), default=None)
+    had_failed = any(told.notice.run == run.id and told.notice.kind is NoticeKind.RUN for told in state.notices)
+    if had_failed or (before is not None and before.status is RunStatus.FAILED):
+        state.raise_notice(NoticeKind.RECOVERY, run.workflow, now, run=run.id)
 
 
 def came_to_nothing(changes: Sequence[RunChanges], committed: Committed) -> bool:

@@ -6,10 +6,12 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from ork.core.effects import Alert
+from ork.model.access import AuditEntry, Token
 from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
+from ork.model.notice import Notice, NoticeKind
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, Task
 from ork.model.workflow import Rate, Version, WorkflowEntry
@@ -48,6 +50,12 @@ class RunRow:
 
 
 @dataclass(slots=True)
+class NoticeRow:
+    notice: Notice
+    due_at: datetime | None
+
+
+@dataclass(slots=True)
 class Shared:
     """One store, whatever number of handles it has."""
 
@@ -60,9 +68,14 @@ class Shared:
     schedulers: dict[SchedulerId, SchedulerRow] = field(default_factory=dict)
     commands: dict[int, RunCommand] = field(default_factory=dict)  # those that wait
     last_command: int = 0
+    version_saved: dict[VersionId, tuple[int, datetime]] = field(default_factory=dict)  # which change, and when
+    tokens: dict[str, Token] = field(default_factory=dict)
+    audit: list[AuditEntry] = field(default_factory=list)
     changed: int = 0
     key: bytes = field(default_factory=lambda: os.urandom(32))
     handles: list[Handle] = field(default_factory=list)
+    next_fires: dict[str, datetime | None] = field(default_factory=dict)  # of the schedules that are on
+    notices: list[NoticeRow] = field(default_factory=list)
 
     def disown(self, schedulers: Iterable[SchedulerId]) -> None:
         gone = set(schedulers)
@@ -96,6 +109,9 @@ class Shared:
     def tasks_in_order(self, row: RunRow, since: int = 0) -> tuple[Task, ...]:
         changed = [key for key, number in row.task_changed.items() if number > since]
         return tuple(row.tasks[key] for key in sorted(changed, key=lambda key: self.place(row, key)))
+
+    def raise_notice(self, kind: NoticeKind, workflow: str, now: datetime, **about: Any) -> None:
+        self.notices.append(NoticeRow(Notice(len(self.notices) + 1, kind, workflow, now, **about), now))
 
     def claimable(self) -> list[RunRow]:
         """Runs that need an owner and have none, in the order of claiming."""

@@ -15,15 +15,18 @@ from ork.errors import NotFoundError, UsageError
 from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, TaskStatus
-from ork.model.workflow import Rate, Trigger, Version, WorkflowEntry
+from ork.model.workflow import Rate, Trigger, Version, VersionEntry, WorkflowEntry
 from ork.state.admission import room_left
+from ork.state.memory.access import AccessVerbs
 from ork.state.memory.commit import came_to_nothing, write_changes
 from ork.state.memory.rows import RunRow, SchedulerRow, Shared
-from ork.state.refusals import check_same_request, is_too_late
+from ork.state.memory.timely import TimelyVerbs, plan
+from ork.state.refusals import check_same_request, is_too_late, still_has_runs
 from ork.state.store import (
     NO_RATES,
     Accepted,
     Cached,
+    Changes,
     Claim,
     ClaimedRun,
     Committed,
@@ -42,7 +45,7 @@ _HOLDERS_SHOWN = 5
 _BY_SLOT = (Trigger.SCHEDULE, Trigger.BACKFILL)
 
 
-class MemoryStore:
+class MemoryStore(AccessVerbs, TimelyVerbs):
     """One handle; `sibling` gives another on the same state. Awaiting a verb never yields, but for waiting itself."""
 
     def __init__(
@@ -64,10 +67,13 @@ class MemoryStore:
 
     # ── definitions ──────────────────────────────────────────────────────────────────────────────
 
-    async def save_version(self, version: Version, *, origin: str | None, now: datetime) -> bool:
+    async def save_version(
+        self, version: Version, *, origin: str | None, now: datetime, next_fire: datetime | None = None
+    ) -> bool:
         state = self._changing()
         is_new = version.id not in state.versions
         stored = state.versions.setdefault(version.id, version)
+        state.version_saved.setdefault(version.id, (state.changed, now))
         name = version.workflow.name
         current = state.workflows.get(name)
         if current is not None and current.version == version.id:
@@ -75,14 +81,25 @@ class MemoryStore:
         else:
             schedule = stored.workflow.schedule
             state.workflows[name] = WorkflowEntry(name, version.id, True, now, origin, schedule)
+        plan(state, name, current, next_fire)
         return is_new
 
-    async def set_enabled(self, workflow: str, enabled: bool) -> bool:
+    async def set_enabled(self, workflow: str, enabled: bool, *, next_fire: datetime | None = None) -> bool:
         state = self._changing()
         entry = state.workflows.get(workflow)
         if entry is not None:
             state.workflows[workflow] = replace(entry, enabled=enabled)
+            plan(state, workflow, entry, next_fire)
         return entry is not None
+
+    async def delete_workflow(self, workflow: str) -> bool:
+        state = self._used()
+        if workflow not in state.workflows:
+            return False
+        if any(row.run.workflow == workflow and not row.run.status.is_final for row in state.runs.values()):
+            raise still_has_runs(workflow)
+        del self._changing().workflows[workflow]
+        return True
 
     async def set_limits(self, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
         state = self._changing()
@@ -91,12 +108,15 @@ class MemoryStore:
     # ── runs and what people ask of them ─────────────────────────────────────────────────────────
 
     async def create_runs(self, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
-        state = self._changing()
-        before = dict(state.runs)
+        self._changing()
+        return self._create_all(runs, now)
+
+    def _create_all(self, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
+        before = dict(self._shared.runs)
         try:
             return tuple(self._create(new, now) for new in runs)
         except BaseException:
-            state.runs = before
+            self._shared.runs = before
             raise
 
     def _create(self, new: NewRun, now: datetime) -> Run:
@@ -180,10 +200,10 @@ class MemoryStore:
         attempts = tuple(row.attempts[task.key, task.attempt] for task in active)
         return ClaimedRun(row.run, row.epoch, state.versions[row.run.version], tasks, attempts)
 
-    async def commit(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:  # noqa: ARG002 (nothing here is dated)
+    async def commit(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:
         state = self._used()
         state.changed += 1  # the number of this change, taken back if it comes to nothing
-        committed = write_changes(state, scheduler, changes, self._clock())
+        committed = write_changes(state, scheduler, changes, self._clock(), now)
         state.changed -= 1
         if not came_to_nothing(changes, committed):
             self._changing()
@@ -253,6 +273,12 @@ class MemoryStore:
     async def get_version(self, version: VersionId) -> Version | None:
         return self._used().versions.get(version)
 
+    async def list_versions(self, workflow: str, limit: int = 20) -> tuple[VersionEntry, ...]:
+        state = self._used()
+        own = [version for version in state.versions.values() if version.workflow.name == workflow]
+        own.sort(key=lambda version: state.version_saved[version.id], reverse=True)
+        return tuple(VersionEntry(each.id, state.version_saved[each.id][1], each.source) for each in own[:limit])
+
     async def get_workflow(self, name: str) -> WorkflowEntry | None:
         return self._used().workflows.get(name)
 
@@ -262,6 +288,23 @@ class MemoryStore:
     async def get_run(self, run: RunId) -> Run | None:
         row = self._used().runs.get(run)
         return None if row is None else row.run
+
+    async def find_by_key(self, workflow: str, key: str) -> Run | None:
+        rows = self._used().runs.values()
+        return next((row.run for row in rows if row.run.workflow == workflow and row.key == key), None)
+
+    async def count_unfinished(self) -> Mapping[RunStatus, int]:
+        statuses = [row.run.status for row in self._used().runs.values()]
+        return {status: statuses.count(status) for status in RunStatus if not status.is_final}
+
+    async def changes_since(self, mark: int | None, limit: int = 100) -> Changes:
+        state = self._used()
+        if mark is None:
+            return Changes((), state.changed)
+        later = sorted((row.changed, id) for id, row in state.runs.items() if row.changed > mark)
+        # Runs of one commit share its number: they come together, or the mark between them would hide some.
+        shown = [place for place in later if place[0] <= later[:limit][-1][0]] if later else []
+        return Changes(tuple(state.runs[id].run for _, id in shown), shown[-1][0] if shown else mark)
 
     async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
         return tuple(sorted(id for id in self._used().runs if id.startswith(prefix))[:limit])

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ork.core.effects import Wish
 from ork.model.ids import RunId, SchedulerId
+from ork.model.notice import NoticeKind
 from ork.model.run import RunStatus
 from ork.model.workflow import Rate
 from ork.state.admission import ActiveAttempts, Admission, Bucket, Rates, admit, room_left
@@ -86,7 +87,6 @@ def _write(db: Database, opened: Sequence[_Open], changed: int, now: str | None)
     """All but the launches: what ends here makes room for them."""
     tasks: list[Row] = []
     attempts: list[Row] = []
-    alerts: list[Row] = []
     # Before the runs: a cancel of an earlier round that is done with here must not cling to the row written below.
     done = [(now, command, changes.run_id) for changes, _, _ in opened for command in changes.commands_done]
     db.connection.run_many("finish_command", done)
@@ -96,13 +96,22 @@ def _write(db: Database, opened: Sequence[_Open], changed: int, now: str | None)
             db.connection.run("write_run", run_values(changes.run))
         tasks += [task_row(run, order[task.key.name], changed, task) for task in changes.tasks]
         attempts += [attempt_row(order[attempt.key.task.name], attempt) for attempt in changes.attempts]
-        alerts += [
-            (run, task and task.name, task and index_number(task.index), failure_text(failure), now)
-            for task, failure in ((alert.task, alert.failure) for alert in changes.alerts)
-        ]
     db.connection.run_many("write_task", tasks)
     db.connection.run_many("write_attempt", attempts)
-    db.connection.run_many("write_alert", alerts)
+    for changes, _, _ in opened:
+        _write_notices(db, changes, now)
+
+
+def _write_notices(db: Database, changes: RunChanges, now: str | None) -> None:
+    for alert in changes.alerts:
+        kind = NoticeKind.RUN if alert.task is None else NoticeKind.TASK
+        task, idx = (None, None) if alert.task is None else (alert.task.name, index_number(alert.task.index))
+        about = {"task": task, "idx": idx, "failure": failure_text(alert.failure)}
+        db.connection.run("write_alert", {"run": changes.run_id, "kind": kind.value, "now": now, **about})
+    run = changes.run
+    if run is not None and run.status is RunStatus.SUCCESS:
+        before = {"workflow": run.workflow, "created_at": time_text(run.created_at)}
+        db.connection.run("add_recovery", {"run": run.id, "now": now, **before})
 
 
 def _admit(db: Database, wishes: Sequence[Wish]) -> Admission:

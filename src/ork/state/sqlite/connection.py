@@ -113,7 +113,11 @@ def prepare_file(path: str) -> None:
         return
     try:
         os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        # Only one that is not there: closing a file drops every lock this process holds on it, and with them those of
+        # its other handles, whose log the next process to leave would then take away.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return
     except OSError as error:
         raise file_error(error, path) from error
 

@@ -42,7 +42,7 @@ class Database:
         self._versions: dict[VersionId, Version] = {}
         self._orders: dict[VersionId, dict[str, int]] = {}
         # How far this handle has seen the counter grow, by its own commits and by looking.
-        self._seen = self._read_counter()
+        self._seen = self.last_change()
 
     @contextmanager
     def changing(self) -> Iterator[int]:
@@ -58,7 +58,7 @@ class Database:
 
     def look_for_change(self) -> bool:
         """Has anybody else committed something since the last look?"""
-        changed = self._read_counter()
+        changed = self.last_change()
         happened, self._seen = changed != self._seen, changed
         return happened
 
@@ -114,7 +114,7 @@ class Database:
             self._orders.pop(oldest, None)
         self._versions[version.id] = version
 
-    def _read_counter(self) -> int:
+    def last_change(self) -> int:
         return int(self.connection.rows("read_counter")[0][0])
 
 

@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from ork.compile.content import to_document
-from ork.model.workflow import Rate, Version, WorkflowEntry
+from ork.model.ids import VersionId
+from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
+from ork.state.refusals import still_has_runs
 from ork.state.sqlite.database import Database
-from ork.state.sqlite.rows import json_text, schedule_text, time_text, workflow_of
+from ork.state.sqlite.rows import json_text, schedule_text, time_of, time_text, workflow_of
 
 _AFTER_ALL_NAMES = "\U0010ffff"
 
 
-def save_version(db: Database, version: Version, origin: str | None, now: datetime) -> bool:
+def save_version(db: Database, version: Version, origin: str | None, now: datetime, next_fire: datetime | None) -> bool:
     workflow = version.workflow
-    with db.changing():
+    with db.changing() as changed:
         is_new = db.connection.row("known_version", {"id": version.id}) is None
         if is_new:
             db.connection.run(
@@ -26,6 +28,8 @@ def save_version(db: Database, version: Version, origin: str | None, now: dateti
                     "root": version.root,
                     "source": version.source,
                     "document": json_text(to_document(workflow)),
+                    "now": time_text(now),
+                    "changed": changed,
                 },
             )
         db.connection.run(
@@ -36,15 +40,30 @@ def save_version(db: Database, version: Version, origin: str | None, now: dateti
                 "now": time_text(now),
                 "origin": origin,
                 "schedule": schedule_text(workflow.schedule),
+                "fires": int(workflow.schedule is not None and workflow.schedule.enabled),
+                "next_fire": time_text(next_fire),
                 "max_active_runs": workflow.max_active_runs,
             },
         )
     return is_new
 
 
-def set_enabled(db: Database, workflow: str, enabled: bool) -> bool:
+def set_enabled(db: Database, workflow: str, enabled: bool, next_fire: datetime | None) -> bool:
+    values = {"name": workflow, "enabled": int(enabled), "next_fire": time_text(next_fire)}
     with db.changing():
-        return db.connection.run("set_enabled", {"name": workflow, "enabled": int(enabled)}) == 1
+        return db.connection.run("set_enabled", values) == 1
+
+
+def delete_workflow(db: Database, workflow: str) -> bool:
+    with db.changing():
+        if db.connection.rows("has_unfinished_runs", {"workflow": workflow})[0][0]:
+            raise still_has_runs(workflow)
+        return db.connection.run("delete_workflow", {"workflow": workflow}) == 1
+
+
+def list_versions(db: Database, workflow: str, limit: int) -> tuple[VersionEntry, ...]:
+    rows = db.connection.rows("list_versions", {"workflow": workflow, "limit": limit})
+    return tuple(VersionEntry(VersionId(id), time_of(saved_at), source) for id, saved_at, source in rows)
 
 
 def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate]) -> None:

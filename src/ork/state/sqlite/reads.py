@@ -6,11 +6,11 @@ from datetime import datetime
 
 from ork.core.effects import Alert
 from ork.core.limits import EVERYTHING
-from ork.errors import UsageError
 from ork.model.ids import RunId, TaskKey
-from ork.model.run import RunStatus
+from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt
 from ork.state.admission import ActiveAttempts, room_left
+from ork.state.paging import read_cursor, write_cursor
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import (
     attempt_key,
@@ -22,7 +22,7 @@ from ork.state.sqlite.rows import (
     task_of,
     time_text,
 )
-from ork.state.store import Cached, LimitUse, RunFilter, RunPage, RunUpdate
+from ork.state.store import Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate
 
 _HOLDERS_SHOWN = 5
 _LAST_ORDINAL = 2**62
@@ -35,7 +35,7 @@ def find_runs(db: Database, prefix: str, limit: int) -> tuple[RunId, ...]:
 
 def list_runs(db: Database, query: RunFilter) -> RunPage:
     """One index range for each status, merged: any filter costs a page, however long the history is."""
-    before, before_id = _NEWEST if query.cursor is None else _read_cursor(query.cursor)
+    before, before_id = _NEWEST if query.cursor is None else read_cursor(query.cursor)
     name = "list_runs_by_status" if query.workflow is None else "list_runs_by_workflow"
     limit = max(query.limit, 1)
     wanted = {"workflow": query.workflow, "before": before, "before_id": before_id, "limit": limit + 1}
@@ -46,19 +46,26 @@ def list_runs(db: Database, query: RunFilter) -> RunPage:
         places.sort(reverse=True)
         shown = places[:limit]
         runs = tuple(run for run, _ in db.runs([id for _, id in shown]))
-    return RunPage(runs, _write_cursor(*shown[-1]) if len(places) > limit else None)
+    return RunPage(runs, write_cursor(*shown[-1]) if len(places) > limit else None)
 
 
-def _write_cursor(created_at: str, id: str) -> str:
-    return f"{created_at} {id}".encode().hex()
+def find_by_key(db: Database, workflow: str, key: str) -> Run | None:
+    row = db.connection.row("find_by_key", {"workflow": workflow, "key": key})
+    return None if row is None else db.run(row[0])
 
 
-def _read_cursor(cursor: str) -> tuple[str, str]:
-    try:
-        created_at, id = bytes.fromhex(cursor).decode().split(" ")
-    except ValueError as error:
-        raise UsageError("This is not a cursor of ours.", hint="Use the cursor of the previous page.") from error
-    return created_at, id
+def count_unfinished(db: Database) -> dict[RunStatus, int]:
+    found: dict[str, int] = dict(db.connection.rows("count_unfinished"))
+    return {status: found.get(status.value, 0) for status in RunStatus if not status.is_final}
+
+
+def changes_since(db: Database, mark: int | None, limit: int) -> Changes:
+    if mark is None:
+        return Changes((), db.last_change())
+    with db.connection.reading():
+        places = db.connection.rows("changed_runs", {"mark": mark, "limit": max(limit, 1)})
+        runs = tuple(run for run, _ in db.runs([id for id, _ in places]))
+    return Changes(runs, places[-1][1] if places else mark)
 
 
 def run_updates(db: Database, run: RunId, since: int) -> RunUpdate | None:

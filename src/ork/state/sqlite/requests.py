@@ -18,11 +18,15 @@ def create_runs(db: Database, runs: Sequence[NewRun], now: datetime) -> tuple[Ru
     if not runs:
         return ()
     with db.changing() as changed:
-        for version in {new.version for new in runs}:
-            if db.connection.row("known_version", {"id": version}) is None:
-                raise NotFoundError(f"There is no version {version}.", hint="Deploy the workflow first.")
-        ids = [_create(db, new, now, changed) for new in runs]
-        return tuple(run for run, _ in db.runs(ids))
+        return tuple(run for run, _ in db.runs(add_runs(db, runs, now, changed)))
+
+
+def add_runs(db: Database, runs: Sequence[NewRun], now: datetime, changed: int) -> list[str]:
+    """Inside a transaction: the ids of the runs, new or found."""
+    for version in {new.version for new in runs}:
+        if db.connection.row("known_version", {"id": version}) is None:
+            raise NotFoundError(f"There is no version {version}.", hint="Deploy the workflow first.")
+    return [_create(db, new, now, changed) for new in runs]
 
 
 def _create(db: Database, new: NewRun, now: datetime, changed: int) -> str:

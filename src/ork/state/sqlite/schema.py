@@ -6,31 +6,21 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from ork.errors import StoreError, StoreUnavailableError
+from ork.state.migrations import Migration, SchemaStatus, load_migrations, newest_number, refuse_newer
 from ork.state.sqlite.connection import BUSY_SECONDS, IN_MEMORY, Connection, prepare_file
 from ork.state.sqlite.failures import is_locked
+
+__all__ = ["FOLDER", "Migration", "SchemaStatus", "bring_up_to_date", "db_status", "known_schema", "migrate"]
 
 FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 APPLICATION_ID = 1332898609  # "Ork1": tells our databases from those of other programs
 _RETRY_SECONDS = 0.02
 
 
-class SchemaStatus(NamedTuple):
-    """The schema a database has (0: none yet) and the newest this code knows."""
-
-    current: int
-    known: int
-
-
-class Migration(NamedTuple):
-    number: int
-    text: str
-
-
 def known_schema() -> int:
-    return max(_numbers())
+    return newest_number(FOLDER)
 
 
 def db_status(path: str) -> SchemaStatus:
@@ -59,12 +49,11 @@ def bring_up_to_date(connection: Connection, migrations: Sequence[Migration] | N
     """One look when there is nothing to do; gives what was found. Any number of processes may do this at once."""
     known = known_schema() if migrations is None else migrations[-1].number
     status = SchemaStatus(_current(connection), known)
-    if status.current > status.known:
-        raise _too_new(connection.path, status)
+    refuse_newer(connection.path, status)
     if status.current < status.known:
         _use_write_ahead_log(connection)
         with connection.transaction("begin_alone"):
-            _apply(connection, _load() if migrations is None else migrations)
+            _apply(connection, load_migrations(FOLDER) if migrations is None else migrations)
     return status
 
 
@@ -97,13 +86,6 @@ def _stranger(path: str) -> StoreError:
     return StoreError(f"{path} is a database of another program.", hint="Choose another file with --store.")
 
 
-def _too_new(path: str, status: SchemaStatus) -> StoreError:
-    return StoreError(
-        f"The store {path} has schema {status.current}; this Ork knows schemas up to {status.known}.",
-        hint="A newer Ork has been here: upgrade this one, or choose another store with --store.",
-    )
-
-
 def _use_write_ahead_log(connection: Connection) -> None:
     """The mode is kept in the file. Changing it needs the file alone and does not wait for that by itself."""
     deadline = time.monotonic() + BUSY_SECONDS
@@ -115,19 +97,6 @@ def _use_write_ahead_log(connection: Connection) -> None:
             if time.monotonic() > deadline or not is_locked(error):
                 raise
         time.sleep(_RETRY_SECONDS)
-
-
-def _numbers() -> Iterator[int]:
-    return (int(name[:4]) for name in os.listdir(FOLDER) if name.endswith(".sql"))
-
-
-def _load() -> list[Migration]:
-    migrations = []
-    for name in sorted(os.listdir(FOLDER)):
-        if name.endswith(".sql"):
-            with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
-                migrations.append(Migration(int(name[:4]), file.read()))
-    return migrations
 
 
 def _statements(text: str) -> Iterator[str]:

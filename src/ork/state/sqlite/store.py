@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from ork.core.effects import Alert
 from ork.errors import StoreError
+from ork.model.access import AuditEntry, Token
 from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
-from ork.model.run import NewRun, Run, RunCommand, SchedulerEntry
+from ork.model.notice import Notice
+from ork.model.run import NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt
-from ork.model.workflow import Rate, Version, WorkflowEntry
-from ork.state.sqlite import commit, definitions, ownership, reads, requests
+from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
+from ork.state.schedules import ScheduleEntry
+from ork.state.sqlite import access, commit, definitions, notices, ownership, pruning, reads, requests, schedules
 from ork.state.sqlite.connection import IN_MEMORY, Durability
 from ork.state.sqlite.database import LEASE_SECONDS, Database, LeaseClock, boot_clock, open_database
 from ork.state.sqlite.thread import WriterThread
@@ -22,6 +25,7 @@ from ork.state.store import (
     NO_RATES,
     Accepted,
     Cached,
+    Changes,
     Claim,
     Committed,
     LimitUse,
@@ -77,11 +81,16 @@ class SqliteStore:
 
     # ── definitions ──────────────────────────────────────────────────────────────────────────────
 
-    async def save_version(self, version: Version, *, origin: str | None, now: datetime) -> bool:
-        return await self._do(definitions.save_version, version, origin, now)
+    async def save_version(
+        self, version: Version, *, origin: str | None, now: datetime, next_fire: datetime | None = None
+    ) -> bool:
+        return await self._do(definitions.save_version, version, origin, now, next_fire)
 
-    async def set_enabled(self, workflow: str, enabled: bool) -> bool:
-        return await self._do(definitions.set_enabled, workflow, enabled)
+    async def set_enabled(self, workflow: str, enabled: bool, *, next_fire: datetime | None = None) -> bool:
+        return await self._do(definitions.set_enabled, workflow, enabled, next_fire)
+
+    async def delete_workflow(self, workflow: str) -> bool:
+        return await self._do(definitions.delete_workflow, workflow)
 
     async def set_limits(self, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
         await self._do(definitions.set_limits, limits, rates)
@@ -93,6 +102,46 @@ class SqliteStore:
 
     async def submit_command(self, command: RunCommand, now: datetime) -> Accepted | TooLate | None:
         return await self._do(requests.submit_command, command, now)
+
+    # ── schedules, notices, keeping house ────────────────────────────────────────────────────────
+
+    async def list_schedules(self) -> tuple[ScheduleEntry, ...]:
+        return await self._do(schedules.list_schedules)
+
+    async def due_schedules(self, now: datetime) -> tuple[ScheduleEntry, ...]:
+        return await self._do(schedules.due_schedules, now)
+
+    async def next_fire_at(self, after: datetime) -> datetime | None:
+        return await self._do(schedules.next_fire_at, after)
+
+    async def fire(
+        self,
+        workflow: str,
+        expected: datetime | None,
+        runs: Sequence[NewRun],
+        next_fire: datetime | None,
+        now: datetime,
+        *,
+        missed: str | None = None,
+    ) -> bool:
+        return await self._do(schedules.fire, workflow, expected, runs, next_fire, now, missed)
+
+    async def take_alerts(self, limit: int, now: datetime, hold_seconds: float = 60.0) -> tuple[Notice, ...]:
+        return await self._do(notices.take_alerts, limit, now, hold_seconds)
+
+    async def settle_alert(
+        self, id: int, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
+    ) -> None:
+        await self._do(notices.settle_alert, id, sent, retry_at, error)
+
+    async def next_alert_at(self) -> datetime | None:
+        return await self._do(notices.next_alert_at)
+
+    async def prunable_runs(self, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
+        return await self._do(pruning.prunable_runs, before, limit, keep_last)
+
+    async def prune(self, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
+        return await self._do(pruning.prune, before, limit, keep_last)
 
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 
@@ -138,6 +187,9 @@ class SqliteStore:
     async def get_version(self, version: VersionId) -> Version | None:
         return await self._do(Database.version, version)
 
+    async def list_versions(self, workflow: str, limit: int = 20) -> tuple[VersionEntry, ...]:
+        return await self._do(definitions.list_versions, workflow, limit)
+
     async def get_workflow(self, name: str) -> WorkflowEntry | None:
         return await self._do(definitions.get_workflow, name)
 
@@ -146,6 +198,15 @@ class SqliteStore:
 
     async def get_run(self, run: RunId) -> Run | None:
         return await self._do(Database.run, run)
+
+    async def find_by_key(self, workflow: str, key: str) -> Run | None:
+        return await self._do(reads.find_by_key, workflow, key)
+
+    async def count_unfinished(self) -> Mapping[RunStatus, int]:
+        return await self._do(reads.count_unfinished)
+
+    async def changes_since(self, mark: int | None, limit: int = 100) -> Changes:
+        return await self._do(reads.changes_since, mark, limit)
 
     async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
         return await self._do(reads.find_runs, prefix, limit)
@@ -176,6 +237,26 @@ class SqliteStore:
 
     async def limit_use(self) -> tuple[LimitUse, ...]:
         return await self._do(reads.limit_use)
+
+    # ── who may do what, and who did what ────────────────────────────────────────────────────────
+
+    async def add_token(self, token: Token) -> None:
+        await self._do(access.add_token, token)
+
+    async def find_token(self, digest: str) -> Token | None:
+        return await self._do(access.find_token, digest)
+
+    async def list_tokens(self) -> tuple[Token, ...]:
+        return await self._do(access.list_tokens)
+
+    async def revoke_token(self, id: str, now: datetime) -> bool:
+        return await self._do(access.revoke_token, id, now)
+
+    async def record(self, entry: AuditEntry) -> None:
+        await self._do(access.record, entry)
+
+    async def list_audit(self, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
+        return await self._do(access.list_audit, limit, before)
 
     async def signing_key(self) -> bytes:
         return await self._do(definitions.signing_key)

@@ -53,7 +53,8 @@ ON CONFLICT (run_id, ordinal, idx, number) DO UPDATE SET
 UPDATE commands SET done_at = ? WHERE id = ? AND run_id = ?;
 
 -- name: write_alert
-INSERT INTO alerts (run_id, task, idx, failure, raised_at) VALUES (?, ?, ?, ?, ?);
+INSERT INTO alerts (kind, workflow, run_id, task, idx, failure, raised_at, due_at, tries, sent)
+SELECT :kind, workflow, id, :task, :idx, :failure, :now, :now, 0, '[]' FROM runs WHERE id = :run;
 
 -- name: settle_run
 -- Whether a run that has ended or is paused still needs an owner follows from rows, so it cannot be forgotten.

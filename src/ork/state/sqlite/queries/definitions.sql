@@ -3,15 +3,18 @@ SELECT 1 FROM versions WHERE id = :id;
 
 -- name: add_version
 -- A version is immutable: a second save of the same id leaves the first row as it is.
-INSERT INTO versions (id, workflow, root, source, document)
-VALUES (:id, :workflow, :root, :source, :document)
+INSERT INTO versions (id, workflow, root, source, document, saved_at, saved)
+VALUES (:id, :workflow, :root, :source, :document, :now, :changed)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: set_current_version
 -- Saving what is current already only enables the workflow: its date and origin stay those of the first time.
-INSERT INTO workflows (name, version, enabled, deployed_at, origin, schedule, max_active_runs)
-VALUES (:name, :version, 1, :now, :origin, :schedule, :max_active_runs)
+-- A schedule that is as it was, and was on, keeps its time.
+INSERT INTO workflows (name, version, enabled, deployed_at, origin, schedule, max_active_runs, fires, next_fire)
+VALUES (:name, :version, 1, :now, :origin, :schedule, :max_active_runs, :fires, iif(:fires, :next_fire, NULL))
 ON CONFLICT (name) DO UPDATE SET
+    next_fire = iif(fires AND schedule IS excluded.schedule, next_fire, excluded.next_fire),
+    fires = excluded.fires,
     version = excluded.version,
     enabled = 1,
     deployed_at = iif(version = excluded.version, deployed_at, excluded.deployed_at),
@@ -20,7 +23,12 @@ ON CONFLICT (name) DO UPDATE SET
     max_active_runs = excluded.max_active_runs;
 
 -- name: set_enabled
-UPDATE workflows SET enabled = :enabled WHERE name = :name;
+UPDATE workflows SET
+    next_fire = CASE WHEN NOT (:enabled AND coalesce(json_extract(schedule, '$[3]'), 0)) THEN NULL
+                     WHEN fires THEN next_fire ELSE :next_fire END,
+    fires = :enabled AND coalesce(json_extract(schedule, '$[3]'), 0),
+    enabled = :enabled
+WHERE name = :name;
 
 -- name: forget_limits
 DELETE FROM limits;
@@ -52,3 +60,13 @@ SELECT changed FROM counter WHERE id = 1;
 
 -- name: raise_counter
 UPDATE counter SET changed = changed + 1 WHERE id = 1 RETURNING changed;
+
+-- name: list_versions
+SELECT id, saved_at, source FROM versions WHERE workflow = :workflow ORDER BY saved DESC, id LIMIT :limit;
+
+-- name: has_unfinished_runs
+SELECT EXISTS (
+    SELECT 1 FROM runs WHERE workflow = :workflow AND status IN ('pending', 'running', 'paused'));
+
+-- name: delete_workflow
+DELETE FROM workflows WHERE name = :workflow;

@@ -40,7 +40,7 @@ WHERE run_id = :run AND ordinal BETWEEN :first AND :last AND (:idx IS NULL OR id
 ORDER BY ordinal, idx, number;
 
 -- name: alerts_of_run
-SELECT task, idx, failure FROM alerts WHERE run_id = :run ORDER BY id;
+SELECT task, idx, failure FROM alerts WHERE run_id = :run AND kind IN ('task', 'run') ORDER BY id;
 
 -- name: holders
 -- Some of the attempts that hold a limit's slots.
@@ -55,3 +55,15 @@ SELECT run_id, output_key, output_size, output FROM tasks
 WHERE cache_key = :key AND status = 'success' AND finished_at >= :since
 ORDER BY finished_at DESC
 LIMIT 1;
+
+-- name: count_unfinished
+-- A range of the listing's index for each status that is not final.
+SELECT status, count(*) FROM runs WHERE status IN ('pending', 'running', 'paused') GROUP BY status;
+
+-- name: changed_runs
+-- The runs of one commit share its number and come together: a mark between them would hide some. A limit on the
+-- inner range keeps the cost to what is shown.
+SELECT id, changed FROM runs
+WHERE changed > :mark AND changed <= (
+    SELECT max(changed) FROM (SELECT changed FROM runs WHERE changed > :mark ORDER BY changed LIMIT :limit))
+ORDER BY changed, id;

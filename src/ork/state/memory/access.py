@@ -1,0 +1,47 @@
+"""Tokens and the audit trail, in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ork.model.access import AuditEntry, Token
+from ork.state.refusals import token_exists
+
+if TYPE_CHECKING:
+    from ork.state.memory.rows import Shared
+
+
+class AccessVerbs:
+    """A part of the memory store."""
+
+    def _used(self) -> Shared:
+        raise AssertionError("the store says what it uses")
+
+    async def add_token(self, token: Token) -> None:
+        tokens = self._used().tokens
+        if token.id in tokens or any(known.digest == token.digest for known in tokens.values()):
+            raise token_exists(token.name)
+        tokens[token.id] = token
+
+    async def find_token(self, digest: str) -> Token | None:
+        return next((token for token in self._used().tokens.values() if token.digest == digest), None)
+
+    async def list_tokens(self) -> tuple[Token, ...]:
+        return tuple(sorted(self._used().tokens.values(), key=lambda token: (token.created_at, token.id)))
+
+    async def revoke_token(self, id: str, now: datetime) -> bool:
+        tokens = self._used().tokens
+        if id not in tokens or tokens[id].revoked_at is not None:
+            return False
+        tokens[id] = replace(tokens[id], revoked_at=now)
+        return True
+
+    async def record(self, entry: AuditEntry) -> None:
+        audit = self._used().audit
+        audit.append(replace(entry, id=len(audit) + 1))
+
+    async def list_audit(self, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
+        earlier = [entry for entry in self._used().audit if before is None or entry.id < before]
+        return tuple(reversed(earlier[-limit:]))

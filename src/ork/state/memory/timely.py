@@ -1,0 +1,135 @@
+"""Schedules, notices and what is old, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from ork.model.ids import RunId
+from ork.model.notice import Notice, NoticeKind
+from ork.model.run import NewRun, Run
+from ork.model.workflow import WorkflowEntry
+from ork.state.schedules import ScheduleEntry
+
+if TYPE_CHECKING:
+    from ork.state.memory.rows import RunRow, Shared
+
+
+def plan(state: Shared, workflow: str, before: WorkflowEntry | None, next_fire: datetime | None) -> None:
+    """The workflow was written: its schedule takes this time, unless it was on and is as it was."""
+    entry = state.workflows[workflow]
+    if not _fires(entry):
+        state.next_fires.pop(workflow, None)
+    elif before is None or not _fires(before) or before.schedule != entry.schedule:
+        state.next_fires[workflow] = next_fire
+
+
+def _fires(entry: WorkflowEntry) -> bool:
+    return entry.enabled and entry.schedule is not None and entry.schedule.enabled
+
+
+class TimelyVerbs:
+    """A part of the memory store."""
+
+    def _used(self) -> Shared:
+        raise AssertionError("the store says what it uses")
+
+    def _changing(self) -> Shared:
+        raise AssertionError("the store tells others")
+
+    def _create_all(self, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
+        raise AssertionError(f"the store creates {runs} at {now}")
+
+    # ── schedules ────────────────────────────────────────────────────────────────────────────────
+
+    async def list_schedules(self) -> tuple[ScheduleEntry, ...]:
+        state = self._used()
+        return tuple(
+            ScheduleEntry(name, entry.version, entry.schedule, _fires(entry), state.next_fires.get(name))
+            for name, entry in sorted(state.workflows.items())
+            if entry.schedule is not None
+        )
+
+    async def due_schedules(self, now: datetime) -> tuple[ScheduleEntry, ...]:
+        entries = await self.list_schedules()
+        return tuple(e for e in entries if e.enabled and (e.next_fire is None or e.next_fire <= now))
+
+    async def next_fire_at(self, after: datetime) -> datetime | None:
+        planned = [entry.next_fire for entry in await self.list_schedules() if entry.enabled]
+        return min((time for time in planned if time is not None and time > after), default=None)
+
+    async def fire(
+        self,
+        workflow: str,
+        expected: datetime | None,
+        runs: Sequence[NewRun],
+        next_fire: datetime | None,
+        now: datetime,
+        *,
+        missed: str | None = None,
+    ) -> bool:
+        state = self._used()
+        entry = state.workflows.get(workflow)
+        if entry is None or not _fires(entry) or state.next_fires.get(workflow) != expected:
+            return False
+        self._changing()
+        self._create_all(runs, now)
+        state.next_fires[workflow] = next_fire
+        if missed is not None:
+            state.raise_notice(NoticeKind.MISSED, workflow, now, detail=missed)
+        return True
+
+    # ── notices ──────────────────────────────────────────────────────────────────────────────────
+
+    async def take_alerts(self, limit: int, now: datetime, hold_seconds: float = 60.0) -> tuple[Notice, ...]:
+        due = [row for row in self._used().notices if row.due_at is not None and row.due_at <= now]
+        taken = sorted(due, key=lambda row: (row.due_at, row.notice.id))[:limit]
+        for row in taken:
+            row.due_at = now + timedelta(seconds=hold_seconds)
+            row.notice = replace(row.notice, tries=row.notice.tries + 1)
+        return tuple(sorted((row.notice for row in taken), key=lambda notice: notice.id))
+
+    async def settle_alert(
+        self,
+        id: int,
+        sent: Sequence[str],
+        retry_at: datetime | None,
+        error: str | None = None,  # noqa: ARG002 (kept where somebody can look at it)
+    ) -> None:
+        for row in self._used().notices:
+            if row.notice.id == id:
+                row.due_at = retry_at
+                row.notice = replace(row.notice, sent=tuple(sorted({*row.notice.sent, *sent})))
+
+    async def next_alert_at(self) -> datetime | None:
+        return min((row.due_at for row in self._used().notices if row.due_at is not None), default=None)
+
+    # ── keeping house ────────────────────────────────────────────────────────────────────────────
+
+    async def prunable_runs(self, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
+        state = self._used()
+        rows = sorted(state.runs.values(), key=lambda row: (row.run.created_at, row.run.id))
+        old = [row.run.id for row in rows if _is_old(row, before) and not state.commands_of(row.run.id)]
+        names = {row.run.workflow for row in rows}
+        newest = {
+            row.run.id for name in names for row in [row for row in rows if row.run.workflow == name][::-1][:keep_last]
+        }
+        return tuple([run for run in old if run not in newest][:limit])
+
+    async def prune(self, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
+        runs = await self.prunable_runs(before, limit, keep_last)
+        state = self._used()
+        for run in runs:
+            del state.runs[run]
+        for row in state.notices:
+            if row.notice.run in runs:
+                row.due_at = None
+        return runs
+
+
+def _is_old(row: RunRow, before: datetime) -> bool:
+    run = row.run
+    ended = run.finished_at is not None and run.finished_at < before and run.created_at < before
+    return run.status.is_final and ended and row.owner is None

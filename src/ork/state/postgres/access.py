@@ -1,0 +1,53 @@
+"""Tokens and the audit trail. Writing them wakes nobody: no scheduler has to act on them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ork.model.access import AuditEntry, Role, Token
+from ork.state.postgres.connection import Row
+from ork.state.postgres.database import Database
+from ork.state.postgres.rows import free_text
+from ork.state.refusals import token_exists
+
+_AFTER_ALL_IDS = 2**62
+
+
+async def add_token(db: Database, token: Token) -> None:
+    values = (token.id, free_text(token.name), token.role.value, token.digest, token.created_at, token.revoked_at)
+    async with db.writing() as session:
+        if await session.run("add_token", *values) == 0:
+            raise token_exists(token.name)
+
+
+async def find_token(db: Database, digest: str) -> Token | None:
+    async with db.reading() as session:
+        row = await session.row("find_token", digest)
+    return None if row is None else _token_of(row)
+
+
+async def list_tokens(db: Database) -> tuple[Token, ...]:
+    async with db.reading() as session:
+        return tuple(_token_of(row) for row in await session.rows("list_tokens"))
+
+
+async def revoke_token(db: Database, id: str, now: datetime) -> bool:
+    async with db.writing() as session:
+        return await session.run("revoke_token", id, now) == 1
+
+
+async def record(db: Database, entry: AuditEntry) -> None:
+    words = (free_text(entry.by), entry.action, free_text(entry.subject), free_text(entry.detail))
+    async with db.writing() as session:
+        await session.run("add_audit", entry.at, *words)
+
+
+async def list_audit(db: Database, limit: int, before: int | None) -> tuple[AuditEntry, ...]:
+    async with db.reading() as session:
+        rows = await session.rows("list_audit", _AFTER_ALL_IDS if before is None else before, limit)
+    return tuple(AuditEntry(*row) for row in rows)
+
+
+def _token_of(row: Row) -> Token:
+    id, name, role, digest, created_at, revoked_at = row
+    return Token(id, name, Role(role), digest, created_at, revoked_at)

@@ -1,0 +1,58 @@
+"""A store URL taken apart: what the driver understands, what is ours, and what may be shown.
+
+Ours are three parameters: `pool_size=N`, `statement_cache_size=N` and `pooler=transaction`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlencode
+
+from ork.errors import UsageError
+from ork.state.urls import without_password
+
+POOL_SIZE = 10
+_STATEMENTS_CACHED = 200
+_OURS = ("pool_size", "statement_cache_size", "pooler")
+
+
+class Address(NamedTuple):
+    """`shown` is the URL without its password. Behind a transaction pooler a session is nobody's own: its settings are
+    made anew in each transaction, no statement is kept prepared, and nobody can listen."""
+
+    dsn: str
+    shown: str
+    pool_size: int
+    statement_cache_size: int
+    behind_pooler: bool
+
+
+def read_address(url: str, pool_size: int | None = None) -> Address:
+    place, _, query = url.partition("?")
+    pairs = parse_qsl(query, keep_blank_values=True)
+    ours = {name: value for name, value in pairs if name in _OURS}
+    theirs = [pair for pair in pairs if pair[0] not in _OURS]
+    behind_pooler = _pooler(ours.get("pooler"))
+    dsn = f"{place}?{urlencode(theirs)}" if theirs else place
+    return Address(
+        dsn=dsn,
+        shown=without_password(dsn),
+        pool_size=pool_size or max(1, _number(ours, "pool_size", POOL_SIZE)),
+        statement_cache_size=_number(ours, "statement_cache_size", 0 if behind_pooler else _STATEMENTS_CACHED),
+        behind_pooler=behind_pooler,
+    )
+
+
+def _number(ours: dict[str, str], name: str, default: int) -> int:
+    text = ours.get(name)
+    if text is None:
+        return default
+    if not text.isdecimal():
+        raise UsageError(f"{name} in the store's URL must be a number, not {text!r}")
+    return int(text)
+
+
+def _pooler(text: str | None) -> bool:
+    if text not in (None, "transaction"):
+        raise UsageError(f"pooler in the store's URL can only be `transaction`, not {text!r}")
+    return text is not None

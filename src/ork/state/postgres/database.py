@@ -1,0 +1,164 @@
+"""What every verb works on: a pool of connections, the store's clock, and what a handle remembers between calls."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from datetime import datetime
+from typing import TypeAlias
+
+import asyncpg
+
+from ork.compile.content import from_document
+from ork.errors import OrkError, StoreError
+from ork.model.ids import RunId, VersionId
+from ork.model.run import Run
+from ork.model.workflow import Version
+from ork.state.postgres.address import Address
+from ork.state.postgres.connection import Row, Session, connect_options
+from ork.state.postgres.failures import TROUBLE
+from ork.state.postgres.rows import run_of
+from ork.state.postgres.schema import bring_up_to_date
+
+LeaseClock: TypeAlias = Callable[[], datetime]
+
+_VERSIONS_KEPT = 256
+_CLOSE_SECONDS = 5.0
+_SLOTS = 16  # rows of the table `pulse`
+
+
+class CameToNothing(Exception):  # noqa: N818 (not an error: it rolls back, so that nobody is woken)
+    pass
+
+
+class Database:
+    """`clock` is for tests: without one, leases and rates go by the clock of the database."""
+
+    def __init__(self, address: Address, lease_seconds: float, clock: LeaseClock | None) -> None:
+        self.address = address
+        self.lease_seconds = lease_seconds
+        self.statements = 0
+        self.handle = os.urandom(8).hex()
+        self.slot = os.urandom(1)[0] % _SLOTS
+        self.own_changes = 0
+        self._clock = clock
+        self._pool: asyncpg.Pool | None = None
+        self._opening = asyncio.Lock()
+        self._versions: dict[VersionId, Version] = {}
+        self._orders: dict[VersionId, dict[str, int]] = {}
+
+    def moment(self) -> datetime | None:
+        """What statements that judge leases are given: None lets them ask the database's clock."""
+        return None if self._clock is None else self._clock()
+
+    # ── connections ──────────────────────────────────────────────────────────────────────────────
+
+    async def open(self) -> asyncpg.Pool:
+        """Connects when first needed, and brings the schema up to date."""
+        if self._pool is None:
+            async with self._opening:
+                if self._pool is None:
+                    self._pool = await self._open_pool()
+        return self._pool
+
+    async def _open_pool(self) -> asyncpg.Pool:
+        options = connect_options(self.address, "store")
+        pool = await asyncpg.create_pool(min_size=0, max_size=self.address.pool_size, **options)
+        try:
+            async with pool.acquire() as connection:
+                await bring_up_to_date(connection, self.address.shown)
+        except BaseException:
+            pool.terminate()
+            raise
+        return pool
+
+    def writing(self) -> AbstractAsyncContextManager[Session]:
+        """All or nothing. Each statement sees what was committed before it began."""
+        return self._transaction("begin_writing")
+
+    def reading(self) -> AbstractAsyncContextManager[Session]:
+        """All reads inside see the same moment."""
+        return self._transaction("begin_reading")
+
+    @asynccontextmanager
+    async def _transaction(self, begin: str) -> AsyncIterator[Session]:
+        pool = await self.open()
+        connection = await pool.acquire()
+        session = Session(self, connection)
+        try:
+            await session.begin(begin)
+            yield session
+            await session.run("commit")
+            self.own_changes += session.tells
+        except BaseException as error:
+            await _abandon(session, connection, error)
+            raise
+        finally:
+            await pool.release(connection)
+
+    async def close(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is None:
+            return
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await pool.close()
+        except TROUBLE:
+            pool.terminate()
+
+    # ── what many verbs need ─────────────────────────────────────────────────────────────────────
+
+    async def version(self, session: Session, id: VersionId) -> Version | None:
+        """Versions never change, so each is read and decoded once."""
+        known = self._versions.get(id)
+        if known is None:
+            row = await session.row("get_version", id)
+            if row is None:
+                return None
+            root, source, document = row
+            known = Version(id, from_document(json.loads(document)), root, source)
+            self._remember(known)
+        return known
+
+    async def needed_version(self, session: Session, id: VersionId) -> Version:
+        version = await self.version(session, id)
+        if version is None:
+            raise StoreError(f"Version {id} is missing from {self.address.shown}.", hint="Restore a backup.")
+        return version
+
+    async def order(self, session: Session, id: VersionId) -> dict[str, int]:
+        """Each task's place in the workflow."""
+        order = self._orders.get(id)
+        if order is None:
+            tasks = (await self.needed_version(session, id)).workflow.tasks
+            order = self._orders[id] = {task.name: place for place, task in enumerate(tasks)}
+        return order
+
+    def _remember(self, version: Version) -> None:
+        if len(self._versions) >= _VERSIONS_KEPT:
+            oldest = next(iter(self._versions))
+            del self._versions[oldest]
+            self._orders.pop(oldest, None)
+        self._versions[version.id] = version
+
+
+async def runs_by_id(session: Session, ids: Sequence[str]) -> list[tuple[Run, Row]]:
+    """Those that exist, in the order asked for, each with its whole row."""
+    return [(run_of(row), row) for row in await session.rows("runs_by_id", ids)]
+
+
+async def run_by_id(session: Session, id: RunId) -> Run | None:
+    found = await runs_by_id(session, [id])
+    return found[0][0] if found else None
+
+
+async def _abandon(session: Session, connection: asyncpg.Connection, error: BaseException) -> None:
+    """A connection that may be in the middle of something is cut off: nobody waits for a server that is silent."""
+    if isinstance(error, OrkError | CameToNothing | asyncpg.PostgresError) and not connection.is_closed():
+        with suppress(*TROUBLE):
+            await session.run("roll_back")
+            return
+    connection.terminate()

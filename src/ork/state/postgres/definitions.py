@@ -1,0 +1,93 @@
+"""Versions, workflows and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from ork.compile.content import to_document
+from ork.model.ids import VersionId
+from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
+from ork.state.postgres.database import Database
+from ork.state.postgres.rows import workflow_of
+from ork.state.refusals import still_has_runs
+from ork.state.rows import json_text, schedule_of, schedule_text
+
+
+async def save_version(
+    db: Database, version: Version, origin: str | None, now: datetime, next_fire: datetime | None
+) -> bool:
+    workflow = version.workflow
+    fires = workflow.schedule is not None and workflow.schedule.enabled
+    async with db.writing() as session:
+        document = json_text(to_document(workflow))
+        added = await session.run(
+            "add_version", version.id, workflow.name, version.root, version.source, document, now,
+            await session.next_change(),
+        )  # fmt: skip
+        await session.run(
+            "set_current_version", workflow.name, version.id, now, origin, schedule_text(workflow.schedule),
+            workflow.max_active_runs, fires, next_fire if fires else None,
+        )  # fmt: skip
+        await session.tell_others()
+    return added == 1
+
+
+async def set_enabled(db: Database, workflow: str, enabled: bool, next_fire: datetime | None) -> bool:
+    async with db.writing() as session:
+        row = await session.row("lock_workflow", workflow)
+        if row is None:
+            return False
+        schedule = schedule_of(row[0])
+        fires = enabled and schedule is not None and schedule.enabled
+        await session.run("set_enabled", workflow, enabled, fires, next_fire)
+        await session.tell_others()
+    return True
+
+
+async def delete_workflow(db: Database, workflow: str) -> bool:
+    async with db.writing() as session:
+        if await session.row("lock_workflow", workflow) is None:
+            return False
+        if (await session.rows("has_unfinished_runs", workflow))[0][0]:
+            raise still_has_runs(workflow)
+        await session.run("delete_workflow", workflow)
+        await session.tell_others()
+    return True
+
+
+async def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate]) -> None:
+    async with db.writing() as session:
+        await session.rows("lock_all_limits")
+        await session.run("forget_limits", list(limits))
+        await session.write("set_limits", sorted(limits.items()))
+        await session.run("forget_rates", list(rates))
+        await session.write("set_rates", [(name, rate.count, rate.seconds) for name, rate in sorted(rates.items())])
+        await session.tell_others()
+
+
+async def get_version(db: Database, id: VersionId) -> Version | None:
+    async with db.reading() as session:
+        return await db.version(session, id)
+
+
+async def list_versions(db: Database, workflow: str, limit: int) -> tuple[VersionEntry, ...]:
+    async with db.reading() as session:
+        rows = await session.rows("list_versions", workflow, limit)
+    return tuple(VersionEntry(VersionId(id), saved_at, source) for id, saved_at, source in rows)
+
+
+async def get_workflow(db: Database, name: str) -> WorkflowEntry | None:
+    async with db.reading() as session:
+        row = await session.row("get_workflow", name)
+    return None if row is None else workflow_of(row)
+
+
+async def list_workflows(db: Database) -> tuple[WorkflowEntry, ...]:
+    async with db.reading() as session:
+        return tuple(workflow_of(row) for row in await session.rows("list_workflows"))
+
+
+async def signing_key(db: Database) -> bytes:
+    async with db.reading() as session:
+        return bytes((await session.rows("signing_key"))[0][0])

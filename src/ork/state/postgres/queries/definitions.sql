@@ -1,0 +1,77 @@
+-- name: add_version
+-- A version is immutable: a second save of the same id leaves the first row as it is, and gives no row.
+INSERT INTO ork.versions (id, workflow, root, source, document, saved_at, saved)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: set_current_version
+-- Saving what is current already only enables the workflow: its date and origin stay those of the first time. A schedule
+-- that is as it was and was on keeps its time.
+INSERT INTO ork.workflows AS w (name, version, enabled, deployed_at, origin, schedule, max_active_runs, fires, next_fire)
+VALUES ($1, $2, true, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (name) DO UPDATE SET
+    version = excluded.version,
+    enabled = true,
+    deployed_at = CASE WHEN w.version = excluded.version THEN w.deployed_at ELSE excluded.deployed_at END,
+    origin = CASE WHEN w.version = excluded.version THEN w.origin ELSE excluded.origin END,
+    schedule = excluded.schedule,
+    max_active_runs = excluded.max_active_runs,
+    fires = excluded.fires,
+    next_fire = CASE
+        WHEN NOT excluded.fires THEN NULL
+        WHEN w.fires AND w.schedule = excluded.schedule THEN w.next_fire
+        ELSE excluded.next_fire END;
+
+-- name: lock_workflow
+SELECT schedule FROM ork.workflows WHERE name = $1 FOR UPDATE;
+
+-- name: set_enabled
+UPDATE ork.workflows SET
+    enabled = $2, fires = $3,
+    next_fire = CASE WHEN NOT $3 THEN NULL WHEN fires THEN next_fire ELSE $4 END
+WHERE name = $1;
+
+-- name: has_unfinished_runs
+SELECT EXISTS (SELECT 1 FROM ork.runs WHERE workflow = $1 AND status IN ('pending', 'running', 'paused'));
+
+-- name: delete_workflow
+DELETE FROM ork.workflows WHERE name = $1;
+
+-- name: lock_limits
+-- Whoever counts against these waits here, and counts what was admitted before.
+SELECT name, slots FROM ork.limits WHERE name = ANY ($1::text[]) ORDER BY name FOR UPDATE;
+
+-- name: lock_all_limits
+SELECT name FROM ork.limits ORDER BY name FOR UPDATE;
+
+-- name: forget_limits
+DELETE FROM ork.limits WHERE NOT name = ANY ($1::text[]);
+
+-- name: set_limits
+-- A row that stays is changed, never replaced: somebody may be waiting for its lock, and would find it gone.
+INSERT INTO ork.limits (name, slots)
+SELECT name, slots FROM unnest($1::text[], $2::integer[]) AS n (name, slots) ORDER BY name
+ON CONFLICT (name) DO UPDATE SET slots = excluded.slots;
+
+-- name: forget_rates
+DELETE FROM ork.rates WHERE NOT name = ANY ($1::text[]);
+
+-- name: set_rates
+INSERT INTO ork.rates (name, count, seconds)
+SELECT name, count, seconds FROM unnest($1::text[], $2::integer[], $3::float8[]) AS n (name, count, seconds) ORDER BY name
+ON CONFLICT (name) DO UPDATE SET count = excluded.count, seconds = excluded.seconds;
+
+-- name: get_version
+SELECT root, source, document FROM ork.versions WHERE id = $1;
+
+-- name: list_versions
+SELECT id, saved_at, source FROM ork.versions WHERE workflow = $1 ORDER BY saved DESC, id LIMIT $2;
+
+-- name: get_workflow
+SELECT name, version, enabled, deployed_at, origin, schedule FROM ork.workflows WHERE name = $1;
+
+-- name: list_workflows
+SELECT name, version, enabled, deployed_at, origin, schedule FROM ork.workflows ORDER BY name;
+
+-- name: signing_key
+SELECT value FROM ork.meta WHERE name = 'signing_key';

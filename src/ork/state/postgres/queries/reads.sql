@@ -1,0 +1,80 @@
+-- name: find_runs
+-- U+10FFFF sorts after every other character, so the range holds exactly the ids with this prefix.
+SELECT id FROM ork.runs WHERE id >= $1 AND id < $1 || U&'\+10FFFF' ORDER BY id LIMIT $2;
+
+-- name: list_runs_by_status
+-- One range of the index for each status, merged: any filter costs a page, however long the history is.
+SELECT found.* FROM unnest($1::text[]) AS wanted (status) CROSS JOIN LATERAL (
+    SELECT r.id, r.workflow, r.version, r.status, r.trigger, r.params, r.created_at, r.scheduled_for, r.started_at,
+           r.finished_at, r.error, r.round, r.priority, r.cancel_requested_at, r.note, r.fresh, r.parent,
+           r.epoch, r.changed
+    FROM ork.runs AS r
+    WHERE r.status = wanted.status AND (r.created_at, r.id) < (coalesce($2::timestamptz, 'infinity'), $3)
+    ORDER BY r.created_at DESC, r.id DESC
+    LIMIT $4) AS found
+ORDER BY found.created_at DESC, found.id DESC
+LIMIT $4;
+
+-- name: list_runs_by_workflow
+SELECT found.* FROM unnest($1::text[]) AS wanted (status) CROSS JOIN LATERAL (
+    SELECT r.id, r.workflow, r.version, r.status, r.trigger, r.params, r.created_at, r.scheduled_for, r.started_at,
+           r.finished_at, r.error, r.round, r.priority, r.cancel_requested_at, r.note, r.fresh, r.parent,
+           r.epoch, r.changed
+    FROM ork.runs AS r
+    WHERE r.workflow = $5 AND r.status = wanted.status
+      AND (r.created_at, r.id) < (coalesce($2::timestamptz, 'infinity'), $3)
+    ORDER BY r.created_at DESC, r.id DESC
+    LIMIT $4) AS found
+ORDER BY found.created_at DESC, found.id DESC
+LIMIT $4;
+
+-- name: tasks_changed_since
+-- By the index on what changed: a look at a large run costs what is new. The sort is over those rows alone.
+SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
+       dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output,
+       instances, item, cache_key
+FROM ork.tasks
+WHERE run_id = $1 AND changed > $2
+ORDER BY ordinal, idx;
+
+-- name: attempts_of_run
+-- All of a run, or those of the tasks between two places of the workflow's order.
+SELECT run_id, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
+       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for
+FROM ork.attempts
+WHERE run_id = $1 AND ordinal BETWEEN $2 AND $3 AND ($4::integer IS NULL OR idx = $4)
+ORDER BY ordinal, idx, number;
+
+-- name: alerts_of_run
+SELECT task, idx, failure FROM ork.alerts WHERE run_id = $1 AND run_id IS NOT NULL AND kind IN ('task', 'run') ORDER BY id;
+
+-- name: list_limits
+SELECT name, slots FROM ork.limits ORDER BY name;
+
+-- name: holders
+-- Some of the attempts that hold a limit's slots.
+SELECT run_id, name, idx, number FROM ork.attempts
+WHERE status IN ('dispatched', 'running') AND NOT is_waiting
+  AND ($1::text IS NULL OR executor = $1) AND ($2::text IS NULL OR pool = $2)
+LIMIT $3;
+
+-- name: find_cached
+-- The newest equal result that is not too old.
+SELECT run_id, output_key, output_size, output FROM ork.tasks
+WHERE cache_key = $1 AND cache_key IS NOT NULL AND status = 'success' AND finished_at >= $2
+ORDER BY finished_at DESC
+LIMIT 1;
+
+-- name: count_unfinished
+SELECT status, count(*) FROM ork.runs WHERE status IN ('pending', 'running', 'paused') GROUP BY status;
+
+-- name: changed_runs
+-- The runs of one commit share its number and come together: a mark between them would hide some.
+SELECT id, changed FROM ork.runs
+WHERE changed > $1 AND changed <= (
+    SELECT max(changed) FROM (
+        SELECT changed FROM ork.runs WHERE changed > $1 AND changed <= $2 ORDER BY changed LIMIT $3) AS page)
+ORDER BY changed, id;
+
+-- name: has_later_changes
+SELECT EXISTS (SELECT 1 FROM ork.runs WHERE changed > $1);

@@ -1,0 +1,76 @@
+-- name: list_schedules
+SELECT name, version, schedule, fires, next_fire FROM ork.workflows WHERE schedule IS NOT NULL ORDER BY name;
+
+-- name: due_schedules
+SELECT name, version, schedule, fires, next_fire FROM ork.workflows
+WHERE fires AND (next_fire IS NULL OR next_fire <= $1)
+ORDER BY name;
+
+-- name: next_fire_at
+SELECT min(next_fire) FROM ork.workflows WHERE fires AND next_fire > $1;
+
+-- name: expect_fire
+-- Of any number of callers one gets the lock while this is still true.
+SELECT name FROM ork.workflows
+WHERE name = $1 AND fires AND next_fire IS NOT DISTINCT FROM $2
+FOR NO KEY UPDATE;
+
+-- name: move_next_fire
+UPDATE ork.workflows SET next_fire = $2 WHERE name = $1;
+
+-- name: add_missed
+INSERT INTO ork.alerts (kind, workflow, detail, raised_at, due_at, tries, sent)
+VALUES ('missed', $1, $2, $3, $3, 0, '{}');
+
+-- name: take_alerts
+-- What somebody else is taking is skipped. They are due again later unless settled: the taker may die.
+WITH due AS (
+    SELECT id FROM ork.alerts WHERE due_at <= $1 AND due_at IS NOT NULL
+    ORDER BY due_at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
+UPDATE ork.alerts AS a SET due_at = $1 + make_interval(secs => $3), tries = a.tries + 1
+FROM due WHERE a.id = due.id
+RETURNING a.id, a.kind, a.workflow, a.raised_at, a.run_id, a.task, a.idx, a.failure, a.detail, a.tries, a.sent;
+
+-- name: settle_alert
+UPDATE ork.alerts SET
+    due_at = $3, error = $4,
+    sent = ARRAY (SELECT name FROM unnest(sent || $2::text[]) AS name GROUP BY name ORDER BY name COLLATE "C")
+WHERE id = $1;
+
+-- name: next_alert_at
+SELECT min(due_at) FROM ork.alerts WHERE due_at IS NOT NULL;
+
+-- name: prunable_runs
+-- By the index of listings, oldest first; a run cannot have ended before it was created.
+SELECT old.id FROM unnest($4::text[]) AS ending CROSS JOIN LATERAL (
+    SELECT r.id, r.created_at FROM ork.runs AS r
+    WHERE r.status = ending AND r.created_at < $1 AND r.finished_at < $1 AND r.owner IS NULL AND NOT r.attention
+      AND ($3::integer = 0 OR $3 <= (
+          SELECT count(*) FROM (
+              SELECT 1 FROM ork.runs AS newer
+              WHERE newer.workflow = r.workflow AND (newer.created_at, newer.id) > (r.created_at, r.id)
+              LIMIT $3) AS newest))
+    ORDER BY r.created_at, r.id
+    LIMIT $2) AS old
+ORDER BY old.created_at, old.id
+LIMIT $2;
+
+-- name: lock_prunable
+-- Those that are still at rest; who is being worked on is left for the next time.
+SELECT id FROM ork.runs WHERE id = ANY ($1::text[]) AND owner IS NULL AND NOT attention
+ORDER BY id FOR UPDATE SKIP LOCKED;
+
+-- name: forget_runs
+DELETE FROM ork.runs WHERE id = ANY ($1::text[]);
+
+-- name: forget_tasks
+DELETE FROM ork.tasks WHERE run_id = ANY ($1::text[]);
+
+-- name: forget_attempts
+DELETE FROM ork.attempts WHERE run_id = ANY ($1::text[]);
+
+-- name: forget_commands
+DELETE FROM ork.commands WHERE run_id = ANY ($1::text[]);
+
+-- name: forget_alerts
+DELETE FROM ork.alerts WHERE run_id = ANY ($1::text[]) AND run_id IS NOT NULL;

@@ -1,0 +1,164 @@
+"""What people look at. Every read costs what it shows, never what the store holds."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+
+from ork.core.effects import Alert
+from ork.core.limits import EVERYTHING
+from ork.errors import UsageError
+from ork.model.ids import RunId, TaskKey
+from ork.model.run import Run, RunStatus
+from ork.model.task import Attempt
+from ork.state.admission import ActiveAttempts, room_left
+from ork.state.paging import read_cursor, write_cursor
+from ork.state.postgres.connection import Session
+from ork.state.postgres.database import Database, run_by_id, runs_by_id
+from ork.state.postgres.rows import attempt_of, run_of, task_of
+from ork.state.rows import attempt_key, failure_of, index_number, index_of, output_of
+from ork.state.store import Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate
+
+_HOLDERS_SHOWN = 5
+_LAST_ORDINAL = 2**31 - 1
+_TRIES = 20
+_TRY_SECONDS = 0.05
+
+
+async def get_run(db: Database, run: RunId) -> Run | None:
+    async with db.reading() as session:
+        return await run_by_id(session, run)
+
+
+async def find_by_key(db: Database, workflow: str, key: str) -> Run | None:
+    async with db.reading() as session:
+        row = await session.row("find_by_key", workflow, key)
+        return None if row is None else await run_by_id(session, row[0])
+
+
+async def find_runs(db: Database, prefix: str, limit: int) -> tuple[RunId, ...]:
+    async with db.reading() as session:
+        return tuple(RunId(id) for (id,) in await session.rows("find_runs", prefix, limit))
+
+
+async def list_runs(db: Database, query: RunFilter) -> RunPage:
+    before, before_id = (None, "") if query.cursor is None else _place(query.cursor)
+    statuses = sorted(status.value for status in query.statuses or RunStatus)
+    limit = max(query.limit, 1)
+    async with db.reading() as session:
+        if query.workflow is None:
+            rows = await session.rows("list_runs_by_status", statuses, before, before_id, limit + 1)
+        else:
+            page = (statuses, before, before_id, limit + 1, query.workflow)
+            rows = await session.rows("list_runs_by_workflow", *page)
+    runs = tuple(run_of(row) for row in rows[:limit])
+    return RunPage(runs, write_cursor(runs[-1].created_at.isoformat(), runs[-1].id) if len(rows) > limit else None)
+
+
+def _place(cursor: str) -> tuple[datetime, str]:
+    created_at, id = read_cursor(cursor)
+    try:
+        return datetime.fromisoformat(created_at), id
+    except ValueError as error:
+        raise UsageError("This is not a cursor of ours.", hint="Use the cursor of the previous page.") from error
+
+
+async def count_unfinished(db: Database) -> dict[RunStatus, int]:
+    async with db.reading() as session:
+        found = dict(await session.rows("count_unfinished"))
+    return {status: found.get(status.value, 0) for status in RunStatus if not status.is_final}
+
+
+async def changes_since(db: Database, mark: int | None, limit: int) -> Changes:
+    """Numbers are handed out before their transactions end, so only those up to the settled one are shown.
+
+    If there are later ones, whatever holds them back is about to end: that is waited for, because a transaction that
+    comes to nothing wakes nobody.
+    """
+    if mark is None:
+        return Changes((), await _settled_changes(db))
+    for _ in range(_TRIES):
+        settled = await _settled_changes(db)
+        async with db.reading() as session:
+            places = await session.rows("changed_runs", mark, settled, max(limit, 1))
+            if places:
+                runs = tuple(run for run, _ in await runs_by_id(session, [id for id, _ in places]))
+                return Changes(runs, places[-1][1])
+            if not (await session.rows("has_later_changes", max(mark, settled)))[0][0]:
+                break
+        await asyncio.sleep(_TRY_SECONDS)
+    return Changes((), mark)
+
+
+async def _settled_changes(db: Database) -> int:
+    """Every transaction whose number is this or lower has ended.
+
+    Asked for in this order: who has not announced itself when the locks are read takes a number later than the one
+    read before. The runs are read after both, by a transaction that sees all that has ended.
+    """
+    async with db.writing() as session:
+        (last,) = (await session.rows("last_change"))[0]
+        (lowest,) = (await session.rows("changes_under_way"))[0]
+    return int(last if lowest is None else min(last, lowest))
+
+
+async def run_updates(db: Database, run: RunId, since: int) -> RunUpdate | None:
+    async with db.reading() as session:
+        found = await runs_by_id(session, [run])
+        if not found:
+            return None
+        known, row = found[0]
+        # Every write to a task touches its run as well, so the run's number is the newest of all.
+        mark = row[-1]
+        tasks = [] if 0 < since >= mark else await session.rows("tasks_changed_since", run, max(since, 0))
+    return RunUpdate(known, tuple(task_of(task) for task in tasks), mark)
+
+
+async def list_attempts(db: Database, run: RunId, task: TaskKey | None) -> tuple[Attempt, ...]:
+    first, last, idx = 0, _LAST_ORDINAL, None
+    async with db.reading() as session:
+        if task is not None:
+            place = await _ordinal(db, session, run, task)
+            if place is None:
+                return ()
+            first, last, idx = place, place, index_number(task.index)
+        rows = await session.rows("attempts_of_run", run, first, last, idx)
+    return tuple(attempt_of(row) for row in rows)
+
+
+async def _ordinal(db: Database, session: Session, run: RunId, task: TaskKey) -> int | None:
+    known = await run_by_id(session, run)
+    return None if known is None else (await db.order(session, known.version)).get(task.name)
+
+
+async def find_cached(db: Database, key: str, since: datetime) -> Cached | None:
+    async with db.reading() as session:
+        row = await session.row("find_cached", key, since)
+    return None if row is None else Cached(RunId(row[0]), output_of(*row[1:]))
+
+
+async def list_alerts(db: Database, run: RunId) -> tuple[Alert, ...]:
+    async with db.reading() as session:
+        rows = await session.rows("alerts_of_run", run)
+    return tuple(
+        Alert(None if task is None else TaskKey(task, index_of(idx)), failure_of(failure))
+        for task, idx, failure in rows
+    )  # fmt: skip
+
+
+async def limit_use(db: Database) -> tuple[LimitUse, ...]:
+    async with db.reading() as session:
+        limits: dict[str, int] = dict(await session.rows("list_limits"))
+        if not limits:
+            return ()
+        room = room_left(limits, (ActiveAttempts(*row) for row in await session.rows("count_active")))
+        return tuple([await _use(session, name, slots, slots - room[name]) for name, slots in sorted(limits.items())])
+
+
+async def _use(session: Session, name: str, slots: int, used: int) -> LimitUse:
+    kind, _, subject = name.partition(":")
+    executor = subject if kind == "executor" else None
+    pool = subject if kind == "pool" else None
+    shown = _HOLDERS_SHOWN if name == EVERYTHING or subject else 0
+    holders = await session.rows("holders", executor, pool, shown)
+    return LimitUse(name, slots, used, tuple(attempt_key(row) for row in holders))

@@ -1,0 +1,28 @@
+"""How Postgres keeps moments and words; the rest of a row is the same in every store."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ork.state.rows import RowCodec
+
+
+def _as_it_is(moment: datetime | None) -> datetime | None:
+    return moment
+
+
+def free_text(text: str | None) -> str | None:
+    """Words from outside may hold lone surrogates and NUL, which Postgres cannot keep."""
+    if text is None or (text.isascii() and "\0" not in text):
+        return text
+    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+_codec = RowCodec(_as_it_is, _as_it_is, free_text)
+workflow_of = _codec.workflow_of
+run_of = _codec.run_of
+run_values = _codec.run_values
+task_row = _codec.task_row
+task_of = _codec.task_of
+attempt_row = _codec.attempt_row
+attempt_of = _codec.attempt_of

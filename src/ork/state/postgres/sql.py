@@ -1,0 +1,10 @@
+"""The named blocks of `queries/*.sql`."""
+
+from __future__ import annotations
+
+import os
+
+from ork.state.sql import Queries
+
+FOLDER = os.path.join(os.path.dirname(__file__), "queries")
+sql = Queries(FOLDER).text

@@ -1,0 +1,190 @@
+"""Rows to nouns and back, for every store that keeps rows.
+
+Column orders are those of the named blocks in each store's `queries/`. How a moment and free text are kept differs from
+store to store, so a store makes a `RowCodec` of its own; the rest is the same for all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
+from ork.model.run import CommandKind, Run, RunCommand, RunStatus
+from ork.model.task import (
+    Attempt,
+    AttemptStatus,
+    Failure,
+    FailureKind,
+    GiveUp,
+    InlineOutput,
+    Output,
+    StoredOutput,
+    Task,
+    TaskStatus,
+)
+from ork.model.workflow import Catchup, Schedule, Trigger, WorkflowEntry
+
+Row: TypeAlias = Sequence[Any]
+Columns: TypeAlias = tuple[Any, ...]
+
+NO_INDEX = -1
+
+_TASK_STATUS = {status.value: status for status in TaskStatus}
+_ATTEMPT_STATUS = {status.value: status for status in AttemptStatus}
+
+
+def json_text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def index_number(index: int | None) -> int:
+    return NO_INDEX if index is None else index
+
+
+def index_of(number: int) -> int | None:
+    return None if number == NO_INDEX else number
+
+
+def failure_text(failure: Failure | None) -> str | None:
+    if failure is None:
+        return None
+    return json_text({"kind": failure.kind.value, "message": failure.message, "detail": failure.detail})
+
+
+def failure_of(text: str | None) -> Failure | None:
+    if text is None:
+        return None
+    known = json.loads(text)
+    return Failure(FailureKind(known["kind"]), known["message"], known["detail"])
+
+
+def schedule_text(schedule: Schedule | None) -> str | None:
+    if schedule is None:
+        return None
+    # Later fields are added at the end and left out while they have their defaults: an unchanged schedule is equal.
+    later = [schedule.jitter, schedule.catchup_limit]
+    written = [schedule.cron, schedule.timezone, schedule.catchup.value, schedule.enabled]
+    return json_text(written if later == [0.0, 100] else written + later)
+
+
+def schedule_of(text: str | None) -> Schedule | None:
+    if text is None:
+        return None
+    cron, timezone, catchup, enabled, *later = json.loads(text)
+    return Schedule(cron, timezone, Catchup(catchup), enabled, *later)
+
+
+def command_of(row: Row) -> RunCommand:
+    id, run, kind, by, task, everything, comment = row
+    return RunCommand(RunId(run), CommandKind(kind), by, task, bool(everything), comment, id)
+
+
+def attempt_key(row: Row) -> AttemptKey:
+    run, name, idx, number = row
+    return AttemptKey(RunId(run), TaskKey(name, index_of(idx)), number)
+
+
+def _output_columns(output: Output | None) -> tuple[str | None, int | None, str | None]:
+    if output is None:
+        return None, None, None
+    if isinstance(output, InlineOutput):
+        return None, None, output.json
+    return output.key, output.size, None
+
+
+def output_of(key: str | None, size: int | None, text: str | None) -> Output | None:
+    if key is not None:
+        return StoredOutput(key, size or 0)
+    return None if text is None else InlineOutput(text)
+
+
+class RowCodec:
+    """`kept` and `moment` turn a moment into what its column holds and back (None stays None); `text` makes words from
+    outside fit for a text column."""
+
+    def __init__(
+        self,
+        kept: Callable[[datetime | None], Any],
+        moment: Callable[[Any], Any],
+        text: Callable[[str | None], str | None],
+    ) -> None:
+        self._kept = kept
+        self._moment = moment
+        self._text = text
+
+    def workflow_of(self, row: Row) -> WorkflowEntry:
+        name, version, enabled, deployed_at, origin, schedule = row
+        return WorkflowEntry(
+            name, VersionId(version), bool(enabled), self._moment(deployed_at), origin, schedule_of(schedule)
+        )
+
+    def run_of(self, row: Row) -> Run:
+        (id, workflow, version, status, trigger, params, created_at, scheduled_for, started_at, finished_at, error,
+         round, priority, cancel_requested_at, note, fresh, parent, _epoch, _changed) = row  # fmt: skip
+        return Run(
+            RunId(id), workflow, VersionId(version), RunStatus(status), Trigger(trigger), json.loads(params),
+            self._moment(created_at), self._moment(scheduled_for), self._moment(started_at), self._moment(finished_at), error, round,
+            priority, self._moment(cancel_requested_at), note, bool(fresh), parent,
+        )  # fmt: skip
+
+    def run_values(self, run: Run) -> dict[str, Any]:
+        """What may change about a run once it exists."""
+        return {
+            "id": run.id,
+            "status": run.status.value,
+            "started_at": self._kept(run.started_at),
+            "finished_at": self._kept(run.finished_at),
+            "error": self._text(run.error),
+            "round": run.round,
+            "priority": run.priority,
+            "cancel_requested_at": self._kept(run.cancel_requested_at),
+            "note": self._text(run.note),
+        }
+
+    def task_row(self, run: RunId, ordinal: int, changed: int, task: Task) -> Columns:
+        name, index = task.key
+        cause, output = task.cause, task.output
+        # `_value_` rather than the enum itself: sqlite3 looks for an adapter for every subclass of str.
+        return (
+            run, ordinal, NO_INDEX if index is None else index, name, task.status._value_, task.executor, task.attempt,
+            task.earlier_attempts, self._text(task.reason), None if cause is None else cause.name,
+            None if cause is None else index_number(cause.index), failure_text(task.failure), task.exit_code,
+            self._kept(task.dispatched_at), self._kept(task.started_at), self._kept(task.finished_at),
+            self._kept(task.retry_at), *_output_columns(output), task.instances, task.item, task.cache_key, changed,
+        )  # fmt: skip
+
+    def task_of(self, row: Row) -> Task:
+        (name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
+         dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output, instances, item,
+         cache_key) = row  # fmt: skip
+        return Task(
+            TaskKey(name, index_of(idx)), _TASK_STATUS[status], executor, attempt, earlier_attempts, reason,
+            None if cause_name is None else TaskKey(cause_name, index_of(cause_idx)), failure_of(failure), exit_code,
+            self._moment(dispatched_at), self._moment(started_at), self._moment(finished_at), self._moment(retry_at),
+            output_of(output_key, output_size, output), instances, item, cache_key,
+        )  # fmt: skip
+
+    def attempt_row(self, ordinal: int, attempt: Attempt) -> Columns:
+        run, (name, index), number = attempt.key
+        closing = attempt.closing
+        return (
+            run, ordinal, NO_INDEX if index is None else index, number, name, attempt.status._value_, attempt.executor,
+            attempt.pool, attempt.external_name, attempt.token_hash, self._kept(attempt.dispatched_at),
+            self._kept(attempt.started_at), self._kept(attempt.finished_at), attempt.exit_code,
+            failure_text(attempt.failure), None if closing is None else closing._value_,
+            self._kept(attempt.closing_since), attempt.seq, self._kept(attempt.seen_at), attempt.waits_for,
+            attempt.waits_for is not None,
+        )  # fmt: skip
+
+    def attempt_of(self, row: Row) -> Attempt:
+        (run, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
+         finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for) = row  # fmt: skip
+        return Attempt(
+            attempt_key((run, name, idx, number)), _ATTEMPT_STATUS[status], executor, external_name, token_hash,
+            self._moment(dispatched_at), pool, self._moment(started_at), self._moment(finished_at), exit_code, failure_of(failure),
+            None if closing is None else GiveUp(closing), self._moment(closing_since), seq, self._moment(seen_at),
+            waits_for,
+        )  # fmt: skip

@@ -1,0 +1,29 @@
+"""Forgetting what is old, a little at a time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ork.model.ids import RunId
+from ork.model.run import RunStatus
+from ork.state.sqlite.database import Database
+from ork.state.sqlite.rows import time_text
+
+_FINAL = tuple(status.value for status in RunStatus if status.is_final)
+_PARTS = ("forget_alerts", "forget_commands", "forget_attempts", "forget_tasks", "forget_run")
+
+
+def prunable_runs(db: Database, before: datetime, limit: int, keep_last: int) -> tuple[RunId, ...]:
+    wanted = {"before": time_text(before), "limit": limit, "keep_last": keep_last}
+    places: list[tuple[str, str]] = []
+    for status in _FINAL:
+        places += db.connection.rows("prunable_runs", {**wanted, "status": status})
+    return tuple(RunId(id) for _, id in sorted(places)[:limit])
+
+
+def prune(db: Database, before: datetime, limit: int, keep_last: int) -> tuple[RunId, ...]:
+    with db.connection.writing():  # nobody is woken: what is gone is nothing to act on
+        runs = prunable_runs(db, before, limit, keep_last)
+        for part in _PARTS:
+            db.connection.run_many(part, [(run,) for run in runs])
+    return runs

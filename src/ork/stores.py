@@ -1,0 +1,97 @@
+"""Which store a URL names, and how it is opened. A backend is loaded when a URL asks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from ork.errors import UsageError
+from ork.settings import Settings
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from ork.state.store import StateStore
+
+T = TypeVar("T")
+
+_ON_A_SERVER = ("postgresql:", "postgres:")
+
+
+def is_on_a_server(settings: Settings) -> bool:
+    """Answers come over a network: they are waited for in an event loop."""
+    return settings.store.startswith(_ON_A_SERVER)
+
+
+def store_path(settings: Settings) -> str | None:
+    """The database file a `sqlite:` URL names; None for a store that is no file."""
+    if is_on_a_server(settings):
+        return None
+    scheme, colon, path = settings.store.partition(":")
+    if scheme != "sqlite" or not colon or not path:
+        raise UsageError(
+            f"cannot use the store {settings.store}",
+            hint="a store is named sqlite:/path/to/ork.db or postgresql://user@host/database",
+        )
+    path = path[2:] if path.startswith("///") else path
+    return os.path.join(settings.root, path)
+
+
+def open_store(settings: Settings, *, inline: bool) -> StateStore:
+    """`inline` runs the statements of a store in a file in the caller's thread: then awaiting a verb never yields."""
+    path = store_path(settings)
+    if path is None:
+        store: StateStore = _postgres().PostgresStore(settings.store, lease_seconds=settings.lease_seconds)
+        return store
+    from ork.state.sqlite import SqliteStore
+
+    durability: Literal["normal", "full"] = "full" if settings.durability == "full" else "normal"
+    return SqliteStore(path, durability=durability, lease_seconds=settings.lease_seconds, inline=inline)
+
+
+def empty_store() -> StateStore:
+    """For a look where nothing is yet: it leaves no traces."""
+    from ork.state.sqlite import SqliteStore
+
+    return SqliteStore(":memory:", inline=True)
+
+
+def store_schema(settings: Settings) -> tuple[int, int]:
+    """The schema the store has (0: there is none yet) and the one this Ork knows."""
+    path = store_path(settings)
+    if path is None:
+        status = _wait_for(_postgres().db_status(settings.store))
+        return status.current, status.known
+    from ork.state.sqlite import db_status
+
+    found = db_status(path)
+    return found.current, found.known
+
+
+def bring_store_up_to_date(settings: Settings) -> int:
+    """The store exists and has the newest schema, which is the answer."""
+    path = store_path(settings)
+    if path is None:
+        return int(_wait_for(_postgres().migrate(settings.store)).current)
+    from ork.state.sqlite import migrate
+
+    return migrate(path).current
+
+
+def _postgres() -> ModuleType:
+    try:
+        import ork.state.postgres as backend
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise UsageError(
+            "a store on Postgres needs the package asyncpg", hint="pip install 'ork-orchestrator[postgres]'"
+        ) from error
+    return backend
+
+
+def _wait_for(work: Coroutine[Any, Any, T]) -> T:
+    import asyncio
+
+    return asyncio.run(work)

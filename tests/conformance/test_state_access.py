@@ -1,0 +1,160 @@
+"""Tokens, the audit trail, the history of versions, and what changed across runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ork.errors import RefusedError
+from ork.model.access import AuditEntry, Role, Token
+from ork.model.run import RunStatus
+from ork.model.task import TaskStatus
+from ork.state.store import StateStore
+from tests.conformance.conftest import Stores
+from tests.conformance.state_samples import (
+    ANN,
+    NOW,
+    changes,
+    command,
+    deploy,
+    ended,
+    later,
+    new_run,
+    owned_run,
+    start_runs,
+    task,
+    version,
+)
+
+
+def token(id: str = "t1", **options: object) -> Token:
+    made = Token(id, f"name of {id}", Role.OPERATOR, f"digest of {id}", NOW)
+    return replace(made, **options)  # type: ignore[arg-type]
+
+
+async def test_a_token_is_found_by_its_digest(store: StateStore) -> None:
+    await store.add_token(token())
+    assert await store.find_token("digest of t1") == token()
+    assert await store.find_token("t1") is None
+
+
+async def test_a_known_digest_or_id_is_refused(store: StateStore) -> None:
+    await store.add_token(token())
+    for same in (token("t2", digest="digest of t1"), token(digest="another")):
+        with pytest.raises(RefusedError):
+            await store.add_token(same)
+    assert await store.list_tokens() == (token(),)
+
+
+async def test_a_revoked_token_is_still_found_and_says_so(stores: Stores) -> None:
+    store, other = stores.open(), stores.open()
+    await store.add_token(token())
+    assert await store.revoke_token("t1", later(5))
+    assert not await store.revoke_token("t1", later(6))
+    assert not await store.revoke_token("t2", later(6))
+    assert await other.find_token("digest of t1") == token(revoked_at=later(5))
+
+
+async def test_tokens_are_listed_oldest_first(store: StateStore) -> None:
+    await store.add_token(token("b", created_at=later(1)))
+    await store.add_token(token("a", created_at=later(2)))
+    assert [each.id for each in await store.list_tokens()] == ["b", "a"]
+
+
+async def test_the_audit_trail_is_read_newest_first_and_page_by_page(store: StateStore) -> None:
+    for number in range(5):
+        await store.record(AuditEntry(NOW, "eve", "run.cancel", f"run{number}", '{"why": 1}' if number else None))
+    first = await store.list_audit(2)
+    assert [entry.subject for entry in first] == ["run4", "run3"]
+    rest = await store.list_audit(10, before=first[-1].id)
+    assert [entry.subject for entry in rest] == ["run2", "run1", "run0"]
+    assert (first[0].by, first[0].at, first[0].detail, rest[-1].detail) == ("eve", NOW, '{"why": 1}', None)
+
+
+async def test_tokens_and_audit_wake_nobody(waiting_stores: Stores) -> None:
+    store, other = waiting_stores.open(), waiting_stores.open()
+    await store.add_token(token())
+    await store.record(AuditEntry(NOW, "eve", "token.create", "t1"))
+    await store.revoke_token("t1", NOW)
+    assert not await other.wait_for_change(0.05)
+
+
+async def test_versions_of_a_workflow_are_listed_newest_first(store: StateStore) -> None:
+    for number in range(3):
+        await store.save_version(version(id=f"v{number}"), origin=None, now=later(number))
+    await store.save_version(version("other"), origin=None, now=NOW)
+    listed = await store.list_versions("flow", 2)
+    assert [(entry.id, entry.saved_at) for entry in listed] == [("v2", later(2)), ("v1", later(1))]
+    assert await store.list_versions("nobody") == ()
+
+
+async def test_saving_a_version_again_does_not_make_it_newer(store: StateStore) -> None:
+    for id in ("v0", "v1", "v0"):
+        await store.save_version(version(id=id), origin=None, now=NOW)
+    assert [entry.id for entry in await store.list_versions("flow")] == ["v1", "v0"]
+
+
+async def test_a_deleted_workflow_is_unknown_and_keeps_its_runs(store: StateStore) -> None:
+    claimed = await owned_run(store)
+    with pytest.raises(RefusedError):
+        await store.delete_workflow("flow")
+    await store.commit(ANN, [ended(claimed)], NOW)
+    assert await store.delete_workflow("flow")
+    assert not await store.delete_workflow("flow")
+    assert await store.get_workflow("flow") is None
+    assert await store.get_run(claimed.run.id) is not None
+    assert await store.get_version(claimed.version.id) is not None
+
+
+async def test_a_run_is_found_by_its_key(store: StateStore) -> None:
+    of = await deploy(store)
+    (run,) = await store.create_runs([new_run(of, key="k")], NOW)
+    assert await store.find_by_key("flow", "k") == run
+    assert await store.find_by_key("flow", "other") is None
+    assert await store.find_by_key("other", "k") is None
+
+
+async def test_unfinished_runs_are_counted_by_status(store: StateStore) -> None:
+    claimed = await owned_run(store)
+    await start_runs(store, 2, claimed.version)
+    assert await store.count_unfinished() == {RunStatus.PENDING: 2, RunStatus.RUNNING: 1, RunStatus.PAUSED: 0}
+    await store.commit(ANN, [ended(claimed)], NOW)
+    assert (await store.count_unfinished())[RunStatus.RUNNING] == 0
+
+
+async def test_no_mark_gives_the_mark_of_now(store: StateStore) -> None:
+    await start_runs(store)
+    now = await store.changes_since(None)
+    assert now.runs == ()
+    assert (await store.changes_since(now.mark)).runs == ()
+    (run,) = await start_runs(store)
+    assert (await store.changes_since(now.mark)).runs == (run,)
+
+
+async def test_changes_come_once_in_order_and_with_the_marks_of_their_tasks(store: StateStore) -> None:
+    begin = (await store.changes_since(None)).mark
+    claimed = await owned_run(store)
+    (second,) = await start_runs(store, of=claimed.version)
+    first_look = await store.changes_since(begin)
+    assert [run.id for run in first_look.runs] == [claimed.run.id, second.id]
+    await store.commit(ANN, [changes(claimed, tasks=(task("load", TaskStatus.SKIPPED),))], NOW)
+    look = await store.changes_since(first_look.mark)
+    assert [run.id for run in look.runs] == [claimed.run.id]
+    update = await store.run_updates(claimed.run.id, since=first_look.mark)
+    assert update is not None
+    assert [row.key.name for row in update.tasks] == ["load"]
+    await store.submit_command(command(second.id), NOW)
+    assert [run.id for run in (await store.changes_since(look.mark)).runs] == [second.id]
+
+
+async def test_pages_of_changes_pass_nothing_over(store: StateStore) -> None:
+    begin = (await store.changes_since(None)).mark
+    of = await deploy(store)
+    created = [run.id for _ in range(4) for run in await start_runs(store, of=of)]
+    together = await store.create_runs([new_run(of) for _ in range(3)], NOW)
+    seen, mark = [], begin
+    while (page := await store.changes_since(mark, 2)).runs:
+        seen += [run.id for run in page.runs]
+        mark = page.mark
+    assert seen == [*created, *sorted(run.id for run in together)]

@@ -1,0 +1,140 @@
+"""Postgres's SQL files: complete, used, and never slower with a longer history."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ork.state.sql import parse_blocks
+from tests.postgres import Server, fresh_database, server_or_skip
+
+pytest.importorskip("asyncpg", reason="asyncpg is not installed: nothing is tried on Postgres")
+
+import asyncpg
+
+import ork.state.postgres as package
+from ork.state.postgres.sql import FOLDER, sql
+
+BLOCKS = {name: text for file in Path(FOLDER).glob("*.sql") for name, text in parse_blocks(file.read_text()).items()}
+SEVERAL_STATEMENTS = {"take_your_time"}
+FINISHED = 200_000
+WAITING = 40
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+FILL = f"""
+INSERT INTO ork.workflows (name, version, enabled, deployed_at, max_active_runs, fires)
+SELECT 'flow' || n, 'v', true, now(), CASE WHEN n < 5 THEN 3 END, false FROM generate_series(0, 20) AS n;
+INSERT INTO ork.runs (id, workflow, version, status, trigger, params, created_at, finished_at, round, priority, fresh,
+                      epoch, attention, changed, key, owner)
+SELECT 'r' || n, 'flow' || n % 20, 'v',
+       CASE WHEN n >= {FINISHED} THEN 'pending' WHEN n % 9 = 0 THEN 'failed' ELSE 'success' END,
+       'manual', '{{}}', now() - n * interval '1 second', now() - n * interval '1 second', 1, 0, false, 1,
+       n >= {FINISHED}, n, 'key' || n, NULL
+FROM generate_series(1, {FINISHED + WAITING}) AS n;
+INSERT INTO ork.tasks (run_id, ordinal, idx, name, status, executor, attempt, earlier_attempts, finished_at, cache_key,
+                       changed)
+SELECT 'r' || n, 0, -1, 'a', 'success', 'process', 1, 0, now(), CASE WHEN n % 50 = 0 THEN 'c' || n END, n
+FROM generate_series(1, {FINISHED}) AS n;
+INSERT INTO ork.attempts (run_id, ordinal, idx, number, name, status, executor, external_name, token_hash, dispatched_at,
+                          seq, is_waiting)
+SELECT 'r' || n, 0, -1, 1, 'a', CASE WHEN n < 20 THEN 'running' ELSE 'success' END, 'process', 'x', 'x', now(), 0, false
+FROM generate_series(1, {FINISHED}) AS n;
+INSERT INTO ork.commands (run_id, kind, asked_by, everything, asked_at, done_at)
+SELECT 'r' || n, 'cancel', 'eve', false, now(), CASE WHEN n > 9 THEN now() END FROM generate_series(1, 50000) AS n;
+INSERT INTO ork.alerts (kind, workflow, run_id, raised_at, due_at, tries, sent)
+SELECT 'run', 'flow1', 'r' || n, now(), CASE WHEN n < 9 THEN now() END, 0, '{{}}' FROM generate_series(1, 50000) AS n;
+VACUUM ANALYZE;
+"""
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with fresh_database() as url:
+        yield url
+
+
+def test_every_block_is_something_postgres_understands(url: str) -> None:
+    async def prepare_all() -> dict[str, str]:
+        connection = await asyncpg.connect(url)
+        wrong = {}
+        for name in sorted(set(BLOCKS) - SEVERAL_STATEMENTS):
+            try:
+                await connection.prepare(sql(name))
+            except asyncpg.PostgresError as error:
+                wrong[name] = str(error)
+        await connection.close()
+        return wrong
+
+    assert asyncio.run(prepare_all()) == {}
+
+
+def test_every_block_has_a_name_of_its_own_and_somebody_who_uses_it() -> None:
+    named = [
+        name for file in Path(FOLDER).glob("*.sql") for name in re.findall(r"^-- name: (\w+)", file.read_text(), re.M)
+    ]
+    assert len(named) == len(set(named))
+    python = "".join(file.read_text() for file in Path(package.__file__).parent.glob("*.py"))
+    assert [name for name in named if f'"{name}"' not in python] == []
+
+
+@pytest.fixture(scope="module")
+def long_history() -> Iterator[tuple[Server, str]]:
+    server = server_or_skip()
+    with fresh_database() as url:
+        database = url.rsplit("/", 1)[1]
+        for statement in FILL.split(";\n"):
+            if statement.strip():
+                server.sql(statement, database)
+        yield server, url
+
+
+WANTED: dict[str, tuple[tuple[Any, ...], str]] = {
+    "claimable_runs": ((["flow1"], 10), "runs_waiting"),
+    "look_for_work": (("ann", None), "runs_waiting"),
+    "lock_limited_workflows": ((), "runs_queued"),
+    "room_in_workflows": ((["flow1", "flow2"],), "runs_occupying"),
+    "disown": ((["ann"],), "runs_owned"),
+    "list_schedulers": ((None,), "runs_owned"),
+    "commands_for": (("ann",), "commands_waiting"),
+    "pending_commands": (("r5",), "commands_waiting"),
+    "unseen_cancels": ((["r5", "r6"],), "commands_waiting"),
+    "count_active": ((), "attempts_active"),
+    "holders": ((None, None, 5), "attempts_active"),
+    "list_runs_by_status": ((["success", "failed"], None, "", 20), "runs_by_status"),
+    "list_runs_by_workflow": ((["success", "failed"], None, "", 20, "flow3"), "runs_by_workflow"),
+    "tasks_changed_since": (("r5", 0), "tasks"),
+    "find_by_key": (("flow1", "key1"), "runs_key"),
+    "find_by_slot": (("flow1", NOW), "runs_slot"),
+    "find_cached": (("c50", NOW), "tasks_cached"),
+    "changed_runs": ((FINISHED - 5, FINISHED + 5, 10), "runs_changed"),
+    "alerts_of_run": (("r5",), "alerts_of_run"),
+    "take_alerts": ((NOW, 5, 60.0), "alerts_due"),
+    "next_alert_at": ((), "alerts_due"),
+    "add_recoveries": ((["r5"], NOW), "runs_by_workflow"),
+    "fence": ((["r5", "r6"],), "runs_pkey"),
+    "prunable_runs": ((NOW, 10, 0, ["success"]), "runs_by_status"),
+    "count_unfinished": ((), "runs_by_status"),
+}
+
+
+@pytest.mark.slow
+def test_what_grows_is_read_by_a_small_index_however_long_the_history_is(long_history: tuple[Server, str]) -> None:
+    async def plans() -> dict[str, str]:
+        connection = await asyncpg.connect(long_history[1])
+        found = {}
+        for name, (values, _) in WANTED.items():
+            rows = await connection.fetch(f"EXPLAIN {sql(name)}", *values)
+            found[name] = "\n".join(row[0] for row in rows)
+        await connection.close()
+        return found
+
+    found = asyncio.run(plans())
+    assert {name: plan for name, plan in found.items() if WANTED[name][1] not in plan} == {}
+    walks = re.compile(r"Seq Scan on (runs|tasks|attempts|commands|alerts)\b")
+    assert {name: plan for name, plan in found.items() if walks.search(plan)} == {}
