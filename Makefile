@@ -24,7 +24,9 @@ demo: $(STAMPS)/run
 	cd examples/etl && $(abspath $(BIN))/ork show @last
 	cd examples/etl && $(abspath $(BIN))/ork output @last load
 
+# Where a component cannot be installed, the tests that need it skip and say why.
 test: $(STAMPS)/test
+	-scripts/components.sh postgres
 	$(BIN)/python -m pytest -n auto $(TESTS)
 
 check: lint

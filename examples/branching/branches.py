@@ -12,5 +12,5 @@ def simple(count: dict) -> list:
 
 def join(split: list | None, simple: list | None) -> dict:
     taken = "split" if split is not None else "simple"
-    rows = sum(split, []) if split is not None else simple
+    rows = [row for part in split for row in part] if split is not None else simple
     return {"taken": taken, "rows": sorted(rows)}

@@ -4,28 +4,43 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, cast
 
 from ork.core.limits import EVERYTHING
 from ork.errors import StoreError, UsageError
+from ork.model.access import AuditEntry
 from ork.model.ids import RunId, SchedulerId
 from ork.objects.local import LocalObjects, root_of_url
 from ork.settings import Settings
 from ork.state.store import StateStore
+from ork.state.urls import without_password
+from ork.stores import bring_store_up_to_date, empty_store, is_on_a_server, open_store, store_path, store_schema
 
 if TYPE_CHECKING:
+    from ork.alerts.outbox import Outbox
+    from ork.api.client.connection import Server
+    from ork.api.context import Api
     from ork.executors.executor import Executor
     from ork.scheduler.options import SchedulerOptions
     from ork.scheduler.poll import Poller
-    from ork.scheduler.service import SchedulerService
+    from ork.scheduler.service import SchedulerService, TickReport
     from ork.scheduler.waiting import Waiting
+    from ork.status.explain import Explained, Patience
+    from ork.status.ids import Target
+    from ork.telemetry import Telemetry
+
+# How late a scheduled time may be and still be on time. Ticks come when somebody calls them.
+SERVICE_GRACE, TICK_GRACE = 60.0, 900.0
 
 OnCommit = Callable[[Sequence[RunId]], None]
 
 
 class Installation:
     """A store, its objects, and whatever was opened on top of them; `close` lets go of it all."""
+
+    can_work = True  # whether a scheduler may run in this process
 
     def __init__(self, settings: Settings, store: StateStore, objects: LocalObjects) -> None:
         self.settings = settings
@@ -63,24 +78,40 @@ class Installation:
             is_provably_dead=is_provably_dead,
             on_commit=tell,
         )
-        self._service = SchedulerService(scheduler, self.store, watch_death=watch_death, waiting=waiting)
+        outbox = self._outbox(scheduler.telemetry)
+        self._service = SchedulerService(scheduler, self.store, watch_death=watch_death, waiting=waiting, outbox=outbox)
         return self._service
 
+    def _outbox(self, telemetry: Telemetry) -> Outbox:
+        from ork.alerts.outbox import Outbox
+
+        channels = {}
+        if self.settings.alerts:
+            from ork.alerts.channels import read_channels
+
+            channels = read_channels(self.settings.alerts)
+        allow = self.settings.alerts_allow_private
+        return Outbox(self.store, channels, self.settings.secret, telemetry, allow_private=allow)
+
     def _local_executors(self) -> dict[str, Executor]:
+        from functools import partial
+
         from ork.executors.local import LocalExecutor
+        from ork.model.workflow import Isolation
         from ork.objects.attempts import AttemptDocuments
 
         documents = AttemptDocuments(self.objects)
+        make = partial(LocalExecutor, documents=documents, isolation=Isolation(self.settings.isolation))
         made = {
-            "process": LocalExecutor("process", documents, uses_project_python=False),
-            "python": LocalExecutor("python", documents),
-            "rust": LocalExecutor("rust", documents, uses_project_python=False),
+            "process": make("process", uses_project_python=False),
+            "python": make("python"),
+            "rust": make("rust", uses_project_python=False),
         }
         # Custom executors are classes that its workers load: here they differ in their names (and limits) alone.
         from ork.compile.custom import custom_executors
 
         for name in custom_executors(self.settings.project):
-            made[name] = LocalExecutor(name, documents)
+            made[name] = make(name)
         self._executors += made.values()
         return dict(made)
 
@@ -112,52 +143,135 @@ class Installation:
         if self._service is not None:
             self._service.wake()
 
+    @property
+    def address(self) -> str:
+        """Where it is, for people."""
+        return without_password(self.settings.store)
+
+    async def explain(self, target: Target, now: datetime) -> Explained:
+        """Why a run or a task is (not) running."""
+        from ork.status.explain import explain
+
+        return await explain(self.store, self.objects, target, now, _patience(self.settings))
+
+    async def record(self, by: str, action: str, subject: str, detail: str | None = None) -> None:
+        """Somebody changed something: it stands in the audit trail."""
+        await self.store.record(AuditEntry(datetime.now(UTC), by, action, subject, detail))
+
     async def close(self) -> None:
         for executor in self._executors:
             await executor.close()
         await self.store.close()
 
 
+class RemoteInstallation(Installation):
+    """Reached through a server: the schedulers there do the work, and the server keeps the audit trail."""
+
+    can_work = False
+
+    def __init__(self, settings: Settings, server: Server) -> None:
+        from ork.api.client.objects import RemoteObjects
+        from ork.api.client.store import RemoteStore
+
+        # What a server does not offer is refused by name when it is asked for.
+        super().__init__(settings, cast(StateStore, RemoteStore(server)), cast(LocalObjects, RemoteObjects(server)))
+        self._server = server
+
+    @property
+    def address(self) -> str:
+        return self._server.url
+
+    async def scheduler(self, kind: str, on_commit: OnCommit | None = None) -> SchedulerService:  # noqa: ARG002
+        raise UsageError("the schedulers of the server do the work", hint="leave --server away to work here")
+
+    async def explain(self, target: Target, now: datetime) -> Explained:  # noqa: ARG002 (the server's clock counts)
+        from ork.api.client.store import explained
+
+        return explained(self._server, target)
+
+    async def record(self, by: str, action: str, subject: str, detail: str | None = None) -> None:
+        """The server knows by the token who asks."""
+
+
+def http_api(installation: Installation, service: SchedulerService | None) -> Api:
+    """What the routes of the HTTP API work with. The installation's store handle is theirs alone: what they write wakes
+    the scheduler, in this process or any other."""
+    from ork.api.context import Api
+    from ork.api.events import Hub
+    from ork.telemetry import Telemetry
+
+    settings = installation.settings
+    return Api(
+        store=installation.store,
+        objects=installation.objects,
+        hub=Hub(installation.store),
+        tick=_ticker(settings),
+        wake=service.wake if service is not None else None,
+        root=settings.root,
+        project=settings.project,
+        secret=settings.secret,
+        patience=_patience(settings),
+        telemetry=service.telemetry if service is not None else Telemetry(),
+    )
+
+
+def _ticker(settings: Settings) -> Callable[[], Awaitable[TickReport]]:
+    """One pass after the other: two at once would only get into each other's way."""
+    import asyncio
+
+    alone = asyncio.Lock()
+
+    async def tick() -> TickReport:
+        async with alone:
+            installation = await open_installation(settings)
+            try:
+                return await (await installation.scheduler("tick")).tick()
+            finally:
+                await installation.close()
+
+    return tick
+
+
+def _patience(settings: Settings) -> Patience:
+    from ork.status.explain import Patience
+
+    return Patience(settings.heartbeat_seconds, settings.stale_seconds, settings.start_limit_seconds)
+
+
+def _remote(settings: Settings, url: str) -> Installation:
+    from ork.api.client.connection import Server
+
+    return RemoteInstallation(settings, Server(url, settings.token, settings.home))
+
+
 async def open_installation(settings: Settings) -> Installation:
     """Opens store and objects for work that goes on for a while; the first one in a project creates `.ork`."""
+    if settings.server is not None:
+        return _remote(settings, settings.server)
     return _open(settings, inline=False)
 
 
 async def open_for_a_look(settings: Settings, *, creates: bool) -> Installation:
     """Opens them for a few calls in one thread. Unless it `creates`, a project without a store gets an empty one
     in memory: looking leaves no traces."""
+    if settings.server is not None:
+        return _remote(settings, settings.server)
     path = store_path(settings)
-    if creates or os.path.exists(path):
+    if creates or path is None or os.path.exists(path):
         return _open(settings, inline=True)
-    from ork.state.sqlite import SqliteStore
-
-    return Installation(settings, SqliteStore(":memory:", inline=True), _objects(settings))
+    return Installation(settings, empty_store(), _objects(settings))
 
 
-def store_path(settings: Settings) -> str:
-    """The database file a `sqlite:` URL names; any other kind of store is not there yet."""
-    scheme, colon, path = settings.store.partition(":")
-    if scheme != "sqlite" or not colon or not path:
-        raise UsageError(f"cannot use the store {settings.store}", hint="a store is named sqlite:/path/to/ork.db")
-    path = path[2:] if path.startswith("///") else path
-    return os.path.join(settings.root, path)
-
-
-def store_schema(settings: Settings) -> tuple[int, int]:
-    """The schema the store has (0: there is none yet) and the one this Ork knows."""
-    from ork.state.sqlite import db_status
-
-    status = db_status(store_path(settings))
-    return status.current, status.known
+def answers_at_once(settings: Settings) -> bool:
+    """Whether what is opened for a look needs no event loop."""
+    return settings.server is not None or not is_on_a_server(settings)
 
 
 def migrate_store(settings: Settings) -> tuple[int, int]:
     """Brings the store up to date; gives the schema before and after."""
-    from ork.state.sqlite import migrate
-
     before, _ = store_schema(settings)
     _make_home(settings)
-    return before, migrate(store_path(settings)).current
+    return before, bring_store_up_to_date(settings)
 
 
 def scheduler_options(settings: Settings, kind: str) -> SchedulerOptions:
@@ -177,18 +291,16 @@ def scheduler_options(settings: Settings, kind: str) -> SchedulerOptions:
         script_dir=settings.script_dir,
         builds_dir=settings.home,
         trust_saved_heartbeats=kind == "tick",
+        fires_schedules=kind != "run",
+        schedule_grace_seconds=settings.schedule_grace_seconds or (TICK_GRACE if kind == "tick" else SERVICE_GRACE),
+        wake_url=settings.wake_url,
         secrets=settings.secret,
     )
 
 
 def _open(settings: Settings, *, inline: bool) -> Installation:
-    from ork.state.sqlite import SqliteStore
-
-    path = store_path(settings)
     _make_home(settings)
-    durability: Literal["normal", "full"] = "full" if settings.durability == "full" else "normal"
-    store = SqliteStore(path, durability=durability, lease_seconds=settings.lease_seconds, inline=inline)
-    return Installation(settings, store, _objects(settings))
+    return Installation(settings, open_store(settings, inline=inline), _objects(settings))
 
 
 def _objects(settings: Settings) -> LocalObjects:

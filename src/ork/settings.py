@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ork.errors import DefinitionError, UsageError
 
@@ -30,6 +30,7 @@ class Settings(NamedTuple):
     store: str
     objects: str
     durability: str = "normal"
+    isolation: str = "fork"
     script_dir: str | None = None
     env_file: str | None = None
     pools: Mapping[str, int] = MappingProxyType({})
@@ -42,12 +43,21 @@ class Settings(NamedTuple):
     stale_seconds: float = 60.0
     start_limit_seconds: float = 300.0
     stop_grace_seconds: float = 10.0
+    schedule_grace_seconds: float | None = None  # a time that is later than this was missed
+    wake_url: str | None = None
+    alerts: Mapping[str, Any] = MappingProxyType({})
+    alerts_allow_private: bool = False
+    server: str | None = None  # the API to go through, instead of the store itself
+    token: str | None = None
     project: Project | None = None
     environ: Mapping[str, str] = MappingProxyType({})
 
     def __repr__(self) -> str:
         # The environment holds secrets, and settings may end up in a message.
-        return f"Settings(root={self.root!r}, store={self.store!r}, objects={self.objects!r})"
+        from ork.state.urls import without_password
+
+        store = without_password(self.store)
+        return f"Settings(root={self.root!r}, store={store!r}, objects={self.objects!r})"
 
     @property
     def home(self) -> str:
@@ -66,6 +76,7 @@ def load_settings(
     *,
     store: str | None = None,
     objects: str | None = None,
+    server: str | None = None,
     folder: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
@@ -81,6 +92,7 @@ def load_settings(
         store=store or given.get("ORK_STORE") or wished["store"] or f"sqlite:{home}/ork.db",
         objects=objects or given.get("ORK_OBJECTS") or wished["objects"] or f"file:{home}/objects",
         durability=_choice(given, "ORK_DURABILITY", ("normal", "full")) or wished["durability"] or "normal",
+        isolation=_choice(given, "ORK_ISOLATION", ("fork", "interpreter")) or wished["isolation"] or "fork",
         script_dir=_inside(root, given.get("ORK_SCRIPT_DIR") or wished["script_dir"]),
         env_file=_inside(root, given.get("ORK_ENV_FILE") or wished["env_file"]),
         pools=dict(project.pools) if project else {},
@@ -93,6 +105,12 @@ def load_settings(
         stale_seconds=_seconds(given, "STALE", 60.0),
         start_limit_seconds=_seconds(given, "START_LIMIT", 300.0),
         stop_grace_seconds=_seconds(given, "STOP_GRACE", 10.0),
+        schedule_grace_seconds=_number(given, "ORK_SCHEDULE_GRACE_SECONDS", float),
+        wake_url=given.get("ORK_WAKE_URL") or (project.wake_url if project else None),
+        alerts=dict(project.alerts) if project else {},
+        alerts_allow_private=project.alerts_allow_private if project else False,
+        server=server or given.get("ORK_SERVER") or None,
+        token=given.get("ORK_TOKEN") or None,
         project=project,
         environ=given,
     )
@@ -171,7 +189,7 @@ def _read_project(root: str) -> Project | None:
 
 def _wishes(project: Project | None) -> dict[str, str | None]:
     """What `ork.yaml` says, or nothing: the file's own room is not even loaded where there is no such file."""
-    names = ("store", "objects", "durability", "script_dir", "env_file")
+    names = ("store", "objects", "durability", "isolation", "script_dir", "env_file")
     return {name: getattr(project, name, None) for name in names}
 
 

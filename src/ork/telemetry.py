@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -25,7 +26,24 @@ class Happening(StrEnum):
     STORE_RECOVERED = "store_recovered"
     DOCUMENT_REFUSED = "document_refused"
     START_FAILED = "start_failed"
+    SCHEDULE_FIRED = "schedule_fired"
+    SCHEDULE_MISSED = "schedule_missed"  # times went by without a run
+    SCHEDULE_FAILED = "schedule_failed"  # nobody here can tell when it is due
+    ALERT_SENT = "alert_sent"
+    ALERT_FAILED = "alert_failed"
     OBJECTS_FAILED = "objects_failed"  # an attempt's documents cannot be read or written for now
+
+
+_ENDINGS = {Happening.RUN_FINISHED: "run", Happening.ATTEMPT_ENDED: "attempt"}
+
+
+@dataclass(slots=True)
+class Spent:
+    """How often some kind of work was done and how long it took."""
+
+    count: int = 0
+    seconds: float = 0.0
+    longest: float = 0.0
 
 
 class Telemetry:
@@ -33,6 +51,8 @@ class Telemetry:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
+        self.ended: Counter[tuple[str, str]] = Counter()  # runs and attempts, by the status they ended with
+        self.spent: dict[str, Spent] = {}
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
@@ -40,5 +60,13 @@ class Telemetry:
 
     def tell(self, happening: Happening, **fields: Any) -> None:
         self.counts[happening] += 1
+        if happening in _ENDINGS:
+            self.ended[_ENDINGS[happening], str(fields.get("status"))] += 1
         for listener in self._listeners:
             listener(happening, fields)
+
+    def took(self, work: str, seconds: float) -> None:
+        spent = self.spent.setdefault(work, Spent())
+        spent.count += 1
+        spent.seconds += seconds
+        spent.longest = max(spent.longest, seconds)

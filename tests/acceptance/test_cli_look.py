@@ -106,7 +106,7 @@ def test_logs_tell_about_earlier_attempts(ork: OrkCli) -> None:
 def test_logs_of_what_never_started_are_empty_and_say_so(ork: OrkCli) -> None:
     done = ork("logs", "@last", "after")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "nothing has started yet: ork why " in done.stderr
+    assert "`after` has not started: skipped: shout failed" in done.stderr
 
 
 def test_logs_of_a_run_have_each_line_behind_its_task(ork: OrkCli) -> None:
@@ -160,7 +160,7 @@ def test_errors_for_programs_are_json_on_stdout(ork: OrkCli) -> None:
 def test_a_final_run_cannot_be_cancelled_paused_or_resumed(ork: OrkCli) -> None:
     for verb in ("cancel", "pause", "resume"):
         done = ork(verb, "@last")
-        assert (done.returncode, "it is failed" in done.stderr) == (4, True)
+        assert (done.returncode, "it has already failed" in done.stderr) == (4, True)
 
 
 def test_watching_a_finished_run_tells_how_it_went(ork: OrkCli) -> None:

@@ -239,7 +239,7 @@ def test_a_cancelled_run_leaves_no_process_and_final_states_and_is_cancelled_onc
     assert set(processes_in(tmp_path)) <= {scheduler.pid}
     again = ork("cancel", "@last")
     assert again.returncode == 4
-    assert "it is cancelled" in again.stderr
+    assert "it has already been cancelled" in again.stderr
 
 
 # ── why ──────────────────────────────────────────────────────────────────────────────────────────

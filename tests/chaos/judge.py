@@ -13,7 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +43,10 @@ FAST = {
 
 @dataclass
 class Court:
-    """A project with workflows whose tasks report to the ledger."""
+    """A project with workflows whose tasks report to the ledger. `settings` are more variables for every `ork`."""
 
     folder: Path
+    settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         (self.folder / "judged").mkdir()
@@ -53,7 +54,7 @@ class Court:
 
     def environment(self) -> dict[str, str]:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("ORK_", "PYTHONDONT"))}
-        return clean | FAST
+        return clean | FAST | self.settings
 
     def ork(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -280,3 +280,12 @@ def test_a_document_cut_short_is_never_taken_for_real() -> None:
         with pytest.raises(documents.DocumentError):
             documents.open_signed(whole[:length], "ab" * 32)
     assert documents.open_signed(whole, "ab" * 32)["state"] == "success"
+
+
+def test_doctor_looks_at_the_disk_before_the_store(store_on_it: Project, disk: SmallDisk) -> None:
+    project = store_on_it
+    project.ork("deploy", "workflow.yaml")
+    disk.fill()
+    _, out, _ = project.ork("doctor", "--json")
+    broken = [check["subject"] for check in json.loads(out)["checks"] if check["broken"]]
+    assert broken[0] == "disk"

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from ork.app import open_installation
+from ork.model.workflow import Schedule
 from ork.settings import load_settings
 from ork.state.sqlite import waiting
 from ork.telemetry import Happening
+from tests.conformance.state_samples import version
 
 
+@pytest.mark.parametrize("schedules", [0, 50])
 def test_an_idle_scheduler_runs_no_statement_however_often_it_looks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schedules: int
 ) -> None:
     """The look that makes up for a lost wake-up comes every few seconds; here it comes often."""
     monkeypatch.setattr(waiting, "LOOK_SECONDS", 0.05)
@@ -30,6 +34,9 @@ def test_an_idle_scheduler_runs_no_statement_however_often_it_looks(
 
     async def idle() -> tuple[int, int, int]:
         installation = await open_installation(load_settings(store=None, objects=None))
+        for number in range(schedules):
+            of = version(f"flow{number}", schedule=Schedule("0 0 1 1 *"))
+            await installation.store.save_version(of, origin=None, now=datetime.now(UTC))
         service = await installation.scheduler("scheduler")
         ready = asyncio.Event()
         service.telemetry.listen(lambda what, _: ready.set() if what is Happening.READY else None)

@@ -349,3 +349,96 @@ async def test_pydantic_models_are_made_and_stored(shop: Workshop) -> None:
     order = shop.order(shop.attempt(), inputs={"row": {"value": {"day": "2026-01-31", "n": "1"}}})
     status = await shop.run_order(replace(order, interpreter=sys.executable))
     assert output(status) == {"next": {"day": "2026-01-31", "n": 2}}
+
+
+@pytest.mark.parametrize("name", ["types", "enum", "re", "traceback", "importlib", "collections", "token"])
+def test_a_neighbour_named_like_a_standard_module_does_not_keep_a_task_from_running(name: str, tmp_path: Any) -> None:
+    @in_workshop
+    async def test(shop: Workshop) -> None:
+        shop.write(f"{name}.py", "raise RuntimeError('not the module you wanted')\n")
+        shop.write("tasks.py", "import dataclasses, enum, re\n\ndef main(n: int):\n    return n + 1\n")
+        assert output(await shop.run(inputs={"n": {"value": 1}})) == 2
+
+    test(tmp_path)
+
+
+@in_workshop
+async def test_a_file_that_hides_a_standard_module_is_named_when_that_breaks_the_task(shop: Workshop) -> None:
+    shop.write("queue.py", "class Job: pass\n")
+    shop.write("tasks.py", "import concurrent.futures\n\ndef main():\n    concurrent.futures.ThreadPoolExecutor(1)\n")
+    attempt = shop.attempt()
+    failure = (await shop.run(attempt))["failure"]
+    assert failure["kind"] == "exception"
+    assert "queue.py" in failure["message"]
+    assert "hides the standard module `queue`" in failure["message"]
+    assert b"Traceback" in shop.log(attempt)
+    shop.write("tasks.py", "from types import Order\n\ndef main():\n    pass\n")
+    shop.write("types.py", "class Order: pass\n")
+    own = shop.attempt("own")
+    failure = (await shop.run(own))["failure"]
+    assert "types.py" in failure["message"]
+    assert "hides the standard module `types`" in failure["message"]
+    assert b"Traceback" in shop.log(own)
+
+
+@in_workshop
+async def test_a_failure_that_has_nothing_to_do_with_a_hidden_module_does_not_name_it(shop: Workshop) -> None:
+    shop.write("queue.py", "class Job: pass\n")
+    shop.write("tasks.py", "from queue import Job\n\ndef main():\n    raise ValueError('no')\n")
+    assert (await shop.run())["failure"]["message"] == "ValueError: no"
+
+
+CHAINED = """
+def read(row):
+    try:
+        return row["x"]
+    except KeyError as error:
+        raise ValueError("no x") from error
+
+def main():
+    try:
+        read({})
+    except ValueError:
+        raise RuntimeError("cannot go on")
+"""
+
+
+def told(failure: dict[str, Any]) -> list[tuple[str, str, list[str]]]:
+    return [
+        (cause["type"], cause["message"], [f"{frame['file']}:{frame['line']}" for frame in cause["frames"]])
+        for cause in failure["detail"]["causes"]
+    ]
+
+
+@in_workshop
+async def test_what_caused_an_exception_is_told_with_its_place(shop: Workshop) -> None:
+    shop.write("tasks.py", CHAINED)
+    failure = (await shop.run())["failure"]
+    assert failure["message"] == "RuntimeError: cannot go on"
+    assert told(failure) == [("ValueError", "no x", ["tasks.py:6"]), ("KeyError", "'x'", ["tasks.py:4"])]
+
+
+@in_workshop
+async def test_the_exceptions_of_a_group_are_told_and_no_more_than_three(shop: Workshop) -> None:
+    shop.write(
+        "tasks.py",
+        "def bad(n):\n    try:\n        return {}[n]\n    except KeyError as error:\n        return error\n\n"
+        "def main():\n    raise ExceptionGroup('all of it', [bad(n) for n in range(9)])\n",
+    )
+    failure = (await shop.run())["failure"]
+    assert told(failure) == [("KeyError", str(number), ["tasks.py:3"]) for number in range(3)]
+
+
+@in_workshop
+async def test_a_cause_that_was_suppressed_or_leads_round_in_a_circle_does_no_harm(shop: Workshop) -> None:
+    shop.write(
+        "tasks.py",
+        "def main():\n    try:\n        1 / 0\n    except ZeroDivisionError:\n        raise ValueError('x') from None\n",
+    )
+    assert "causes" not in (await shop.run())["failure"]["detail"]
+    shop.write(
+        "tasks.py",
+        "def main():\n    a, b = ValueError('a'), KeyError('b')\n    a.__cause__, b.__cause__ = b, a\n    raise a\n",
+    )
+    failure = (await shop.run(shop.attempt("circle")))["failure"]
+    assert [cause[0] for cause in told(failure)] == ["KeyError"]

@@ -9,10 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ork.executors.executor import LaunchOrder, NotStarted
 from ork.executors.local import LocalExecutor
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.task import Attempt, AttemptStatus
+from ork.model.workflow import Isolation
 from ork.objects import layout
 from ork.objects.attempts import AttemptDocuments
 from ork.objects.documents import derive_token, open_signed, sign, token_hash
@@ -25,12 +28,12 @@ ENDS = ("success", "failed", "timed_out", "stopped")
 class Workshop:
     """One folder with user files (`root`), one object store, one executor, and attempts by task name."""
 
-    def __init__(self, folder: Path, objects_folder: Path | None = None) -> None:
+    def __init__(self, folder: Path, objects_folder: Path | None = None, isolation: Isolation = Isolation.FORK) -> None:
         self.root = folder / "project"
         self.root.mkdir(exist_ok=True)
         self.objects = LocalObjects(str(objects_folder or folder / "objects"))
         self.documents = AttemptDocuments(self.objects)
-        self.executor = LocalExecutor("python", self.documents, news_dir=str(folder))
+        self.executor = LocalExecutor("python", self.documents, news_dir=str(folder), isolation=isolation)
         self.news: asyncio.Queue[AttemptKey] = asyncio.Queue()
         self.made: list[Attempt] = []
 
@@ -161,16 +164,32 @@ def in_workshop(test: Callable[[Workshop], Coroutine[Any, Any, None]]) -> Callab
     """Runs an async test in a fresh workshop, and leaves no process behind."""
 
     def run(tmp_path: Path) -> None:
-        async def whole() -> None:
-            shop = Workshop(tmp_path)
-            try:
-                await test(shop)
-            finally:
-                await shop.executor.stop(shop.made, at_once=True)
-                await shop.executor.close()
-
-        asyncio.run(whole())
+        run_in_workshop(test, tmp_path, Isolation.FORK)
 
     run.__name__ = test.__name__
     run.__doc__ = test.__doc__
     return run
+
+
+def in_every_workshop(test: Callable[[Workshop], Coroutine[Any, Any, None]]) -> Callable[[Path, Isolation], None]:
+    """The same, once for every way in which workers come about."""
+
+    @pytest.mark.parametrize("isolation", list(Isolation))
+    def run(tmp_path: Path, isolation: Isolation) -> None:
+        run_in_workshop(test, tmp_path, isolation)
+
+    run.__name__ = test.__name__
+    run.__doc__ = test.__doc__
+    return run
+
+
+def run_in_workshop(test: Callable[[Workshop], Coroutine[Any, Any, None]], folder: Path, isolation: Isolation) -> None:
+    async def whole() -> None:
+        shop = Workshop(folder, isolation=isolation)
+        try:
+            await test(shop)
+        finally:
+            await shop.executor.stop(shop.made, at_once=True)
+            await shop.executor.close()
+
+    asyncio.run(whole())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ork.testing.mutant_list import MUTANTS, Mutant
+from ork.testing.mutant_list import MUTANTS
 from ork.testing.mutants import MOST_SEEDS, applied, hunt
+from ork.testing.mutations import Mutant
 from ork.testing.world import World
 
 

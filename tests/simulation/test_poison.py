@@ -12,8 +12,8 @@ from ork.core.machine import RunMachine
 from ork.model.ids import RunId
 from ork.testing import ending
 from ork.testing.faults import FaultRates
-from ork.testing.mutant_list import Mutant
 from ork.testing.mutants import applied
+from ork.testing.mutations import Mutant
 from ork.testing.world import World
 
 

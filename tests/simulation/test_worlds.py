@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from ork.model.task import AttemptStatus, GiveUp
+from ork.model.task import AttemptStatus, FailureKind, GiveUp, StoredOutput, Task, TaskStatus
+from ork.model.workflow import Approval, TaskSpec
 from ork.testing.faults import FaultRates
 from ork.testing.world import World
 
@@ -22,7 +23,29 @@ def histories() -> Counter[str]:
             seen.update(f"attempt {attempt.status}" for attempt in record.attempts.values())
             seen.update(f"closing {attempt.closing}" for attempt in record.attempts.values() if attempt.closing)
             seen.update([f"run {record.run.status}"])
+            seen.update(word for task in record.tasks.values() for word in words_of(task, record.spec(task.key)))
+            seen.update("waited for a job" for attempt in record.attempts.values() if attempt.waits_for)
     return seen
+
+
+def words_of(task: Task, spec: TaskSpec) -> list[str]:
+    """What of the language this row has to do with."""
+    failure = None if task.failure is None else task.failure.kind
+    found = {
+        "instance": task.key.index is not None,
+        "large fan-out source": isinstance(task.output, StoredOutput),
+        f"fan-out {task.status}": task.instances is not None,
+        "two ways": task.key.index is None and task.instances is not None and task.item is not None,
+        "concurrency": task.instances is not None and spec.concurrency is not None,
+        "condition": (task.reason or "").startswith("when "),
+        "cached": (task.reason or "").startswith("cached:"),
+        "rate": spec.rate is not None and task.attempt > 0,
+        "approved": isinstance(spec.action, Approval) and task.status is TaskStatus.SUCCESS,
+        "rejected": failure is FailureKind.REJECTED,
+        "approval timed out": isinstance(spec.action, Approval) and failure is FailureKind.TIMEOUT,
+        "nothing to fan out over": failure is FailureKind.INPUT,
+    }
+    return [word for word, is_so in found.items() if is_so]
 
 
 @pytest.mark.parametrize("status", [status for status in AttemptStatus if status.is_final])
@@ -43,6 +66,25 @@ def test_schedulers_die_and_take_over(histories: Counter[str], what: str) -> Non
 @pytest.mark.parametrize("status", ["success", "failed", "cancelled"])
 def test_runs_end_in_every_way(histories: Counter[str], status: str) -> None:
     assert histories[f"run {status}"] > 0
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "instance", "large fan-out source", "fan-out success", "fan-out failed", "fan-out cancelled", "two ways",
+        "concurrency", "condition", "cached", "rate", "approved", "rejected", "approval timed out",
+        "nothing to fan out over", "waited for a job",
+    ],
+)  # fmt: skip
+def test_the_whole_language_is_spoken(histories: Counter[str], word: str) -> None:
+    assert histories[word] > 0
+
+
+def test_a_plain_world_has_nothing_but_single_tasks() -> None:
+    specs = [
+        spec for seed in range(10) for version in World(seed, plain=True).versions for spec in version.workflow.tasks
+    ]
+    assert not any(spec.fans_out or spec.when or spec.cache or spec.rate for spec in specs)
 
 
 @pytest.mark.parametrize("seed", range(5))

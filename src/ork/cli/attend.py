@@ -12,10 +12,11 @@ from enum import Enum
 from ork.app import Installation
 from ork.cli.progress import Progress
 from ork.cli.visible import visible
+from ork.core.commands import tasks_to_retry
 from ork.errors import StoreUnavailableError
-from ork.model.ids import RunId
+from ork.model.ids import RunId, TaskKey
 from ork.model.run import CommandKind, RunCommand
-from ork.model.task import Task, TaskStatus
+from ork.model.task import Attempt, Task
 from ork.scheduler.service import SchedulerService
 from ork.status.follow import RunView, open_view, refresh
 from ork.status.history import History, load_history
@@ -29,6 +30,9 @@ HISTORY_AFTER_SECONDS = 2.0
 # Whatever news got lost, and a scheduler that died, are noticed after this long.
 LOOK_SECONDS = 2.0
 RETRY_SECONDS = 1.0
+# How long a cancel is tried on a store that cannot take it. Then this process ends all the same, as it was told to.
+CANCEL_PATIENCE_SECONDS = 10.0
+LEAVE_SECONDS = 1.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 TROUBLES = frozenset({Happening.STORE_FAILED, Happening.STEP_FAILED, Happening.RUN_QUARANTINED})
 # Told once for all attempts they befall.
@@ -47,19 +51,21 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.pressed = 0
+        self.words = "Ctrl-C"  # what the last one was
         self.on_press: Callable[[], None] | None = None
 
     def __enter__(self) -> Interrupts:
         for number in SIGNALS:
-            asyncio.get_running_loop().add_signal_handler(number, self._press)
+            asyncio.get_running_loop().add_signal_handler(number, self._press, number)
         return self
 
     def __exit__(self, *_: object) -> None:
         for number in SIGNALS:
             asyncio.get_running_loop().remove_signal_handler(number)
 
-    def _press(self) -> None:
+    def _press(self, number: signal.Signals) -> None:
         self.pressed += 1
+        self.words = "Ctrl-C" if number is signal.SIGINT else number.name
         if self.on_press is not None:
             self.on_press()
 
@@ -82,7 +88,7 @@ class Attendant:
         self._run = run
         self._progress = progress
         self._interrupts = interrupts
-        self._may_work = may_work
+        self._may_work = may_work and installation.can_work
         self._timeout = timeout
         self._news = asyncio.Event()
         self._service: SchedulerService | None = None
@@ -91,6 +97,8 @@ class Attendant:
         self._leave = False
         self._history: History | None = None
         self._told_trouble: str | None = None
+        self._cancelling: asyncio.Future[None] | None = None
+        self._told_attempts: dict[TaskKey, int] = {}
 
     async def stay(self) -> tuple[RunView, Ending]:
         """Returns when the run is final, or when it is time to leave it."""
@@ -99,8 +107,7 @@ class Attendant:
         with self._progress.screen():
             try:
                 if self.view.run.status.is_final and not await self._is_over():
-                    # What is about to be tried again is not worth telling again.
-                    changed = [task for task in changed if task.status is TaskStatus.SUCCESS]
+                    changed = await self._what_stays(changed)
                 await self._work_if_needed()
                 self._heed_interrupts()
                 await self._follow(changed)
@@ -108,7 +115,31 @@ class Attendant:
                 await self._stop_work()
         return self.view, self._ending or Ending.FINAL
 
+    async def _what_stays(self, tasks: list[Task]) -> list[Task]:
+        """Of a run that is about to go on: what is to be tried again is not worth telling again."""
+        commands = await self._store.pending_commands(self._run)
+        again: set[TaskKey] = set()
+        for command in commands:
+            if command.kind is CommandKind.RETRY:
+                again.update(tasks_to_retry(self.view.version.workflow, self.view.tasks, command))
+        self._told_attempts = {task.key: task.attempt for task in tasks}
+        return [task for task in tasks if task.key not in again]
+
+    async def _tell_missed(self, changed: list[Task]) -> None:
+        """Tries that failed and were followed by the next one between two looks are told all the same."""
+        missed: list[Attempt] = []
+        for task in changed if self._progress.tells_attempts else ():
+            told = max(self._told_attempts.get(task.key, 0), task.earlier_attempts)
+            if task.key.index is None and task.attempt - told > 1:
+                attempts = await self._store.list_attempts(self._run, task.key)
+                missed += [each for each in attempts if told < each.key.number < task.attempt]
+            # The row itself tells of the current try, once that is over.
+            is_over = task.status.is_final or task.retry_at is not None
+            self._told_attempts[task.key] = max(task.attempt - (not is_over), told)
+        self._progress.add_missed(missed)
+
     async def _follow(self, changed: list[Task]) -> None:
+        await self._tell_missed(changed)
         while True:
             wait = self._progress.show(self.view, changed, datetime.now(UTC), self._history)
             if self._leave or await self._is_over():
@@ -124,6 +155,7 @@ class Attendant:
         changed: list[Task] = []
         try:
             changed = await refresh(self._store, self.view)
+            await self._tell_missed(changed)
             await self._look_around()
         except StoreUnavailableError as problem:
             self._tell_once(f"{problem.message} (trying again)")
@@ -213,12 +245,23 @@ class Attendant:
     async def _stop_work(self) -> None:
         if self._service is None or self._work is None:
             return
-        self._service.request_stop()
         if not self._leave:
+            self._service.request_stop()
             await self._work
             return
         with suppress(TimeoutError, Exception):
-            await asyncio.wait_for(self._work, 1.0)
+            await asyncio.wait_for(self._see_cancel_through(), LEAVE_SECONDS)
+        self._service.request_stop()
+        with suppress(TimeoutError, Exception):
+            await asyncio.wait_for(self._work, LEAVE_SECONDS)
+
+    async def _see_cancel_through(self) -> None:
+        """Until the scheduler knows of it: then it tells the workers before it ends, and they end their tasks."""
+        if self._cancelling is None:
+            return
+        await self._cancelling
+        while await self._store.pending_commands(self._run):
+            await asyncio.sleep(FRAME_SECONDS / 10)
 
     # ── leaving ──────────────────────────────────────────────────────────────────────────────────
 
@@ -233,8 +276,9 @@ class Attendant:
             self._ending, self._leave = Ending.DETACHED, True
         elif self._ending is None:
             self._ending = Ending.INTERRUPTED
-            self._progress.note(f"cancelling run {self.view.short} (Ctrl-C again leaves at once)")
-            self._cancelling = asyncio.ensure_future(self._cancel("Ctrl-C"))
+            words = self._interrupts.words
+            self._progress.note(f"{words}: cancelling run {self.view.short} ({words} again leaves at once)")
+            self._cancelling = asyncio.ensure_future(self._cancel(words))
         else:
             self._ending, self._leave = Ending.INTERRUPTED, True
         self._news.set()
@@ -250,13 +294,19 @@ class Attendant:
         await self._cancel("--timeout")
 
     async def _cancel(self, by: str) -> None:
-        """A cancel is not given up because the store is busy or full for a while."""
+        """A cancel is not given up because the store is busy or full for a moment."""
         command = RunCommand(self._run, CommandKind.CANCEL, by=by)
+        give_up_at = self._elapsed() + CANCEL_PATIENCE_SECONDS
         while True:
             try:
                 await self._store.submit_command(command, datetime.now(UTC))
                 break
-            except StoreUnavailableError:
+            except StoreUnavailableError as problem:
+                if self._elapsed() > give_up_at:
+                    self._progress.note(visible(f"the cancel could not be stored: {problem.message}"))
+                    self._leave = True
+                    self._news.set()
+                    return
                 await asyncio.sleep(RETRY_SECONDS)
         if self._service is not None:
             self._service.wake()

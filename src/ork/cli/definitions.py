@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -226,7 +227,7 @@ def parse_params(
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:
-            raise UsageError(f"`{pair}` is not key=value")
+            raise UsageError(f"`{pair}` is not key=value", hint=f"write `-p {name or 'key'}=VALUE`")
         given[name] = text
     return params.parse_params(workflow, given, kept)
 
@@ -246,7 +247,8 @@ def print_problems(problems: Sequence[object]) -> None:
     for problem in problems[:MAX_SHOWN]:
         print(render_full(problem, style), end="\n\n", file=sys.stderr)  # type: ignore[arg-type]
     if len(problems) > MAX_SHOWN:
-        print(f"… and {len(problems) - MAX_SHOWN:,} more\n", file=sys.stderr)
+        more = len(problems) - MAX_SHOWN
+        print(f"… {more:,} more (`ork validate --format concise` shows all)\n", file=sys.stderr)
 
 
 class _Reader:
@@ -269,10 +271,16 @@ class _Reader:
 
 
 def _read_bytes(path: str) -> bytes:
+    """The whole file, or one byte more than a file may have."""
+    from ork.definition.source_text import MAX_BYTES
+
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        # Without blocking: a pipe nobody writes to would be waited for before it could be refused.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UsageError(f"{path} is not a regular file", hint="name a YAML or Python file")
+            return file.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
-        raise NotFoundError(f"there is no file {path}") from None
+        raise NotFoundError(f"there is no file {path}", hint="ork validate FILE") from None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error

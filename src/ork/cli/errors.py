@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 from ork.errors import DefinitionError, NotFoundError, OrkError, RefusedError, UsageError
 
@@ -31,7 +32,7 @@ def exit_code(error: OrkError) -> int:
 def report(error: OrkError, *, as_json: bool) -> int:
     """Says what is wrong and what to do: JSON on stdout for programs, plain words on stderr for people."""
     if as_json:
-        print_json_error(error.code, error.message, error.hint)
+        print_json_error(error)
         return exit_code(error)
     if isinstance(error, DefinitionError) and error.problems:
         from ork.cli.definitions import print_problems
@@ -58,8 +59,14 @@ def report_internal(error: BaseException, *, as_json: bool) -> int:
     )
 
 
-def print_json_error(code: str, message: str, hint: str | None) -> None:
-    print(json.dumps({"error": {"code": code, "message": message, "hint": hint}}, ensure_ascii=False))
+def print_json_error(error: OrkError) -> None:
+    """Mistakes of definitions come along one by one, each with its place."""
+    shape: dict[str, Any] = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
+    if isinstance(error, DefinitionError) and error.problems:
+        from ork.definition.problems import Problem, to_json
+
+        shape["problems"] = [to_json(problem) for problem in error.problems if isinstance(problem, Problem)]
+    print(json.dumps(shape, ensure_ascii=False))
 
 
 def _safe(text: str) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ork.cli.paint import Line, Span, line
-from ork.cli.visible import shorten, visible
+from ork.cli.visible import shorten, shorten_front, visible
 from ork.model.task import Failure
 
 INDENT = "      "
 MAX_OUTER_FRAMES = 2
 MAX_TAIL_LINES = 4
 MAX_TEXT = 160
+MAX_CAUSES = 3
 
 
 def headline(failure: Failure | None) -> str:
@@ -24,11 +25,14 @@ def headline(failure: Failure | None) -> str:
 
 
 def explanation(failure: Failure | None, *, full: bool = False) -> list[Line]:
-    """For an exception the user's own frames and the inputs, for a command its last lines."""
+    """For an exception the user's own frames, what caused it and the inputs, for a command its last lines."""
     detail = failure.detail if failure else None
     if not isinstance(detail, dict):
         return []
-    lines = _frames(_listed(detail.get("frames")), full)
+    causes = _causes(_listed(detail.get("causes")))
+    # All of it is to be seen at a glance: of the way there as much is told as the causes leave room for.
+    lines = _frames(_listed(detail.get("frames")), full, min(MAX_OUTER_FRAMES, MAX_CAUSES - len(causes)))
+    lines += causes
     lines += _inputs(detail.get("inputs"))
     return lines + _tail(_listed(detail.get("tail")), full)
 
@@ -37,15 +41,15 @@ def _listed(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _frames(frames: list[Any], full: bool) -> list[Line]:
+def _frames(frames: list[Any], full: bool, most_outer: int) -> list[Line]:
     usable = [frame for frame in frames if isinstance(frame, dict)]
     if not usable:
         return []
     outer, inner = usable[:-1], usable[-1]
     lines: list[Line] = []
-    if not full and len(outer) > MAX_OUTER_FRAMES:
-        # Two lines for the way there, however long it is: where it began, and how much was left out.
-        lines = [_place(outer[0]), line(INDENT, Span(f"… {len(outer) - 1} more calls", "dim"))]
+    if not full and len(outer) > most_outer:
+        # However long the way there is: where it began, and how much was left out.
+        lines = [_place(outer[0]), line(INDENT, Span(f"… {len(outer) - 1} more calls", "dim"))][:most_outer]
         outer = []
     for frame in outer:
         lines += _with_source(frame) if full else [_place(frame)]
@@ -111,6 +115,20 @@ def _operator_place(segment: str) -> tuple[int, int] | None:
     return (start, start + len(symbol)) if symbol else None
 
 
+def _causes(causes: list[Any]) -> list[Line]:
+    usable = [cause for cause in causes if isinstance(cause, dict)]
+    return [line(INDENT, Span("caused by ", "dim"), _cause(cause)) for cause in usable[:MAX_CAUSES]]
+
+
+def _cause(cause: Mapping[str, Any]) -> str:
+    """In one line: what, and where."""
+    message = str(cause.get("message") or "").strip().partition("\n")[0]
+    what = f"{cause.get('type')}: {message}" if message else str(cause.get("type"))
+    frames = [frame for frame in _listed(cause.get("frames")) if isinstance(frame, dict)]
+    where = visible(f" ({frames[-1].get('file')}:{frames[-1].get('line')})") if frames else ""
+    return shorten(visible(what), max(MAX_TEXT - len(where), MAX_TEXT // 2)) + shorten(where, MAX_TEXT // 2)
+
+
 def _inputs(inputs: object) -> list[Line]:
     if not isinstance(inputs, dict) or not inputs:
         return []
@@ -122,4 +140,5 @@ def _tail(tail: list[Any], full: bool) -> list[Line]:
     kept = [str(text) for text in tail if str(text).strip()]
     if not full:
         kept = kept[-MAX_TAIL_LINES:]
-    return [line(INDENT, Span("| ", "dim"), shorten(visible(text), MAX_TEXT)) for text in kept]
+    # Of a huge line its end: that is where it broke off.
+    return [line(INDENT, Span("| ", "dim"), shorten_front(visible(text), MAX_TEXT)) for text in kept]

@@ -8,8 +8,7 @@ from itertools import islice
 
 from ork.cli.looks import glyph
 from ork.cli.paint import Line, Span, fit, line
-from ork.cli.task_lines import MAX_NAME, any_lines, name_width, retry_lines
-from ork.cli.visible import shorten
+from ork.cli.task_lines import any_lines, name_span, retry_lines
 from ork.model.run import RunStatus
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Approval
@@ -66,7 +65,7 @@ def _folded(tasks: list[Task], room: int, words: str, show: Callable[[Task], Lin
 
 
 def _running(view: RunView, task: Task, now: datetime, history: History | None) -> Line:
-    name = shorten(str(task.key), MAX_NAME).ljust(name_width(view))
+    name = name_span(view, task)
     if task.status is TaskStatus.DISPATCHED or task.started_at is None:
         return line("  ", glyph(TaskStatus.DISPATCHED), " ", name, Span("starting", "dim"))
     seconds = (now - task.started_at).total_seconds()
@@ -92,8 +91,7 @@ def _waits_for(view: RunView, task: Task) -> Line:
     spec = view.specs.get(task.key.name)
     open_ups = [up for up in (spec.depends_on if spec else ()) if not _has_ended(view, up)]
     text = f"waiting for {', '.join(open_ups[:3])}" if open_ups else "queued"
-    name = shorten(str(task.key), MAX_NAME).ljust(name_width(view))
-    return line("  ", glyph(task.status), " ", name, Span(text, "dim"))
+    return line("  ", glyph(task.status), " ", name_span(view, task), Span(text, "dim"))
 
 
 def _has_ended(view: RunView, name: str) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from ork.app import Installation
-from ork.cli.log_text import CHUNK, ExactSink, PrefixedSink, Sink, TerminalSink
+from ork.cli.log_text import CHUNK, ExactSink, JsonSink, PrefixedSink, Sink, TerminalSink
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.task import Task
 from ork.objects.layout import attempt_folder, log_key
@@ -20,7 +21,7 @@ LOOK_SECONDS = 0.25
 class LogCopier:
     """The logs a target means, each copied from where the last copy ended."""
 
-    def __init__(self, installation: Installation, view: RunView, target: Target) -> None:
+    def __init__(self, installation: Installation, view: RunView, target: Target, *, as_json: bool = False) -> None:
         self._objects = installation.objects
         self._store = installation.store
         self.view = view
@@ -28,6 +29,7 @@ class LogCopier:
         self._places: dict[AttemptKey, int] = {}
         self._sinks: dict[AttemptKey, Sink] = {}
         self._width: int | None = None
+        self._as_json = as_json
 
     @property
     def keys(self) -> list[TaskKey]:
@@ -37,10 +39,20 @@ class LogCopier:
         picked = pick_tasks(self.view.tasks, self._target)
         return [key for key in picked if not is_group(self.view.tasks[key])]
 
+    @property
+    def folder(self) -> str | None:
+        """Where logs are, if that is a folder here."""
+        kind, _, path = self._objects.url.partition(":")
+        return path if kind == "file" else None
+
+    @property
+    def is_store_missing(self) -> bool:
+        return self.folder is not None and not os.path.isdir(self.folder)
+
     def copy(self, task: Task, number: int) -> None:
         """What the attempt's log holds beyond the last copy; a finished attempt's last line is ended."""
         attempt = AttemptKey(self.view.run.id, task.key, number)
-        sink = self._sinks.get(attempt) or self._sinks.setdefault(attempt, self._sink(task.key))
+        sink = self._sinks.get(attempt) or self._sinks.setdefault(attempt, self._sink(attempt))
         name, place = log_key(attempt_folder(attempt)), self._places.get(attempt, 0)
         while data := self._objects.read(name, place, CHUNK):
             sink.write(data)
@@ -80,7 +92,10 @@ class LogCopier:
             if task.status.is_final or number < task.attempt:
                 done.add(attempt)
 
-    def _sink(self, key: TaskKey) -> Sink:
+    def _sink(self, attempt: AttemptKey) -> Sink:
+        key = attempt.task
+        if self._as_json:
+            return JsonSink(sys.stdout.buffer, {"task": key.name, "index": key.index, "attempt": attempt.number})
         if self._width is None:
             keys = self.keys
             # Instances that come later may have longer names: they stand out of line rather than cost another look.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from codecs import getincrementaldecoder
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from ork.cli.visible import visible
 
 CHUNK = 1 << 16
 # A terminal is of no use beyond this; the rest of such a line is counted, not shown.
 MAX_LINE = 4000
+MAX_JSON_LINE = 1 << 20
 
 
 class Sink(Protocol):
@@ -55,6 +57,39 @@ class PrefixedSink:
             self._out.write(b"\n")
             self._at_start = True
         self._out.flush()
+
+
+class JsonSink:
+    """One JSON object per line of the log; a line of more than MAX_JSON_LINE bytes comes in parts that say so."""
+
+    def __init__(self, out: BinaryIO, fields: dict[str, Any]) -> None:
+        self._out = out
+        self._fields = fields
+        self._rest = b""
+
+    def write(self, data: bytes) -> None:
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        for text in whole:
+            self._put(self._put_beginning(text))
+        self._rest = self._put_beginning(self._rest)
+        self._out.flush()
+
+    def close(self) -> None:
+        if self._rest:
+            self._put(self._rest)
+            self._rest = b""
+        self._out.flush()
+
+    def _put_beginning(self, text: bytes) -> bytes:
+        """Of a line that is too long all but the end, which is given back."""
+        while len(text) > MAX_JSON_LINE:
+            self._put(text[:MAX_JSON_LINE], continues=True)
+            text = text[MAX_JSON_LINE:]
+        return text
+
+    def _put(self, text: bytes, **more: bool) -> None:
+        shape = {**self._fields, "line": text.decode("utf-8", "replace"), **more}
+        self._out.write(json.dumps(shape).encode() + b"\n")
 
 
 class TerminalSink:

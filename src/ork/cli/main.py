@@ -15,25 +15,28 @@ import click
 
 from ork import __version__
 from ork.cli.lazy import LazyGroup
-from ork.errors import OrkError
+from ork.cli.streams import write_what_can_be_written
+from ork.errors import OrkError, UsageError
 
 SECTIONS: dict[str, dict[str, str]] = {
     "Start": {
         "init": "A project that runs, with a test",
         "run": "Run a workflow to its end and show how it goes",
         "validate": "All mistakes in workflow files at once",
+        "plan": "What a deploy would change, and when schedules would fire",
         "deploy": "Register workflow files and their schedules",
         "trigger": "Create a run and print its id",
     },
     "Look": {
-        "runs": "The latest runs",
+        "runs": "The latest runs, and what differs between two",
         "show": "One run and its tasks",
         "watch": "The live view of a run that goes on elsewhere",
         "logs": "What tasks printed",
         "output": "What a task returned",
         "why": "Why a run or task is (not) running, and what happens next",
         "workflows": "The workflows known here",
-        "workflow": "Show, enable or disable one workflow",
+        "workflow": "Show, enable, disable or delete one workflow",
+        "schedules": "What fires when",
         "graph": "A workflow's graph as text, Mermaid or SVG",
         "status": "What goes on in this store right now",
     },
@@ -43,15 +46,19 @@ SECTIONS: dict[str, dict[str, str]] = {
         "resume": "Go on with a paused run",
         "retry": "Run again what did not succeed",
         "rerun": "A new run like an earlier one, perhaps with other params",
+        "backfill": "Runs for past times of a schedule",
         "approve": "Say yes to a task that waits for a person",
         "reject": "Say no to it",
         "debug": "Run one attempt again, here, under a debugger",
     },
     "Serve": {
+        "serve": "Scheduler and HTTP API in one process",
         "scheduler": "Work on runs until stopped",
         "tick": "Work until nothing is due, then say when to wake next",
+        "token": "Who may do what through the API: create, list, revoke",
+        "audit": "Who changed what",
         "db": "The store's schema: migrate, status",
-        "prune": "Remove environments and programs nobody uses any more",
+        "prune": "Forget old runs, and remove environments nobody uses any more",
     },
     "Help": {
         "explain": "What an error code means, with an example",
@@ -76,6 +83,7 @@ MODULES = {
     "trigger": "deploy",
     "workflow": "workflows",
     "tick": "scheduler",
+    "audit": "token",
     "explain": "reference",
     "schema": "reference",
     "completion": "reference",
@@ -93,18 +101,20 @@ class _Ork(LazyGroup):
 @click.version_option(__version__, message="ork %(version)s")
 @click.option("--store", metavar="URL", help="The state store (default: SQLite in .ork/ of the project).")
 @click.option("--objects", metavar="URL", help="The object store (default: .ork/objects).")
+@click.option("--server", metavar="URL", help="Go through the API of `ork serve` instead, with the token in ORK_TOKEN.")
 @click.pass_context
-def ork(context: click.Context, store: str | None, objects: str | None) -> None:
+def ork(context: click.Context, store: str | None, objects: str | None, server: str | None) -> None:
     """Ork runs workflows of plain functions and scripts.
 
     First minutes:  ork init hello && cd hello && ork run
     """
-    context.obj = {"store": store, "objects": objects}
+    context.obj = {"store": store, "objects": objects, "server": server}
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     # Importing makes many objects and no garbage: looking for it after every 700 costs a tenth of a short command.
     gc.set_threshold(50_000, 20, 20)
+    write_what_can_be_written(sys.stdout, sys.stderr)
     code = run(list(sys.argv[1:] if arguments is None else arguments))
     if _is_whole_program():
         sys.stderr.flush()
@@ -121,7 +131,7 @@ def _is_whole_program() -> bool:
 
 def run(arguments: list[str]) -> int:
     """Runs one command line and gives its exit code; nothing it raises goes further."""
-    as_json = "--json" in arguments
+    as_json = wants_json(arguments)
     try:
         result = ork.main(args=arguments, prog_name="ork", standalone_mode=False)
         sys.stdout.flush()  # here, where a reader that has gone is understood
@@ -129,21 +139,32 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         return _leave_broken_pipe()
     except BaseException as error:
-        return _code_of(error, as_json)
+        return _code_of(error, arguments, as_json)
 
 
-def _code_of(error: BaseException, as_json: bool) -> int:
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether errors are for a program, known before anything is parsed."""
+    return "--json" in arguments or "--format=json" in arguments or "--format json" in " ".join(arguments)
+
+
+def _code_of(error: BaseException, arguments: list[str], as_json: bool) -> int:
     from ork.cli import errors
 
     match error:
         case click.exceptions.Exit():
             return error.exit_code
+        case click.UsageError() if type(error).__name__ == "NoArgsIsHelpError":  # since click 8.2
+            print(error.format_message(), file=sys.stderr)
+            return errors.WRONG_USE
         case click.ClickException():
             context = getattr(error, "ctx", None)
             path = context.command_path if context else "ork"
             return errors.report_usage(error.format_message(), f"try `{path} --help`", as_json=as_json)
         case KeyboardInterrupt() | click.Abort():
             return errors.INTERRUPTED
+        case UsageError(hint=None) if not _debug():
+            error.hint = _help_for(arguments)
+            return errors.report(error, as_json=as_json)
         case OrkError() if not _debug():
             return errors.report(error, as_json=as_json)
         case SystemExit(code=int(code)):
@@ -151,6 +172,12 @@ def _code_of(error: BaseException, as_json: bool) -> int:
         case Exception() if not _debug():
             return errors.report_internal(error, as_json=as_json)
     raise error
+
+
+def _help_for(arguments: list[str]) -> str:
+    commands = {name for section in SECTIONS.values() for name in section}
+    command = next((word for word in arguments if word in commands), None)
+    return f"try `ork {command} --help`" if command else "try `ork --help`"
 
 
 def _debug() -> bool:

@@ -19,6 +19,12 @@ _CODES = {
 }
 
 
+NAME = "name"  # the style of a name: without colour, and shortened first where there is little room
+BAR = frozenset("█░")
+MIN_BAR = 8
+MIN_NAME = 10
+
+
 class Span(NamedTuple):
     text: str
     style: str | None = None
@@ -38,6 +44,9 @@ def plain(spans: Line) -> str:
 
 def fit(spans: Line, width: int) -> Line:
     """The line cut to `width` columns, with an ellipsis where something was left out."""
+    over = sum(columns(span.text) for span in spans) - width
+    if over > 0:
+        spans = _narrowed(spans, over)
     left = width
     fitted: list[Span] = []
     for span in spans:
@@ -48,6 +57,34 @@ def fit(spans: Line, width: int) -> Line:
         fitted.append(span)
         left -= size
     return tuple(fitted)
+
+
+def _narrowed(spans: Line, over: int) -> Line:
+    """Where there is little room, bars become shorter first, then names: the numbers behind them matter more."""
+    narrowed = list(spans)
+    bar = sum(len(span.text) for span in spans if _is_bar(span))
+    for place, span in enumerate(spans):
+        if over <= 0:
+            break
+        if _is_bar(span):
+            text = span.text[: max(MIN_BAR * len(span.text) // bar, len(span.text) - over)]
+        elif span.style == NAME:
+            text = _short_name(span.text, max(MIN_NAME, len(span.text) - over))
+        else:
+            continue
+        over -= len(span.text) - len(text)
+        narrowed[place] = Span(text, span.style)
+    return tuple(narrowed)
+
+
+def _short_name(padded: str, room: int) -> str:
+    """The name in `room` columns, two blanks behind it included; the padding goes before a letter does."""
+    name = padded.rstrip()
+    return (name if len(name) + 2 <= room else shorten(name, room - 2)).ljust(room)
+
+
+def _is_bar(span: Span) -> bool:
+    return bool(span.text) and set(span.text) <= BAR
 
 
 def _cut(text: str, width: int) -> str:

@@ -6,6 +6,7 @@ Each takes what changed and the moment, and says after how many seconds it wants
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import IO, Protocol
@@ -13,9 +14,9 @@ from typing import IO, Protocol
 from ork.cli.live import render
 from ork.cli.paint import Line, Palette, line
 from ork.cli.region import Region, terminal_width
-from ork.cli.task_lines import MAX_INSTANCES, ended_lines, header, retry_lines, started_line
+from ork.cli.task_lines import MAX_INSTANCES, ended_lines, header, past_try_line, retry_lines, started_line
 from ork.model.ids import TaskKey
-from ork.model.task import Task, TaskStatus
+from ork.model.task import Attempt, Task, TaskStatus
 from ork.status.follow import RunView
 from ork.status.history import History
 from ork.status.shapes import time_json
@@ -29,6 +30,7 @@ ANNOUNCE_AFTER_SECONDS = 2.0
 
 class Progress(Protocol):
     wants_history: bool
+    tells_attempts: bool  # whether it wants to know of tries that came and went between two looks
 
     def screen(self) -> AbstractContextManager[object]:
         """Held while the run is being followed."""
@@ -38,6 +40,10 @@ class Progress(Protocol):
         """Shows what changed; the answer is when to call again even if nothing changes (None: never)."""
         ...
 
+    def add_missed(self, attempts: Sequence[Attempt]) -> None:
+        """Tries that failed between two looks; they belong before what is shown next."""
+        ...
+
     def note(self, text: str) -> None:
         """A sentence for the person, between the tasks' lines."""
         ...
@@ -45,12 +51,16 @@ class Progress(Protocol):
 
 class QuietProgress:
     wants_history = False
+    tells_attempts = False
 
     def screen(self) -> AbstractContextManager[object]:
         return nullcontext()
 
     def show(self, view: RunView, changed: list[Task], now: datetime, history: History | None) -> float | None:  # noqa: ARG002
         return None
+
+    def add_missed(self, attempts: Sequence[Attempt]) -> None:
+        pass
 
     def note(self, text: str) -> None:
         pass
@@ -87,6 +97,7 @@ class PlainProgress:
     """One line per change; that a task has started is told only when it takes a while."""
 
     wants_history = False
+    tells_attempts = True
 
     def __init__(self, stream: IO[str], palette: Palette, *, full: bool = False) -> None:
         self._stream = stream
@@ -94,12 +105,14 @@ class PlainProgress:
         self._full = full
         self._lasting = LastingLines(full, tells_retries=True)
         self._announced: set[tuple[TaskKey, int]] = set()
+        self._missed: Sequence[Attempt] = ()
 
     def screen(self) -> AbstractContextManager[object]:
         return nullcontext()
 
     def show(self, view: RunView, changed: list[Task], now: datetime, history: History | None) -> float | None:  # noqa: ARG002
-        lines = self._lasting.take(view, changed, now)
+        lines = self._lasting.take(view, changed, now, self._missed)
+        self._missed = ()
         wait: float | None = None
         for task in view.by_status[TaskStatus.RUNNING].values():
             if task.key.index is not None:
@@ -118,6 +131,9 @@ class PlainProgress:
             return None
         return ANNOUNCE_AFTER_SECONDS - (now - task.started_at).total_seconds()
 
+    def add_missed(self, attempts: Sequence[Attempt]) -> None:
+        self._missed = attempts
+
     def note(self, text: str) -> None:
         self._stream.write(text + "\n")
         self._stream.flush()
@@ -127,6 +143,7 @@ class LiveProgress:
     """Lasting lines above, a region of what moves below."""
 
     wants_history = True
+    tells_attempts = False
 
     def __init__(self, stream: IO[str], palette: Palette, *, full: bool = False) -> None:
         self._stream = stream
@@ -144,6 +161,9 @@ class LiveProgress:
         self._region.draw(lines, moving)
         return IDLE_FRAME_SECONDS
 
+    def add_missed(self, attempts: Sequence[Attempt]) -> None:
+        pass
+
     def note(self, text: str) -> None:
         self._notes.append(line(text))
 
@@ -158,12 +178,13 @@ class LastingLines:
         self._told: dict[TaskKey, tuple[TaskStatus, int]] = {}
         self._instances: dict[tuple[str, TaskStatus], set[TaskKey]] = {}
 
-    def take(self, view: RunView, changed: list[Task], now: datetime) -> list[Line]:
+    def take(self, view: RunView, changed: list[Task], now: datetime, missed: Sequence[Attempt] = ()) -> list[Line]:
         lines: list[Line] = []
         if not self._begun:
             self._begun = True
             lines.append(header(view))
         for task in changed:
+            lines += [past_try_line(view, task, each) for each in missed if each.key.task == task.key]
             if not self._is_worth_telling(task):
                 continue
             if task.status.is_final and self._is_news(task):

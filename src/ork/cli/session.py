@@ -22,7 +22,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def store_options(command: F) -> F:
-    """`--store` and `--objects`, as on the program itself."""
+    """`--store`, `--objects` and `--server`, as on the program itself."""
+    command = click.option("--server", metavar="URL", hidden=True, expose_value=False, callback=_remember)(command)
     command = click.option("--objects", metavar="URL", hidden=True, expose_value=False, callback=_remember)(command)
     return click.option("--store", metavar="URL", hidden=True, expose_value=False, callback=_remember)(command)
 
@@ -38,7 +39,7 @@ def json_option(command: F) -> F:
 
 def current_settings() -> Settings:
     given = click.get_current_context().ensure_object(dict)
-    return load_settings(store=given.get("store"), objects=given.get("objects"))
+    return load_settings(store=given.get("store"), objects=given.get("objects"), server=given.get("server"))
 
 
 def palette(stream: IO[str]) -> Palette:
@@ -55,14 +56,20 @@ def print_json(value: object) -> None:
 
 
 def look(work: Callable[[Installation], Coroutine[Any, Any, T]], *, creates: bool = False) -> T:
-    """Opens the installation for a few reads or one small write and runs `work` without an event loop.
+    """Opens the installation for a few reads or one small write and runs `work`, without an event loop if it can.
 
-    In this mode the store never waits for anything but the disk, so that there is nothing to loop over, and the
-    command does not pay for importing asyncio.
+    A store in a file never waits for anything but the disk, so that there is nothing to loop over, and the command
+    does not pay for importing asyncio.
     """
-    from ork.app import open_for_a_look
+    from ork.app import answers_at_once, open_for_a_look
 
-    return _drive(_with_installation(open_for_a_look(current_settings(), creates=creates), work))
+    settings = current_settings()
+    looking = _with_installation(open_for_a_look(settings, creates=creates), work)
+    if answers_at_once(settings):
+        return _drive(looking)
+    import asyncio
+
+    return asyncio.run(looking)
 
 
 def serve(work: Callable[[Installation], Coroutine[Any, Any, T]]) -> T:

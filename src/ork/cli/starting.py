@@ -14,6 +14,7 @@ from ork.errors import DefinitionError, NotFoundError, UsageError
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId
 from ork.model.run import NewRun, Run
 from ork.settings import Settings
+from ork.status.schedules import deploy
 
 if TYPE_CHECKING:
     from ork.model.workflow import Version
@@ -55,10 +56,13 @@ async def create_run(installation: Installation, prepared: Prepared) -> Run:
     """The run is durable when this returns."""
     store, now = installation.store, datetime.now(UTC)
     version = prepared.version
+    entry = await store.get_workflow(prepared.name)
     for each in (version, *prepared.others) if version is not None else ():
-        await store.save_version(each, origin=each.source, now=now)
+        await deploy(store, each, origin=each.source, now=now)
     if version is None:
         version = await known_version(installation, prepared.name)
+    if entry is not None and not entry.enabled:
+        await _leave_disabled(installation, prepared.name)
     new = NewRun(
         id=new_run_id(),
         workflow=version.workflow.name,
@@ -90,6 +94,12 @@ async def create_rerun(
         parent=earlier.id,
     )
     return (await store.create_runs([new], datetime.now(UTC)))[0]
+
+
+async def _leave_disabled(installation: Installation, name: str) -> None:
+    """Who asks for a run by hand gets one, and nothing more: a schedule that was stopped is not begun again by it."""
+    await installation.store.set_enabled(name, False)
+    print(f"note: workflow {name} is disabled: its schedule stands still, this run goes ahead", file=sys.stderr)
 
 
 async def known_version(installation: Installation, name: str) -> Version:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from itertools import islice
 
-from ork.cli.failure import explanation, headline
+from ork.cli.failure import INDENT, MAX_TEXT, explanation, headline
 from ork.cli.looks import glyph
-from ork.cli.paint import Line, Span, line
+from ork.cli.paint import NAME, Line, Span, line
 from ork.cli.visible import shorten, visible
-from ork.model.task import InlineOutput, StoredOutput, Task, TaskStatus
+from ork.model.task import Attempt, InlineOutput, StoredOutput, Task, TaskStatus
 from ork.model.workflow import Approval
 from ork.status.follow import RunView
 from ork.status.instances import Instances, is_group
+from ork.status.tries import about_the_end, earlier_tries
 from ork.status.why import queue_in_words, waits_for_a_person
 from ork.status.words import argument, between, count, duration
 
@@ -38,7 +40,7 @@ def ended_lines(view: RunView, task: Task, *, full: bool = False) -> list[Line]:
     """The lasting lines of a task that has ended; a fan-out is told in one, its failed instances in theirs."""
     if is_group(task):
         return [group_line(view, task)]
-    start = line("  ", glyph(task.status), " ", _name(view, task))
+    start = line("  ", glyph(task.status), " ", name_span(view, task))
     match task.status:
         case TaskStatus.SUCCESS:
             why = Span(f"   {visible(task.reason)}" if task.reason else "", "dim")
@@ -47,7 +49,9 @@ def ended_lines(view: RunView, task: Task, *, full: bool = False) -> list[Line]:
             this, most = view.tries(task)
             tries = Span(f"   attempt {this} of {most}", "dim") if this > 0 else Span("")
             first = start + line(_took(task), "   ", Span(headline(task.failure), "bad"), tries)
-            return [first, *explanation(task.failure, full=full)]
+            end = about_the_end(view.specs.get(task.key.name), task)
+            why_final = [line(INDENT, Span(visible(end), "dim"))] if end else []
+            return [first, *explanation(task.failure, full=full), *why_final]
         case TaskStatus.SKIPPED:
             return [start + line(Span(f"skipped: {visible(task.reason or 'not needed')}", "dim"))]
         case _:
@@ -64,7 +68,7 @@ def any_lines(view: RunView, task: Task, now: datetime, *, full: bool = False) -
         return [group_line(view, task, now)]
     if waits_for_a_person(view, task):
         return [decision_line(view, task, now)]
-    start = line("  ", glyph(task.status), " ", _name(view, task))
+    start = line("  ", glyph(task.status), " ", name_span(view, task))
     if task.status is TaskStatus.RUNNING and task.started_at is not None:
         return [start + line(duration((now - task.started_at).total_seconds()))]
     return [start + line(Span("starting" if task.status is TaskStatus.DISPATCHED else "waiting", "dim"))]
@@ -76,9 +80,22 @@ def retry_lines(view: RunView, task: Task, now: datetime) -> list[Line]:
     wait = (task.retry_at - now).total_seconds() if task.retry_at else 0
     when = f"retry in {duration(wait)}" if wait > 0 else "retry now"
     return [
-        line("  ", Span("✗", "wait"), " ", _name(view, task), f"attempt {this} of {most}, {when}   ")
+        line("  ", Span("✗", "wait"), " ", name_span(view, task), f"attempt {this} of {most}, {when}   ")
         + line(Span(headline(task.failure), "bad"))
     ]
+
+
+def past_try_line(view: RunView, task: Task, attempt: Attempt) -> Line:
+    """A try that failed and has been repeated already."""
+    most = view.tries(task)[1]
+    tries = f"attempt {attempt.key.number - task.earlier_attempts} of {most}, tried again   "
+    return line("  ", Span("✗", "wait"), " ", name_span(view, task), tries, Span(headline(attempt.failure), "bad"))
+
+
+def earlier_lines(task: Task, attempts: Sequence[Attempt]) -> list[Line]:
+    """How the tries before the last one went, in one line if there were any."""
+    said = earlier_tries(task, attempts)
+    return [line(INDENT, Span(shorten(visible(said), MAX_TEXT), "dim"))] if said else []
 
 
 def group_line(view: RunView, task: Task, now: datetime | None = None) -> Line:
@@ -96,7 +113,7 @@ def group_line(view: RunView, task: Task, now: datetime | None = None) -> Line:
         parts.append(f"{instances.queued:,} queued: {queue_in_words(view, task.key.name)}")
     end = task.finished_at or now
     took = duration((end - task.started_at).total_seconds()) if task.started_at and end else ""
-    return line("  ", glyph(task.status), " ", _name(view, task), f"{took:<8}", *bar, "  ", ", ".join(parts))
+    return line("  ", glyph(task.status), " ", name_span(view, task), f"{took:<8}", *bar, "  ", ", ".join(parts))
 
 
 def instance_lines(view: RunView, name: str, now: datetime, *, full: bool = False) -> list[Line]:
@@ -120,7 +137,14 @@ def decision_line(view: RunView, task: Task, now: datetime) -> Line:
     waited = duration((now - task.started_at).total_seconds()) if task.started_at else ""
     command = f"ork approve {view.short} {task.key}"
     return line(
-        "  ", glyph("paused"), " ", _name(view, task), waited, "   ", Span(_shown(question), "wait"), f"   {command}"
+        "  ",
+        glyph("paused"),
+        " ",
+        name_span(view, task),
+        waited,
+        "   ",
+        Span(_shown(question), "wait"),
+        f"   {command}",
     )
 
 
@@ -133,7 +157,7 @@ def started_line(view: RunView, task: Task) -> Line:
     if waits_for_a_person(view, task):
         return decision_line(view, task, task.started_at or view.run.created_at)
     tries = f"attempt {this} of {most}" if most > 1 else "started"
-    return line("  ", glyph(TaskStatus.RUNNING), " ", _name(view, task), tries)
+    return line("  ", glyph(TaskStatus.RUNNING), " ", name_span(view, task), tries)
 
 
 def summary(view: RunView) -> Line:
@@ -171,8 +195,8 @@ def next_steps(view: RunView, *, shown: bool = False) -> list[Line]:
     return [line(f"  ork logs {short}" + ("" if shown else f"   ork show {short}"))]
 
 
-def _name(view: RunView, task: Task) -> str:
-    return shorten(str(task.key), MAX_NAME).ljust(name_width(view))
+def name_span(view: RunView, task: Task) -> Span:
+    return Span(shorten(str(task.key), MAX_NAME).ljust(name_width(view)), NAME)
 
 
 def _took(task: Task) -> str:

@@ -52,6 +52,13 @@ def shorten(text: str, limit: int) -> str:
     return text[: max(limit - 1, 0)] + "…"
 
 
+def shorten_front(text: str, limit: int) -> str:
+    """At most `limit` characters, the first of them an ellipsis if something was left out before."""
+    if len(text) <= limit:
+        return text
+    return "…" + text[len(text) - max(limit - 1, 0) :]
+
+
 def columns(text: str) -> int:
     """How many terminal columns the text takes."""
     if text.isascii():

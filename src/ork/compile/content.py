@@ -22,6 +22,7 @@ from ork.model.workflow import (
     Const,
     Custom,
     Environment,
+    Isolation,
     Op,
     Param,
     ParamType,
@@ -196,6 +197,7 @@ _TASK = {
         lambda environment: _encode(environment, _ENVIRONMENT),
         lambda environment: Environment(**_decode(environment, _ENVIRONMENT)),
     ),
+    "isolation": _Field(None, str, Isolation),
     "input_types": _Field((), lambda pairs: [list(pair) for pair in pairs], lambda pairs: tuple(map(tuple, pairs))),
     "output_type": _Field(None),
 }
@@ -213,6 +215,8 @@ _SCHEDULE = {
     "timezone": _Field("UTC"),
     "catchup": _Field(Catchup.NONE, str, Catchup),
     "enabled": _Field(True),
+    "jitter": _Field(0.0),
+    "catchup_limit": _Field(100),
 }
 
 _WORKFLOW = {

@@ -53,14 +53,15 @@ def load_workflow(
     text: bytes,
     file: str,
     *,
-    read: ReadFile,
+    read: ReadFile | None,
     exists: FileExists | None = None,
     known_executors: Collection[str] | None = None,
     root: str = ".",
     project: Project | None = None,
     imports: ReadNodes | None = None,
 ) -> Loaded:
-    """Never raises because of what the file says. `read` and `exists` are asked for paths relative to `root`."""
+    """Never raises because of what the file says. `read` and `exists` are asked for paths relative to `root`; without
+    `read`, files are taken on trust."""
     with _collector_at_rest(len(text)):
         report = Report(file)
         written = read_workflow(text, report, known_executors, custom_executors(project))

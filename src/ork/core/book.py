@@ -10,7 +10,7 @@ from ork.core.effects import Effect
 from ork.core.transitions import RunStep, next_run_status
 from ork.model.ids import TaskKey
 from ork.model.run import Run
-from ork.model.task import Attempt, Task
+from ork.model.task import Attempt, Task, TaskStatus
 
 
 class Book:
@@ -20,6 +20,12 @@ class Book:
         self.active: dict[TaskKey, Attempt] = {attempt.key.task: attempt for attempt in attempts}
         self.unfinished = sum(not task.status.is_final for task in self.tasks.values())
         self._draft = Draft()
+
+    @property
+    def first_failed(self) -> Task | None:
+        """The first task of the workflow that failed, as a whole."""
+        whole = (task for key, task in self.tasks.items() if key.index is None)
+        return next((task for task in whole if task.status is TaskStatus.FAILED), None)
 
     def take(self) -> Decisions:
         draft, self._draft = self._draft, Draft()

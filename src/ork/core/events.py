@@ -110,7 +110,7 @@ class TimerDue:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A question of the machine's has an answer: a value, a CacheAnswer, or Unanswerable."""
+    """A question of the machine's has an answer: a value, Nowhere, a CacheAnswer, or Unanswerable."""
 
     question: Question
     answer: Any

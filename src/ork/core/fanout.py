@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from ork.model.task import Failure, Task, TaskStatus
+from ork.core.bind import Gathered
+from ork.model.ids import TaskKey
+from ork.model.task import Failure, Output, Task, TaskStatus
 
 
 @dataclass(slots=True)
@@ -38,6 +41,15 @@ class Group:
             self.failed = instance
         elif instance.status in (TaskStatus.CANCELLED, TaskStatus.SKIPPED) and self.cancelled is None:
             self.cancelled = instance
+
+
+def output_of(tasks: Mapping[TaskKey, Task], name: str) -> Output | Gathered | None:
+    """The task's own output; of one that has fanned out, those of its instances."""
+    task = tasks[TaskKey(name)]
+    if not task.instances:
+        return task.output
+    instances = (tasks[TaskKey(name, index)] for index in range(task.instances))
+    return Gathered(tuple(instance.output for instance in instances), int(task.item) if task.item else None)
 
 
 def group_failure(instance: Task) -> Failure:

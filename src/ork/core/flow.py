@@ -13,11 +13,11 @@ from heapq import heappop, heappush
 from typing import Any, assert_never
 
 from ork.core import rows
-from ork.core.bind import BindError, Gathered, Scope
+from ork.core.bind import BindError, Scope
 from ork.core.book import Book
 from ork.core.effects import Alert, Stop
 from ork.core.events import CacheAnswer
-from ork.core.fanout import Group, group_failure
+from ork.core.fanout import Group, group_failure, output_of
 from ork.core.graph import Node, link
 from ork.core.prepare import CACHE, Expand, Go, Question, Skip, Unanswerable, prepare
 from ork.core.ready import ReadyTasks
@@ -25,7 +25,7 @@ from ork.core.rules import Verdict, judge
 from ork.core.transitions import RunStep, TaskStep
 from ork.model.ids import TaskKey
 from ork.model.run import RunStatus
-from ork.model.task import Attempt, Failure, FailureKind, GiveUp, InlineOutput, Output, Task, TaskStatus
+from ork.model.task import Attempt, Failure, FailureKind, GiveUp, InlineOutput, Task, TaskStatus
 from ork.model.workflow import Approval, CompiledWorkflow, RunIf
 
 
@@ -74,16 +74,17 @@ class Flow:
             if key.index is None:
                 self._survey_node(self._nodes[key.name], task)
         hopeless = []
-        for key in list(self._book.tasks):
-            task = self._book.tasks[key]  # one before it may have ended it
+        for key, task in self._book.tasks.items():  # before anything fans out, and makes instances of its own
             if key.index is not None:
                 self._survey_instance(task)
             elif task.status is TaskStatus.RUNNING and key not in self._book.active:
                 self._set_patience(task)
-            elif task.status is TaskStatus.PENDING and not self._survey_pending(task, now):
-                hopeless.append(key)
-        for node in self._nodes.values():
-            if node.group is not None:
+        for name in self._nodes:
+            pending = self._book.tasks.get(TaskKey(name))  # one before it may have ended it
+            if pending is not None and pending.status is TaskStatus.PENDING and not self._survey_pending(pending, now):
+                hopeless.append(pending.key)
+        for name, node in self._nodes.items():
+            if node.group is not None and self._book.tasks[TaskKey(name)].status is TaskStatus.RUNNING:
                 self._go_on_with(node, now)
         return hopeless
 
@@ -111,9 +112,7 @@ class Flow:
     def _survey_pending(self, task: Task, now: datetime) -> bool:
         node = self.node(task.key)
         verdict = judge(node.spec.run_if, node.upstream)
-        if node.group is not None:
-            self._book.write(rows.begun(task, now))
-        elif task.retry_at is not None:
+        if task.retry_at is not None:
             self.set_timer(task.retry_at, task.key)
         elif verdict is Verdict.START:
             self._consider(node, now)
@@ -182,11 +181,15 @@ class Flow:
 
     def _take_from_cache(self, task: Task, answer: CacheAnswer, now: datetime) -> None:
         reason = f"cached: the same as in run {answer.source}"
-        self.end_task(rows.ended(task, TaskStep.SUCCEED, now, reason=reason, output=answer.output), now)
+        self.end_task(rows.from_cache(task, reason, answer.output, now), now)
 
     # ── fan-out ──────────────────────────────────────────────────────────────────────────────────
 
     def _expand(self, node: Node, task: Task, expand: Expand, now: datetime) -> None:
+        if node.group is not None:  # some instances are to run again: those it has stay what they are
+            self._book.write(rows.begun(task, now))
+            self._go_on_with(node, now)
+            return
         total = len(expand.items)
         begun = rows.begun(task, now, instances=total, item=None if expand.width is None else str(expand.width))
         if not total:
@@ -200,16 +203,17 @@ class Flow:
             earlier = self._book.tasks.get(key) or Task(key, TaskStatus.PENDING, node.spec.executor)
             self._book.write(replace(earlier, item=item))
             node.group.enqueue(index)
-        self._drop_surplus(node, total, now)
+        self._drop_instances(self._book.tasks[task.key], total, now)
         self._pump(node, now)
 
-    def _drop_surplus(self, node: Node, total: int, now: datetime) -> None:
-        """Instances of an earlier round that the list no longer has an item for."""
-        index = total
-        while (old := self._book.tasks.get(TaskKey(node.spec.name, index))) is not None:
+    def _drop_instances(self, task: Task, first: int, now: datetime) -> None:
+        """Instances of an earlier round that the list has no item for, or that the task has ended without."""
+        step = TaskStep.CANCEL if task.status is TaskStatus.CANCELLED else TaskStep.SKIP
+        index = first
+        while (old := self._book.tasks.get(TaskKey(task.key.name, index))) is not None:
             if old.status is TaskStatus.PENDING:
-                reason = "no longer part of the fan-out"
-                self._book.write(rows.set_aside(old, TaskStep.SKIP, reason, None, now))
+                reason = task.reason or "no longer part of the fan-out"
+                self._book.write(rows.set_aside(old, step, reason, task.cause, now))
             index += 1
 
     def _pump(self, node: Node, now: datetime) -> None:
@@ -255,12 +259,19 @@ class Flow:
         if task.status is TaskStatus.FAILED and task.key.index is None:
             self._book.want(Alert(task.key, task.failure))
         if task.key.index is None:
+            self._end_group(task, now)
             self._spread(task, now)
         else:
             self._end_instance(task, now)
         if task.status is TaskStatus.FAILED and self._workflow.fail_fast and not self._failing_fast:
             self._fail_fast(task, now)
         self.finish_if_done(now)
+
+    def _end_group(self, task: Task, now: datetime) -> None:
+        node = self.node(task.key)
+        if node.spec.fans_out:
+            node.group = None
+            self._drop_instances(task, 0, now)
 
     def _spread(self, task: Task, now: datetime) -> None:
         spread = [task]
@@ -277,6 +288,7 @@ class Flow:
                 elif verdict is Verdict.SKIP:
                     skipped = rows.set_aside(waiting, TaskStep.SKIP, node.skip_reason, node.upstream.cause, now)
                     self._book.write(skipped)  # before it spreads: it may be reached on another way, too
+                    self._end_group(skipped, now)
                     spread.append(skipped)
         self._consider_all(now)
 
@@ -305,6 +317,7 @@ class Flow:
         keep: frozenset[str] = frozenset(),
     ) -> None:
         """What waits ends at once; what is active is stopped and ends as cancelled, whatever it was closed for."""
+        was_considering, self._considering = self._considering, True  # nothing begins while everything ends
         for key in list(self._book.tasks):
             task, attempt = self._book.tasks[key], self._book.active.get(key)
             if key.name in keep or task.status.is_final:
@@ -316,6 +329,8 @@ class Flow:
                 self.end_task(rows.set_aside(task, step, reason, cause, now), now)
             elif task.instances is None:  # waits for a person
                 self.end_task(rows.ended(task, TaskStep.CANCEL, now, reason=reason), now)
+        self._considering = was_considering
+        self._consider_all(now)
 
     def close(self, attempt: Attempt, reason: GiveUp, failure: Failure, now: datetime) -> None:
         """From here on the attempt cannot be retried until it is certain that it is over."""
@@ -327,9 +342,7 @@ class Flow:
         book = self._book
         if book.unfinished or book.run.status.is_final or len(book.tasks) < len(self._nodes):
             return
-        failed = next(
-            (task for key, task in book.tasks.items() if task.status is TaskStatus.FAILED and key.index is None), None
-        )
+        failed = book.first_failed
         if book.run.cancel_requested_at is not None:
             book.write_run(RunStep.CANCEL, finished_at=now)
         elif failed is not None:
@@ -376,15 +389,8 @@ class Flow:
     def has_ready(self, full: Collection[str]) -> bool:
         return self._book.run.status is RunStatus.RUNNING and self._ready.has_any(full)
 
-    def output_of(self, name: str) -> Output | Gathered | None:
-        task = self._book.tasks[TaskKey(name)]
-        if not task.instances:
-            return task.output
-        instances = (self._book.tasks[TaskKey(name, index)] for index in range(task.instances))
-        return Gathered(tuple(instance.output for instance in instances), int(task.item) if task.item else None)
-
     def scope(self, key: TaskKey) -> Scope:
-        outputs = {name: self.output_of(name) for name in self.node(key).spec.depends_on}
+        outputs = {name: output_of(self._book.tasks, name) for name in self.node(key).spec.depends_on}
         return Scope(self._book.run, outputs, None if key.index is None else self._book.tasks[key].item)
 
 

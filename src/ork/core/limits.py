@@ -7,6 +7,7 @@ from typing import TypeAlias
 from ork.model.workflow import TaskSpec
 
 EVERYTHING = "*"  # every active attempt of the installation
+RATE = "rate:"  # what limits on starts begin with; nobody holds those
 
 Lane: TypeAlias = frozenset[str]
 """Tasks that count against the same limits wait in the same lane."""
@@ -19,11 +20,11 @@ def limit_names(executor: str, pool: str | None) -> tuple[str, ...]:
 
 
 def pool_rate(pool: str) -> str:
-    return f"rate:pool:{pool}"
+    return f"{RATE}pool:{pool}"
 
 
 def task_rate(workflow: str, task: str) -> str:
-    return f"rate:task:{workflow}.{task}"
+    return f"{RATE}task:{workflow}.{task}"
 
 
 def lane_of(workflow: str, spec: TaskSpec) -> Lane:

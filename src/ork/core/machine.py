@@ -20,6 +20,7 @@ from ork.core.book import Book
 from ork.core.commands import parse_key, reset_for_retry, tasks_to_retry
 from ork.core.decisions import Decisions
 from ork.core.effects import Wish
+from ork.core.fanout import output_of
 from ork.core.flow import Flow
 from ork.core.limits import task_rate
 from ork.core.prepare import Question
@@ -152,7 +153,7 @@ class RunMachine:
         return self._flow.scope(key)
 
     def output_of(self, name: str) -> Output | Gathered | None:
-        return self._flow.output_of(name)
+        return output_of(self.tasks, name)
 
     def place(self, key: TaskKey) -> Place:
         group = self.tasks[TaskKey(key.name)]

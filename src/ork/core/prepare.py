@@ -37,6 +37,13 @@ class Unanswerable:
 
 
 @dataclass(frozen=True, slots=True)
+class Nowhere:
+    """The value is there and the path leads to nothing in it: no different from a small value that was looked into."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Skip:
     reason: str
 
@@ -92,12 +99,18 @@ class _Answer:
 def _look_up(
     key: TaskKey, about: str, value: Value | int, scope: Scope, known: Mapping[str, Any]
 ) -> Question | _Answer:
+    is_condition = about.startswith("when")
+    found = known.get(about)
+    if isinstance(found, Nowhere):
+        if is_condition:
+            return _Answer(None, exists=False)
+        raise BindError(found.why)
     if about in known:
-        return _Answer(known[about])
+        return _Answer(found)
     try:
         bound = scope.bind(Const(value) if isinstance(value, int) else value)
     except BindError:
-        if about.startswith("when"):
+        if is_condition:
             return _Answer(None, exists=False)
         raise
     if "value" in bound:

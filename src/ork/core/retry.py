@@ -12,7 +12,7 @@ from ork.model.workflow import RetryOn, TaskSpec
 BACKOFF_LIMIT_SECONDS = 60.0
 JITTER = 0.25
 
-_WORTH: dict[FailureKind, RetryOn] = {
+RETRY_REASON: dict[FailureKind, RetryOn] = {
     FailureKind.EXIT: RetryOn.EXIT,
     FailureKind.EXCEPTION: RetryOn.EXIT,
     FailureKind.OUTPUT: RetryOn.EXIT,
@@ -36,7 +36,7 @@ def is_worth_retrying(spec: TaskSpec, failure: Failure, tries: int) -> bool:
     """`tries` counts the attempts made in this round, the failed one included."""
     if tries > spec.retries or (failure.detail or {}).get("retry") is False:
         return False
-    return _WORTH.get(failure.kind) in spec.retry_on
+    return RETRY_REASON.get(failure.kind) in spec.retry_on
 
 
 def retry_delay(spec: TaskSpec, failure: Failure, tries: int, attempt: AttemptKey) -> timedelta:

@@ -10,7 +10,7 @@ from ork.core.events import Failed, Started, Succeeded
 from ork.core.retry import attempt_status
 from ork.core.transitions import TaskStep, next_task_status
 from ork.model.ids import AttemptKey, TaskKey
-from ork.model.task import Attempt, AttemptStatus, Failure, GiveUp, Task
+from ork.model.task import Attempt, AttemptStatus, Failure, GiveUp, Output, Task
 from ork.model.workflow import TaskSpec
 
 
@@ -107,6 +107,11 @@ def ended(task: Task, step: TaskStep, now: datetime, **fields: Any) -> Task:
     """The end of a task that has no attempt of its own."""
     status = next_task_status(task.key, task.status, step)
     return replace(task, status=status, started_at=task.started_at or now, finished_at=now, **fields)
+
+
+def from_cache(task: Task, reason: str, output: Output | None, now: datetime) -> Task:
+    """Succeeded by an earlier result; what its own tries came to no longer matters."""
+    return ended(task, TaskStep.SUCCEED, now, reason=reason, output=output, failure=None, exit_code=None, retry_at=None)
 
 
 def _between(low: datetime, moment: datetime, high: datetime) -> datetime:

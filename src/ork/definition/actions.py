@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from ork.definition.approvals import check_approval
-from ork.definition.bindings import read_word
+from ork.definition.bindings import read_argument
 from ork.definition.custom import custom_name, is_stray_config, settle_custom
 from ork.definition.keys import Reading
 from ork.definition.nodes import Kind, Node, is_null
@@ -74,7 +74,7 @@ def read_command(node: Node, reading: Reading) -> Command | None:
     if node.kind != Kind.LIST:
         reading.expected("a command as text or a list", node)
         return None
-    words = [read_word(child, reading) for child in node.value]
+    words = [read_argument(child, reading) for child in node.value]
     if not words:
         reading.refuse("ORK116", "the command is empty", node, hint="name a program")
     return None if not words or None in words else Command(tuple(word for word in words if word is not None))

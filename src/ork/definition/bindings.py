@@ -11,6 +11,7 @@ from ork.definition.refs import RefSyntaxError, parse_ref
 from ork.definition.values import NotJsonError, is_scalar, json_constant, read_name, read_text
 from ork.model.workflow import Const, Ref, Secret, Value
 
+_SHOWN_JSON = 60
 _POINTERS = ("ref", "secret", "const")
 
 
@@ -33,6 +34,31 @@ def read_word(node: Node, reading: Reading) -> Value | None:
         return None if text is None else Const(text)
     kind, target = pointer
     return read_word(target, reading) if kind == "const" else pointed(kind, target, reading)
+
+
+def read_argument(node: Node, reading: Reading) -> Value | None:
+    """A word of a command, which every process of the machine can see: no place for a secret."""
+    value = read_word(node, reading)
+    if not isinstance(value, Secret):
+        return value
+    hint = f"use `env`: `env: {{{value.name}: {{secret: {value.name}}}}}`"
+    reading.refuse("ORK122", f"secret {quoted(value.name)} cannot be an argument", node, hint=hint)
+    return None
+
+
+def read_variable_value(node: Node, reading: Reading) -> Value | None:
+    """Text, or a pointer; what is neither is told how to be written as text."""
+    if node.kind in (Kind.MAP, Kind.LIST) and pointer_of(node) is None:
+        import json
+
+        try:
+            text = json.dumps(json_constant(node), ensure_ascii=False)
+        except NotJsonError:
+            text = "…"
+        shown = text if len(text) <= _SHOWN_JSON else "…"
+        reading.expected("text", node, hint=f"write the JSON as text: '{shown}'")
+        return None
+    return read_word(node, reading)
 
 
 def read_path_text(node: Node, reading: Reading) -> Ref | None:

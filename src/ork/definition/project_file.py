@@ -20,11 +20,12 @@ from ork.definition.values import (
     integer,
     is_scalar,
     json_constant,
+    read_boolean,
     read_name,
     read_text,
 )
 from ork.definition.yaml_tree import parse_yaml
-from ork.model.workflow import Rate
+from ork.model.workflow import Isolation, Rate
 
 MAX_SLOTS = 1_000_000
 
@@ -46,9 +47,12 @@ class Project:
     executor_limits: dict[str, int] = field(default_factory=dict)
     executors: dict[str, CustomExecutor] = field(default_factory=dict)
     durability: Durability = Durability.NORMAL
+    isolation: Isolation | None = None
     store: str | None = None
     objects: str | None = None
     alerts: dict[str, Any] = field(default_factory=dict)
+    alerts_allow_private: bool = False
+    wake_url: str | None = None
 
 
 def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Problem, ...]]:
@@ -62,7 +66,9 @@ def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Pr
     values["pools"] = {name: pool["slots"] for name, pool in pools.items()}
     values["pool_rates"] = {name: pool["rate"] for name, pool in pools.items() if "rate" in pool}
     executors = values.pop("executors", {})
-    values["executor_limits"] = {name: entry["max_workers"] for name, entry in executors.items() if "max_workers" in entry}
+    values["executor_limits"] = {
+        name: entry["max_workers"] for name, entry in executors.items() if "max_workers" in entry
+    }
     values["executors"] = made_of(executors)
     return Project(**values), report.problems()
 
@@ -182,6 +188,12 @@ PROJECT_TABLE = Table(
             "What an acknowledged write survives: normal, the death of every process; full, the loss of power too.",
             {"enum": [option.value for option in Durability]},
         ),
+        Key(
+            "isolation",
+            choice(Isolation),
+            "How the processes of tasks that do not say come about: fork, or interpreter.",
+            {"enum": [option.value for option in Isolation]},
+        ),
         Key("store", read_text, "The URL of the state store.", {"type": "string"}),
         Key("objects", read_text, "The URL of the object store.", {"type": "string"}),
         Key(
@@ -189,6 +201,18 @@ PROJECT_TABLE = Table(
             _by_name(_read_alert),
             "Who can be told about failures, by the names workflows use.",
             {"type": "object", "propertyNames": {"$ref": "#/$defs/name"}},
+        ),
+        Key(
+            "alerts_allow_private",
+            read_boolean,
+            "Whether alerts may be sent to private and loopback addresses.",
+            {"type": "boolean"},
+        ),
+        Key(
+            "wake_url",
+            read_text,
+            "What a worker calls when its task has ended, to wake a control plane that sleeps.",
+            {"type": "string"},
         ),
     ),
 )

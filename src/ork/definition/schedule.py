@@ -8,7 +8,7 @@ from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Node
 from ork.definition.problems import quoted
 from ork.definition.report import Suggester
-from ork.definition.values import choice, is_scalar, read_boolean, read_text
+from ork.definition.values import choice, duration, integer, is_scalar, read_boolean, read_text
 from ork.model.workflow import Catchup, Schedule
 
 _MACROS = {
@@ -21,6 +21,7 @@ _MACROS = {
     "@hourly": "0 * * * *",
 }
 _MAX_CRON_LENGTH = 200
+MAX_CATCHUP = 1000
 _ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*")
 
 
@@ -135,7 +136,7 @@ SCHEDULE_TABLE = Table(
         Key("enabled", read_boolean, "Whether it fires at all.", {"type": "boolean"}),
         Key(
             "jitter",
-            read_duration,
+            duration(zero_allowed=True),
             "Fires up to so much later, always by the same amount for this workflow: `30s`, `5m`.",
             {"type": ["string", "number"]},
         ),

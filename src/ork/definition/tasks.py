@@ -13,7 +13,7 @@ from ork.definition.actions import (
     settle_action,
 )
 from ork.definition.approvals import APPROVAL_SCHEMA, read_approval
-from ork.definition.bindings import read_value, read_word
+from ork.definition.bindings import read_argument, read_value, read_variable_value
 from ork.definition.conditions import WHEN_KEY
 from ork.definition.custom import read_config
 from ork.definition.environments import ENVIRONMENT_KEY
@@ -24,7 +24,7 @@ from ork.definition.problems import quoted
 from ork.definition.rates import RATE_SCHEMA, read_rate
 from ork.definition.types import TYPE_KEYS
 from ork.definition.values import choice, duration, entries_of, integer, items_of, read_name, read_text
-from ork.model.workflow import Approval, Command, RetryOn, RunIf, TaskSpec
+from ork.model.workflow import Approval, Command, Isolation, RetryOn, RunIf, TaskSpec
 
 _DURATION = {"type": ["number", "string"], "pattern": r"^(\d+(\.\d+)?(ms|[smhd]))+$", "minimum": 0}
 _NAMES = {"anyOf": [{"$ref": "#/$defs/name"}, {"type": "array", "items": {"$ref": "#/$defs/name"}}]}
@@ -57,7 +57,7 @@ SHARED_KEYS = (
     _EXECUTOR,
     Key(
         "env",
-        entries_of(_read_variable, read_word),
+        entries_of(_read_variable, read_variable_value, null_hint="write '' for an empty variable"),
         "Environment variables: text, {ref: …} or {secret: …}.",
         _VALUES,
     ),
@@ -81,6 +81,12 @@ SHARED_KEYS = (
     ),
     Key("timeout", duration(zero_allowed=False), "How long one attempt may run.", _DURATION),
     ENVIRONMENT_KEY,
+    Key(
+        "isolation",
+        choice(Isolation),
+        "How its process comes about: fork, of a small server; or interpreter, started anew. As `ork.yaml` says when left out.",
+        {"enum": [option.value for option in Isolation]},
+    ),
     Key("pool", read_name, "The pool whose slots it takes.", {"$ref": "#/$defs/name"}),
     Key(
         "priority",
@@ -106,7 +112,7 @@ TASK_TABLE = Table(
         ),
         Key(
             "args",
-            items_of(read_word),
+            items_of(read_argument),
             "Arguments of a Rust program: text, {ref: …}.",
             {"type": "array", "items": {"$ref": "#/$defs/value"}},
         ),
@@ -169,6 +175,7 @@ _SPEC_FIELDS = (
     "pool",
     "priority",
     "environment",
+    "isolation",
     "run_if",
     "when",
     "parallel",

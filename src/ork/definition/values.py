@@ -97,8 +97,8 @@ def choice(options: type[Choice]) -> Callable[[Node, Reading], Choice | None]:
         if text is None:
             return None
         if text not in names:
-            hint = Suggester(names).hint(text) or f"one of: {', '.join(names)}"
-            reading.refuse("ORK104", f"{quoted(text)} is not one of {', '.join(names)}", node, hint=hint)
+            message = f"{quoted(text)} is not one of {', '.join(names)}"
+            reading.refuse("ORK104", message, node, hint=Suggester(names).hint(text))
             return None
         return options(text)
 
@@ -120,7 +120,9 @@ def items_of(read_item: Reader) -> Reader:
     return read
 
 
-def entries_of(read_name_of: Reader, read_value: Reader, *, nullable: bool = False) -> Reader:
+def entries_of(
+    read_name_of: Reader, read_value: Reader, *, nullable: bool = False, null_hint: str | None = None
+) -> Reader:
     """A map from names to values, as a tuple of pairs in the order written."""
 
     def read(node: Node, reading: Reading) -> tuple[tuple[str, Any], ...] | None:
@@ -131,7 +133,7 @@ def entries_of(read_name_of: Reader, read_value: Reader, *, nullable: bool = Fal
         for key, child in node.pairs():
             name = read_name_of(key, reading)
             if is_null(child) and not nullable:
-                reading.expected("a value", child)
+                reading.expected("a value", child, hint=null_hint)
                 continue
             value = read_value(child, reading)
             if name is not None and value is not None:

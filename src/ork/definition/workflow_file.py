@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from ork.definition.actions import known_or_default
+from ork.definition.custom import BUILT_IN, CustomExecutor
 from ork.definition.environments import ENVIRONMENT_KEY
 from ork.definition.imports import IMPORT_KEY, WrittenImport, read_imports
-from ork.definition.custom import BUILT_IN, CustomExecutor
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.params import PARAMS_SCHEMA, read_params

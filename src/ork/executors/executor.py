@@ -14,6 +14,7 @@ from typing import Protocol
 
 from ork.model.ids import AttemptKey
 from ork.model.task import Attempt
+from ork.model.workflow import Isolation
 
 News = Callable[[AttemptKey], None]
 
@@ -27,6 +28,7 @@ class LaunchOrder:
 
     `token` reaches the worker through its environment, never through argv; `secrets` are environment
     variables by value that appear in no document. `interpreter` is the user's Python for python tasks.
+    `isolation` says how the worker's process comes about, where the executor has a choice.
     """
 
     attempt: Attempt
@@ -35,6 +37,7 @@ class LaunchOrder:
     root: str
     secrets: tuple[tuple[str, str], ...] = ()
     interpreter: str | None = None
+    isolation: Isolation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Attempts as processes on this machine: a shim each, in a session of its own, that outlives this process.
 
-Nothing here waits: processes are spawned at once, their ends and their news wake the event loop.
+Nothing here waits: processes are spawned at once, or asked for from a fork server; their ends and their news wake the
+event loop.
 """
 
 from __future__ import annotations
@@ -10,21 +11,21 @@ import errno
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 from ork.errors import ObjectsError
 from ork.executors import processes
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
+from ork.executors.fork_server import MARK, ORDINARY_SIGNALS, ForkServers
 from ork.executors.local_news import NewsSocket
-from ork.executors.local_python import InterpreterError, interpreter_for
+from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for
 from ork.model.ids import AttemptKey
 from ork.model.task import Attempt
+from ork.model.workflow import Isolation
 
-MARK = "ORK_ATTEMPT_ID"
-BOOTSTRAP = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "worker", "bootstrap.py")
 _TRY_LATER = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
 _WATCH_AGAIN_SECONDS = 0.5
-_ORDINARY_SIGNALS = [signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGXFSZ]
 
 
 class GatesAndLogs(Protocol):
@@ -37,18 +38,38 @@ class GatesAndLogs(Protocol):
     def log_path(self, key: AttemptKey) -> str: ...
 
 
+@dataclass(slots=True)
+class _OnTheWay:
+    """A worker that a fork server was asked for."""
+
+    order: LaunchOrder
+    news: News
+    stop: Literal["gently", "at once"] | None = None  # to be done as soon as there is something to stop
+
+
 class LocalExecutor:
-    """`uses_project_python`: workers start in the project's own virtual environment if it has one."""
+    """`uses_project_python`: workers start in the project's own virtual environment if it has one.
+    `isolation` is for orders that do not say."""
 
     def __init__(
-        self, name: str, documents: GatesAndLogs, *, news_dir: str | None = None, uses_project_python: bool = True
+        self,
+        name: str,
+        documents: GatesAndLogs,
+        *,
+        news_dir: str | None = None,
+        uses_project_python: bool = True,
+        isolation: Isolation = Isolation.INTERPRETER,
     ) -> None:
         self.name = name
         self._documents = documents
         self._uses_project_python = uses_project_python
         self._news = NewsSocket(news_dir)
         self._listeners: dict[str, Callable[[], None]] = {}
-        self._children: dict[AttemptKey, int] = {}  # spawned by us and not yet collected
+        self._isolation = isolation
+        self._forks = ForkServers(self._forked, self._handed_back)
+        self._on_the_way: dict[str, _OnTheWay] = {}
+        self._children: dict[AttemptKey, int] = {}  # started for us and not yet known to have ended
+        self._twins: dict[AttemptKey, Attempt] = {}  # spawned, but a fork server may have made another worker for it
         self._pidfds: dict[AttemptKey, int] = {}
         self._is_closed = False
 
@@ -63,6 +84,7 @@ class LocalExecutor:
 
     async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
         self._news.listen(self._listeners)
+        self._forks.use_environment(dict(os.environ))
         problems = []
         for order in orders:
             problem = self._start_one(order, news)
@@ -85,7 +107,10 @@ class LocalExecutor:
         for attempt in attempts:
             if self._place_of(attempt) is not Presence.RUNNING:
                 continue
-            if at_once:
+            on_the_way = self._on_the_way.get(str(attempt.key))
+            if on_the_way is not None:
+                on_the_way.stop = "at once" if at_once else on_the_way.stop or "gently"
+            elif at_once:
                 self._end_at_once(attempt)
             else:
                 self._ask_to_end(attempt, looks)
@@ -96,14 +121,17 @@ class LocalExecutor:
         for descriptor in self._pidfds.values():
             loop.remove_reader(descriptor)
             os.close(descriptor)
+        self._forks.close()
+        self._on_the_way.clear()
         self._pidfds.clear()
         self._children.clear()
+        self._twins.clear()
         self._listeners.clear()
         self._news.close()
 
     def _start_one(self, order: LaunchOrder, news: News) -> NotStarted | None:
         attempt = order.attempt
-        if attempt.key in self._children or attempt.key in self._pidfds:
+        if self._knows(attempt.key):
             return None
         try:
             is_there = self._documents.gate(attempt) is not None
@@ -113,16 +141,74 @@ class LocalExecutor:
             self._watch_one(attempt, news, _Looks())
             return None
         try:
-            pid = self._spawn(order)
+            if not self._ask_for_fork(order, news):
+                self._spawn_and_watch(order, news)
         except InterpreterError as error:
             return NotStarted(attempt.key, str(error), final=True)
         except OSError as error:
             why = f"no worker process could be started: {error.strerror}"
             return NotStarted(attempt.key, why, final=error.errno not in _TRY_LATER)
-        self._children[attempt.key] = pid
-        self._listen_for(attempt.key, news)
-        self._watch_process(attempt.key, pid, processes.process_start_time(pid), news)
         return None
+
+    def _knows(self, key: AttemptKey) -> bool:
+        return key in self._children or key in self._pidfds or str(key) in self._on_the_way
+
+    def _ask_for_fork(self, order: LaunchOrder, news: News) -> bool:
+        # What a server has read could be found in the memory of every later worker: secrets never go there.
+        if (order.isolation or self._isolation) is not Isolation.FORK or order.secrets:
+            return False
+        key = order.attempt.key
+        request = {
+            "attempt": str(key),
+            "token": order.token,
+            "objects": self._documents.url,
+            "spec": order.spec_key,
+            "log": self._documents.log_path(key),
+        }
+        if not self._forks.ask(interpreter_for(order, self._uses_project_python), request):
+            return False
+        self._on_the_way[str(key)] = _OnTheWay(order, news)
+        self._listen_for(key, news)
+        return True
+
+    def _forked(self, attempt: str, pid: int, start_time: int) -> None:
+        asked = self._on_the_way.pop(attempt, None)
+        if asked is None:
+            return
+        key = asked.order.attempt.key
+        self._children[key] = pid
+        self._watch_process(key, pid, start_time or None, asked.news)
+        self._stop_as_asked(asked)
+
+    def _handed_back(self, attempt: str) -> None:
+        """A worker may have been made all the same; the gate lets only one of them through."""
+        asked = self._on_the_way.pop(attempt, None)
+        if asked is None:
+            return
+        key = asked.order.attempt.key
+        if asked.stop is None:
+            try:
+                self._twins[key] = asked.order.attempt
+                self._spawn_and_watch(asked.order, asked.news)
+                return
+            except (InterpreterError, OSError):
+                del self._twins[key]
+        # As if it had gone before it reached its gate.
+        asyncio.get_running_loop().call_soon(self._ended, key, asked.news)
+        self._stop_as_asked(asked)
+
+    def _stop_as_asked(self, asked: _OnTheWay) -> None:
+        if asked.stop == "at once":
+            self._end_at_once(asked.order.attempt)
+        elif asked.stop == "gently":
+            self._ask_to_end(asked.order.attempt, _Looks())
+
+    def _spawn_and_watch(self, order: LaunchOrder, news: News) -> None:
+        key = order.attempt.key
+        pid = self._spawn(order)
+        self._children[key] = pid
+        self._listen_for(key, news)
+        self._watch_process(key, pid, processes.process_start_time(pid), news)
 
     def _spawn(self, order: LaunchOrder) -> int:
         interpreter = interpreter_for(order, self._uses_project_python)
@@ -145,7 +231,7 @@ class LocalExecutor:
             ],
             setsid=True,
             setsigmask=[],
-            setsigdef=_ORDINARY_SIGNALS,
+            setsigdef=ORDINARY_SIGNALS,
         )
 
     def _listen_for(self, key: AttemptKey, news: News) -> None:
@@ -180,12 +266,16 @@ class LocalExecutor:
         pid = self._children.pop(key, None)
         if pid is not None:
             _collect(pid)
-        self._listeners.pop(str(key), None)
+        twin = self._twins.pop(key, None)
+        if twin is not None and self._shim(twin) is not None:
+            self._watch_one(twin, news, _Looks())
+        else:
+            self._listeners.pop(str(key), None)
         news(key)
 
     def _watch_one(self, attempt: Attempt, news: News, looks: _Looks) -> None:
         key = attempt.key
-        if key in self._pidfds or key in self._children:
+        if self._knows(key):
             return
         self._listen_for(key, news)
         shim = self._shim(attempt)
@@ -201,6 +291,8 @@ class LocalExecutor:
         place = self._place_of(attempt)
         if place is not Presence.RUNNING:
             return place
+        if str(attempt.key) in self._on_the_way:
+            return Presence.RUNNING
         child = self._children.get(attempt.key)
         if child is not None and processes.process_start_time(child) is not None:
             return Presence.RUNNING
@@ -208,6 +300,8 @@ class LocalExecutor:
             return Presence.RUNNING
         if not looks.members(attempt.key):
             return Presence.GONE
+        if self._shim(attempt) is not None:
+            return Presence.RUNNING  # it has won its gate while we were looking
         return Presence.ORPHANED if self._is_past_its_gate(attempt) else Presence.RUNNING
 
     def _place_of(self, attempt: Attempt) -> Presence:

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 
 from ork.errors import ExecutorError
 from ork.executors.executor import LaunchOrder
-from ork.executors.local import BOOTSTRAP
-from ork.executors.local_python import InterpreterError, interpreter_for
+from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for
 
 POLL_SECONDS = 60.0
 

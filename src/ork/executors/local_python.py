@@ -8,6 +8,7 @@ import sys
 from ork.executors.executor import LaunchOrder
 
 OLDEST = (3, 11)
+BOOTSTRAP = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "worker", "bootstrap.py")
 
 
 class InterpreterError(Exception):

@@ -29,6 +29,13 @@ class RunIf(StrEnum):
     ALWAYS = "always"
 
 
+class Isolation(StrEnum):
+    """How the process of an attempt comes about on this machine."""
+
+    FORK = "fork"  # a fork of a server that has loaded what a worker needs
+    INTERPRETER = "interpreter"  # an interpreter started for it
+
+
 class RetryOn(StrEnum):
     """Which ends of an attempt are worth another try."""
 
@@ -235,6 +242,7 @@ class TaskSpec:
     cache: float | None = None  # seconds for which an equal earlier result is good enough
     rate: Rate | None = None
     environment: Environment | None = None
+    isolation: Isolation | None = None  # None: as the project says
     input_types: tuple[tuple[str, str], ...] = ()  # declared types as text, see ork.model.type_text
     output_type: str | None = None
 
@@ -278,3 +286,12 @@ class WorkflowEntry:
     deployed_at: datetime
     origin: str | None
     schedule: Schedule | None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionEntry:
+    """A version in the list of a workflow's versions. `saved_at` is unknown for those of an older schema."""
+
+    id: VersionId
+    saved_at: datetime | None
+    source: str | None

@@ -40,6 +40,11 @@ def token_hash(token: str) -> str:
     return str(sha256(token.encode()).hexdigest())
 
 
+def wake_proof(attempt: str, token_hash: str) -> str:
+    """What a worker shows to wake a control plane: only a holder of the attempt's token (or its hash) can make it."""
+    return _hmac_sha256(token_hash.encode(), b"wake:" + attempt.encode()).hex()
+
+
 def sign(document: dict[str, Any], token_hash: str) -> bytes:
     """The document as bytes, with a signature that only a holder of the token (or its hash) can make."""
     unsigned = {name: value for name, value in document.items() if name != "signature"}

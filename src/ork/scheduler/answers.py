@@ -11,24 +11,28 @@ from typing import Any
 from ork.compile.content import action_document
 from ork.core.bind import BindError, Bound, walk
 from ork.core.events import CacheAnswer
-from ork.core.prepare import CACHE, Question, Unanswerable
-from ork.errors import DocumentError
+from ork.core.prepare import CACHE, Nowhere, Question, Unanswerable
+from ork.errors import DocumentError, ObjectsError
 from ork.model.task import StoredOutput
-from ork.model.workflow import TaskSpec, Version
+from ork.model.workflow import TaskSpec
 from ork.objects.json_text import strict_json
 from ork.objects.store import ObjectStore
+from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.runs import Owned
 from ork.state.store import StateStore
 
-CodeHash = Callable[[Version, TaskSpec], str]
-
 
 class Answers:
-    def __init__(self, store: StateStore, objects: ObjectStore, value_limit: int, code_hash: CodeHash) -> None:
+    def __init__(
+        self, store: StateStore, objects: ObjectStore, options: SchedulerOptions, monotonic: Callable[[], float]
+    ) -> None:
         self._store = store
         self._objects = objects
-        self._limit = value_limit
-        self._code_hash = code_hash
+        self._limit = options.value_limit
+        self._code_hash = options.code_hash
+        self._grace = options.close_grace_seconds
+        self._monotonic = monotonic
+        self._missed: dict[str, float] = {}  # objects that were not there, and since when
 
     async def answer(self, question: Question, owned: Owned, now: datetime) -> Any:
         """ObjectsError: not now; ask again."""
@@ -37,7 +41,9 @@ class Answers:
         assert question.bound is not None
         try:
             return self._value(question.bound)
-        except (BindError, DocumentError) as problem:
+        except BindError as problem:
+            return Nowhere(problem.message)
+        except DocumentError as problem:
             return Unanswerable(problem.message)
 
     def _value(self, bound: Bound) -> Any:
@@ -47,8 +53,17 @@ class Answers:
             return bound.get("value")
         data = self._objects.get(bound["object"], limit=self._limit)
         if data is None:
-            raise BindError(f"the output {bound['object']} is not in the object store any more")
+            raise self._missing(bound["object"])
+        self._missed.pop(bound["object"], None)
         return walk(strict_json(data, max_size=self._limit), bound["path"], bound["object"])
+
+    def _missing(self, key: str) -> ObjectsError:
+        """Where documents become visible late, one that is not there yet is asked for again; after that it is gone."""
+        mono = self._monotonic()
+        if mono - self._missed.setdefault(key, mono) < self._grace:
+            return ObjectsError(f"the output {key} cannot be seen yet")
+        del self._missed[key]
+        return DocumentError(f"the output {key} is not in the object store any more")
 
     async def _look_in_cache(self, question: Question, owned: Owned, now: datetime) -> CacheAnswer | Unanswerable:
         machine = owned.machine

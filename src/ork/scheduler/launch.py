@@ -116,6 +116,7 @@ class Launcher:
             job.version.root,
             secrets=self._secrets(spec),
             interpreter=self._options.interpreter_for(job.version.root),
+            isolation=spec.isolation,
         )
 
     def _document(self, job: Job, spec: TaskSpec) -> dict[str, Any]:
@@ -152,6 +153,7 @@ class Launcher:
             "output_limit": options.output_limit,
             "durability": options.durability,
             **declared_types(spec, job.version.workflow),
+            "wake_url": options.wake_url,
             "news": getattr(self._executors.get(spec.executor), "news_address", None),
         }
 

@@ -61,7 +61,7 @@ class Observer:
         adopted = []
         for attempt, timeout in attempts:
             silent = 0.0
-            if self._options.trust_saved_heartbeats and attempt.seen_at is not None:
+            if self._options.trust_saved_heartbeats and attempt.seen_at is not None and attempt.waits_for is None:
                 silent = max(0.0, (now - attempt.seen_at).total_seconds())
             running = (
                 None if attempt.started_at is None else mono - max(0.0, (now - attempt.started_at).total_seconds())
@@ -94,12 +94,21 @@ class Observer:
         if key in self._watched:
             self._news[key] = None
 
+    @property
+    def has_active(self) -> bool:
+        """Whether something may be running; what waits for somebody else's job is not."""
+        return any(watched.attempt.waits_for is None for watched in self._watched.values())
+
     def forget_run(self, run: RunId) -> None:
         for key in [key for key in self._watched if key.run == run]:
             self._forget(key)
         forget = getattr(self._executors.get(DEFERRED), "forget", None)
         if forget is not None:
             forget(run)
+
+    @property
+    def owes_a_stop(self) -> bool:
+        return any(watched.closing and watched.stop_asked_at is None for watched in self._watched.values())
 
     @property
     def next_look(self) -> float | None:
@@ -196,6 +205,10 @@ class Observer:
     async def _judge(self, watched: Watched, presence: Presence, seen: Seen, now: datetime) -> None:
         if watched.closing:
             await self._close_on(watched, presence, seen, now)
+        elif presence is Presence.GONE and self._waits_unwatched(watched):
+            await self._have_watched([watched.attempt])
+            self._judge_silence(watched, seen)
+            self._look_again(watched, RETRY_SECONDS)
         elif presence in (Presence.GONE, Presence.ORPHANED):
             self._judge_gone(watched, seen)
         elif presence is Presence.LOST:
@@ -205,6 +218,14 @@ class Observer:
                 watched.last_seen = self._monotonic()  # there is no worker to fall silent
             self._judge_silence(watched, seen)
 
+    def _waits_unwatched(self, watched: Watched) -> bool:
+        """Its job goes on, but nobody asks about it: whoever was to do so could not read what it needs. Tried again,
+        until that is silence, too."""
+        if watched.attempt.waits_for is None:
+            return False
+        status = self._status(watched.attempt)
+        return status is not None and status.jobs is not None
+
     def _judge_gone(self, watched: Watched, seen: Seen) -> None:
         # The process may have written its last word between our first look and the executor's answer.
         status = self._status(watched.attempt)
@@ -212,7 +233,7 @@ class Observer:
             self._report(watched, as_event(status, watched.attempt), seen)
         elif has_just_handed_over(status, watched):
             self._look_again(watched, 0.0)
-        elif gate_state(self._objects, watched.attempt) is not None:
+        elif watched.attempt.waits_for is not None or gate_state(self._objects, watched.attempt) is not None:
             gone = Failure(FailureKind.LOST, "its worker ended without leaving a result")
             self._give_up(watched, seen, GiveUp.VANISHED, gone)
         elif watched.launches > RELAUNCHES:

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from ork.core import events as ev
 from ork.core.decisions import Decisions
 from ork.core.effects import Alert, Wish
-from ork.core.limits import EVERYTHING
+from ork.core.limits import EVERYTHING, RATE
 from ork.core.machine import NameAttempt, RunMachine
 from ork.core.prepare import Question
 from ork.model.ids import RunId
@@ -124,6 +124,7 @@ class OwnedRuns:
         except Exception as problem:
             self._note_error(run, problem)
             return False
+        self._set_timer(run, owned)  # also when nothing was decided: a timer that came to nothing uncovers the next
         return True
 
     def apply(self, command: RunCommand, now: datetime) -> bool:
@@ -247,16 +248,20 @@ class OwnedRuns:
     def has_something_to_commit(self) -> bool:
         return bool(self._touched or self._condemned)
 
+    def launch_nothing_more(self) -> None:
+        self._launch_batch = 0
+
     @property
     def has_something_to_launch(self) -> bool:
-        if self._room == 0:
+        if self._room == 0 or self._launch_batch == 0:
             return False
         return any(self._owned[run].machine.has_ready(self._full) for run in self._ready if run in self._owned)
 
     @property
     def is_starved(self) -> bool:
         """Something waits for a slot that others hold, and they may be runs that nobody looks after."""
-        return (self._room == 0 or bool(self._full)) and bool(self._ready)
+        is_full = self._room == 0 or any(not name.startswith(RATE) for name in self._full)
+        return is_full and bool(self._ready)
 
     @property
     def next_timer(self) -> datetime | None:

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ork.errors import OrkError, StoreError
+from ork.alerts.outbox import Outbox
+from ork.errors import OrkError, StoreError, StoreUnavailableError
 from ork.model.ids import SchedulerId
 from ork.scheduler.step import Scheduler
 from ork.scheduler.waiting import Waiting
@@ -24,6 +25,9 @@ WatchDeath = Callable[[str], int | None]
 """Gives a file descriptor that becomes readable when the process of that identity ends, if it can be had."""
 
 ERROR_PAUSE_SECONDS = 1.0
+# A sleep for a time of day is cut into pieces: the clock may be set meanwhile, or the machine may have slept too.
+CLOCK_LOOK_SECONDS = 60.0
+LAST_ALERTS_SECONDS = 15.0
 
 
 def utc_now() -> datetime:
@@ -46,6 +50,7 @@ class SchedulerService:
         *,
         watch_death: WatchDeath = lambda _identity: None,
         waiting: Waiting | None = None,
+        outbox: Outbox | None = None,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         self.scheduler = scheduler
@@ -53,6 +58,7 @@ class SchedulerService:
         self._store = store
         self._watch_death = watch_death
         self._waiting = waiting
+        self._outbox = outbox
         self._now = now
         self._wake = asyncio.Event()
         self._stopping = False
@@ -64,16 +70,31 @@ class SchedulerService:
         self._stopping = True
         self._wake.set()
 
+    def request_drain(self) -> None:
+        """Nothing new is begun; once all that runs has ended, `run` returns."""
+        self.scheduler.drain()
+        self._wake.set()
+
     def wake(self) -> None:
         """This process itself changed something through the same store handle, which tells only others."""
         self._something_changed()
 
     async def run(self) -> None:
-        """Until `request_stop`. Attempts that are running then go on, and the next scheduler adopts them."""
+        """Until `request_stop`. Attempts that are running then go on, and the next scheduler adopts them.
+
+        StoreError if the store is broken for good.
+        """
         listener = asyncio.create_task(self._listen())
+        sender = None if self._outbox is None else asyncio.create_task(self._outbox.run())
         try:
             await self._step_when_due()
+            if self.scheduler.owes_a_stop:
+                # What was cancelled must not live on until somebody comes by: its worker sees to the rest.
+                await self._step(self._now())
         finally:
+            if sender is not None and self._outbox is not None:
+                self._tell_people()
+                await self._outbox.finish(sender, LAST_ALERTS_SECONDS)
             listener.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await listener
@@ -86,19 +107,23 @@ class SchedulerService:
         """Steps until nothing is due soon, then lets go. What was started goes on without us.
 
         Soon, not now: an attempt that is being ended is looked at every second until it is over. A tick that left in
-        between would begin all over at the next one, and never come to the end.
+        between would begin all over at the next one, and never come to the end. A schedule's next time is for the
+        next tick, however soon it is: one that fires every second would keep this one for ever.
         """
         counts, steps = self.telemetry.counts, 0
         while True:
             due = await self.scheduler.step(self._now())
             steps += 1
-            seconds = None if due is None else (due - self._now()).total_seconds()
+            work = self.scheduler.next_work(self._now())
+            seconds = None if work is None else (work - self._now()).total_seconds()
             if seconds is not None and seconds <= self.scheduler.soon_seconds:
                 await asyncio.sleep(max(0.0, seconds))
             elif not (self._waiting and await self._waiting.settle()):
                 break
+        alerts_due = None if self._outbox is None else await self._outbox.deliver()
         await self.scheduler.stop(self._now())
-        return TickReport(steps, counts[Happening.ATTEMPT_LAUNCHED], counts[Happening.RUN_FINISHED], due)
+        next_wake = min((moment for moment in (due, alerts_due) if moment is not None), default=None)
+        return TickReport(steps, counts[Happening.ATTEMPT_LAUNCHED], counts[Happening.RUN_FINISHED], next_wake)
 
     async def _step_when_due(self) -> None:
         is_ready = False
@@ -110,23 +135,36 @@ class SchedulerService:
             if not is_ready:
                 is_ready = True
                 self.telemetry.tell(Happening.READY)
+            if self.scheduler.is_drained:
+                return
             self._watch_neighbours()
+            self._tell_people()
             if due is None:
                 await self._wake.wait()
             elif (seconds := (due - now).total_seconds()) > 0:
-                await self._sleep_until(started + seconds)
+                by_clock = self.scheduler.next_fire is not None
+                await self._sleep_until(started + (min(seconds, CLOCK_LOOK_SECONDS) if by_clock else seconds))
             else:
                 await asyncio.sleep(0)
 
     async def _step(self, now: datetime) -> datetime | None:
-        """No error stops the loop: what cannot be understood is forgotten and read again."""
+        """No error but a broken store stops the loop: what cannot be understood is forgotten and read again."""
+        started = asyncio.get_running_loop().time()
         try:
-            return await self.scheduler.step(now)
+            due = await self.scheduler.step(now)
+            self.telemetry.took("step", asyncio.get_running_loop().time() - started)
+            return due
+        except StoreError:
+            raise
         except Exception as problem:
-            self.telemetry.tell(Happening.STEP_FAILED, run=None, why=repr(problem))
-            self.scheduler.lose_the_thread(OrkError(repr(problem)))
+            self.scheduler.lose_the_thread(OrkError(repr(problem)), Happening.STEP_FAILED)
             await asyncio.sleep(ERROR_PAUSE_SECONDS)
             return now
+
+    def _tell_people(self) -> None:
+        if self._outbox is not None and self.scheduler.has_news_for_people:
+            self.scheduler.has_news_for_people = False
+            self._outbox.look_soon()
 
     async def _sleep_until(self, moment: float) -> None:
         alarm = asyncio.get_running_loop().call_at(moment, self._wake.set)
@@ -140,13 +178,18 @@ class SchedulerService:
             try:
                 if await self._store.wait_for_change(None):
                     self._something_changed()
-            except StoreError:
+            except StoreUnavailableError:
                 await asyncio.sleep(ERROR_PAUSE_SECONDS)
+            except StoreError:
+                self._something_changed()  # the next step meets the same error, and ends the service with it
+                return
 
     def _something_changed(self) -> None:
         self.scheduler.wake()
         if self._waiting is not None:
             self._waiting.runs_changed()
+        if self._outbox is not None:
+            self._outbox.others_changed()
         self._wake.set()
 
     # ── schedulers on the same machine ───────────────────────────────────────────────────────────

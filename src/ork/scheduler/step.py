@@ -13,13 +13,14 @@ from datetime import datetime, timedelta
 from ork.core import events as ev
 from ork.core.effects import Stop
 from ork.core.prepare import Question
-from ork.errors import ObjectsError, OrkError, StoreError
+from ork.errors import ObjectsError, OrkError, StoreError, StoreUnavailableError
 from ork.executors.executor import Executor
 from ork.model.ids import AttemptKey, RunId, SchedulerId
 from ork.model.run import RunStatus
 from ork.model.task import Attempt
 from ork.objects.store import ObjectStore
 from ork.scheduler.answers import Answers
+from ork.scheduler.fire import Firing
 from ork.scheduler.launch import Job, Launcher
 from ork.scheduler.lead import Lead
 from ork.scheduler.observe import Observer
@@ -29,6 +30,7 @@ from ork.state.store import ClaimedRun, StateStore
 from ork.telemetry import Happening, Telemetry
 
 STORE_RETRY_SECONDS = 1.0
+TELL_AGAIN_SECONDS = 30.0
 OBJECTS_RETRY_SECONDS = 1.0
 
 
@@ -66,12 +68,20 @@ class Scheduler:
         self._runs = OwnedRuns(self.telemetry, options.launch_batch)
         self._observer = Observer(objects, executors, options, monotonic, self.telemetry, self.news)
         self._launcher = Launcher(objects, executors, options, self.news)
-        self._answers = Answers(store, objects, options.value_limit, options.code_hash)
+        self._answers = Answers(store, objects, options, monotonic)
+        self._firing = Firing(store, options, monotonic, self.telemetry)
+        self.has_news_for_people = (
+            options.fires_schedules
+        )  # notices may wait to be sent; whoever sends them takes this back
         self._unanswered: list[tuple[RunId, Question]] = []
         self._limits_again_at: float | None = None
         self._to_release: dict[RunId, None] = {}  # ours in the store, forgotten here
         self._claim_at: float | None = 0.0
+        self._is_draining = False
         self._fresh_start_at: float | None = 0.0  # when to introduce ourselves and forget all we knew
+        self._is_in_trouble = False
+        self._tell_again_at = 0.0
+        self._tell_pause = STORE_RETRY_SECONDS
 
     # ── what others may do at any time ───────────────────────────────────────────────────────────
 
@@ -87,12 +97,27 @@ class Scheduler:
     def wake(self) -> None:
         """Something changed in the store: claims and commands are read at the next step."""
         self._claim_at = 0.0
+        self._firing.look_again()
         self._runs.ask_limits_again()
+
+    def drain(self) -> None:
+        """From now on no run is claimed and nothing is started; what runs is seen to its end."""
+        self._is_draining = True
+        self._runs.launch_nothing_more()
+
+    @property
+    def is_drained(self) -> bool:
+        return self._is_draining and not self._observer.has_active
 
     @property
     def soon_seconds(self) -> float:
         """Longer than any pause between two looks at an attempt that is being ended."""
         return self._options.close_grace_seconds + 1.0
+
+    @property
+    def next_fire(self) -> datetime | None:
+        """When a schedule is due next."""
+        return self._firing.next_at
 
     @property
     def owned_runs(self) -> tuple[RunId, ...]:
@@ -116,7 +141,10 @@ class Scheduler:
     # ── the step ─────────────────────────────────────────────────────────────────────────────────
 
     async def step(self, now: datetime) -> datetime | None:
-        """One pass. Returns when the next one is due if nothing happens before; None: only when something does."""
+        """One pass. Returns when the next one is due if nothing happens before; None: only when something does.
+
+        A store that fails for now is tried again; one that is broken for good is the caller's StoreError.
+        """
         try:
             if self._is_due(self._fresh_start_at):
                 await self._start_afresh(now)
@@ -124,6 +152,7 @@ class Scheduler:
                 if self._is_due(self._limits_again_at):
                     self._limits_again_at = None
                     self._runs.ask_limits_again()
+                await self._fire_schedules(now)
                 await self._keep_lease(now)
                 await self._read_store(now)
                 relaunch = await self._observe(now)
@@ -131,26 +160,45 @@ class Scheduler:
                 await self._answer_questions(now)
                 launch = await self._commit(now)
                 await self._act([*launch, *relaunch], now)
-        except StoreError as problem:
+                self._note_success()
+        except StoreUnavailableError as problem:
             self.lose_the_thread(problem)
+        except StoreError:
+            self._forget_everything()
+            raise
         return self._next_wake(now)
 
-    def lose_the_thread(self, problem: OrkError) -> None:
+    @property
+    def owes_a_stop(self) -> bool:
+        """Something is to be ended, as has been committed, and has not been asked to."""
+        return self._observer.owes_a_stop
+
+    def lose_the_thread(self, problem: OrkError, told_as: Happening = Happening.STORE_FAILED) -> None:
         """What the store did is unknown: a claim or a commit may have happened or not. Nothing in memory counts."""
-        self.telemetry.tell(Happening.STORE_FAILED, why=problem.message)
+        self._tell_trouble(problem, told_as)
+        self._forget_everything()
+
+    def _forget_everything(self) -> None:
         for run in self.owned_runs:
             self._forget(run)
         self._to_release.clear()
         self._unanswered.clear()
+        self._firing.look_again()
         self._runs.ask_limits_again()
         self._fresh_start_at = self._monotonic() + STORE_RETRY_SECONDS
 
     async def _start_afresh(self, now: datetime) -> None:
-        was_lost = bool(self.telemetry.counts[Happening.STORE_FAILED])
         await self._store.release(self.lead.id)
         await self.start(now)
-        if was_lost:
-            self.telemetry.tell(Happening.STORE_RECOVERED)
+
+    async def _fire_schedules(self, now: datetime) -> None:
+        """Needs no lease: of all who try, the store lets one do it."""
+        if not self._firing.is_due(now):
+            return
+        fired = await self._firing.fire(now)
+        if fired.runs:
+            self._claim_at = 0.0
+        self.has_news_for_people |= bool(fired.told)
 
     async def _keep_lease(self, now: datetime) -> None:
         """Nothing is renewed while nothing is owned or wanted: an idle scheduler is silent."""
@@ -172,7 +220,7 @@ class Scheduler:
         # One more than we have room for while we wait for slots: whoever holds them may have died, and then
         # nobody but us can free them.
         room = max(int(self._runs.is_starved), self._options.claim_room - len(self._runs))
-        claim = await self._store.claim_runs(self.lead.id, room, now)
+        claim = await self._store.claim_runs(self.lead.id, 0 if self._is_draining else room, now)
         if claim.runs and self._runs.is_starved:
             self._claim_at = 0.0
         if not self.lead.is_trusted:
@@ -221,6 +269,7 @@ class Scheduler:
 
     async def _commit(self, now: datetime) -> list[Attempt]:
         """One transaction for everything this step decided. Returns the attempts it admitted."""
+        was_starved = self._runs.is_starved
         decided = self._runs.collect(self._launcher.name, now)
         if not decided:
             return []
@@ -237,6 +286,8 @@ class Scheduler:
         for run, each in decided.items():
             if run not in committed.fenced and run not in committed.overruled:
                 launch += self._carry_on(run, each, self._runs.settle(run, each, committed))
+        if self._runs.is_starved and not was_starved:
+            self._claim_at = 0.0  # only now is it known that others hold what we need: see whether they are alive
         if self._on_commit is not None:
             self._on_commit(tuple(decided))
         return launch
@@ -244,6 +295,10 @@ class Scheduler:
     def _carry_on(self, run: RunId, decided: Decided, launched: Sequence[Attempt]) -> Sequence[Attempt]:
         """The run's decisions are facts: tell of them, and set in motion what they ask for."""
         self._tell(decided)
+        row = decided.changes.run
+        self.has_news_for_people |= bool(decided.changes.alerts) or (
+            row is not None and row.status is RunStatus.SUCCESS
+        )
         for effect in decided.decisions.effects:
             if isinstance(effect, Stop):
                 self._observer.close(effect.attempt)
@@ -267,6 +322,24 @@ class Scheduler:
             why, final = refused.failure.message, refused.final
             self.telemetry.tell(Happening.START_FAILED, attempt=str(refused.attempt), why=why, final=final)
             self._feed(self._observer.not_started(refused.attempt, refused.failure, refused.final), now)
+
+    # ── trouble ──────────────────────────────────────────────────────────────────────────────────
+
+    def _tell_trouble(self, problem: OrkError, told_as: Happening) -> None:
+        """At first, then ever more rarely while it lasts."""
+        mono = self._monotonic()
+        if not self._is_in_trouble:
+            self._is_in_trouble, self._tell_pause = True, STORE_RETRY_SECONDS
+        elif mono < self._tell_again_at:
+            return
+        self._tell_again_at = mono + self._tell_pause
+        self._tell_pause = min(2 * self._tell_pause, TELL_AGAIN_SECONDS)
+        self.telemetry.tell(told_as, why=problem.message)
+
+    def _note_success(self) -> None:
+        if self._is_in_trouble:
+            self._is_in_trouble = False
+            self.telemetry.tell(Happening.STORE_RECOVERED)
 
     # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────
 
@@ -297,6 +370,13 @@ class Scheduler:
         return moment is not None and self._monotonic() >= moment
 
     def _next_wake(self, now: datetime) -> datetime | None:
+        work = self.next_work(now)
+        if self._fresh_start_at is not None:
+            return work  # schedules may be overdue by then, but nothing is done before
+        return min((moment for moment in (work, self.next_fire) if moment is not None), default=None)
+
+    def next_work(self, now: datetime) -> datetime | None:
+        """When there is something to do again, schedules left aside."""
         mono = self._monotonic()
         if self._fresh_start_at is not None:
             return now + timedelta(seconds=max(0.0, self._fresh_start_at - mono))

@@ -26,6 +26,7 @@ class Defaults(TypedDict, total=False):
     pool: str
     priority: int
     environment: Any
+    isolation: Literal["fork", "interpreter"]
 
 
 class TaskOptions(Defaults, total=False):

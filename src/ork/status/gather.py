@@ -13,8 +13,9 @@ from ork.objects.layout import attempt_folder, status_key
 from ork.objects.store import ObjectStore
 from ork.state.store import RunFilter, StateStore
 from ork.status.follow import RunView, open_view
+from ork.status.ids import short_ids
 from ork.status.serving import live_schedulers
-from ork.status.why import Snapshot
+from ork.status.why import MAX_NAMES, Snapshot
 
 MAX_BEATS = 20
 STATUS_LIMIT = 1 << 20
@@ -23,6 +24,9 @@ STATUS_LIMIT = 1 << 20
 async def gather(store: StateStore, objects: ObjectStore, run: RunId, now: datetime) -> Snapshot:
     view, _ = await open_view(store, run)
     attempts = await _current_attempts(store, view)
+    limits, active_runs = await store.limit_use(), await _active_runs(store, view)
+    # Only as many as an answer names.
+    holders = {key.run for use in limits if use.used >= use.slots for key in use.holders[:MAX_NAMES]}
     return Snapshot(
         view=view,
         now=now,
@@ -30,9 +34,10 @@ async def gather(store: StateStore, objects: ObjectStore, run: RunId, now: datet
         owner=await store.get_owner(run),
         attempts=attempts,
         beats=_beats(objects, attempts),
-        limits=await store.limit_use(),
+        limits=limits,
         commands=await store.pending_commands(run),
-        active_runs=await _active_runs(store, view),
+        active_runs=active_runs,
+        short_ids=await short_ids(store, holders.union(active_runs[:MAX_NAMES])),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ork.model.ids import TaskKey
 from ork.model.run import Run
@@ -13,6 +13,9 @@ from ork.model.task import Attempt, Failure, InlineOutput, Output, StoredOutput,
 from ork.model.workflow import Schedule, Version, WorkflowEntry
 from ork.status.instances import is_group
 from ork.status.jobs import job_names
+
+if TYPE_CHECKING:
+    from ork.status.schedules import Upcoming
 
 
 def time_json(moment: datetime | None) -> str | None:
@@ -121,3 +124,19 @@ def _output_fields(output: Output | None) -> dict[str, Any]:
             return {"output": None, "output_size": size}
         case None:
             return {"output": None}
+
+
+def upcoming_json(upcoming: Upcoming) -> dict[str, Any]:
+    """A schedule and its next times."""
+    entry = upcoming.entry
+    schedule = entry.schedule
+    return {
+        "workflow": entry.workflow,
+        "cron": schedule.cron,
+        "timezone": schedule.timezone,
+        "catchup": schedule.catchup.value,
+        "enabled": entry.enabled,
+        "next": [time_json(time) for time in upcoming.times],
+        "jitter": schedule.jitter,
+        "next_fire": time_json(entry.next_fire),
+    }

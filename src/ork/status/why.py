@@ -17,6 +17,7 @@ from ork.status.follow import RunView
 from ork.status.instances import Instances, is_group
 from ork.status.jobs import job_names
 from ork.status.serving import NO_SCHEDULER
+from ork.status.tries import about_the_end
 from ork.status.words import ago, argument, between, clock_time, count, duration
 
 MAX_TASKS = 10
@@ -38,9 +39,13 @@ class Snapshot:
     limits: tuple[LimitUse, ...] = ()
     commands: tuple[RunCommand, ...] = ()
     active_runs: tuple[RunId, ...] = ()  # of the same workflow, this one excepted
+    short_ids: Mapping[RunId, str] = field(default_factory=dict)
     heartbeat_seconds: float = 10.0
     stale_seconds: float = 60.0
     start_limit_seconds: float = 300.0
+
+    def short(self, run: RunId) -> str:
+        return self.short_ids.get(run, run)
 
 
 def why_run(snap: Snapshot) -> list[str]:
@@ -61,11 +66,19 @@ def why_run(snap: Snapshot) -> list[str]:
             lines = [f"failed {ago(run.finished_at, snap.now)}: {run.error or 'a task failed'}"]
         case RunStatus.CANCELLED:
             lines = [f"{run.note or 'cancelled'}, {ago(run.finished_at, snap.now)}"]
-    if not run.status.is_final:
-        lines += _about_requests(snap)
-        if not snap.schedulers and run.status is not RunStatus.PENDING:
-            lines.append(NO_SCHEDULER)
+    lines += _about_requests(snap)
+    # A run that has ended needs nobody, unless somebody asked something of it.
+    needs_one = run.status is not RunStatus.PENDING if not run.status.is_final else bool(snap.commands)
+    if needs_one and not snap.schedulers:
+        lines.append(NO_SCHEDULER)
     return lines + _task_lines(snap)
+
+
+def why_not_begun(snap: Snapshot) -> list[str]:
+    """Of any task of a run that has none yet."""
+    if snap.view.run.status is RunStatus.PENDING:
+        return ["its run has not begun", _why_pending(snap), *_about_requests(snap)]
+    return ["its run has not begun", *why_run(snap)]
 
 
 def why_task(snap: Snapshot, task: Task) -> list[str]:
@@ -106,9 +119,9 @@ def _why(snap: Snapshot, task: Task) -> str:
         case TaskStatus.FAILED if task.attempt == 0:
             return f"failed: {_failure(task)}"
         case TaskStatus.FAILED:
-            return (
-                f"failed on attempt {this} of {most}: {_failure(task)} (`ork logs {view.short} {argument(task.key)}`)"
-            )
+            end = about_the_end(view.specs.get(task.key.name), task)
+            text = f"failed on attempt {this} of {most}: {_failure(task)}" + (f"; {end}" if end else "")
+            return f"{text} (`ork logs {view.short} {argument(task.key)}`)"
         case TaskStatus.SKIPPED:
             return _why_skipped(task, view)
         case TaskStatus.CANCELLED:
@@ -130,7 +143,7 @@ def _why_waiting(snap: Snapshot, task: Task) -> str:
         return f"queued: {queue_in_words(view, task.key.name)}"
     limit = _full_limit(snap, task)
     if limit is not None:
-        return f"queued: {_limit_in_words(limit)}, held by {_holders(limit)}"
+        return f"queued: {_limit_in_words(limit)}, held by {_holders(snap, limit)}"
     rate = view.specs[task.key.name].rate if task.key.name in view.specs else None
     if rate is not None:
         return f"queued: rate {rate}"
@@ -184,12 +197,13 @@ def _full_limit(snap: Snapshot, task: Task) -> LimitUse | None:
 def _limit_in_words(limit: LimitUse) -> str:
     kind, _, name = limit.name.partition(":")
     if limit.name == EVERYTHING:
-        return f"all {limit.slots} workers are busy (max_workers)"
+        workers = "the only worker is" if limit.slots == 1 else f"all {limit.slots} workers are"
+        return f"{workers} busy (max_workers)"
     return f"{kind} `{name}` has {limit.used} of {limit.slots} slots taken"
 
 
-def _holders(limit: LimitUse) -> str:
-    names = [f"{key.run[:6]}/{key.task}" for key in limit.holders[:MAX_NAMES]]
+def _holders(snap: Snapshot, limit: LimitUse) -> str:
+    names = [f"{snap.short(key.run)}/{key.task}" for key in limit.holders[:MAX_NAMES]]
     rest = limit.used - len(names)
     return ", ".join(names) + (f" and {rest} more" if rest > 0 else "")
 
@@ -297,16 +311,26 @@ def _why_pending(snap: Snapshot) -> str:
         return NO_SCHEDULER
     most = snap.view.version.workflow.max_active_runs
     if most is not None and len(snap.active_runs) >= most:
-        others = ", ".join(run[:6] for run in snap.active_runs[:MAX_NAMES])
+        others = ", ".join(map(snap.short, snap.active_runs[:MAX_NAMES]))
         return f"queued: `{snap.view.run.workflow}` has {len(snap.active_runs)} of {most} active runs: {others}"
     return f"waiting for a scheduler to take it ({count(len(snap.schedulers), 'scheduler')} running)"
 
 
 def _about_requests(snap: Snapshot) -> list[str]:
-    lines = [f"`{command.kind.value}` by {command.by} waits for the run's owner" for command in snap.commands]
-    if snap.view.run.cancel_requested_at is not None:
+    waits_for = "the run's owner" if snap.schedulers else "a scheduler"
+    lines = [
+        f"`{command.kind.value}`{_asked_of(command)} asked for by {command.by} waits for {waits_for}"
+        for command in snap.commands
+    ]
+    if snap.view.run.cancel_requested_at is not None and not snap.view.run.status.is_final:
         lines.append(_being_cancelled(snap))
     return lines
+
+
+def _asked_of(command: RunCommand) -> str:
+    if command.everything:
+        return " of everything"
+    return f" of `{command.task}`" if command.task else ""
 
 
 def _being_cancelled(snap: Snapshot) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ork.model.ids import AttemptKey
-from ork.model.task import Attempt, AttemptStatus, FailureKind, InlineOutput, StoredOutput, Task
+from ork.model.task import Attempt, AttemptStatus, FailureKind, GiveUp, Task
 from ork.model.workflow import RetryOn, TaskSpec
-from ork.objects.store import ObjectStore
 from ork.testing.ledger import Ledger, RunRecord
+from ork.testing.values import Values
 
 _WORTH = {
     AttemptStatus.FAILED: RetryOn.EXIT,
@@ -26,16 +26,17 @@ class AttemptChecks:
         ledger: Ledger,
         violate: Callable[[str, str], None],
         trace: Callable[[str, object], None],
-        objects: ObjectStore,
+        values: Values,
     ) -> None:
         self._ledger = ledger
         self._violate = violate
         self._trace = trace
-        self._objects = objects
+        self._values = values
         self._alive: dict[AttemptKey, int] = {}
         self._starts: dict[AttemptKey, int] = {}
         self._reports: dict[AttemptKey, str] = {}
         self._outputs: dict[AttemptKey, str | None] = {}
+        self._lost: set[AttemptKey] = set()
 
     # ── what really happens ──────────────────────────────────────────────────────────────────────
 
@@ -75,6 +76,7 @@ class AttemptChecks:
     def report_lost(self, attempt: AttemptKey) -> None:
         """A machine lost power before its disk had what was written."""
         self._trace("report lost", attempt)
+        self._lost.add(attempt)
         if attempt in self._reports:
             self._reports[attempt] = "late " + self._reports[attempt].removeprefix("late ")
 
@@ -86,6 +88,9 @@ class AttemptChecks:
             self._violate("terminal-once", f"{attempt.key} was {old.status} and became {attempt.status}")
         if old is not None and attempt.seq < old.seq:
             self._violate("seq-grows", f"{attempt.key} went from {old.seq} to {attempt.seq}")
+        waited = old is not None and old.waits_for is not None and old.closing is None
+        if waited and attempt.key not in self._lost and attempt.closing not in (None, GiveUp.CANCEL, GiveUp.TIMEOUT):
+            self._violate("deferred", f"{attempt.key} waited for its job and was given up: {attempt.failure}")
         if not attempt.status.is_final or (old is not None and old.status.is_final):
             return
         if self._alive.get(attempt.key):
@@ -129,7 +134,7 @@ class AttemptChecks:
         reported = self._reports.get(attempt.key)
         if reported not in ("success", "late success"):
             self._violate("true-success", f"{attempt.key} is success; its worker had reported {reported}")
-        elif self._content_of(task) != self._outputs[attempt.key]:
+        elif self._values.text(task.output) != self._outputs[attempt.key]:
             self._violate("true-success", f"{attempt.key} made {self._outputs[attempt.key]}, kept {task.output}")
 
     def check_failure(self, record: RunRecord, task: Task) -> None:
@@ -140,16 +145,6 @@ class AttemptChecks:
         tries = task.attempt - task.earlier_attempts
         if tries <= record.spec(task.key).retries and is_worth_a_retry(record.spec(task.key), attempt):
             self._violate("retry-budget", f"{attempt.key} failed for good after {tries} of its tries")
-
-    def _content_of(self, task: Task) -> str | None:
-        match task.output:
-            case None:
-                return None
-            case InlineOutput(text):
-                return text
-            case StoredOutput(key, _size):
-                data = self._objects.get(key)
-                return None if data is None else data.decode()
 
     def _row(self, attempt: AttemptKey) -> Attempt | None:
         record = self._ledger.runs.get(attempt.run)

@@ -12,8 +12,9 @@ from ork.model.task import Attempt
 from ork.objects import layout
 from ork.testing.faults import Faults, Process
 from ork.testing.kernel import Kernel
+from ork.testing.language import PLAIN, Features
 from ork.testing.objects import MemoryObjects
-from ork.testing.script import Script, draw_luck, write_script
+from ork.testing.script import ExternalJob, Script, draw_luck, write_script
 from ork.testing.worker import SimulatedWorker
 
 
@@ -36,13 +37,22 @@ class Witness(Protocol):
 
 class Cluster:
     def __init__(
-        self, seed: int, kernel: Kernel, faults: Faults, objects: MemoryObjects, witness: Witness, machines: int
+        self,
+        seed: int,
+        kernel: Kernel,
+        faults: Faults,
+        objects: MemoryObjects,
+        witness: Witness,
+        machines: int,
+        features: Features = PLAIN,
     ) -> None:
         self.kernel = kernel
         self.faults = faults
         self.objects = objects
         self.on_report: Callable[[RunId], None] = lambda _run: None
         self.machines = [Machine(f"m{number}") for number in range(machines)]
+        self.jobs: dict[AttemptKey, ExternalJob] = {}
+        self._features = features
         self._seed = seed
         self._witness = witness
         self._workers: dict[AttemptKey, list[SimulatedWorker]] = {}
@@ -67,7 +77,12 @@ class Cluster:
     # ── for workers ──────────────────────────────────────────────────────────────────────────────
 
     def script_of(self, attempt: AttemptKey, has_timeout: bool) -> Script:
-        return write_script(self._seed, attempt, has_timeout)
+        return write_script(self._seed, attempt, has_timeout, self._features)
+
+    def begin_job(self, attempt: AttemptKey, script: Script) -> None:
+        """The worker hands over; from here on the job goes its own way."""
+        done_at = self.kernel.time + (script.job_seconds or 0.0)
+        self.jobs.setdefault(attempt, ExternalJob(done_at, script.job_fails, script.output, script.output_is_large))
 
     def user_code_started(self, worker: SimulatedWorker) -> None:
         task = _task_of(worker.attempt.key)

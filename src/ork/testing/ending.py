@@ -37,7 +37,7 @@ def _check_ended(record: RunRecord, judge: Judge) -> None:
         return
     if record.commands:
         judge.violate("nothing-left", f"{record.run.id} has commands waiting: {sorted(record.commands)}")
-    failed = {task.key for task in record.tasks.values() if task.status is TaskStatus.FAILED}
+    failed = {task.key for task in record.whole_tasks() if task.status is TaskStatus.FAILED}
     told = {task for _, task in record.alerted if task is not None}
     if not failed <= told:
         judge.violate("one-alert", f"{record.run.id}: nobody was told about {sorted(map(str, failed - told))}")

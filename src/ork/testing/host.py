@@ -9,6 +9,7 @@ from typing import cast
 
 from ork.core.liveness import Patience
 from ork.errors import StoreError
+from ork.executors.executor import DEFERRED
 from ork.model.ids import SchedulerId
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.step import Scheduler
@@ -19,6 +20,7 @@ from ork.testing.faults import LONGEST_LAG, Faults, Process
 from ork.testing.invariants import Judge
 from ork.testing.kernel import Crashed, Kernel
 from ork.testing.objects import FlakyObjects
+from ork.testing.poller import ScriptedPoller
 from ork.testing.store import LaggingStore
 from ork.testing.workload import EXECUTOR
 
@@ -89,11 +91,13 @@ class Host:
             self.process.news.set()
 
     async def _serve(self) -> None:
-        scheduler, process = self._start_process()
+        scheduler, process, poller = self._start_process()
         while not self.stop_requested:
             due = await self._step(scheduler, process)
             process.check_alive()
             if self._tick_seconds is not None and (due is None or due > process.clock.now() + SOON):
+                if await poller.settle():
+                    continue
                 break
             seconds = None if due is None else (due - process.clock.now()).total_seconds()
             await self._kernel.pause(LEAST_STEP_SECONDS)
@@ -117,24 +121,26 @@ class Host:
     def _id(self) -> SchedulerId:
         return SchedulerId(f"s{self._number}.{self._incarnation}")
 
-    def _start_process(self) -> tuple[Scheduler, Process]:
+    def _start_process(self) -> tuple[Scheduler, Process, ScriptedPoller]:
         self._incarnation += 1
         process = Process(self._id, self._kernel, self._faults)
         self._judge.alive.add(self._id)
+        poller = ScriptedPoller(self._cluster, process)
+        workers = ScriptedExecutor(EXECUTOR, self._cluster, self._machine, process)
         scheduler = Scheduler(
             id=self._id,
             identity=self._id,
             kind="scheduler",
             store=cast(StateStore, LaggingStore(self._store, process, self._judge, self._on_write)),
             objects=FlakyObjects(self._cluster.objects, process),
-            executors={EXECUTOR: ScriptedExecutor(EXECUTOR, self._cluster, self._machine, process)},
+            executors={EXECUTOR: workers, DEFERRED: poller},
             options=self._options,
             monotonic=process.clock.monotonic,
             is_provably_dead=self._is_provably_dead,
         )
         scheduler.call_on_news(process.news.set)
         self.process, self.scheduler = process, scheduler
-        return scheduler, process
+        return scheduler, process, poller
 
     def _bury_process(self) -> None:
         if self.process is not None:

@@ -7,15 +7,21 @@ from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 
+from ork.core.commands import parse_key
 from ork.model.ids import RunId, SchedulerId, TaskKey
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
 from ork.model.task import Task, TaskStatus
-from ork.model.workflow import CompiledWorkflow
+from ork.model.workflow import CompiledWorkflow, Rate
 from ork.objects.store import ObjectStore
 from ork.state.store import Accepted, Claim, ClaimedRun, Committed, RunChanges, TooLate
 from ork.testing.attempt_checks import AttemptChecks
-from ork.testing.ledger import Ledger, RunRecord, limits_of, may_start, must_skip
+from ork.testing.language_checks import LanguageChecks, has_tried, is_cached, is_decided_by_people, is_hopeless
+from ork.testing.ledger import Ledger, RunRecord, may_start, must_skip
+from ork.testing.rate_checks import RateChecks
+from ork.testing.values import Values
 from ork.testing.violations import Violation
+
+_BEGUN = (TaskStatus.DISPATCHED, TaskStatus.RUNNING, TaskStatus.SUCCESS, TaskStatus.FAILED)
 
 
 class Judge:
@@ -32,7 +38,10 @@ class Judge:
         self._latest: dict[SchedulerId, datetime] = {}  # a clock that is set back does not undo what has come due
         self._hash = sha256()
         self.trace_lines: list[str] | None = None
-        self.attempts = AttemptChecks(self.ledger, self.violate, self.trace, objects)
+        values = Values(objects)
+        self.attempts = AttemptChecks(self.ledger, self.violate, self.trace, values)
+        self.rates = RateChecks(clock, self.violate)
+        self._language = LanguageChecks(values, self.violate)
 
     def violate(self, invariant: str, detail: str) -> None:
         self.trace("VIOLATION", f"{invariant}: {detail}")
@@ -50,8 +59,8 @@ class Judge:
 
     # ── people ───────────────────────────────────────────────────────────────────────────────────
 
-    def set_limits(self, _answer: None, limits: Mapping[str, int]) -> None:
-        self.ledger.limits = dict(limits)
+    def set_limits(self, _answer: None, limits: Mapping[str, int], rates: Mapping[str, Rate]) -> None:
+        self.ledger.limits, self.rates.pools = dict(limits), dict(rates)
 
     def create_runs(self, answer: tuple[Run, ...], runs: Sequence[NewRun], *_: object) -> None:
         for wanted, run in zip(runs, answer, strict=True):
@@ -61,6 +70,20 @@ class Judge:
                     self.violate("one-run-per-slot", f"{slot}: {self._slots[slot]} and {run.id}")
             if run.id not in self.ledger.runs:
                 self.ledger.runs[run.id] = RunRecord(run, self.workflows[run.workflow])
+
+    def fire(
+        self, answer: bool, _workflow: str, _expected: object, runs: Sequence[NewRun], _next: object, now: datetime,
+        **_: object,
+    ) -> None:  # fmt: skip
+        """A schedule's runs exist from here on; those of times that had theirs are the same runs."""
+        for new in runs if answer else ():
+            self.trace("fired", f"{new.id} {new.scheduled_for}")
+            if new.id not in self.ledger.runs:
+                row = Run(
+                    new.id, new.workflow, new.version, RunStatus.PENDING, new.trigger, new.params, now,
+                    scheduled_for=new.scheduled_for,
+                )  # fmt: skip
+                self.create_runs((row,), (new,))
 
     def submit_command(self, answer: Accepted | TooLate | None, command: RunCommand, *_: object) -> None:
         self.trace("asked", f"{command.kind} {command.run} {type(answer).__name__}")
@@ -166,10 +189,12 @@ class Judge:
                 self.violate("epoch-fence", detail)
             else:
                 self._apply(record, change, answer, latest)
-        self._check_limits()
+        self._check_limits(answer)
+        self.rates.check_refusals(answer.full)
 
     def _apply(self, record: RunRecord, change: RunChanges, answer: Committed, now: datetime) -> None:
         before = replace(record, tasks=dict(record.tasks), attempts=dict(record.attempts))
+        done = [record.commands[number] for number in change.commands_done if number in record.commands]
         wishes = [wish for wish in change.wishes if wish.attempt.key in answer.admitted]
         tasks = [*change.tasks, *(wish.task for wish in wishes)]
         attempts = [*change.attempts, *(wish.attempt for wish in wishes)]
@@ -179,13 +204,15 @@ class Judge:
         for attempt in attempts:
             record.attempts[attempt.key] = attempt
         self._trace_rows(record, change.run, tasks)
-        is_revived = record.run.round > before.run.round
         for task in tasks:
-            self._check_task(before, record, task, is_revived=is_revived)
+            self._check_task(before, record, task, done, now)
+        for name in sorted({task.key.name for task in tasks if record.spec(task.key).fans_out}):
+            self._language.check_whole(record, name)
         for attempt in attempts:
             self.attempts.check(before, record, attempt)
         for wish in wishes:
             self._check_dispatch(record, wish.task)
+            self.rates.check_start(record, wish)
             self.attempts.check_next(before, record, wish.attempt, now)
         self._check_commands(before, record, change)
         self._check_alerts(before, record, change, tasks)
@@ -211,19 +238,45 @@ class Judge:
         for task in tasks:
             self.trace("task", f"{record.run.id} {task.key} {task.status} {task.attempt}")
 
-    def _check_task(self, before: RunRecord, record: RunRecord, task: Task, *, is_revived: bool) -> None:
-        old = before.tasks.get(task.key)
+    def _check_task(
+        self, before: RunRecord, record: RunRecord, task: Task, done: Sequence[RunCommand], now: datetime
+    ) -> None:
+        old, spec = before.tasks.get(task.key), record.spec(task.key)
+        is_revived = record.run.round > before.run.round
+        retries = [command for command in done if command.kind is CommandKind.RETRY]
         if old is not None and old.status.is_final and old != task and not is_revived:
             self.violate("terminal-once", f"{record.run.id} {task.key} was {old.status} and became {task.status}")
-        if task.status is TaskStatus.SUCCESS and (old is None or old.status is not TaskStatus.SUCCESS):
+        elif is_revived and len(retries) == 1:
+            self._language.check_retry(before, record, task, retries[0])
+        has_waited = old is None or old.status is TaskStatus.PENDING or is_revived
+        if task.key.index is None and has_waited and task.status in _BEGUN:
+            self._language.check_begun(record, task)
+        if task.status is TaskStatus.SKIPPED and old != task:
+            self._check_skip(record, task)
+        if task.key.index is None and spec.fans_out and not is_hopeless(task):
+            self._language.check_group(before, record, task)
+        elif is_decided_by_people(spec):
+            self._language.check_decision(before, record, task, done, now)
+        elif task.status is TaskStatus.SUCCESS and (old is None or old.status is not TaskStatus.SUCCESS):
+            self._check_success(record, task)
+        elif task.status is TaskStatus.FAILED and (old is None or old.status is not TaskStatus.FAILED):
+            check = self._language.check_hopeless if is_hopeless(task) else self.attempts.check_failure
+            check(record, task)
+
+    def _check_success(self, record: RunRecord, task: Task) -> None:
+        if has_tried(task) and not is_cached(task):
             self.attempts.check_success(record, task)
-        if task.status is TaskStatus.FAILED and (old is None or old.status is not TaskStatus.FAILED):
-            self.attempts.check_failure(record, task)
-        if task.status is TaskStatus.SKIPPED:
-            above = [record.tasks[TaskKey(name)] for name in record.spec(task.key).depends_on]
-            has_failed = any(other.status is TaskStatus.FAILED for other in record.tasks.values())
-            if not must_skip(record.spec(task.key), above) and not (record.workflow.fail_fast and has_failed):
-                self.violate("skip-at-once", f"{record.run.id} {task.key} was skipped and its rule may yet hold")
+            self._language.note_success(record, task)
+        else:
+            self._language.check_cached(record, task)
+
+    def _check_skip(self, record: RunRecord, task: Task) -> None:
+        above = [record.tasks[TaskKey(name)] for name in record.spec(task.key).depends_on]
+        has_failed = any(other.status is TaskStatus.FAILED for other in record.tasks.values())
+        if must_skip(record.spec(task.key), above) or (record.workflow.fail_fast and has_failed):
+            return
+        if not self._language.may_skip(record, task):
+            self.violate("skip-at-once", f"{record.run.id} {task.key} was skipped and its rule may yet hold")
 
     def _check_dispatch(self, record: RunRecord, task: Task) -> None:
         above = [record.tasks[TaskKey(name)] for name in record.spec(task.key).depends_on]
@@ -263,27 +316,29 @@ class Judge:
 
     def _check_alerts(self, before: RunRecord, record: RunRecord, change: RunChanges, tasks: Sequence[Task]) -> None:
         told = [alert.task for alert in change.alerts]
+        rounds = record.run.round - before.run.round
         for task in told:
-            subject = (record.run.round, task)
-            if subject in record.alerted:
+            status = record.run.status if task is None else record.tasks[task].status
+            # A retry in the same commit has begun the next round: then the alert is about the one before.
+            subject = (record.run.round - (rounds > 0 and status != "failed"), task)
+            if subject in record.alerted and rounds < 2:
                 self.violate("one-alert", f"{record.run.id}: a second alert about {task}")
             record.alerted.add(subject)
         for row in tasks:
             old = before.tasks.get(row.key)
             is_new = row.status is TaskStatus.FAILED and (old is None or old.status is not TaskStatus.FAILED)
-            if is_new and row.key not in told:
+            if is_new and row.key.index is None and row.key not in told:
                 self.violate("one-alert", f"{record.run.id}: no alert about {row.key}, which failed")
 
-    def _check_limits(self) -> None:
+    def _check_limits(self, answer: Committed) -> None:
         if not self.ledger.limits:
             return
-        used: dict[str, int] = {}
-        for attempt in self.ledger.active_attempts():
-            for name in limits_of(attempt):
-                used[name] = used.get(name, 0) + 1
+        used = self.ledger.used()
         for name, slots in self.ledger.limits.items():
             if used.get(name, 0) > slots:
                 self.violate("limits", f"{name} has {slots} slots and {used[name]} are taken")
+            elif name in answer.full and used.get(name, 0) < slots:
+                self.violate("limits", f"{name} has {slots} slots, {used.get(name, 0)} are taken and nobody was let in")
 
 
 def _slots_of(run: NewRun) -> list[tuple[str, str]]:
@@ -305,7 +360,7 @@ def _state_of(record: RunRecord) -> RunStatus | None:
         return RunStatus.CANCELLED
     if not tasks:
         return None
-    failed = any(task.status is TaskStatus.FAILED for task in tasks)
+    failed = any(task.status is TaskStatus.FAILED for task in record.whole_tasks())
     return RunStatus.FAILED if failed else RunStatus.SUCCESS
 
 
@@ -318,4 +373,7 @@ def _is_applied(command: RunCommand, before: RunRecord, after: RunRecord) -> boo
         return run.status is not RunStatus.RUNNING
     if kind is CommandKind.RESUME:
         return run.status is not RunStatus.PAUSED
+    if kind in (CommandKind.APPROVE, CommandKind.REJECT):
+        task = before.tasks.get(parse_key(command.task or ""))
+        return task is None or task.status is not TaskStatus.RUNNING or after.tasks[task.key].status.is_final
     return kind is not CommandKind.RETRY or run.round > before.run.round or not before.run.status.is_final

@@ -33,6 +33,10 @@ class RunRecord:
     def spec(self, key: TaskKey) -> TaskSpec:
         return self.specs[key.name]
 
+    def whole_tasks(self) -> list[Task]:
+        """Without the instances of those that have fanned out."""
+        return [task for key, task in self.tasks.items() if key.index is None]
+
     def current_attempt(self, task: Task) -> Attempt | None:
         return self.attempts.get(AttemptKey(self.run.id, task.key, task.attempt))
 
@@ -48,6 +52,14 @@ class Ledger:
 
     def active_attempts(self) -> list[Attempt]:
         return [attempt for record in self.runs.values() for attempt in record.active_attempts()]
+
+    def used(self) -> dict[str, int]:
+        """Slots taken under each limit; whoever waits for a job takes none."""
+        used: dict[str, int] = {}
+        for attempt in self.active_attempts():
+            for name in limits_of(attempt) if attempt.waits_for is None else ():
+                used[name] = used.get(name, 0) + 1
+        return used
 
     def is_held(self, record: RunRecord, moment: float) -> bool:
         return record.owner is not None and self.leases.get(record.owner, moment) > moment

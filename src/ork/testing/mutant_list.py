@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 from ork.core import liveness, retry, rules
 from ork.core.machine import RunMachine
 from ork.objects import documents
@@ -16,17 +13,9 @@ from ork.state.sqlite import ownership
 from ork.state.sqlite.store import SqliteStore
 from ork.testing import mutations as m
 from ork.testing.executor import ScriptedExecutor
+from ork.testing.language_mutants import LANGUAGE_MUTANTS
+from ork.testing.mutations import Mutant
 from ork.testing.worker import SimulatedWorker
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """`swaps`: whose attribute is replaced, its name, and what makes the replacement from the original."""
-
-    name: str
-    breaks: str
-    swaps: tuple[tuple[Any, str, m.Make], ...]
-
 
 MUTANTS = (
     Mutant(
@@ -164,4 +153,5 @@ MUTANTS = (
     Mutant(
         "commands-reversed", "the last command is applied first", ((ownership, "_commands", m.last_come_first_served),)
     ),
+    *LANGUAGE_MUTANTS,
 )

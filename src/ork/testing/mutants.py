@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from ork.testing import mutations
-from ork.testing.mutant_list import MUTANTS, Mutant
-from ork.testing.mutations import Make
+from ork.testing.mutant_list import MUTANTS
+from ork.testing.mutations import Make, Mutant
 from ork.testing.violations import Violation
 from ork.testing.world import World
 

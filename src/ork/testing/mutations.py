@@ -7,7 +7,7 @@ right. They reach into private names: that is what they are for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ork.core import events as ev
@@ -24,6 +24,15 @@ from ork.scheduler.launch import Job
 from ork.testing.clock import EPOCH
 
 Make = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """`swaps`: whose attribute is replaced, its name, and what makes the replacement from the original."""
+
+    name: str
+    breaks: str
+    swaps: tuple[tuple[Any, str, Make], ...]
 
 
 def always(value: object) -> Make:

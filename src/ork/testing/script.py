@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
+from typing import Any
 
 from ork.model.ids import AttemptKey
 from ork.testing.faults import Faults
+from ork.testing.language import PLAIN, Features
 
 FOR_EVER = 1e9
 
@@ -37,6 +40,26 @@ class Script:
     ending: Ending
     output: str | None
     output_is_large: bool
+    job_seconds: float | None = None  # it hands over to an external job, which takes so long
+    job_fails: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalJob:
+    """What an attempt has handed over to. It knows nothing of schedulers."""
+
+    done_at: float
+    fails: bool
+    output: str | None
+    output_is_large: bool
+
+    def is_done(self, moment: float) -> bool:
+        return moment >= self.done_at
+
+    def last_words(self) -> dict[str, Any]:
+        if self.fails:
+            return {"state": "failed", "failure": {"kind": "exit", "message": "the job failed", "detail": None}}
+        return {"state": "success"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +87,32 @@ _NONSENSE: tuple[tuple[tuple[str, object], ...], ...] = (
 )
 
 
-def write_script(seed: int, attempt: AttemptKey, has_timeout: bool) -> Script:
+def write_script(seed: int, attempt: AttemptKey, has_timeout: bool, features: Features = PLAIN) -> Script:
     random = Random(f"script {seed} {attempt}")
     ending = random.choices(list(Ending), weights=(75, 16, 3, 6))[0]
     if ending is Ending.HANG and not has_timeout:
         ending = Ending.EXIT
     seconds = FOR_EVER if ending is Ending.HANG else min(random.expovariate(1 / 20), 150.0)
     output = None if ending is not Ending.SUCCESS or random.random() < 0.3 else f'{{"made":"{attempt}"}}'
-    return Script(seconds, ending, output, output is not None and random.random() < 0.3)
+    is_large = output is not None and random.random() < 0.3
+    if features.is_plain or ending is not Ending.SUCCESS:
+        return Script(seconds, ending, output, is_large)
+    return _write_more(random, features, Script(seconds, ending, _draw_output(random, attempt), is_large))
+
+
+def _write_more(random: Random, features: Features, script: Script) -> Script:
+    if random.random() >= features.deferral:
+        return script
+    seconds = min(random.expovariate(1 / 30), 100.0)
+    return replace(script, seconds=script.seconds / 4, job_seconds=seconds, job_fails=random.random() < 0.2)
+
+
+def _draw_output(random: Random, attempt: AttemptKey) -> str | None:
+    """Something to look at and something to fan out over; now and then nothing, whatever others hoped for."""
+    if random.random() < 0.1:
+        return None
+    made = [f"{attempt} {number}" for number in range(random.choice((0, 1, 2, 3, 4)))]
+    return json.dumps({"made": str(attempt), "n": random.randint(0, 3), "list": made})
 
 
 def draw_luck(faults: Faults) -> Luck:

@@ -18,10 +18,14 @@ READS = frozenset(
         "list_runs",
         "run_updates",
         "list_attempts",
+        "find_cached",
         "list_schedulers",
         "get_owner",
         "pending_commands",
         "limit_use",
+        "list_schedules",
+        "due_schedules",
+        "next_fire_at",
     ]
 )
 Seen = Callable[..., None]

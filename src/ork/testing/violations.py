@@ -12,6 +12,7 @@ INVARIANTS = {
     "no-start-after-end": "user code never starts after its attempt or its run has ended",
     "no-end-while-alive": "an attempt is not over while its user code is alive",
     "one-run-per-slot": "one run per workflow and scheduled time, and per idempotency key",
+    "no-slot-lost": "where all times are caught up, none between two that have runs is without one",
     "durable": "what was acknowledged is what is read later",
     "ends": "once faults stop, every run ends within lease time, stale limit, grace and the work that is left",
     "nothing-left": "when every run has ended no process is alive and no command waits",
@@ -35,6 +36,15 @@ INVARIANTS = {
     "one-alert": "exactly one alert for each final failure",
     "seq-grows": "an attempt's sequence number never goes back",
     "replay": "a run's documents, shuffled and doubled, change nothing any more",
+    "fan-out": "a task fans out once per round, into exactly what its list or count says in the same commit",
+    "group-state": "a fan-out's state is a function of its instances' states, and its failure names one of them",
+    "concurrency": "no more instances of a task are active than its concurrency allows",
+    "rates": "no rate is exceeded by the store's clock, and none turns a start away that it has room for",
+    "conditions": "a task begins only if its conditions hold for the committed values",
+    "approval": "an approval is decided once: by a person who was asked, or by its timeout",
+    "retry-scope": "a retry of a part changes what it names and what depends on that, and nothing else",
+    "cache": "a cached success is an earlier success of the same task, given the same, and never in a fresh run",
+    "deferred": "an attempt that waits for a job is not given up for want of a worker",
     "loop-lives": "one bad moment never stops a scheduler",
 }
 

@@ -87,7 +87,12 @@ class SimulatedWorker:
             self._exit(self._luck.orphan_seconds)
             return
         self._end_user_code()
-        await self._say_last_words(state, spec, script)
+        await self._kernel.pause(self._luck.status_seconds)
+        if state == "ended" and script.job_seconds is not None:
+            self._cluster.begin_job(self.attempt.key, script)
+            await self._say_last_words(self._handover(), script)
+        else:
+            await self._say_last_words(self._last_words(state, spec, script), script)
         self._exit(0.0)
 
     async def _read_spec(self) -> dict[str, Any] | None:
@@ -149,12 +154,12 @@ class SimulatedWorker:
             return False
         return True
 
-    async def _say_last_words(self, state: str, spec: dict[str, Any], script: Script) -> None:
-        await self._kernel.pause(self._luck.status_seconds)
-        words = self._last_words(state, spec, script)
+    async def _say_last_words(self, words: dict[str, Any], script: Script) -> None:
         if self._luck.death is Death.BEFORE_STATUS:
             return
-        self._cluster.will_report(self.attempt.key, words["state"], script.output)
+        is_the_end = words["state"] != "deferred"
+        if is_the_end:
+            self._cluster.will_report(self.attempt.key, words["state"], script.output)
         if self._luck.death is Death.STATUS_IN_FLIGHT:
             self._kernel.later(self._luck.death_after, lambda: self._put_late(words, script))
             return
@@ -166,9 +171,12 @@ class SimulatedWorker:
             except ObjectsError:
                 await self._kernel.pause(5.0)
             else:
-                if not self._luck.babble:
+                if is_the_end and not self._luck.babble:
                     self._cluster.reported(self.attempt.key, words["state"], script.output)
                 return
+
+    def _handover(self) -> dict[str, Any]:
+        return {"state": "deferred", "jobs": [{"http": f"https://jobs.test/{self.attempt.key}", "every": 10.0}]}
 
     def _last_words(self, state: str, spec: dict[str, Any], script: Script) -> dict[str, Any]:
         words: dict[str, Any] = {"finished_at": self._now()}

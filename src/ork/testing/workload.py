@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -16,6 +17,7 @@ from ork.model.workflow import Command, CompiledWorkflow, Const, RetryOn, RunIf,
 from ork.state.store import StateStore
 from ork.testing.clock import EPOCH
 from ork.testing.faults import Process
+from ork.testing.language import Features, draw_params, enrich
 
 EXECUTOR = "sim"
 POOL = "narrow"
@@ -48,8 +50,10 @@ def _draw_task(random: Random, number: int) -> TaskSpec:
     )
 
 
-def draw_versions(random: Random) -> tuple[Version, ...]:
+def draw_versions(random: Random, more: Random, features: Features) -> tuple[Version, ...]:
+    """`more` draws what the language has beyond plain tasks, so that the graphs are the same with and without it."""
     workflows = [draw_workflow(random, f"w{number}") for number in range(random.choice((1, 1, 2)))]
+    workflows = [enrich(workflow, more, features) for workflow in workflows]
     return tuple(make_version(workflow, "/project", None) for workflow in workflows)
 
 
@@ -68,8 +72,17 @@ class Client(Process):
 class People:
     """Create runs and ask things of them at random moments; repeat what was not acknowledged."""
 
-    def __init__(self, random: Random, client: Client, store: StateStore, versions: tuple[Version, ...]) -> None:
+    def __init__(
+        self,
+        random: Random,
+        client: Client,
+        store: StateStore,
+        versions: tuple[Version, ...],
+        more: Random | None = None,
+        approvals: Callable[[], list[tuple[RunId, TaskSpec]]] = list,
+    ) -> None:
         self.runs: list[RunId] = []
+        self._workflow_of: dict[RunId, CompiledWorkflow] = {}
         self.waiting_for_an_answer = 0
         self.have_acted = False
         self.triggers = random.choice((1, 2, 3))
@@ -77,6 +90,9 @@ class People:
         self._client = client
         self._store = store
         self._versions = versions
+        self._more = more  # None where only plain things are asked for
+        self._approvals = approvals
+        self._has_gone_home = False
 
     async def act(self, length: float) -> None:
         moments = sorted(self._random.uniform(0, length) for _ in range(self._random.choice((0, 1, 3, 6, 10))))
@@ -93,20 +109,41 @@ class People:
 
     async def resume_all(self, every: float) -> None:
         """So that nothing is left paused when the time comes to see everything end."""
+        self._has_gone_home = True
         while True:
             for run in self.runs:
                 command = RunCommand(run, CommandKind.RESUME)
                 await self._insist(self._store.submit_command, command, self._client.clock.now())
             await self._client.kernel.pause(every)
 
+    async def decide(self, random: Random) -> None:
+        """Looks in on what waits for an approval. At the end of the day only what would wait for ever is decided."""
+        while True:
+            await self._client.kernel.pause(random.uniform(3, 40))
+            for run, spec in self._approvals():
+                if self._has_gone_home and spec.timeout is not None:
+                    continue
+                kind = random.choice((CommandKind.APPROVE, CommandKind.APPROVE, CommandKind.REJECT, None, None))
+                for _ in range(random.choice((1, 1, 2)) if kind is not None else 0):
+                    command = RunCommand(run, kind or CommandKind.APPROVE, by="somebody", task=spec.name)
+                    await self._insist(self._store.submit_command, command, self._client.clock.now())
+
+    async def think_again(self, random: Random, length: float, ended: Callable[[], list[RunId]]) -> None:
+        """Wants a part of something that has ended once more."""
+        for _ in range(random.choice((0, 1, 2))):
+            await self._client.kernel.pause(random.uniform(0.2, 0.6) * length)
+            runs = [run for run in ended() if run in self._workflow_of]
+            if runs and not self._has_gone_home:
+                run = random.choice(runs)
+                command = RunCommand(run, CommandKind.RETRY, by="somebody", task=self._draw_part(random, run))
+                await self._insist(self._store.submit_command, command, self._client.clock.now())
+
     async def _trigger(self) -> None:
         run = self._draw_run()
         (created,) = await self._insist(self._store.create_runs, [run], self._client.clock.now())
         self.runs.append(created.id)
         if run.scheduled_for is not None and self._random.random() < 0.5:
-            again = NewRun(
-                self._draw_id(), run.workflow, run.version, trigger=run.trigger, scheduled_for=run.scheduled_for
-            )
+            again = replace(run, id=self._draw_id(), priority=0)
             await self._insist(self._store.create_runs, [again], self._client.clock.now())
 
     def meddle(self, run: RunId) -> None:
@@ -122,6 +159,8 @@ class People:
     async def _ask(self, run: RunId, kind: CommandKind) -> None:
         everything = kind is CommandKind.RETRY and self._random.random() < 0.3
         command = RunCommand(run, kind, by="somebody", everything=everything)
+        if kind is CommandKind.RETRY and self._more is not None and self._more.random() < 0.5:
+            command = replace(command, everything=False, task=self._draw_part(self._more, run))
         await self._insist(self._store.submit_command, command, self._client.clock.now())
 
     async def _insist(self, call: Callable[..., Awaitable[Any]], *args: Any) -> Any:
@@ -140,9 +179,19 @@ class People:
         due = EPOCH + timedelta(hours=self._random.randint(0, 2)) if self._random.random() < 0.3 else None
         trigger = Trigger.SCHEDULE if due is not None else Trigger.MANUAL
         priority = self._random.choice((0, 0, 3))
-        return NewRun(
+        run = NewRun(
             self._draw_id(), version.workflow.name, version.id, trigger=trigger, scheduled_for=due, priority=priority
         )
+        self._workflow_of[run.id] = version.workflow
+        if self._more is None:
+            return run
+        return replace(run, params=draw_params(self._more), fresh=self._more.random() < 0.2)
+
+    def _draw_part(self, random: Random, run: RunId) -> str:
+        """One task, or one instance of one."""
+        tasks = self._workflow_of[run].tasks
+        spec = random.choice([spec for spec in tasks if spec.fans_out] or tasks)
+        return f"{spec.name}[{random.randint(0, 2)}]" if spec.fans_out and random.random() < 0.7 else spec.name
 
     def _draw_id(self) -> RunId:
         return RunId("".join(self._random.choice(ID_ALPHABET) for _ in range(RUN_ID_LENGTH)))

@@ -8,6 +8,8 @@ from random import Random
 from typing import cast
 
 from ork.model.ids import RunId
+from ork.model.task import TaskStatus
+from ork.model.workflow import Approval, TaskSpec
 from ork.objects import documents, layout
 from ork.state.sqlite.store import SqliteStore
 from ork.state.store import StateStore
@@ -18,12 +20,15 @@ from ork.testing.faults import FaultRates, Faults, Process, draw_rates
 from ork.testing.host import OPTIONS, Host
 from ork.testing.invariants import Judge
 from ork.testing.kernel import Kernel
+from ork.testing.language import PLAIN, draw_features, draw_pool_rates
 from ork.testing.objects import MemoryObjects
 from ork.testing.store import LaggingStore
 from ork.testing.violations import Violation
-from ork.testing.workload import Client, People, draw_limits, draw_versions
+from ork.testing.workload import POOL, Client, People, draw_limits, draw_versions
 
-LONGEST_ATTEMPT = 150.0 + 75.0  # its work and the wait before it
+LONGEST_ATTEMPT = 150.0 + 75.0 + 100.0  # its work, the wait before it and the job it leaves behind
+MOST_INSTANCES = 10
+MOST_WORK = 15_000.0
 SLOW_LOOK_SECONDS = 5.0  # how soon a scheduler finds out by itself what no message told it
 CALM_SECONDS = 150.0 + 100.0 + 60.0 + 60.0 + 300.0 + 130.0  # pause, restart, lease, stale, start limit, graces
 
@@ -38,8 +43,14 @@ class Outcome:
 
 
 class World:
-    def __init__(self, seed: int, *, rates: FaultRates | None = None, keep_trace: bool = False) -> None:
+    """`plain`: nothing but single tasks and their rules; the world is the same in everything else."""
+
+    def __init__(
+        self, seed: int, *, rates: FaultRates | None = None, keep_trace: bool = False, plain: bool = False
+    ) -> None:
         self.seed = seed
+        self._more = Random(f"language {seed}")
+        self.features = PLAIN if plain else draw_features(self._more)
         self.random = Random(f"world {seed}")
         self.kernel = Kernel(seed)
         drawn = draw_rates(self.random)  # also when others are given: the rest of the world stays the same
@@ -51,18 +62,26 @@ class World:
         if keep_trace:
             self.judge.trace_lines = []
         self.cluster = Cluster(
-            seed, self.kernel, self.faults, self.objects, self.judge.attempts, machines=self.random.choice((1, 1, 2))
+            seed,
+            self.kernel,
+            self.faults,
+            self.objects,
+            self.judge.attempts,
+            machines=self.random.choice((1, 1, 2)),
+            features=self.features,
         )
         self.store = SqliteStore(
             ":memory:", inline=True, clock=lambda: ("boot", self.kernel.time), lease_seconds=OPTIONS.lease_seconds
         )
         self._listener = self.store.sibling()
-        self.versions = draw_versions(self.random)
+        self.versions = draw_versions(self.random, self._more, self.features)
         self.limits = draw_limits(self.random)
+        self.pool_rates = draw_pool_rates(self._more, self.features, POOL)
         self.ends_at_violation = True
         self.hosts = [self._make_host(number) for number in range(self.random.choice((1, 2, 2, 3)))]
         client = Client("people", self.kernel, self.faults)
-        self.people = People(self.random, client, self._seen_by(client), self.versions)
+        more = None if plain else self._more
+        self.people = People(self.random, client, self._seen_by(client), self.versions, more, self._waiting_approvals)
         self.cluster.on_report = self._meddle
 
     def run(self) -> Outcome:
@@ -80,6 +99,10 @@ class World:
         for host in self.hosts:
             self.kernel.spawn("host", host.live(), self.random.uniform(0.1, 1.0))
         self.kernel.spawn("people", self.people.act(self.length), 0.2)
+        if not self.features.is_plain:
+            self.kernel.spawn("second thoughts", self.people.think_again(self._more, self.length, self._ended_runs))
+        if self.features.approvals:
+            self.kernel.spawn("approver", self.people.decide(self._more))
         self._plan_disasters()
         self.kernel.run(self.length, self._is_lost)
         self.faults.heal()
@@ -95,8 +118,8 @@ class World:
         for version in self.versions:
             self.judge.workflows[version.workflow.name] = version.workflow
             await self.store.save_version(version, origin=None, now=now)
-        await self.store.set_limits(self.limits)
-        self.judge.set_limits(None, self.limits)
+        await self.store.set_limits(self.limits, self.pool_rates)
+        self.judge.set_limits(None, self.limits, self.pool_rates)
 
     def _plan_disasters(self) -> None:
         rates, random = self.faults.rates, self.random
@@ -134,6 +157,8 @@ class World:
     def _make_host(self, number: int) -> Host:
         machine = self.cluster.machines[number % len(self.cluster.machines)]
         room, batch = self.random.choice((4, 100)), self.random.choice((1, 3, 200))
+        if room == 4 and not self.features.is_plain:
+            room = self._more.choice((1, 2))
         tick = self.random.choice((None, None, None, 30.0))
         options = replace(OPTIONS, claim_room=room, launch_batch=batch, trust_saved_heartbeats=tick is not None)
         shared = (self.kernel, self.faults, self.cluster, machine, self.store, self.judge, self._wake_others)
@@ -152,6 +177,17 @@ class World:
                 delay = self.faults.random.choice((0.0, 0.01, self.faults.random.uniform(0.0, 1.0)))
                 self.kernel.later(SLOW_LOOK_SECONDS if is_lost else delay, host.wake)
 
+    def _ended_runs(self) -> list[RunId]:
+        return [run for run, record in self.judge.ledger.runs.items() if record.run.status.is_final]
+
+    def _waiting_approvals(self) -> list[tuple[RunId, TaskSpec]]:
+        return [
+            (run, record.spec(task.key))
+            for run, record in self.judge.ledger.runs.items()
+            for task in record.tasks.values()
+            if task.status is TaskStatus.RUNNING and isinstance(record.spec(task.key).action, Approval)
+        ]
+
     def _is_lost(self) -> bool:
         return self.ends_at_violation and bool(self.judge.violations)
 
@@ -164,5 +200,7 @@ class World:
         """How long the promise allows, generously: what is left may have to run one by one."""
         work = 0.0
         for record in self.judge.ledger.runs.values():
-            work += sum(LONGEST_ATTEMPT * (1 + spec.retries) for spec in record.workflow.tasks)
-        return CALM_SECONDS + work
+            for spec in record.workflow.tasks:
+                slowest = 0.0 if spec.rate is None else spec.rate.seconds
+                work += (LONGEST_ATTEMPT + slowest) * (1 + spec.retries) * (MOST_INSTANCES if spec.fans_out else 1)
+        return CALM_SECONDS + min(work, MOST_WORK)

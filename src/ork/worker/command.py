@@ -14,7 +14,7 @@ from ork.worker.environment import task_environment
 from ork.worker.outputs import store_output
 from ork.worker.process import ended_badly, fork_into
 from ork.worker.programs import ProgramError, find_program
-from ork.worker.pump import Pump
+from ork.worker.pump import LastLine, Stream
 from ork.worker.status import Ending, failed
 
 TYPE_CHECKING = False
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from ork.objects.local import LocalObjects
+    from ork.worker.log import Log
 
 _SCRATCH = "scratch"
 _INPUT_PATIENCE_SECONDS = 60.0
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_LARGEST_LAST_LINE = 8 << 20  # it is held in memory
 
 
 class CommandJob:
@@ -38,9 +40,11 @@ class CommandJob:
         self._scratch = scratch
         self._input_file = scratch + "/input.json"
         self._output_file = scratch + "/output.json"
-        self._pump: Pump | None = None
+        self._last = LastLine(min(spec["output_limit"], _LARGEST_LAST_LINE))
+        self._streams: list[Stream] = []
+        self._log: Log | None = None
 
-    def start(self, log: int) -> Ending | int:
+    def start(self, log: Log) -> Ending | int:
         spec = self._spec
         inherited = dict(os.environ)
         bindings = Bindings(self._objects, spec["output_limit"], inherited)
@@ -74,15 +78,18 @@ class CommandJob:
         return wrong_output(text, self._spec)
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
-        return {self._pump.source: self._pump.empty} if self._pump else {}
+        return {stream.source: stream.empty for stream in self._streams}
 
     def ending(self, wait_status: int) -> Ending:
         if wait_status != 0:
-            return ended_badly(wait_status, self._objects, self._folder)
+            return ended_badly(wait_status, self._objects, self._folder, self._log)
         try:
             text = self._output_text()
         except (DocumentError, OSError) as error:
             return failed("output", f"what was written to $ORK_OUTPUT_FILE cannot be used: {error}", exit_code=0)
+        if text is None and self._last.is_too_large:
+            most = f"the last line of standard output is JSON of more than {self._last.limit:,} bytes"
+            return failed("output", f"{most}: write it to the file $ORK_OUTPUT_FILE instead", exit_code=0)
         wrong = self._wrong_output(text)
         if wrong is not None:
             return Ending("failed", exit_code=0, failure=wrong)
@@ -128,14 +135,16 @@ class CommandJob:
             raise
         return descriptor
 
-    def _start_process(self, argv: list[str], env: dict[str, str], stdin: int, log: int) -> Ending | int:
-        source, stdout = os.pipe()
+    def _start_process(self, argv: list[str], env: dict[str, str], stdin: int, log: Log) -> Ending | int:
+        # Pipes both: a program that opens /dev/stderr for writing would cut the log itself short.
+        said, stdout = os.pipe()
+        complained, stderr = os.pipe()
         problem, report = os.pipe()
 
         def body() -> NoReturn:
             try:
                 os.chdir(self._spec["root"])
-                for given, wanted in ((stdin, 0), (stdout, 1), (log, 2)):
+                for given, wanted in ((stdin, 0), (stdout, 1), (stderr, 2)):
                     os.dup2(given, wanted)
                 # Python ignores these; programs expect to be ended by them.
                 _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
@@ -146,16 +155,20 @@ class CommandJob:
                 os._exit(127)
 
         pid = fork_into(body)
-        for descriptor in (stdin, stdout, report):
+        for descriptor in (stdin, stdout, stderr, report):
             os.close(descriptor)
         # Closed by a successful exec; otherwise it carries the reason.
         why = os.read(problem, 4096)
         os.close(problem)
         if why:
             os.waitpid(pid, 0)
-            os.close(source)
+            os.close(said)
+            os.close(complained)
             return failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why.decode()}")
-        self._pump = Pump(source, log, self._spec["inline_limit"])
+        self._log = log
+        # In this order: of what is there at the same time, an error most likely came last.
+        streams = (Stream(said, log, last=self._last, keeps_lines=True), Stream(complained, log, keeps_lines=True))
+        self._streams = [log.attach(stream) for stream in streams]
         return pid
 
     def _output_text(self) -> str | None:
@@ -170,7 +183,7 @@ class CommandJob:
         return dumps(strict_json(data, max_size=limit))
 
     def _last_line(self) -> str | None:
-        line = self._pump.last_line() if self._pump else None
+        line = self._last.line()
         if not line:
             return None
         try:

@@ -6,16 +6,20 @@ import os
 import sys
 
 from ork.sdk.errors import TaskError
+from ork.worker.hidden import blamed_on_hidden
 from ork.worker.status import storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType, TracebackType
     from typing import Any
 
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OWN_FOLDERS = (_HOME + "/worker/", _HOME + "/sdk/")
 _MOST_FRAMES = 20
+_MOST_CAUSES = 3
+_CAUSE_CHARACTERS = 500
 _LINE_CHARACTERS = 500
 _FOREIGN = ("/site-packages/", "/dist-packages/", "/.venv/", "/lib/python")
 
@@ -30,12 +34,15 @@ def describe(error: BaseException, root: str, inputs: dict[str, str]) -> dict[st
         "frames": _frames(error, root),
         "inputs": {storable(key, 200): storable(text, 200) for key, text in inputs.items()},
     }
+    causes = [_cause(each, root) for each in _causes(error)]
+    if causes:
+        detail["causes"] = causes
     if isinstance(error, TaskError):
         sentence = message or name
         if not error.retry:
             detail["retry"] = False
     else:
-        sentence = f"{name}: {message}" if message else name
+        sentence = _sentence(name, message, blamed_on_hidden(error, root))
     return {"kind": "exception", "message": storable(sentence), "detail": detail}
 
 
@@ -51,6 +58,39 @@ def print_traceback(error: BaseException) -> None:
         traceback.print_exception(type(error), error, start)
     except Exception:
         sys.stderr.write(f"{type(error).__name__} (its traceback could not be printed)\n")
+
+
+def _sentence(name: str, message: str, blame: str | None) -> str:
+    sentence = f"{name}: {message}" if message else name
+    return f"{sentence} ({blame})" if blame else sentence
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """The nearest first. A chain may lead round in a circle."""
+    found = [error]
+    for current in found:  # grows while it is walked
+        for cause in _direct_causes(current):
+            if len(found) > _MOST_CAUSES:
+                return found[1:]
+            if not any(cause is known for known in found):
+                found.append(cause)
+    return found[1:]
+
+
+def _direct_causes(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        yield from error.exceptions
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if before is not None:
+        yield before
+
+
+def _cause(error: BaseException, root: str) -> dict[str, Any]:
+    return {
+        "type": storable(type(error).__name__, 200),
+        "message": storable(_message(error), _CAUSE_CHARACTERS),
+        "frames": _frames(error, root)[-1:],
+    }
 
 
 def _message(error: BaseException) -> str:

@@ -8,6 +8,7 @@ from ork.errors import DocumentError
 from ork.objects.documents import DOCUMENT_LIMIT
 from ork.objects.json_text import strict_json
 from ork.worker.process import ended_badly, fork_into, log_tail
+from ork.worker.pump import Stream
 from ork.worker.status import Ending, failed
 
 TYPE_CHECKING = False
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from ork.objects.local import LocalObjects
+    from ork.worker.log import Log
 
 
 class FunctionJob:
-    """Printed text goes straight to the log; what the function returned comes back on a pipe of its own."""
+    """Standard output and standard error are one pipe to the log, so that whatever is printed stays in its order; what
+    the function returned comes back on a pipe of its own."""
 
     def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> None:
         self._objects = objects
@@ -27,14 +30,18 @@ class FunctionJob:
         self._spec = spec
         self._source = -1
         self._reply = bytearray()
+        self._log: Log | None = None
+        self._printed: Stream | None = None
 
-    def start(self, log: int) -> Ending | int:
+    def start(self, log: Log) -> Ending | int:
+        self._log = log
         self._source, answer = os.pipe()
+        printed, speak = os.pipe()
 
         def body() -> NoReturn:
             os.close(self._source)
-            os.dup2(log, 1)
-            os.dup2(log, 2)
+            os.dup2(speak, 1)
+            os.dup2(speak, 2)
             python = self._spec.get("python")
             if python is not None:
                 from ork.worker.elsewhere import become
@@ -49,19 +56,22 @@ class FunctionJob:
         except OSError as error:
             return failed("start", f"no process could be made: {error.strerror}")
         os.close(answer)
+        os.close(speak)
         os.set_blocking(self._source, False)
+        self._printed = log.attach(Stream(printed, log))
         return pid
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
-        return {self._source: self._read_reply}
+        readers = {self._source: self._read_reply}
+        return readers | {self._printed.source: self._printed.empty} if self._printed else readers
 
     def ending(self, wait_status: int) -> Ending:
         if self._reply:
             return self._replied()
         if wait_status == 0:
-            detail = {"tail": log_tail(self._objects, self._folder)}
+            detail = {"tail": log_tail(self._objects, self._folder, self._log)}
             return failed("exit", "the process exited before the function returned", detail, exit_code=0)
-        return ended_badly(wait_status, self._objects, self._folder)
+        return ended_badly(wait_status, self._objects, self._folder, self._log)
 
     def clean(self) -> None:
         """Nothing was made."""

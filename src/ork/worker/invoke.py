@@ -7,9 +7,11 @@ import sys
 
 from ork.errors import ObjectsError
 from ork.objects.json_text import dumps, strict_json
+from ork.worker import packages
 from ork.worker.arguments import bind_arguments
 from ork.worker.bound import Bindings, InputError
 from ork.worker.environment import task_environment, task_id
+from ork.worker.hidden import import_before_hidden
 from ork.worker.loading import LoadError, load_function
 from ork.worker.outputs import store_output
 from ork.worker.results import ResultError, result_text
@@ -194,16 +196,21 @@ def call(function: Callable[..., Any], positional: list[Any], named: dict[str, A
 
 def use_streams() -> None:
     """Text reaches the log line by line, and no character can make printing fail."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)  # type: ignore[union-attr]
+    for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        # New ones: those of the interpreter may have been made for another file than is there now.
+        stream: Any = open(  # noqa: SIM115 - stays open as long as the process lives
+            descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False
+        )
+        stream.buffer.raw.name = f"<{name}>"
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def use_packages(root: str) -> None:
     """What a plain start of this interpreter would import from, with the root first."""
+    packages.use_packages()
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
-    import site
-
-    site.main()
+    import_before_hidden(root)
     extra = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     sys.path[:0] = [root, *extra]
     sys.argv = [""]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ork.objects.local import LocalObjects
     from ork.worker.builds import Build
+    from ork.worker.log import Log
 
     class Need(Protocol):
         """Something to be built once per content."""
@@ -75,13 +76,13 @@ class Preparation:
         for need in self._needs:
             need.settle(self._spec)
 
-    def start(self, log: int) -> Ending | int:
+    def start(self, log: Log) -> Ending | int:
         self._source, answer = os.pipe()
 
         def body() -> NoReturn:
             os.close(self._source)
-            os.dup2(log, 1)
-            os.dup2(log, 2)
+            os.dup2(log.descriptor, 1)
+            os.dup2(log.descriptor, 2)
             os._exit(self._build(answer))
 
         pid = fork_into(body)

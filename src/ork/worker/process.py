@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from ork.objects.store import ObjectStore
+    from ork.worker.log import Log
 
 TAIL_LINES = 10
 _TAIL_BYTES = 8192
@@ -35,7 +36,9 @@ def fork_into(body: Callable[[], NoReturn]) -> int:
         _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         body()
-    except BaseException:
+    except BaseException as error:
+        # First in words that need no module: the user's folder may hide the one that prints tracebacks.
+        os.write(2, f"the task's process could not go on: {type(error).__name__}: {error}\n".encode("utf-8", "replace"))
         import traceback
 
         traceback.print_exc()
@@ -44,10 +47,10 @@ def fork_into(body: Callable[[], NoReturn]) -> int:
         os._exit(1)
 
 
-def ended_badly(wait_status: int, objects: ObjectStore, folder: str) -> Ending:
+def ended_badly(wait_status: int, objects: ObjectStore, folder: str, log: Log | None = None) -> Ending:
     """A non-zero exit or a signal, with the last lines of the log."""
     code = os.waitstatus_to_exitcode(wait_status)
-    detail: dict[str, Any] = {"tail": log_tail(objects, folder)}
+    detail: dict[str, Any] = {"tail": log_tail(objects, folder, log)}
     return failed("exit", in_words(code), detail, exit_code=code)
 
 
@@ -55,16 +58,22 @@ def in_words(code: int) -> str:
     return f"exit code {code}" if code >= 0 else f"killed by {_signal_name(-code)}"
 
 
-def log_tail(objects: ObjectStore, folder: str) -> list[str]:
+def log_tail(objects: ObjectStore, folder: str, log: Log | None = None) -> list[str]:
+    """The last lines, also those that found no room on the disk yet; of a long line its end."""
     key = layout.log_key(folder)
     size = objects.size(key) or 0
     start = max(0, size - _TAIL_BYTES)
-    lines = objects.read(key, start, _TAIL_BYTES).decode("utf-8", "replace").split("\n")
+    data = objects.read(key, start, _TAIL_BYTES) + (log.unwritten() if log else b"")
+    lines = data.decode("utf-8", "replace").split("\n")
     if lines and not lines[-1]:
         lines.pop()
     if start and len(lines) > 1:
         del lines[0]  # begins in the middle
-    return [line.replace("\0", "\ufffd")[-_TAIL_LINE_CHARACTERS:] for line in lines[-TAIL_LINES:]]
+    return [_end_of(line.replace("\0", "\ufffd")) for line in lines[-TAIL_LINES:]]
+
+
+def _end_of(line: str) -> str:
+    return line if len(line) <= _TAIL_LINE_CHARACTERS else "…" + line[1 - _TAIL_LINE_CHARACTERS :]
 
 
 def _signal_name(number: int) -> str:

@@ -1,60 +1,89 @@
-"""Passes a program's standard output on to the log, byte for byte, and remembers its last line."""
+"""Passes on what a process writes to its standard streams to the log, byte for byte, and remembers the last line."""
 
 from __future__ import annotations
 
 import os
+import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ork.worker.log import Log
+
+HELD_BYTES = 1 << 16
+QUIET_SECONDS = 0.5
+HELD_SECONDS = 3.0
+# A line that is no longer needs no reason to be remembered; a longer one must look like JSON.
+SMALL_LINE = 1 << 16
 _CHUNK = 1 << 16
-_MOST_CHUNKS = 64  # more than any pipe holds, yet few enough that signals and heartbeats are looked after
+_BRACKETS = {b"{": b"}", b"[": b"]", b'"': b'"'}
 
 
-class Pump:
-    """Memory is bounded by `line_limit`, however long the lines are."""
+class Stream:
+    """A pipe whose bytes go to the log.
 
-    def __init__(self, source: int, log: int, line_limit: int) -> None:
+    Where another stream goes to the same log, `keeps_lines`: an unfinished line is held back for a moment, so that
+    nothing of the other one comes into its middle. Memory is bounded however long the lines are.
+    """
+
+    def __init__(self, source: int, log: Log, *, last: LastLine | None = None, keeps_lines: bool = False) -> None:
         self.source = source
+        self.due: float | None = None  # when what is held back must be passed on, finished or not
         self._log = log
-        self._last = LastLine(line_limit)
-        self._lost = 0
+        self._last = last
+        self._keeps_lines = keeps_lines
+        self._held = bytearray()
+        self._held_since = 0.0
         os.set_blocking(source, False)
 
     def empty(self) -> bool:
-        """Moves what is there; False when no more can come."""
-        for _ in range(_MOST_CHUNKS):
-            try:
-                chunk = os.read(self.source, _CHUNK)
-            except BlockingIOError:
-                return True
-            if not chunk:
-                return False
+        """Moves some of what is there, so that streams take turns; False when no more can come."""
+        try:
+            chunk = os.read(self.source, _CHUNK)
+        except BlockingIOError:
+            return True
+        if not chunk:
+            self.release()
+            return False
+        if self._last is not None:
             self._last.feed(chunk)
-            self._write(chunk)
+        if self._keeps_lines:
+            self._pass_on_lines(chunk)
+        else:
+            self._log.write(chunk)
         return True
 
-    def last_line(self) -> bytes | None:
-        return self._last.line()
+    def release(self) -> None:
+        """Passes on what was held back."""
+        if self._held:
+            self._log.write(bytes(self._held))
+            self._held.clear()
+        self.due = None
 
-    def _write(self, chunk: bytes) -> None:
-        try:
-            if self._lost:
-                os.write(self._log, f"\n[ork: {self._lost} bytes of output were lost here: disk full]\n".encode())
-                self._lost = 0
-            rest = memoryview(chunk)
-            while rest:
-                rest = rest[os.write(self._log, rest) :]
-        except OSError:
-            # The task is worth more than its log: drop, note how much, go on.
-            self._lost += len(chunk)
+    def _pass_on_lines(self, chunk: bytes) -> None:
+        now = time.monotonic()
+        end = chunk.rfind(b"\n") + 1
+        if end or not self._held:
+            self._held_since = now
+        self._held += chunk[:end]
+        if end:
+            self.release()
+        self._held += chunk[end:]
+        if len(self._held) >= HELD_BYTES:
+            self.release()
+        elif self._held:
+            self.due = min(now + QUIET_SECONDS, self._held_since + HELD_SECONDS)
 
 
 class LastLine:
     """The last line that is not blank, unless it is longer than the limit."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
+        self.is_too_large = False  # the last line looked like JSON, but was more than could be kept
         self._done: bytes | None = None
         self._open = bytearray()
-        self._is_too_long = False
+        self._is_dropped = False
+        self._first = self._end = b""  # of a dropped line: its first and last character that is not blank
 
     def feed(self, chunk: bytes) -> None:
         *whole, rest = chunk.split(b"\n")
@@ -68,16 +97,29 @@ class LastLine:
         return self._done
 
     def _append(self, piece: bytes) -> None:
-        if self._is_too_long or len(self._open) + len(piece) > self._limit:
-            self._is_too_long = True
-            self._open.clear()
-        else:
+        if not self._is_dropped:
             self._open += piece
+            if not self._is_worth_keeping():
+                self._is_dropped = True
+                stripped = self._open.strip()
+                self._first, self._end = bytes(stripped[:1]), bytes(stripped[-1:])
+                self._open.clear()
+        elif stripped_piece := piece.strip():
+            self._first = self._first or stripped_piece[:1]
+            self._end = stripped_piece[-1:]
+
+    def _is_worth_keeping(self) -> bool:
+        if len(self._open) <= min(self.limit, SMALL_LINE):
+            return True
+        return len(self._open) <= self.limit and bytes(self._open[:SMALL_LINE].lstrip()[:1]) in _BRACKETS
 
     def _close(self) -> None:
-        if self._is_too_long:
+        if self._is_dropped and self._first:
             self._done = None
+            self.is_too_large = _BRACKETS.get(self._first) == self._end
         elif self._open.strip():
             self._done = bytes(self._open)
+            self.is_too_large = False
         self._open.clear()
-        self._is_too_long = False
+        self._is_dropped = False
+        self._first = self._end = b""

@@ -15,6 +15,7 @@ from ork.errors import ObjectsError
 from ork.objects import layout
 from ork.objects.documents import DOCUMENT_LIMIT, open_signed
 from ork.worker import system
+from ork.worker.log import Log
 from ork.worker.status import Ending, StatusWriter, failed
 
 TYPE_CHECKING = False
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     class Job(Protocol):
         """The user's part: a process to start, pipes to empty, and an ending to tell."""
 
-        def start(self, log: int) -> Ending | int:
+        def start(self, log: Log) -> Ending | int:
             """The process's pid, or why it could not be started."""
             ...
 
         def pipes(self) -> dict[int, Callable[[], bool]]:
-            """Readers by descriptor; each empties what is there and says whether more may come."""
+            """Readers by descriptor; each takes some of what is there and says whether more may come."""
             ...
 
         def ending(self, wait_status: int) -> Ending: ...
@@ -45,6 +46,7 @@ LEFTOVER_GRACE_SECONDS = 1.0
 PREPARATION_SECONDS = 3600.0
 _KILL_AGAIN_SECONDS = 0.02
 _RETRY_BEAT_SECONDS = 1.0
+_MOST_READS = 64  # more than any pipe holds
 
 
 class Shim:
@@ -76,11 +78,13 @@ class Shim:
         except Exception as error:
             ending = self._own_fault(error)
         terms = self._terms
+        log.flush()
         is_written = self._status.finish(ending, is_told_to_go=lambda: self._terms > terms)
+        log.flush_at_last(is_told_to_go=lambda: self._terms > terms)
         job.clean()
         return 0 if is_written else 1
 
-    def _prepare(self, log: int, wake: int) -> Ending | None:
+    def _prepare(self, log: Log, wake: int) -> Ending | None:
         """Builds what the task needs, once for all who need the same; None when it is there."""
         if self._spec.get("environment") is None and self._spec["kind"] != "rust":
             return None
@@ -104,14 +108,14 @@ class Shim:
         self._main_status = self._kill_at = None
         self._are_all_gone = self._is_asked = self._is_killing = False
 
-    def _perform(self, job: Job, log: int, wake: int, timeout: float | None) -> Ending:
+    def _perform(self, job: Job, log: Log, wake: int, timeout: float | None) -> Ending:
         if self._terms:
             return _stopped("asked by the scheduler")
         started = job.start(log)
         if isinstance(started, Ending):
             return started
         self._main = started
-        self._watch(job, wake, timeout)
+        self._watch(job, log, wake, timeout)
         return self._ending or job.ending(self._main_status or 0)
 
     def _own_fault(self, error: Exception) -> Ending:
@@ -145,18 +149,13 @@ class Shim:
     def _on_term(self, _number: int, _frame: object) -> None:
         self._terms += 1
 
-    def _open_log(self) -> int:
-        """The log itself becomes our standard error too. Where none can be opened the task goes on without."""
-        try:
-            log = os.open(
-                self._objects.path(layout.log_key(self._folder)), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600
-            )
-        except OSError:
-            log = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(log, 2)
+    def _open_log(self) -> Log:
+        """The log itself becomes our standard error too."""
+        log = Log(self._objects.path(layout.log_key(self._folder)))
+        os.dup2(log.descriptor, 2)
         return log
 
-    def _watch(self, job: Job, wake: int, timeout: float | None) -> None:
+    def _watch(self, job: Job, log: Log, wake: int, timeout: float | None) -> None:
         """Returns when nothing of the attempt is alive and every pipe has been emptied."""
         now = time.monotonic()
         deadline = None if timeout is None else now + timeout
@@ -177,18 +176,21 @@ class Shim:
             if self._are_all_gone:
                 break
             self._press(now)
-            for descriptor, _ in poller.poll(self._pause(now, next_beat, deadline)):
+            log.tend(now)
+            for descriptor, _ in poller.poll(self._pause(now, next_beat, deadline, log.due(now))):
                 if descriptor == wake:
                     os.read(wake, 4096)
                 elif not pipes[descriptor]():
                     poller.unregister(descriptor)
             now = time.monotonic()
-        for empty in pipes.values():
-            empty()
+        readers = list(pipes.values())
+        for _ in range(_MOST_READS):
+            readers = [read for read in readers if read()]
+        log.let_go()
 
-    def _pause(self, now: float, next_beat: float, deadline: float | None) -> float:
+    def _pause(self, now: float, next_beat: float, deadline: float | None, log_due: float | None) -> float:
         """Milliseconds until something must be done even if nothing happens."""
-        until = next_beat
+        until = next_beat if log_due is None else min(next_beat, log_due)
         if deadline is not None and self._ending is None:
             until = min(until, deadline)
         if self._kill_at is not None:

@@ -64,6 +64,7 @@ class StatusWriter:
         self._secret = secret
         self._attempt: str = spec["attempt"]
         self._news: str | None = spec["news"]
+        self._wake_url: str | None = spec.get("wake_url")
         self._seq = 0
         self.is_preparing = False  # what the task needs is being built: its own time has not begun
         self.started_at = utc_text(time.time_ns())
@@ -81,6 +82,10 @@ class StatusWriter:
         document = self._document(ending.state, ending)
         is_written = put_patiently(self._objects, self._key, document, is_told_to_go)
         self._tell()
+        if self._wake_url:
+            from ork.worker.wake import wake
+
+            wake(self._wake_url, self._attempt, self._secret)
         return is_written
 
     def _document(self, state: str, ending: Ending | None) -> bytes:

@@ -31,6 +31,12 @@ def own_process() -> dict[str, Any]:
     }
 
 
+def start_time_of(pid: int) -> int | None:
+    """With the pid it names a process for ever, until the next boot; None if there is no such process."""
+    fields = _stat_fields(str(pid))
+    return int(fields[19]) if fields else None
+
+
 def become_subreaper() -> bool:
     """True: whatever a descendant leaves behind becomes our child, so that `wait` tells when all of it is gone."""
     return _prctl(_PR_SET_CHILD_SUBREAPER, 1)

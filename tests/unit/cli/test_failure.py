@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ork.cli.failure import explanation, headline
 from ork.cli.paint import plain
 from ork.model.task import Failure, FailureKind
@@ -83,3 +85,43 @@ def test_a_detail_of_the_wrong_shape_is_left_out() -> None:
     assert shown(Failure(FailureKind.EXCEPTION, "x", {"frames": "no", "inputs": 3, "tail": {"a": 1}})) == []
     assert shown(exception([{"file": None}, 7, frame(1, caret=["a", 2])])) != []
     assert headline(None) == "failed"
+
+
+def test_what_caused_an_exception_is_told_in_one_line_each() -> None:
+    failure = exception([frame(9)], {"n": "1"})
+    assert failure.detail is not None
+    causes = [{"type": "KeyError", "message": f"'{name}'\nmore", "frames": [frame(4)]} for name in "xyzw"]
+    failure.detail["causes"] = [*causes[:2], {"type": "Odd", "message": "", "frames": []}, "no cause", causes[3]]
+    assert shown(failure)[2:] == [
+        "      caused by KeyError: 'x' (tasks.py:4)",
+        "      caused by KeyError: 'y' (tasks.py:4)",
+        "      caused by Odd",
+        "      inputs  n=1",
+    ]
+
+
+def test_a_cause_that_goes_on_for_ever_keeps_its_place() -> None:
+    failure = exception([])
+    assert failure.detail is not None
+    failure.detail["causes"] = [{"type": "E", "message": "x" * 1000, "frames": [frame(4)]}]
+    (text,) = shown(failure)
+    assert text.endswith("… (tasks.py:4)")
+    assert len(text) < 200
+
+
+def test_of_a_huge_last_line_the_end_is_shown() -> None:
+    (text,) = shown(Failure(FailureKind.EXIT, "exit code 3", {"tail": ["x" * 1000 + " the reason"]}))
+    assert text.startswith("      | …x")
+    assert text.endswith(" the reason")
+    assert len(text) < 200
+
+
+@pytest.mark.parametrize("count", range(5))
+def test_a_failure_takes_seven_lines_however_long_its_way_and_however_many_its_causes(count: int) -> None:
+    failure = exception([frame(number, "call(1)", [0, 7]) for number in range(1, 9)], {"n": "1"})
+    assert failure.detail is not None
+    failure.detail["causes"] = [{"type": "E", "message": "x", "frames": [frame(4)]}] * count
+    lines = shown(failure)
+    assert len(lines) <= 7
+    assert lines.count("      caused by E: x (tasks.py:4)") == min(count, 3)
+    assert "      tasks.py:8 in f" in lines

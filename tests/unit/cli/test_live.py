@@ -80,3 +80,12 @@ def test_no_line_is_wider_than_the_terminal() -> None:
 def test_a_dispatched_task_is_starting() -> None:
     task = replace(waiting("load"), status=TaskStatus.DISPATCHED, attempt=1)
     assert lines_of(view_of([spec("load")], [task]), at(1))[0] == "  ▷ load         starting"
+
+
+def test_forty_columns_keep_the_numbers() -> None:
+    long = "a_task_with_a_name_of_nearly_forty_chars"
+    view = view_of([spec(long), spec("b")], [running(long, 1.0), done("b")])
+    lines = lines_of(view, at(42), width=40)
+    assert all(columns(text) < 40 for text in lines)
+    assert lines[0].endswith("41.0s")
+    assert lines[-1].endswith("1 of 2 · 42.0s")

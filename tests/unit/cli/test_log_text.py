@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import io
+import json
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ork.cli.log_text import MAX_LINE, ExactSink, PrefixedSink, TerminalSink
+from ork.cli.log_text import MAX_JSON_LINE, MAX_LINE, ExactSink, JsonSink, PrefixedSink, TerminalSink
 
 CHUNKS = st.lists(st.binary(max_size=50), max_size=10)
 
@@ -59,3 +60,25 @@ def test_an_endless_line_is_cut_and_counted_in_bounded_memory() -> None:
     sink.write(b"\nnext\n")
     sink.close()
     assert out.getvalue().decode() == "x" * MAX_LINE + f" … {100 * 65536 - MAX_LINE:,} more characters\nnext\n"
+
+
+@given(CHUNKS)
+def test_json_lines_hold_the_same_text_however_it_arrives(chunks: list[bytes]) -> None:
+    out = io.BytesIO()
+    sink = JsonSink(out, {"task": "a"})
+    for chunk in chunks:
+        sink.write(chunk)
+    sink.close()
+    lines = [json.loads(text) for text in out.getvalue().splitlines()]
+    whole = b"".join(chunks).removesuffix(b"\n")
+    assert [each["line"] for each in lines] == (
+        [part.decode("utf-8", "replace") for part in whole.split(b"\n")] if b"".join(chunks) else []
+    )
+
+
+def test_a_json_line_that_is_too_long_comes_in_parts() -> None:
+    out = io.BytesIO()
+    sink = JsonSink(out, {})
+    sink.write(b"x" * (MAX_JSON_LINE + 1) + b"\n")
+    parts = [json.loads(text) for text in out.getvalue().splitlines()]
+    assert [(len(each["line"]), each.get("continues", False)) for each in parts] == [(MAX_JSON_LINE, True), (1, False)]

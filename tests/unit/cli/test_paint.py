@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from ork.cli.paint import Palette, Span, fit, line, plain
+from ork.cli.paint import NAME, Palette, Span, fit, line, plain
 from ork.cli.tables import table
 from ork.settings import wants_colour
 
@@ -23,6 +23,14 @@ def test_a_line_too_long_ends_in_an_ellipsis_within_the_width() -> None:
 
 def test_a_line_of_wide_letters_is_cut_by_columns() -> None:
     assert plain(fit(line("日本語の文"), 5)) == "日本…"
+
+
+def test_where_there_is_little_room_bars_and_names_give_way_to_numbers() -> None:
+    name = Span("a_name_of_thirty_characters_xx".ljust(34), NAME)
+    assert plain(fit(line("  ▶ ", name, "41.0s"), 41)) == "  ▶ a_name_of_thirty_characters_xx  41.0s"
+    assert plain(fit(line("  ▶ ", name, "41.0s"), 31)) == "  ▶ a_name_of_thirty_ch…  41.0s"
+    bar = Span("█" * 20, "good"), Span("░" * 8, "dim")
+    assert plain(fit(line("  ", *bar, "  881 of 1,204 · 4m 12s"), 39)).endswith("  881 of 1,204 · 4m 12s")
 
 
 def test_lines_are_written_in_one_piece() -> None:

@@ -114,7 +114,6 @@ def test_a_full_workflow_means_what_it_says() -> None:
         ("{command: echo hi}", "process", Command((Const("echo"), Const("hi")))),
         ("{command: [echo, 1.10, true]}", "process", Command((Const("echo"), Const("1.10"), Const("true")))),
         ("{command: [echo, {ref: params.p}]}", "process", Command((Const("echo"), Ref(("params", "p"))))),
-        ("{command: [echo, {secret: s}]}", "process", Command((Const("echo"), Secret("s")))),
         ("{executor: shell, command: echo '|'}", "process", Command((Const("echo"), Const("|")))),
         ("{file: run.sh}", "process", Command((Const("./run.sh"),))),
         ("{executor: process, file: run.sh}", "process", Command((Const("./run.sh"),))),

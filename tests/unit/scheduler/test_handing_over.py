@@ -10,6 +10,7 @@ from ork.executors.executor import LaunchOrder
 from ork.model.ids import RunId
 from ork.model.run import CommandKind, RunCommand
 from ork.model.task import Attempt
+from ork.objects import layout
 from tests.unit.core.flows import spec, workflow
 from tests.unit.scheduler.bench_top import BenchTop
 
@@ -147,3 +148,23 @@ def test_jobs_that_are_none_are_no_word_at_all() -> None:
         top.step()
     assert top.statuses(run) == {"a": "dispatched"}
     assert isinstance(top.order("a"), LaunchOrder)
+
+
+def test_one_that_nobody_could_be_asked_to_wait_for_is_tried_again_and_not_taken_for_lost() -> None:
+    top, run = handed_over()
+    top.waiting.alive.clear()
+    top.scheduler.news(attempt_of(top, run).key)
+    top.step()
+    assert top.waiting.watched == [attempt_of(top, run).key] * 2
+    assert attempt_of(top, run).closing is None
+
+
+def test_one_whose_documents_are_gone_is_lost_and_never_started_again() -> None:
+    top, run = handed_over()
+    key = attempt_of(top, run).key
+    top.objects.delete(layout.attempt_folder(key))
+    top.waiting.alive.clear()
+    top.scheduler.news(key)
+    top.step(4)
+    assert [order.attempt.key for order in top.executor.started] == [key]
+    assert str(top.run(run).status) == "failed"

@@ -8,12 +8,13 @@ import pytest
 
 from ork.core import events as ev
 from ork.core.machine import RunMachine
-from ork.errors import StoreUnavailableError
+from ork.errors import StoreError, StoreUnavailableError
 from ork.executors.executor import LaunchOrder, NotStarted
 from ork.model.ids import TaskKey
 from ork.model.run import CommandKind, RunCommand, RunStatus
 from ork.model.workflow import Ref, Secret
 from ork.objects import documents, layout
+from ork.scheduler.service import SchedulerService
 from ork.telemetry import Happening
 from tests.unit.core.flows import spec, workflow
 
@@ -289,3 +290,60 @@ def test_a_wide_run_does_not_starve_its_neighbour() -> None:
     top.create("small")
     top.step()
     assert "only" in {order.attempt.key.task.name for order in top.executor.started}
+
+
+class BrokenStoreError(StoreError):
+    pass
+
+
+def test_a_store_that_is_broken_for_good_is_the_callers_error() -> None:
+    top = BenchTop(TWO)
+    top.create()
+
+    async def commit(*_args: Any) -> Any:
+        raise BrokenStoreError("no such table")
+
+    top.store.commit = commit  # type: ignore[method-assign]
+    with pytest.raises(BrokenStoreError):
+        top.step()
+    assert top.scheduler.telemetry.counts[Happening.STORE_FAILED] == 0
+    assert top.scheduler.owned_runs == ()
+
+
+def test_a_trouble_that_lasts_is_told_ever_more_rarely_and_its_end_after_a_step_that_succeeded() -> None:
+    top = BenchTop(TWO)
+    top.create()
+    honest = top.store.commit
+
+    async def commit(*_args: Any) -> Any:
+        raise StoreUnavailableError("the disk is full")
+
+    top.store.commit = commit  # type: ignore[method-assign]
+    for _ in range(100):
+        top.step()
+        top.clock.advance(1)
+    told = top.scheduler.telemetry.counts
+    assert told[Happening.STORE_FAILED] == 8  # after 0, 1, 3, 7, 15, 31, 61 and 91 seconds
+    assert told[Happening.STORE_RECOVERED] == 0
+    top.store.commit = honest  # type: ignore[method-assign]
+    top.step(3)
+    assert told[Happening.STORE_RECOVERED] == 1
+
+
+def test_a_service_that_is_told_to_go_first_asks_what_was_cancelled_to_stop() -> None:
+    top = BenchTop(workflow(spec("a")))
+    run = top.create()
+    top.step()
+    top.win_gate("a")
+    top.say("a", "running", 1)
+    top.step()
+
+    async def cancel_and_go() -> None:
+        service = SchedulerService(top.scheduler, top.store, now=top.clock.now)
+        top.scheduler._on_commit = lambda _runs: service.request_stop()
+        await top.store.submit_command(RunCommand(run, CommandKind.CANCEL), top.clock.now())
+        service.wake()
+        await service.run()
+
+    top.do(cancel_and_go())
+    assert top.executor.stopped == [top.order("a").attempt.key]

@@ -11,10 +11,11 @@ from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp,
 from ork.model.workflow import Approval, Rate, TaskSpec
 from ork.state.store import LimitUse
 from ork.status.serving import NO_SCHEDULER
-from ork.status.why import Snapshot, why_run, why_task
+from ork.status.why import Snapshot, why_not_begun, why_run, why_task
 from tests.unit.status.sample_runs import DIVISION, START, at, done, failed, running, skipped, spec, view_of, waiting
 
 SERVED = (SchedulerEntry(SchedulerId("s"), "h/b/1/2/3", "scheduler", START, 50.0),)
+SHORT = {RunId("8m2paaaaaaaa"): "8m2p"}
 ERROR = Failure(FailureKind.EXCEPTION, "HTTPError: 503\nmore")
 
 
@@ -69,8 +70,9 @@ def test_a_queued_task_names_the_limit_and_who_holds_it() -> None:
         waiting("load"),
         specs=[spec("load", pool="api")],
         limits=(LimitUse("pool:api", 4, 4, holders), LimitUse("*", 8, 4)),
+        short_ids=SHORT,
     )
-    assert sentence == "queued: pool `api` has 4 of 4 slots taken, held by 8m2paa/t0, 8m2paa/t1, 8m2paa/t2 and 1 more"
+    assert sentence == "queued: pool `api` has 4 of 4 slots taken, held by 8m2p/t0, 8m2p/t1, 8m2p/t2 and 1 more"
 
 
 def test_a_limit_of_others_is_not_blamed() -> None:
@@ -80,8 +82,8 @@ def test_a_limit_of_others_is_not_blamed() -> None:
 
 def test_the_global_limit_is_named_by_its_setting() -> None:
     holder = AttemptKey(RunId("8m2paaaaaaaa"), TaskKey("x"), 1)
-    sentence = why(waiting("load"), limits=(LimitUse("*", 1, 1, (holder,)),))
-    assert sentence == "queued: all 1 workers are busy (max_workers), held by 8m2paa/x"
+    sentence = why(waiting("load"), limits=(LimitUse("*", 1, 1, (holder,)),), short_ids=SHORT)
+    assert sentence == "queued: the only worker is busy (max_workers), held by 8m2p/x"
 
 
 def test_a_dispatched_task_has_not_started_yet() -> None:
@@ -146,8 +148,8 @@ def test_a_final_run_does_not_ask_for_a_scheduler() -> None:
 def test_a_pending_run_waits_for_a_scheduler_or_for_other_runs() -> None:
     view = view_of([spec("a")], [], status=RunStatus.PENDING, max_active_runs=1)
     assert why_run(snapshot([], view=view)) == ["waiting for a scheduler to take it (1 scheduler running)"]
-    queued = why_run(snapshot([], view=view, active_runs=(RunId("8m2paaaaaaaa"),)))
-    assert queued == ["queued: `hello` has 1 of 1 active runs: 8m2paa"]
+    queued = why_run(snapshot([], view=view, active_runs=(RunId("8m2paaaaaaaa"),), short_ids=SHORT))
+    assert queued == ["queued: `hello` has 1 of 1 active runs: 8m2p"]
 
 
 def test_a_cancelled_run_tells_by_whom() -> None:
@@ -158,8 +160,21 @@ def test_a_cancelled_run_tells_by_whom() -> None:
 def test_requests_that_wait_are_told() -> None:
     command = RunCommand(RunId("7f3kaaaaaaaa"), CommandKind.PAUSE, by="ann")
     lines = why_run(snapshot([running("a")], commands=(command,), cancel_requested_at=at(5)))
-    assert "`pause` by ann waits for the run's owner" in lines
+    assert "`pause` asked for by ann waits for the run's owner" in lines
     assert "being cancelled since 5s ago" in lines
+
+
+def test_what_is_asked_of_a_run_that_has_ended_is_told_with_who_could_do_it() -> None:
+    command = RunCommand(RunId("7f3kaaaaaaaa"), CommandKind.RETRY, by="ann", task="a")
+    view = view_of([spec("a")], [done("a")], status=RunStatus.SUCCESS)
+    lines = why_run(snapshot([], view=view, commands=(command,), schedulers=()))
+    assert lines[1:] == ["`retry` of `a` asked for by ann waits for a scheduler", NO_SCHEDULER]
+    assert len(why_run(snapshot([], view=view, schedulers=()))) == 1
+
+
+def test_a_task_of_a_run_that_has_not_begun_waits_with_it() -> None:
+    view = view_of([spec("a")], [], status=RunStatus.PENDING)
+    assert why_not_begun(snapshot([], view=view, schedulers=())) == ["its run has not begun", NO_SCHEDULER]
 
 
 def test_a_run_tells_about_its_failed_and_unfinished_tasks_but_not_about_all_of_a_thousand() -> None:

@@ -11,14 +11,15 @@ import click
 
 from ork.cli.errors import DONE
 from ork.cli.session import json_option, look, now, print_json, store_options
-from ork.errors import NotFoundError, RefusedError
+from ork.errors import NotFoundError
 
 if TYPE_CHECKING:
     from ork.app import Installation
-    from ork.model.run import Run, RunCommand, SchedulerEntry
+    from ork.model.run import Run, SchedulerEntry
     from ork.status.follow import RunView
     from ork.status.ids import Target
 
+NOBODY_YET = "no scheduler is running: `ork tick` or `ork scheduler` carries it out"
 SAID = {
     "cancel": "run {run} is being cancelled",
     "pause": "run {run} starts nothing new",
@@ -93,7 +94,7 @@ def retry_command(run: str, task: str | None, everything: bool, detach: bool, as
     \b
     Example:  ork retry 7f3k --task transform
     """
-    asked = ask(run, Wish("retry", task, everything=everything), as_json)
+    asked = ask(run, Wish("retry", task, everything=everything), as_json, detach=detach)
     if detach or asked.is_served_lastingly:
         return DONE
     from ork.cli.commands.run import go_on
@@ -116,18 +117,20 @@ class Asked(NamedTuple):
     short: str
     task: str | None
     schedulers: tuple[SchedulerEntry, ...]
+    can_work: bool  # whether this process could do it itself
 
     @property
     def is_served(self) -> bool:
-        return bool(self.schedulers)
+        return bool(self.schedulers) or not self.can_work
 
     @property
     def is_served_lastingly(self) -> bool:
         """By a scheduler that does not leave when some other run has ended."""
-        return any(entry.kind == "scheduler" for entry in self.schedulers)
+        return any(entry.kind == "scheduler" for entry in self.schedulers) or not self.can_work
 
 
-def ask(run: str, wish: Wish, as_json: bool) -> Asked:
+def ask(run: str, wish: Wish, as_json: bool, *, detach: bool = False) -> Asked:
+    """Asks, and says what comes of it; with `detach` this process will not carry it out itself."""
     asked = look(lambda installation: _submit(installation, run, wish))
     if as_json:
         from ork.status.shapes import run_json
@@ -135,11 +138,13 @@ def ask(run: str, wish: Wish, as_json: bool) -> Asked:
         print_json({"accepted": wish.kind, "run": run_json(asked.run)})
         sys.stdout.flush()
         return asked
+    if not asked.is_served and (detach or wish.kind in ("pause", "resume")):
+        of = " of everything" if wish.everything else f" of {asked.task}" if asked.task else ""
+        print(f"run {asked.short}: {wish.kind}{of} asked for; {NOBODY_YET}", flush=True)
+        return asked
     print(SAID[_kind_of(wish)].format(run=asked.short, task=asked.task), flush=True)
     if asked.is_served:
         print(f"  ork watch {asked.short}", file=sys.stderr)
-    elif wish.kind in ("pause", "resume"):
-        print("  no scheduler is running here: `ork scheduler` or `ork tick` carries it out", file=sys.stderr)
     return asked
 
 
@@ -154,6 +159,7 @@ async def _submit(installation: Installation, run: str, wish: Wish) -> Asked:
     from ork.state.store import Accepted, TooLate
     from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run, short_id
+    from ork.status.refusals import check_retry, too_late
     from ork.status.serving import live_schedulers
 
     store = installation.store
@@ -161,38 +167,23 @@ async def _submit(installation: Installation, run: str, wish: Wish) -> Asked:
     found = await resolve_run(store, target.run)
     task = None
     if target.task is not None or wish.choose is not None:
+        from ork.status.questions import named_task
+
         view, _ = await open_view(store, found)
         task = (wish.choose or named_task)(view, target)
     command = RunCommand(found, CommandKind(wish.kind), who_asks(), task, wish.everything, wish.comment)
-    answer = await store.submit_command(command, now())
     short = await short_id(store, found)
+    check_retry(command, await store.get_run(found), short)
+    answer = await store.submit_command(command, now())
     match answer:
         case Accepted(run=row):
-            return Asked(row, short, task, tuple(await live_schedulers(store, None)))
+            await installation.record(who_asks(), f"run.{wish.kind}", found)
+            served_by = tuple(await live_schedulers(store, None))
+            return Asked(row, short, task, served_by, installation.can_work)
         case TooLate(run=row):
-            raise _refusal(command, row, short)
+            raise too_late(command, row, short)
         case None:
             raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")
-
-
-def named_task(view: RunView, target: Target) -> str | None:
-    """The task that is meant, as commands name it."""
-    from ork.model.ids import TaskKey
-    from ork.status.ids import pick_tasks
-
-    if target.task is None:
-        return None
-    pick_tasks(view.tasks, target)
-    return str(TaskKey(target.task, target.instance))
-
-
-def _refusal(command: RunCommand, run: Run, short: str) -> RefusedError:
-    hint = f"ork show {short}"
-    if run.status.is_final and command.kind not in ("approve", "reject"):
-        hint = f"ork retry {short}"
-    elif command.kind == "retry":
-        hint = f"wait for its end, or `ork cancel {short}`"
-    return RefusedError(f"cannot {command.kind} run {short}: it is {run.status}", hint=hint)
 
 
 def who_asks() -> str:

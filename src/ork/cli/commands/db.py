@@ -40,14 +40,16 @@ def status_command(as_json: bool) -> int:
     \b
     Example:  ork db status
     """
-    from ork.app import store_schema
+    from ork.state.urls import without_password
+    from ork.stores import store_schema
 
     settings = current_settings()
     current, known = store_schema(settings)
+    store = without_password(settings.store)
     if as_json:
-        print_json({"store": settings.store, "schema": current, "known": known})
+        print_json({"store": store, "schema": current, "known": known})
     else:
-        print(f"{settings.store}: schema {current}, this Ork knows {known}")
+        print(f"{store}: schema {current}, this Ork knows {known}")
         if current < known:
             print("  ork db migrate")
     return DONE if current == known else FAILED

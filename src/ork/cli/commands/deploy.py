@@ -13,6 +13,7 @@ from ork.cli.session import current_settings, json_option, look, now, print_json
 
 if TYPE_CHECKING:
     from ork.app import Installation
+    from ork.model.run import Run
     from ork.model.workflow import Version
 
 
@@ -51,8 +52,16 @@ def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
 
 
 async def _save(installation: Installation, versions: list[Version]) -> list[bool]:
-    moment = now()
-    return [await installation.store.save_version(v, origin=v.source, now=moment) for v in versions]
+    from ork.cli.commands.act import who_asks
+    from ork.status.schedules import deploy
+
+    moment, news = now(), []
+    for version in versions:
+        news.append(await deploy(installation.store, version, origin=version.source, now=moment))
+        await installation.record(
+            who_asks(), "workflow.deploy", version.workflow.name, f'{{"version": "{version.id}"}}'
+        )
+    return news
 
 
 def _absolute(file: str) -> str:
@@ -76,13 +85,22 @@ def trigger_command(name: str, params: tuple[str, ...], key: str | None, wait: b
     \b
     Example:  ork trigger my_etl -p day=2026-01-01 --key nightly-2026-01-01
     """
+    from ork.cli.commands.act import NOBODY_YET
     from ork.cli.starting import Prepared, create_run
 
-    run = look(lambda installation: create_run(installation, Prepared(None, name, params, key)))
+    async def create(installation: Installation) -> tuple[Run, bool]:
+        from ork.status.serving import live_schedulers
+
+        run = await create_run(installation, Prepared(None, name, params, key))
+        return run, bool(await live_schedulers(installation.store, None))
+
+    run, is_served = look(create)
     if as_json:
         print_json({"id": run.id})
     else:
         print(run.id, flush=True)
+    if not is_served and not run.status.is_final:
+        print(f"  {NOBODY_YET}", file=sys.stderr, flush=True)
     if not wait:
         return DONE
     from ork.cli.commands.run import wait_for_end

@@ -36,7 +36,9 @@ def doctor_command(as_json: bool) -> int:
     Example:  ork doctor
     """
     settings = current_settings()
-    findings = [finding for check in CHECKS for finding in _guarded(check, settings)]
+    found = [finding for check in CHECKS for finding in _guarded(check, settings)]
+    # Several checks need the store: what is wrong with it is told by the first of them.
+    findings = [each for place, each in enumerate(found) if each.says not in (other.says for other in found[:place])]
     broken = any(finding.broken for finding in findings)
     if as_json:
         print_json({"ok": not broken, "checks": [finding._asdict() for finding in findings]})
@@ -74,10 +76,14 @@ def _interpreter(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
 
 
 def _store(settings: Settings) -> Iterator[Finding]:
-    from ork.app import Installation, store_path, store_schema
+    from ork.app import Installation
+    from ork.state.store import RunFilter
+    from ork.state.urls import without_password
+    from ork.status.words import count
+    from ork.stores import store_path, store_schema
 
     path = store_path(settings)
-    if not os.path.exists(path):
+    if path is not None and not os.path.exists(path):
         yield Finding("store", f"none yet: {path} is made by the first run")
         return
     current, known = store_schema(settings)
@@ -85,13 +91,19 @@ def _store(settings: Settings) -> Iterator[Finding]:
         yield Finding("store", f"schema {current}, this Ork knows {known}", "ork db migrate", broken=current > known)
         return
 
-    async def read(installation: Installation) -> int:
-        return len(await installation.store.list_workflows())
+    async def read(installation: Installation) -> tuple[int, bool]:
+        store = installation.store
+        runs = (await store.list_runs(RunFilter())).runs
+        return len(await store.list_workflows()), any(run.started_at for run in runs)
 
-    workflows = look(read)
-    writable = os.access(path, os.W_OK)
+    workflows, has_run = look(read)
+    writable = path is None or os.access(path, os.W_OK)
     fix = None if writable else f"chmod u+w {path}"
-    yield Finding("store", f"{path}, schema {current}, {workflows} workflows", fix, broken=not writable)
+    place = path or without_password(settings.store)
+    yield Finding("store", f"{place}, schema {current}, {count(workflows, 'workflow')}", fix, broken=not writable)
+    objects = _objects_folder(settings)
+    if has_run and not os.path.isdir(objects):
+        yield Finding("objects", f"{objects} is missing: logs and large outputs in it are gone", "bring it back")
 
 
 def _clock(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
@@ -108,14 +120,19 @@ def _folders(settings: Settings) -> Iterator[Finding]:
     yield from _disks(settings, place)
 
 
-def _disks(settings: Settings, place: str) -> Iterator[Finding]:
-    """The disk of the project, and those of the store and the objects where they are others."""
-    from ork.app import store_path
+def _objects_folder(settings: Settings) -> str:
     from ork.objects.local import root_of_url
 
-    objects = os.path.join(settings.root, root_of_url(settings.objects))
+    return os.path.join(settings.root, root_of_url(settings.objects))
+
+
+def _disks(settings: Settings, place: str) -> Iterator[Finding]:
+    """The disk of the project, and those of the store and the objects where they are others."""
+    from ork.stores import store_path
+
+    objects = _objects_folder(settings)
     seen = set()
-    for folder in (place, os.path.dirname(store_path(settings)), objects):
+    for folder in (place, os.path.dirname(store_path(settings) or objects), objects):
         if not os.path.isdir(folder) or (number := os.stat(folder).st_dev) in seen:
             continue
         seen.add(number)
@@ -143,11 +160,14 @@ def _permissions(settings: Settings) -> Iterator[Finding]:
 
 
 def _schedulers(settings: Settings) -> Iterator[Finding]:
-    from ork.app import Installation, store_path
+    from ork.app import Installation
     from ork.model.run import SchedulerEntry
     from ork.status.serving import is_alive
+    from ork.status.words import count
+    from ork.stores import store_path
 
-    if not os.path.exists(store_path(settings)):
+    path = store_path(settings)
+    if path is not None and not os.path.exists(path):
         return
 
     async def read(installation: Installation) -> tuple[SchedulerEntry, ...]:
@@ -158,9 +178,11 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
     if dead:
         runs = sum(entry.active_runs for entry in dead)
         yield Finding(
-            "schedulers", f"{len(dead)} died and left {runs} runs behind", "`ork tick` or `ork scheduler` goes on"
+            "schedulers",
+            f"{len(dead)} died and left {count(runs, 'run')} behind",
+            "`ork tick` or `ork scheduler` goes on",
         )
     yield Finding("schedulers", f"{len(entries) - len(dead)} running")
 
 
-CHECKS = (_interpreter, _store, _clock, _folders, _executors, _permissions, _schedulers)
+CHECKS = (_interpreter, _folders, _store, _clock, _executors, _permissions, _schedulers)

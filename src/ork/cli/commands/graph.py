@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.definitions import default_file, is_file_name, read_versions
-from ork.cli.session import current_settings, look, store_options
+from ork.cli.session import current_settings, json_option, look, print_json, store_options
 
 if TYPE_CHECKING:
     from ork.app import Installation
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 @click.argument("workflow", required=False, metavar="[FILE|NAME]")
 @click.argument("name", required=False)
 @click.option("--format", "form", type=click.Choice(["text", "mermaid", "svg"]), default="text", show_default=True)
+@json_option
 @store_options
-def graph_command(workflow: str | None, name: str | None, form: str) -> None:
+def graph_command(workflow: str | None, name: str | None, form: str, as_json: bool) -> None:
     """A workflow's graph as text, Mermaid or SVG. NAME says which one of a Python file is meant.
 
     \b
@@ -28,6 +29,12 @@ def graph_command(workflow: str | None, name: str | None, form: str) -> None:
     from ork.compile.drawing import draw_mermaid, draw_svg, draw_text
 
     drawn = _workflow(workflow, name)
+    if as_json:
+        tasks = [
+            {"name": task.name, "executor": task.executor, "depends_on": list(task.depends_on)} for task in drawn.tasks
+        ]
+        print_json({"workflow": drawn.name, "tasks": tasks})
+        return
     match form:
         case "mermaid":
             print(draw_mermaid(drawn))

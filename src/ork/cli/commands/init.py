@@ -6,6 +6,7 @@ import os
 
 import click
 
+from ork.cli.session import json_option, print_json
 from ork.errors import RefusedError, UsageError
 
 WORKFLOW = """\
@@ -75,7 +76,8 @@ FILES = {
 
 @click.command(name="init")
 @click.argument("folder", default=".")
-def init_command(folder: str) -> None:
+@json_option
+def init_command(folder: str, as_json: bool) -> None:
     """A project that runs, with a test. Never overwrites a file.
 
     \b
@@ -95,6 +97,9 @@ def init_command(folder: str) -> None:
                 out.write(text.replace("{name}", name))
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror}") from error
+    if as_json:
+        print_json({"folder": os.path.abspath(folder), "workflow": name, "files": list(FILES)})
+        return
     print(f"Created {'files in this folder' if folder == '.' else folder.rstrip('/') + '/'}")
     for file, (text, about) in FILES.items():
         print(f"  {file:<15} {about.format(lines=text.count(chr(10)))}")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.session import look, serve, store_options
+from ork.cli.session import json_option, look, now, serve, store_options
+from ork.cli.visible import visible
 from ork.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 @click.argument("task", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the task or run has ended.")
 @click.option("--attempt", type=click.IntRange(min=1), help="An earlier try (default: the last one).")
+@json_option
 @store_options
-def logs_command(run: str, task: str | None, follow: bool, attempt: int | None) -> None:
+def logs_command(run: str, task: str | None, follow: bool, attempt: int | None, as_json: bool) -> None:
     """What tasks printed. Into a file or pipe byte by byte, on a terminal made safe to look at.
 
     Without TASK the logs of all tasks, each line behind its task's name.
@@ -34,20 +36,21 @@ def logs_command(run: str, task: str | None, follow: bool, attempt: int | None) 
 
     target = parse_target(run, task)
     if follow and attempt is not None:
-        raise UsageError("--follow goes with the current attempt, --attempt with an earlier one")
+        message = "--follow goes with the current attempt, --attempt with an earlier one"
+        raise UsageError(message, hint="leave one of them out")
     if follow:
-        serve(lambda installation: _follow(installation, target))
+        serve(lambda installation: _follow(installation, target, as_json))
     else:
-        look(lambda installation: _print(installation, target, attempt))
+        look(lambda installation: _print(installation, target, attempt, as_json))
 
 
-async def _follow(installation: Installation, target: Target) -> None:
-    copier = await _copier(installation, target)
+async def _follow(installation: Installation, target: Target, as_json: bool) -> None:
+    copier = await _copier(installation, target, as_json)
     await copier.follow()
 
 
-async def _print(installation: Installation, target: Target, attempt: int | None) -> None:
-    copier = await _copier(installation, target)
+async def _print(installation: Installation, target: Target, attempt: int | None, as_json: bool) -> None:
+    copier = await _copier(installation, target, as_json)
     keys = copier.keys
     if attempt is not None and len(keys) != 1:
         raise UsageError("--attempt needs a task", hint="ork logs RUN TASK --attempt N")
@@ -58,18 +61,27 @@ async def _print(installation: Installation, target: Target, attempt: int | None
         if task.attempt:
             copier.copy(task, attempt or task.attempt)
     if not any(copier.view.tasks[key].attempt for key in keys):
-        print(f"nothing has started yet: ork why {copier.view.short}", file=sys.stderr)
+        await _tell_why_empty(installation, target)
+    elif copier.is_store_missing:
+        print(f"{copier.folder} is missing: logs and large outputs in it are gone", file=sys.stderr)
     elif len(keys) == 1 and attempt is None:
         _tell_about_earlier(copier)
 
 
-async def _copier(installation: Installation, target: Target) -> LogCopier:
+async def _tell_why_empty(installation: Installation, target: Target) -> None:
+    """Nobody has to ask why there is nothing to see."""
+    _, sentences = await installation.explain(target, now())
+    subject = "nothing" if target.task is None else f"`{target.task}`"
+    print(visible(f"{subject} has not started: {'; '.join(map(str.strip, sentences[:2]))}"), file=sys.stderr)
+
+
+async def _copier(installation: Installation, target: Target, as_json: bool) -> LogCopier:
     from ork.cli.log_copy import LogCopier
     from ork.status.follow import open_view
     from ork.status.ids import resolve_run
 
     view, _ = await open_view(installation.store, await resolve_run(installation.store, target.run))
-    return LogCopier(installation, view, target)
+    return LogCopier(installation, view, target, as_json=as_json)
 
 
 def _tell_about_earlier(copier: LogCopier) -> None:

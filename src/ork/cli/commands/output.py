@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.session import json_option, look, store_options
-from ork.errors import NotFoundError, RefusedError, UsageError
+from ork.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ork.app import Installation
     from ork.model.task import Task
     from ork.status.follow import RunView
@@ -32,9 +30,11 @@ def output_command(run: str, task: str | None, as_json: bool) -> None:  # noqa: 
     """
 
     async def write(installation: Installation) -> None:
+        from ork.status.outputs import check_has_output, output_parts
+
         view, chosen = await _find(installation, run, task)
-        _check_success(view, chosen)
-        for part in _parts(installation, view, chosen):
+        check_has_output(view, chosen)
+        for part in output_parts(installation.objects, view, chosen):
             sys.stdout.write(_safe_text(part))
         sys.stdout.write("\n")
 
@@ -53,47 +53,6 @@ async def _find(installation: Installation, run: str, task: str | None) -> tuple
     if not keys:
         raise RefusedError("the run has not begun", hint=f"ork why {view.short}")
     return view, view.tasks[keys[0]]  # the whole task comes before its instances
-
-
-def _check_success(view: RunView, task: Task) -> None:
-    if task.status != "success":
-        raise RefusedError(f"`{task.key}` is {task.status}: it has no output", hint=f"ork why {view.short} {task.key}")
-
-
-def _parts(installation: Installation, view: RunView, task: Task) -> Iterator[bytes]:
-    """The output piece by piece: of a fan-out one instance's after the other's, never all of them in memory."""
-    from ork.model.ids import TaskKey
-    from ork.status.instances import is_group
-
-    if not is_group(task):
-        yield _content(installation, task)
-        return
-    total = task.instances or 0
-    width = int(task.item) if task.item else None  # a list of lists, where it fans out two ways
-    yield b"["
-    for index in range(total):
-        if width is not None and index % width == 0:
-            yield b"["
-        yield _content(installation, view.tasks[TaskKey(task.key.name, index)])
-        if width is not None and (index + 1) % width == 0:
-            yield b"]"
-        yield b"," if index + 1 < total else b""
-    yield b"]"
-
-
-def _content(installation: Installation, task: Task) -> bytes:
-    from ork.model.task import InlineOutput, StoredOutput
-
-    match task.output:
-        case InlineOutput(text):
-            return text.encode()
-        case StoredOutput(key):
-            data = installation.objects.get(key)
-            if data is None:
-                raise NotFoundError(f"the output of `{task.key}` is no longer in the object store")
-            return data
-        case None:
-            return b"null"
 
 
 def _safe_text(data: bytes) -> str:

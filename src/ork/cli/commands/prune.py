@@ -1,41 +1,95 @@
-"""`ork prune`: what was built for tasks and nobody needs any more."""
+"""`ork prune`: old runs, and what was built for tasks and nobody needs any more."""
 
 from __future__ import annotations
 
 import os
+import re
 import time
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 import click
 
 from ork.cli.errors import DONE
-from ork.cli.session import current_settings, json_option, print_json, store_options
+from ork.cli.session import current_settings, json_option, look, now, print_json, store_options
+from ork.errors import UsageError
+
+if TYPE_CHECKING:
+    from ork.app import Installation
+    from ork.model.ids import RunId
 
 DAY_SECONDS = 86_400.0
+AT_ONCE = 50
+DRY_RUN_LIMIT = 10_000
+_AGE = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 @click.command(name="prune")
+@click.option("--older-than", metavar="AGE", help="Forget runs that ended longer ago: 30d, 12h.")
+@click.option("--keep-last", type=click.IntRange(min=0), default=0, metavar="N", help="Keep each workflow's newest N.")
+@click.option("--dry-run", is_flag=True, help="Only say which runs would be forgotten.")
 @click.option(
-    "--days", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Unused for how long.", metavar="N"
+    "--days",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    help="Of builds: unused for how long.",
+    metavar="N",
 )
 @json_option
 @store_options
-def prune_command(days: float, as_json: bool) -> int:
-    """Remove environments and compiled programs that no task uses now or has used for a while.
+def prune_command(older_than: str | None, keep_last: int, dry_run: bool, days: float, as_json: bool) -> int:
+    """Forget old runs with their logs and outputs, and remove environments and programs that no task uses any more.
 
-    What is removed is built again when it is needed. Every build removes what has not been used for 30 days by itself.
+    Runs are forgotten only with --older-than, a few at a time, so that nobody has to wait. What was built is built
+    again when it is needed.
 
     \b
-    Example:  ork prune --days 7
+    Example:  ork prune --older-than 30d --keep-last 10
     """
-    from ork.worker.builds import SHELVES, prune
-
-    home = current_settings().home
-    now = time.time()
-    removed = [folder for shelf in SHELVES for folder in prune(f"{home}/{shelf}", now, days * DAY_SECONDS)]
+    runs: list[RunId] = []
+    if older_than is not None:
+        before = now() - read_age(older_than)
+        runs = look(lambda installation: _forget(installation, before, keep_last, dry_run))
+    removed = [] if dry_run else _remove_builds(days)
     if as_json:
-        print_json({"removed": removed})
-    else:
-        for folder in removed:
-            print(f"removed {os.path.relpath(folder)}")
+        print_json({"removed": removed, "runs": runs, "dry_run": dry_run})
+        return DONE
+    for folder in removed:
+        print(f"removed {os.path.relpath(folder)}")
+    if older_than is not None:
+        for run in runs if dry_run else ():
+            print(run)
+        print(f"{len(runs):,} run{'' if len(runs) == 1 else 's'} {'would be ' if dry_run else ''}forgotten.")
+    if not dry_run:
         print(f"{len(removed)} removed." if removed else "Nothing to remove.")
     return DONE
+
+
+async def _forget(installation: Installation, before: datetime, keep_last: int, dry_run: bool) -> list[RunId]:
+    from ork.objects.layout import run_folder
+
+    store = installation.store
+    if dry_run:
+        return [*await store.prunable_runs(before, DRY_RUN_LIMIT, keep_last)]
+    forgotten: list[RunId] = []
+    while runs := await store.prune(before, AT_ONCE, keep_last):
+        for run in runs:
+            installation.objects.delete(run_folder(run))
+        forgotten += runs
+    return forgotten
+
+
+def _remove_builds(days: float) -> list[str]:
+    from ork.worker.builds import SHELVES, prune
+
+    home, moment = current_settings().home, time.time()
+    return [folder for shelf in SHELVES for folder in prune(f"{home}/{shelf}", moment, days * DAY_SECONDS)]
+
+
+def read_age(text: str) -> timedelta:
+    found = _AGE.fullmatch(text)
+    if found is None:
+        raise UsageError(f"{text} is not an age", hint="such as 30d, 12h or 90m")
+    return timedelta(seconds=float(found[1]) * _UNITS[found[2]])

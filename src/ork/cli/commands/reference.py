@@ -6,28 +6,31 @@ import json
 
 import click
 
-from ork.errors import NotFoundError
+from ork.cli.session import json_option, print_json
 
 
 @click.command(name="explain")
 @click.argument("code")
-def explain_command(code: str) -> None:
+@json_option
+def explain_command(code: str, as_json: bool) -> None:
     """What an error code means, with a wrong and a right example.
 
     \b
     Example:  ork explain ORK201
     """
-    from ork.definition.codes import explain
+    from ork.definition.codes import find
 
-    try:
-        print(explain(code.upper()))
-    except KeyError:
-        raise NotFoundError(f"no code `{code}`", hint="codes look like ORK201") from None
+    found = find(code)
+    if as_json:
+        print_json(found._asdict())
+    else:
+        print(found.text())
 
 
 @click.command(name="schema")
 @click.argument("file", type=click.Choice(["workflow", "project"]), default="workflow")
-def schema_command(file: str) -> None:
+@json_option
+def schema_command(file: str, as_json: bool) -> None:  # noqa: ARG001 - it is JSON either way
     """JSON Schema of the YAML files, for editors (workflow files, or ork.yaml with `project`).
 
     \b
@@ -40,7 +43,8 @@ def schema_command(file: str) -> None:
 
 @click.command(name="completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion_command(shell: str) -> None:
+@json_option
+def completion_command(shell: str, as_json: bool) -> None:
     """A completion script for your shell.
 
     \b
@@ -52,4 +56,8 @@ def completion_command(shell: str) -> None:
 
     script = get_completion_class(shell)
     assert script is not None
-    print(script(ork, {}, "ork", "_ORK_COMPLETE").source())
+    source = script(ork, {}, "ork", "_ORK_COMPLETE").source()
+    if as_json:
+        print_json({"shell": shell, "script": source})
+    else:
+        print(source)

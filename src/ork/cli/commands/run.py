@@ -189,6 +189,9 @@ def _conclude(view: RunView, ending: Ending) -> None:
         palette(sys.stdout).write(sys.stdout, [summary(view)])
         palette(sys.stderr).write(sys.stderr, next_steps(view))
         return
+    if view.run.cancel_requested_at is not None:
+        print(f"run {view.short} is being cancelled; `ork tick` finishes it", file=sys.stderr)
+        return
     print(f"{ending.value}: run {view.short} goes on", file=sys.stderr)
     palette(sys.stderr).write(sys.stderr, [line(f"  ork watch {view.short}   ork cancel {view.short}")])
 

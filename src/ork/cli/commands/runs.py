@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,28 +14,38 @@ from ork.cli.session import json_option, look, now, palette, print_json, store_o
 if TYPE_CHECKING:
     from ork.app import Installation
     from ork.cli.paint import Line
+    from ork.model.ids import TaskKey
     from ork.model.run import Run
+    from ork.model.task import Attempt
     from ork.state.store import RunFilter
     from ork.status.follow import RunView
 
 STATUSES = ("pending", "running", "paused", "success", "failed", "cancelled")
 
 
-@click.command(name="runs")
+@click.group(name="runs", invoke_without_command=True)
 @click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
 @click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only these; may be repeated.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
 @click.option("--cursor", help="Go on where the previous page ended.")
 @json_option
 @store_options
+@click.pass_context
 def runs_command(
-    workflow: str | None, statuses: tuple[str, ...], limit: int, cursor: str | None, as_json: bool
+    context: click.Context,
+    workflow: str | None,
+    statuses: tuple[str, ...],
+    limit: int,
+    cursor: str | None,
+    as_json: bool,
 ) -> None:
-    """The latest runs, newest first.
+    """The latest runs, newest first; or what differs between two.
 
     \b
     Example:  ork runs --workflow my_etl --status failed
     """
+    if context.invoked_subcommand is not None:
+        return
     from ork.model.run import RunStatus
     from ork.state.store import RunFilter
 
@@ -51,6 +62,26 @@ def runs_command(
     palette(sys.stdout).write(sys.stdout, _runs_table(runs, short))
     if following:
         print(f"more: ork runs --cursor {following}", file=sys.stderr)
+
+
+@runs_command.command(name="diff")
+@click.argument("a")
+@click.argument("b")
+@json_option
+@store_options
+def diff_command(a: str, b: str, as_json: bool) -> None:
+    """What differs between two runs: params, versions, states, durations, outputs.
+
+    \b
+    Example:  ork runs diff 4f2a @last
+    """
+    from ork.cli.run_diff import difference_lines, read_difference
+
+    difference = look(lambda installation: read_difference(installation, a, b))
+    if as_json:
+        print_json(difference)
+    else:
+        palette(sys.stdout).write(sys.stdout, difference_lines(difference))
 
 
 async def _page(installation: Installation, query: RunFilter) -> tuple[tuple[Run, ...], dict[Any, str], str | None]:
@@ -96,20 +127,23 @@ def show_command(run: str, full: bool, unfolded: bool, as_json: bool) -> None:
     from ork.status.ids import parse_target, resolve_run
     from ork.status.shapes import full_run_json
 
-    async def read(installation: Installation) -> tuple[RunView, dict[str, Any]]:
+    async def read(installation: Installation) -> tuple[RunView, tuple[Attempt, ...]]:
         store = installation.store
         view, _ = await open_view(store, await resolve_run(store, parse_target(run).run))
-        attempts = await store.list_attempts(view.run.id) if as_json else ()
-        return view, full_run_json(view.run, view.version, view.tasks.values(), attempts) if as_json else {}
+        wanted = as_json or any(task.attempt > 1 for task in view.tasks.values())
+        return view, await store.list_attempts(view.run.id) if wanted else ()
 
-    view, shape = look(read)
+    view, attempts = look(read)
     if as_json:
-        print_json(shape)
+        print_json(full_run_json(view.run, view.version, view.tasks.values(), attempts))
     else:
-        palette(sys.stdout).write(sys.stdout, show_lines(view, now(), full=full, unfolded=unfolded))
+        lines = show_lines(view, now(), attempts, full=full, unfolded=unfolded)
+        palette(sys.stdout).write(sys.stdout, lines)
 
 
-def show_lines(view: RunView, moment: datetime, *, full: bool = False, unfolded: bool = False) -> list[Line]:
+def show_lines(
+    view: RunView, moment: datetime, attempts: Sequence[Attempt] = (), *, full: bool = False, unfolded: bool = False
+) -> list[Line]:
     """The run as it stands: when, with what, each task, and how it all went."""
     from ork.cli import task_lines
     from ork.cli.paint import Span, line
@@ -123,9 +157,13 @@ def show_lines(view: RunView, moment: datetime, *, full: bool = False, unfolded:
         lines.append(line(Span("  params  ", "dim"), _params(run.params)))
     if run.parent:
         lines.append(line(Span("  from    ", "dim"), run.parent))
+    tries: dict[TaskKey, list[Attempt]] = {}
+    for attempt in attempts:
+        tries.setdefault(attempt.key.task, []).append(attempt)
     for task in view.tasks.values():
         if task.key.index is None or unfolded:
             lines += task_lines.any_lines(view, task, moment, full=full)
+            lines += task_lines.earlier_lines(task, tries.get(task.key, ()))
         if task.key.index is None and not unfolded:
             lines += task_lines.instance_lines(view, task.key.name, moment, full=full)
     lines += [line(""), task_lines.summary(view)]

@@ -3,74 +3,49 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from ork.cli.service_log import LOG_FORMAT, ServiceLog
 from ork.cli.session import json_option, now, print_json, serve, store_options
 
 if TYPE_CHECKING:
     from ork.app import Installation
     from ork.scheduler.service import TickReport
-    from ork.telemetry import Happening
 
 
 @click.command(name="scheduler")
+@LOG_FORMAT
 @store_options
-def scheduler_command() -> None:
+def scheduler_command(log_format: str) -> None:
     """Work on runs until stopped (SIGTERM or Ctrl-C). Several may serve one store; what runs goes on without them.
 
     \b
     Example:  ork scheduler &
     """
-    serve(_work)
+    serve(lambda installation: _work(installation, log_format))
 
 
-async def _work(installation: Installation) -> None:
+async def _work(installation: Installation, log_format: str) -> None:
     import asyncio
     import signal
 
     service = await installation.scheduler("scheduler")
-    service.telemetry.listen(_tell)
+    service.telemetry.listen(ServiceLog(log_format))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, service.request_stop)
     await service.run()
 
 
-def _tell(happening: Happening, fields: dict[str, Any]) -> None:
-    """One plain line for what an operator wants to know; the rest is only counted."""
-    words = _WORDS.get(happening)
-    if words is None:
-        return
-    from ork.cli.visible import visible
-
-    shown = "  ".join(f"{name}={visible(str(value))}" for name, value in fields.items() if value is not None)
-    stream = sys.stdout if happening == "ready" else sys.stderr
-    print(f"{now():%Y-%m-%dT%H:%M:%SZ}  {words}  {shown}".rstrip(), file=stream, flush=True)
-
-
-_WORDS = {
-    "ready": "ready",
-    "stopped": "stopped",
-    "run_started": "run started",
-    "run_adopted": "run adopted",
-    "run_finished": "run ended",
-    "run_quarantined": "run quarantined",
-    "step_failed": "step failed",
-    "store_failed": "store failed",
-    "store_recovered": "store works again",
-    "document_refused": "document refused",
-    "start_failed": "start failed",
-    "objects_failed": "objects failed",
-}
-
-
 @click.command(name="tick")
 @json_option
 @store_options
-def tick_command(as_json: bool) -> None:  # noqa: ARG001 - it is JSON either way
+def tick_command(as_json: bool) -> None:
     """Work until nothing is due, then print when to wake next. Tasks that were started go on without it.
+
+    On a terminal it answers in words, else in JSON.
 
     \b
     Example:  ork tick
@@ -78,6 +53,9 @@ def tick_command(as_json: bool) -> None:  # noqa: ARG001 - it is JSON either way
     from ork.status.shapes import time_json
 
     report = serve(_tick)
+    if sys.stdout.isatty() and not as_json:
+        print(_in_words(report))
+        return
     print_json(
         {
             "steps": report.steps,
@@ -86,6 +64,17 @@ def tick_command(as_json: bool) -> None:  # noqa: ARG001 - it is JSON either way
             "next_wake": time_json(report.next_wake),
         }
     )
+
+
+def _in_words(report: TickReport) -> str:
+    from ork.status.words import ago, count
+
+    done = [f"{count(report.launched, 'task')} started"] if report.launched else []
+    done += [f"{count(report.finished, 'run')} ended"] if report.finished else []
+    said = ", ".join(done) or "nothing was due"
+    if report.next_wake is None:
+        return f"{said}; nothing more to come"
+    return f"{said}; next wake-up {ago(report.next_wake, now())} ({report.next_wake.astimezone():%Y-%m-%d %H:%M:%S})"
 
 
 async def _tick(installation: Installation) -> TickReport:

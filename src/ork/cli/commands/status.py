@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -12,81 +12,77 @@ from ork.cli.session import json_option, look, now, palette, print_json, store_o
 if TYPE_CHECKING:
     from ork.app import Installation
     from ork.cli.paint import Line
-
-MAX_RUNS = 20
+    from ork.model.ids import RunId
+    from ork.status.pulse import Moment, Pulse
 
 
 @click.command(name="status")
 @json_option
 @store_options
 def status_command(as_json: bool) -> None:
-    """Schedulers, runs that have not ended, and limits that are in use.
+    """Schedulers and their leases, runs that have not ended, limits in use, and what waits or runs longest.
 
     \b
     Example:  ork status --json
     """
     found = look(_gather)
     if as_json:
-        print_json(_as_json(found))
+        from ork.status.pulse import pulse_json
+
+        print_json({"store": found.store, **pulse_json(found.pulse, now())})
     else:
         palette(sys.stdout).write(sys.stdout, _lines(found))
 
 
-async def _gather(installation: Installation) -> dict[str, Any]:
-    from ork.model.run import RunStatus
-    from ork.state.store import RunFilter
+class Found(NamedTuple):
+    store: str
+    pulse: Pulse
+    short: dict[RunId, str]
+
+
+async def _gather(installation: Installation) -> Found:
     from ork.status.ids import short_ids
-    from ork.status.serving import live_schedulers
+    from ork.status.pulse import take_pulse
 
-    store = installation.store
-    unfinished = frozenset(status for status in RunStatus if not status.is_final)
-    page = await store.list_runs(RunFilter(statuses=unfinished, limit=MAX_RUNS))
-    return {
-        "store": installation.settings.store,
-        "schedulers": await live_schedulers(store, None),
-        "runs": page.runs,
-        "more": page.cursor is not None,
-        "short": await short_ids(store, [run.id for run in page.runs]),
-        "limits": [use for use in await store.limit_use() if use.used],
-    }
+    pulse = await take_pulse(installation.store)
+    short = await short_ids(installation.store, [run.id for run in pulse.runs])
+    return Found(installation.address, pulse, short)
 
 
-def _as_json(found: dict[str, Any]) -> dict[str, Any]:
-    from ork.status.shapes import run_json, time_json
-
-    return {
-        "store": found["store"],
-        "schedulers": [
-            {
-                "id": s.id,
-                "kind": s.kind,
-                "identity": s.identity,
-                "started_at": time_json(s.started_at),
-                "runs": s.active_runs,
-            }
-            for s in found["schedulers"]
-        ],
-        "runs": [run_json(run) for run in found["runs"]],
-        "limits": [{"name": use.name, "slots": use.slots, "used": use.used} for use in found["limits"]],
-    }
-
-
-def _lines(found: dict[str, Any]) -> list[Line]:
+def _lines(found: Found) -> list[Line]:
     from ork.cli.looks import state_word
-    from ork.cli.paint import Span, line
+    from ork.cli.paint import line
     from ork.cli.tables import table
     from ork.status.words import ago, count
 
-    moment = now()
-    lines = [line(Span("store       ", "dim"), found["store"])]
-    for entry in found["schedulers"]:
-        what = f"{entry.kind}, started {ago(entry.started_at, moment)}, {count(entry.active_runs, 'run')}"
-        lines.append(line(Span("scheduler   ", "dim"), what))
-    if not found["schedulers"]:
-        lines.append(line(Span("scheduler   ", "dim"), "none is running"))
-    for use in found["limits"]:
-        lines.append(line(Span("limit       ", "dim"), f"{use.name}: {use.used} of {use.slots}"))
-    if not found["runs"]:
-        return [*lines, line(Span("runs        ", "dim"), "all have ended")]
-    rows = [(found["short"][r.id], r.workflow, state_word(r.status), ago(r.created_at, moment)) for r in found["runs"]]
+    moment, pulse = now(), found.pulse
+    lines = [_fact("store", found.store)]
+    for entry in pulse.schedulers:
+        lease = f", lease {entry.lease_seconds_left:.0f}s" if entry.active_runs else ""
+        what = f"{entry.kind}, started {ago(entry.started_at, moment)}, {count(entry.active_runs, 'run')}{lease}"
+        lines.append(_fact("scheduler", what))
+    if not pulse.schedulers:
+        lines.append(_fact("scheduler", "none is running"))
+    lines += [_fact("limit", f"{use.name}: {use.used} of {use.slots}") for use in pulse.limits]
+    if pulse.oldest_waiting:
+        lines.append(_fact("waiting", _since(found, pulse.oldest_waiting)))
+    if pulse.slowest:
+        lines.append(_fact("slowest", _since(found, pulse.slowest)))
+    unfinished = [f"{number:,} {status}" for status, number in pulse.counts.items() if number]
+    lines.append(_fact("runs", ", ".join(unfinished) or "all have ended"))
+    if not pulse.runs:
+        return lines
+    rows = [(found.short[r.id], r.workflow, state_word(r.status), ago(r.created_at, moment)) for r in pulse.runs]
     return [*lines, line(""), *table(("run", "workflow", "status", "created"), rows)]
+
+
+def _fact(label: str, words: str) -> Line:
+    from ork.cli.paint import Span, line
+
+    return line(Span(f"{label:<12}", "dim"), words)
+
+
+def _since(found: Found, moment: Moment) -> str:
+    from ork.status.words import duration
+
+    return f"{found.short[moment.run]}/{moment.task} for {duration((now() - moment.since).total_seconds())}"

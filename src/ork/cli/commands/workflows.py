@@ -132,35 +132,69 @@ def _workflow_lines(entry: WorkflowEntry, version: Version) -> list[Line]:
 
 @workflow_command.command(name="enable")
 @click.argument("name")
+@json_option
 @store_options
-def enable_workflow(name: str) -> None:
+def enable_workflow(name: str, as_json: bool) -> None:
     """Let the schedule create runs again.
 
     \b
     Example:  ork workflow enable my_etl
     """
-    _set_enabled(name, True)
+    _set_enabled(name, True, as_json)
 
 
 @workflow_command.command(name="disable")
 @click.argument("name")
+@json_option
 @store_options
-def disable_workflow(name: str) -> None:
+def disable_workflow(name: str, as_json: bool) -> None:
     """Keep the history, create no new scheduled runs.
 
     \b
     Example:  ork workflow disable my_etl
     """
-    _set_enabled(name, False)
+    _set_enabled(name, False, as_json)
 
 
-def _set_enabled(name: str, enabled: bool) -> None:
+@workflow_command.command(name="delete")
+@click.argument("name")
+@store_options
+def delete_workflow(name: str) -> None:
+    """Forget the name. Its runs stay; it is refused while one of them has not ended.
+
+    
+    Example:  ork workflow delete my_etl
+    """
+
+    async def delete(installation: Installation) -> bool:
+        from ork.cli.commands.act import who_asks
+
+        is_known = await installation.store.delete_workflow(name)
+        if is_known:
+            await installation.record(who_asks(), "workflow.delete", name)
+        return is_known
+
+    if not look(delete):
+        raise _unknown(name)
+    print(f"workflow {name} is deleted; its runs stay")
+
+
+def _set_enabled(name: str, enabled: bool, as_json: bool) -> None:
     async def change(installation: Installation) -> bool:
-        return await installation.store.set_enabled(name, enabled)
+        from ork.cli.commands.act import who_asks
+        from ork.status.schedules import switch
+
+        is_known = await switch(installation.store, name, enabled, now())
+        if is_known:
+            await installation.record(who_asks(), "workflow.enable" if enabled else "workflow.disable", name)
+        return is_known
 
     if not look(change):
         raise _unknown(name)
-    print(f"workflow {name} is {'enabled' if enabled else 'disabled'}")
+    if as_json:
+        print_json({"name": name, "enabled": enabled})
+    else:
+        print(f"workflow {name} is {'enabled' if enabled else 'disabled'}")
 
 
 def _unknown(name: str) -> NotFoundError:

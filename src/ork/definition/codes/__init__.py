@@ -13,10 +13,14 @@ def all_codes() -> dict[str, Explanation]:
 
 
 def explain(code: str) -> str:
-    """The long form of a code, which may be written as `ORK201`, `ork201` or `201`."""
+    return find(code).text()
+
+
+def find(code: str) -> Explanation:
+    """What is known of a code, which may be written as `ORK201`, `ork201` or `201`."""
     codes = all_codes()
     wanted = code.strip().upper()
     found = codes.get(wanted if wanted.startswith("ORK") else f"ORK{wanted}")
     if found is None:
         raise NotFoundError(f"there is no code {code!r}", hint=f"codes go from {min(codes)} to {max(codes)}")
-    return found.text()
+    return found

@@ -102,7 +102,7 @@ CODES = by_code(
         "`file` or `command`. Refs may stand in `config`, not in a file; the text of an SQL query never depends on data:\n"
         "values come in as parameters.",
         'count: {executor: sql, config: {url: "sqlite:///a.db", query: {ref: params.query}}}',
-        "count:\n  executor: sql\n  config: {url: \"sqlite:///a.db\", query: \"SELECT * FROM t WHERE day = :day\"}\n"
+        'count:\n  executor: sql\n  config: {url: "sqlite:///a.db", query: "SELECT * FROM t WHERE day = :day"}\n'
         "  inputs: {day: {ref: params.day}}",
     ),
     Explanation(

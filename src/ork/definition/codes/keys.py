@@ -167,4 +167,12 @@ CODES = by_code(
         "environment: {requirements: []}",
         "environment: {requirements: [pandas>=2, pyarrow]}",
     ),
+    Explanation(
+        "ORK122",
+        "a secret as an argument",
+        "The arguments of a program can be seen by every process of the machine. A secret reaches it as a variable of its\n"
+        "environment, or as one of its `inputs`.",
+        "command: [curl, -H, {secret: KEY}, https://example.org]",
+        'command: ["sh", "-c", "curl -H \\"$KEY\\" https://example.org"]\nenv: {KEY: {secret: KEY}}',
+    ),
 )

@@ -55,6 +55,40 @@ CODES = by_code(
         "ignored, and only that attempt suffers.",
     ),
     Explanation(
+        "ORK830",
+        "no valid token",
+        "The server answers only those who show a token it knows and has not revoked; hooks may be signed instead.",
+        right="export ORK_TOKEN=$(ork token create --role operator)",
+    ),
+    Explanation(
+        "ORK831",
+        "the token's role does not allow it",
+        "A viewer looks, an operator also starts, stops and decides, an admin also deploys and makes tokens.",
+        right="ork token list",
+    ),
+    Explanation(
+        "ORK832",
+        "a request from somewhere else",
+        "The server was called by a name it does not go by, or from a web page that is not its own. Names besides those\n"
+        "of this machine are allowed when it is started.",
+        right="ork serve --allowed-host ork.example.com",
+    ),
+    Explanation(
+        "ORK833",
+        "the request is too large",
+        "More was sent than this path takes. Large data belongs into files or an object store, and its place into params.",
+    ),
+    Explanation(
+        "ORK834",
+        "too many wrong tokens",
+        "This address has shown so many tokens that are unknown that it is not listened to for a minute.",
+    ),
+    Explanation(
+        "ORK835",
+        "no such method",
+        "The path is known, but not for this method. The header `Allow` names those it has.",
+    ),
+    Explanation(
         "ORK890",
         "an event the state machine does not know",
         "A bug in Ork: something happened to a run or a task in a state in which it cannot happen. The run is set aside\n"

@@ -1,0 +1,143 @@
+"""Who can be told, as `alerts` in ork.yaml says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ork.alerts.text import check_template
+from ork.errors import UsageError
+from ork.model.notice import NoticeKind
+from ork.model.workflow import Secret
+
+Word: TypeAlias = str | Secret
+
+_KEYS = frozenset({"webhook", "slack", "mail", "on", "every_workflow", "template"})
+_MAIL_KEYS = frozenset({"to", "from", "host", "port", "user", "password", "tls"})
+_TLS = ("starttls", "ssl", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    to: tuple[str, ...]
+    sender: str
+    host: str = "localhost"
+    port: int = 25
+    user: Word | None = None
+    password: Word | None = None
+    tls: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One name of `alerts`: where it leads, and what it wants to hear of."""
+
+    name: str
+    webhook: Word | None = None
+    slack: Word | None = None
+    mail: Mail | None = None
+    kinds: frozenset[NoticeKind] = frozenset(NoticeKind)
+    every_workflow: bool = False
+    template: str | None = None
+
+
+def read_channels(alerts: Mapping[str, Any]) -> dict[str, Channel]:
+    """By name; a UsageError names the first thing that makes no sense."""
+    return {
+        name: _read(name, {"webhook": given} if isinstance(given, str) else given) for name, given in alerts.items()
+    }
+
+
+def listeners(channels: Mapping[str, Channel], named: Iterable[str], kind: NoticeKind) -> list[Channel]:
+    """Those a workflow names, and those that want to hear of every workflow, in order."""
+    wanted = set(named)
+    return [
+        channel
+        for name, channel in sorted(channels.items())
+        if (name in wanted or channel.every_workflow) and kind in channel.kinds
+    ]
+
+
+def _read(name: str, given: Any) -> Channel:
+    where = f"alerts.{name} in ork.yaml"
+    if not isinstance(given, dict):
+        raise UsageError(f"{where} is not a map", hint=f"`{name}: {{webhook: https://…}}`")
+    _refuse_others(where, given, _KEYS)
+    mail = given.get("mail")
+    channel = Channel(
+        name,
+        webhook=_word(f"{where}: webhook", given.get("webhook")),
+        slack=_word(f"{where}: slack", given.get("slack")),
+        mail=None if mail is None else _read_mail(f"{where}: mail", mail),
+        kinds=_kinds(where, given.get("on")),
+        every_workflow=given.get("every_workflow") is True,
+        template=_template(where, given.get("template")),
+    )
+    if [channel.webhook, channel.slack, channel.mail].count(None) != 2:
+        raise UsageError(
+            f"{where} leads to none or several of webhook, slack and mail",
+            hint="give each a name of its own: one that cannot be reached is tried again, the others are not",
+        )
+    return channel
+
+
+def _read_mail(where: str, given: Any) -> Mail:
+    if not isinstance(given, dict):
+        raise UsageError(f"{where} is not a map", hint="`mail: {to: you@example.org, from: ork@example.org}`")
+    _refuse_others(where, given, _MAIL_KEYS)
+    to = [given["to"]] if isinstance(given.get("to"), str) else given.get("to")
+    if not isinstance(to, list) or not to or not all(_is_address(each) for each in to):
+        raise UsageError(f"{where}: `to` is not an address or a list of addresses")
+    sender = given.get("from", to[0])
+    if not _is_address(sender):
+        raise UsageError(f"{where}: `from` is not an address")
+    tls = given.get("tls", "none")
+    if tls not in _TLS:
+        raise UsageError(f"{where}: `tls` is none of {', '.join(_TLS)}")
+    port = given.get("port", {"ssl": 465, "starttls": 587}.get(tls, 25))
+    if not isinstance(port, int) or not 0 < port < 65536:
+        raise UsageError(f"{where}: `port` is not a port")
+    user, password = _word(f"{where}: user", given.get("user")), _word(f"{where}: password", given.get("password"))
+    return Mail(tuple(to), sender, str(given.get("host", "localhost")), port, user, password, tls)
+
+
+def _refuse_others(where: str, given: dict[str, Any], known: frozenset[str]) -> None:
+    for key in given:
+        if key not in known:
+            raise UsageError(f"{where} has no key `{key}`", hint=f"one of: {', '.join(sorted(known))}")
+
+
+def _is_address(text: Any) -> bool:
+    # A line break would let an address add headers of its own.
+    return isinstance(text, str) and "@" in text and text.isprintable()
+
+
+def _word(where: str, given: Any) -> Word | None:
+    match given:
+        case None:
+            return None
+        case {"secret": str(name)} if len(given) == 1:
+            return Secret(name)
+        case str(text):
+            return text
+    raise UsageError(f"{where} is neither text nor {{secret: NAME}}")
+
+
+def _kinds(where: str, given: Any) -> frozenset[NoticeKind]:
+    if given is None:
+        return frozenset(NoticeKind)
+    wanted = [given] if isinstance(given, str) else given
+    try:
+        return frozenset(NoticeKind(each) for each in wanted)
+    except (ValueError, TypeError):
+        raise UsageError(f"{where}: `on` may hold {', '.join(NoticeKind)}") from None
+
+
+def _template(where: str, given: Any) -> str | None:
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        raise UsageError(f"{where}: `template` is not text")
+    check_template(given, where)
+    return given

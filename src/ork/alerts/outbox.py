@@ -1,0 +1,139 @@
+"""Sends what the store says people are to be told, without ever holding up a scheduler's step.
+
+What cannot be sent is tried again, later and later. Whoever dies while sending leaves the notice to the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ork.alerts.channels import Channel, listeners
+from ork.errors import StoreError
+from ork.model.notice import Notice
+from ork.state.store import StateStore
+from ork.telemetry import Happening, Telemetry
+
+if TYPE_CHECKING:
+    from ork.alerts.send import Secrets
+
+AT_ONCE = 8
+HOLD_SECONDS = 120.0
+FIRST_RETRY_SECONDS = 10.0
+LONGEST_RETRY_SECONDS = 3600.0
+MOST_TRIES = 16  # about half a day
+STORE_RETRY_SECONDS = 5.0
+LEAST_PAUSE_SECONDS = 0.5
+OTHERS_SECONDS = 10.0
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Outbox:
+    def __init__(
+        self,
+        store: StateStore,
+        channels: Mapping[str, Channel],
+        secrets: Secrets,
+        telemetry: Telemetry,
+        *,
+        allow_private: bool = False,
+        now: Callable[[], datetime] = _now,
+    ) -> None:
+        self._store = store
+        self._channels = channels
+        self._secrets = secrets
+        self._telemetry = telemetry
+        self._allow_private = allow_private
+        self._now = now
+        self._wake = asyncio.Event()
+        self._looked_at = float("-inf")
+
+    def look_soon(self) -> None:
+        """Something may be due."""
+        self._wake.set()
+
+    def others_changed(self) -> None:
+        """Somebody else wrote to the store, and may have died before sending what it raised."""
+        if asyncio.get_running_loop().time() - self._looked_at > OTHERS_SECONDS:
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        due: datetime | None = None
+        while True:
+            await self._wait_until(due)
+            self._wake.clear()
+            try:
+                due = await self.deliver()
+            except StoreError:
+                due = self._now() + timedelta(seconds=STORE_RETRY_SECONDS)
+            await asyncio.sleep(LEAST_PAUSE_SECONDS)
+
+    async def finish(self, task: asyncio.Task[None], seconds: float) -> None:
+        """The loop ends; what is due is sent first, for as long as that takes, but no longer than `seconds`."""
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        if self._wake.is_set():
+            with contextlib.suppress(StoreError, TimeoutError):
+                await asyncio.wait_for(self.deliver(), seconds)
+
+    async def deliver(self) -> datetime | None:
+        """Sends everything that is due. Returns when something is due again."""
+        self._looked_at = asyncio.get_running_loop().time()
+        while notices := await self._store.take_alerts(AT_ONCE, self._now(), HOLD_SECONDS):
+            await asyncio.gather(*(self._deliver_one(notice) for notice in notices))
+        return await self._store.next_alert_at()
+
+    async def _deliver_one(self, notice: Notice) -> None:
+        wanted = listeners(self._channels, await self._named_by_workflow(notice), notice.kind)
+        missing = [channel for channel in wanted if channel.name not in notice.sent]
+        answers = await asyncio.gather(*(self._send(notice, channel) for channel in missing))
+        failed = [f"{channel.name}: {why}" for channel, why in zip(missing, answers, strict=True) if why is not None]
+        sent = [channel.name for channel, why in zip(missing, answers, strict=True) if why is None]
+        retry_at = self._retry_at(notice) if failed else None
+        for why in failed:
+            self._telemetry.tell(Happening.ALERT_FAILED, alert=notice.id, why=why, final=retry_at is None)
+        for name in sent:
+            self._telemetry.tell(Happening.ALERT_SENT, alert=notice.id, to=name)
+        await self._store.settle_alert(notice.id, sent, retry_at, "; ".join(failed) or None)
+
+    async def _send(self, notice: Notice, channel: Channel) -> str | None:
+        """None when it arrived, else why not."""
+        from ork.alerts.addresses import NotSentError
+        from ork.alerts.send import send
+
+        work = partial(send, notice, channel, self._secrets, allow_private=self._allow_private)
+        try:
+            await asyncio.to_thread(work)
+        except NotSentError as error:
+            return str(error)
+        except Exception as error:  # whatever one channel does must not keep the others from being told
+            return repr(error)
+        return None
+
+    async def _named_by_workflow(self, notice: Notice) -> Sequence[str]:
+        """By the version that ran, or the present one where nothing did."""
+        run = None if notice.run is None else await self._store.get_run(notice.run)
+        entry = None if run is not None else await self._store.get_workflow(notice.workflow)
+        id = run.version if run is not None else entry.version if entry is not None else None
+        version = None if id is None else await self._store.get_version(id)
+        return () if version is None else version.workflow.alerts
+
+    def _retry_at(self, notice: Notice) -> datetime | None:
+        if notice.tries >= MOST_TRIES:
+            return None
+        pause = min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** (notice.tries - 1))
+        return self._now() + timedelta(seconds=pause)
+
+    async def _wait_until(self, due: datetime | None) -> None:
+        seconds = None if due is None else max(0.0, (due - self._now()).total_seconds())
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), seconds)

@@ -1,0 +1,79 @@
+"""What a notice says, in words."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ork.errors import UsageError
+from ork.model.notice import Notice, NoticeKind
+
+FIELDS = ("kind", "workflow", "run", "task", "error", "detail", "title", "at")
+SHOWN_CHARACTERS = 2000
+_FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+
+
+def check_template(template: str, where: str) -> None:
+    """Only `{field}` of the known fields, and doubled braces. Nothing in a template is ever evaluated."""
+    for found in _FIELD.finditer(template):
+        if found[0] not in ("{{", "}}") and found[1] not in FIELDS:
+            hint = "write {{ or }} for a brace" if found[1] is None else f"one of: {', '.join(FIELDS)}"
+            raise UsageError(f"{where}: the template has no field {found[0]}", hint=hint)
+
+
+def words(notice: Notice, template: str | None = None) -> str:
+    fields = fields_of(notice)
+    if template is None:
+        more = [fields["error"], fields["detail"], f"see `ork show {notice.run}`" if notice.run else ""]
+        return "\n".join([fields["title"], *(line for line in more if line)])
+    return _FIELD.sub(lambda found: found[0][0] if found[1] is None else fields[found[1]], template)
+
+
+def fields_of(notice: Notice) -> dict[str, str]:
+    return {
+        "kind": notice.kind.value,
+        "workflow": notice.workflow,
+        "run": notice.run or "",
+        "task": str(notice.task or ""),
+        "error": _short(notice.failure.message if notice.failure else ""),
+        "detail": _short(notice.detail or ""),
+        "title": title(notice),
+        "at": _time(notice),
+    }
+
+
+def title(notice: Notice) -> str:
+    match notice.kind:
+        case NoticeKind.TASK:
+            return f"{notice.workflow}: task {notice.task} failed"
+        case NoticeKind.RUN:
+            return f"{notice.workflow}: run {notice.run} failed"
+        case NoticeKind.RECOVERY:
+            return f"{notice.workflow}: run {notice.run} succeeded again"
+        case NoticeKind.MISSED:
+            return f"{notice.workflow}: scheduled runs were missed"
+
+
+def document(notice: Notice, text: str) -> dict[str, Any]:
+    """The JSON of a webhook. `id` is the same each time a notice is sent, so that a receiver can tell."""
+    failure = notice.failure
+    return {
+        "id": notice.id,
+        "kind": notice.kind.value,
+        "workflow": notice.workflow,
+        "run": notice.run,
+        "task": None if notice.task is None else notice.task.name,
+        "index": None if notice.task is None else notice.task.index,
+        "error": None if failure is None else {"kind": failure.kind.value, "message": _short(failure.message)},
+        "detail": notice.detail,
+        "raised_at": _time(notice),
+        "text": text,
+    }
+
+
+def _time(notice: Notice) -> str:
+    return notice.raised_at.isoformat().replace("+00:00", "Z")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"

@@ -1,0 +1,1 @@
+"""HTTP: the store for whoever is not on this machine. Nothing here runs user code."""

@@ -1,0 +1,74 @@
+"""The API as one ASGI application: the guard in front, the router behind it, both made from the same list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from ork import __version__
+from ork.api import problems
+from ork.api.bodies import answer
+from ork.api.context import Api, caller_of
+from ork.api.document import describe
+from ork.api.guard import Guard
+from ork.api.origins import Origins
+from ork.api.routes import access, hooks, live, runs, schedules, services, tasks, workflows
+from ork.api.routing import Route, Routes, RouteTable, install
+from ork.api.signatures import secret_name
+from ork.errors import OrkError
+from ork.model.access import Role
+
+ROOMS = (workflows, schedules, runs, tasks, live, services, access, hooks)
+
+
+def create_app(api: Api, *, allowed_hosts: Iterable[str] = ()) -> Guard:
+    """Answers for one store. Besides loopback it goes by the names in `allowed_hosts`."""
+    app = FastAPI(
+        title="Ork",
+        version=__version__,
+        description="Workflows, runs and what became of them.",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.api = api
+    routes = all_routes()
+    install(app, routes)
+    _handle_errors(app)
+    return Guard(
+        app,
+        RouteTable(routes),
+        api.store,
+        origins=Origins(allowed_hosts),
+        hook_secret=lambda name: api.secret(secret_name(name)),
+    )
+
+
+def all_routes() -> list[Route]:
+    return [*(route for room in ROOMS for route in room.routes.all), *_document.all]
+
+
+def _handle_errors(app: FastAPI) -> None:
+    app.add_exception_handler(OrkError, problems.on_ork_error)
+    app.add_exception_handler(RequestValidationError, problems.on_invalid)
+    app.add_exception_handler(HTTPException, problems.on_http_error)
+    app.add_exception_handler(Exception, problems.on_bug)
+
+
+_document = Routes()
+_described: dict[str, Any] = {}
+
+
+@_document.add("GET", "/openapi.json", Role.VIEWER, include_in_schema=False)
+async def openapi(request: Request) -> Response:
+    """This document."""
+    caller_of(request)
+    if not _described:
+        _described.update(describe(request.app, all_routes()))
+    return answer(_described)

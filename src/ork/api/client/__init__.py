@@ -1,0 +1,1 @@
+"""The other end of the API: a store and objects that are reached through a server. Standard library only."""

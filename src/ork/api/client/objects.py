@@ -1,0 +1,47 @@
+"""Logs and outputs as a server shows them, under the keys they have in the object store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ork.errors import NotFoundError, OrkError, UsageError
+
+if TYPE_CHECKING:
+    from ork.api.client.connection import Server
+
+
+class RemoteObjects:
+    """Reads what people look at, and nothing else."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.url = server.url
+
+    def read(self, key: str, start: int = 0, size: int | None = None) -> bytes:
+        """Part of a log; empty beyond its end or if there is none."""
+        _, run, task, index, attempt, name = _parts(key)
+        last = "" if size is None else start + size - 1
+        path = ("runs", run, "tasks", task, index, "attempts", attempt, name)
+        try:
+            return self._server.call("GET", path, {}, headers={"Range": f"bytes={start}-{last}"}).data
+        except NotFoundError:
+            return b""
+        except UsageError:
+            return b""  # the range lies behind the end
+
+    def get(self, key: str, *, limit: int | None = None) -> bytes | None:  # noqa: ARG002 (the server's own limit holds)
+        """A task's output; None if there is none."""
+        _, run, task, index, _attempt, name = _parts(key)
+        if name != "output.json":
+            raise UsageError("a server shows logs and outputs only", hint="leave --server away, beside the store")
+        try:
+            return self._server.call("GET", ("runs", run, "tasks", task, index, "output"), {}).data
+        except NotFoundError:
+            return None
+
+
+def _parts(key: str) -> list[str]:
+    parts = key.split("/")
+    if len(parts) != 6:
+        raise OrkError(f"not a key of an attempt: {key[:200]!r}")
+    return parts

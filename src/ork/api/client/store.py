@@ -1,0 +1,278 @@
+"""The store as a server shows it: what the command line reads and asks, verb by verb.
+
+Calls are plain and block: the command line does one thing at a time. What only schedulers need is refused by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ork.compile.content import from_document, to_document
+from ork.errors import DefinitionError, NotFoundError, RefusedError, UsageError
+from ork.model.access import AuditEntry, Role, Token
+from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
+from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
+from ork.model.task import Attempt
+from ork.model.workflow import Version, VersionEntry, WorkflowEntry
+from ork.state.schedules import ScheduleEntry
+from ork.state.store import Accepted, LimitUse, RunFilter, RunPage, RunUpdate, TooLate
+from ork.status.wire import read_attempt, read_moment, read_run, read_task, read_time, read_workflow
+
+if TYPE_CHECKING:
+    from ork.api.client.connection import Server
+    from ork.api.client.waiting import Listener
+    from ork.status.explain import Explained
+    from ork.status.ids import Target
+
+_COMPILED = "application/vnd.ork.workflow+json"
+_ALIVE_SECONDS = 1.0
+_CREATED = 201
+
+
+class RemoteStore:
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._versions: dict[VersionId, Version] = {}
+        self._listener: Listener | None = None
+
+    def __getattr__(self, verb: str) -> NoReturn:
+        if verb.startswith("_"):
+            raise AttributeError(verb)
+        raise UsageError(f"`{verb}` cannot be done through a server", hint="leave --server away, beside the store")
+
+    # ── definitions ──────────────────────────────────────────────────────────────────────────────
+
+    async def save_version(
+        self,
+        version: Version,
+        *,
+        origin: str | None,
+        now: datetime,  # noqa: ARG002 (by the server's clock)
+        next_fire: datetime | None = None,  # noqa: ARG002
+    ) -> bool:
+        data = json.dumps(to_document(version.workflow)).encode()
+        query = {"root": version.root, "source": version.source or origin}
+        answer = self._server.call("POST", ("workflows",), query, data, {"Content-Type": _COMPILED})
+        deployed = answer.json()["workflows"][0]
+        if deployed["version"] != version.id:
+            raise DefinitionError("the server understands this workflow differently", hint="is it of the same Ork?")
+        return bool(deployed["new"])
+
+    async def set_enabled(self, workflow: str, enabled: bool, *, next_fire: datetime | None = None) -> bool:  # noqa: ARG002
+        data = json.dumps({"enabled": enabled}).encode()
+        return self._found("PATCH", ("workflows", workflow), data)
+
+    async def delete_workflow(self, workflow: str) -> bool:
+        return self._found("DELETE", ("workflows", workflow))
+
+    async def get_version(self, version: VersionId) -> Version | None:
+        if version not in self._versions:
+            row = self._get("versions", version)
+            if row is None:
+                return None
+            made = Version(VersionId(row["id"]), from_document(row["definition"]), row["root"], row["source"])
+            self._versions[version] = made
+        return self._versions[version]
+
+    async def list_versions(self, workflow: str, limit: int = 20) -> tuple[VersionEntry, ...]:
+        found = self._get("workflows", workflow, "versions", limit=limit) or {"versions": []}
+        rows = found["versions"]
+        return tuple(VersionEntry(VersionId(row["id"]), read_time(row["saved_at"]), row["source"]) for row in rows)
+
+    async def get_workflow(self, name: str) -> WorkflowEntry | None:
+        row = self._get("workflows", name)
+        return None if row is None else read_workflow(row)
+
+    async def list_workflows(self) -> tuple[WorkflowEntry, ...]:
+        entries: list[WorkflowEntry] = []
+        cursor = None
+        while True:
+            page = self._server.get("workflows", limit=1000, cursor=cursor)
+            entries += [read_workflow(row) for row in page["workflows"]]
+            cursor = page["cursor"]
+            if cursor is None:
+                return tuple(entries)
+
+    # ── runs and what people ask of them ─────────────────────────────────────────────────────────
+
+    async def create_runs(self, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
+        return tuple(self._create(new, now) for new in runs)
+
+    def _create(self, new: NewRun, now: datetime) -> Run:
+        body = {"params": new.params, "priority": new.priority, "fresh": new.fresh, "parent": new.parent}
+        headers = {"Content-Type": "application/json"}
+        if new.scheduled_for is not None:
+            body |= {"version": new.version, "scheduled_for": new.scheduled_for.isoformat()}  # its time is its key
+        elif new.key is not None:
+            headers["Idempotency-Key"] = new.key  # names the same run also after another deploy
+        else:
+            body["version"] = new.version
+            # The id was made for this run alone: as a key it keeps a repeated call from making another one.
+            headers["Idempotency-Key"] = f"id-{new.id}"
+        path = ("workflows", new.workflow, "runs")
+        answer = self._server.call("POST", path, {}, json.dumps(body).encode(), headers)
+        run = read_run(answer.json())
+        return replace(run, created_at=now) if answer.status == _CREATED else run
+
+    async def submit_command(self, command: RunCommand, now: datetime) -> Accepted | TooLate | None:  # noqa: ARG002
+        body = {"task": command.task, "comment": command.comment, "everything": command.everything}
+        try:
+            answer = self._server.post("runs", command.run, command.kind.value, body=body)
+        except NotFoundError:
+            return None
+        except RefusedError as error:
+            row = getattr(error, "run", None)
+            if row is None:
+                raise
+            return TooLate(read_run(row))
+        return Accepted(read_run(answer["run"]), answer["command"])
+
+    async def pending_commands(self, run: RunId) -> tuple[RunCommand, ...]:
+        rows = self._server.get("runs", run, "commands")["commands"]
+        return tuple(RunCommand(run, CommandKind(row["kind"]), row["by"], row["task"], id=row["id"]) for row in rows)
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────
+
+    async def get_run(self, run: RunId) -> Run | None:
+        update = await self.run_updates(run, 1 << 52)
+        return update.run if update else None
+
+    async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
+        return tuple(RunId(id) for id in self._server.get("run-ids", prefix=prefix[:12], limit=limit)["ids"])
+
+    async def list_runs(self, query: RunFilter) -> RunPage:
+        page = self._server.get(
+            "runs",
+            workflow=query.workflow,
+            status=sorted(status.value for status in query.statuses) or None,
+            limit=min(query.limit, 1000),
+            cursor=query.cursor,
+        )
+        return RunPage(tuple(read_run(row) for row in page["runs"]), page["cursor"])
+
+    async def count_unfinished(self) -> Mapping[RunStatus, int]:
+        counts = self._server.get("status")["unfinished"]
+        return {RunStatus(status): number for status, number in counts.items()}
+
+    async def run_updates(self, run: RunId, since: int = 0) -> RunUpdate | None:
+        found = self._get("runs", run, "tasks", since=since)
+        if found is None:
+            return None
+        tasks = tuple(read_task(run, row) for row in found["tasks"])
+        return RunUpdate(read_run(found["run"]), tasks, found["mark"])
+
+    async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]:
+        key = task or TaskKey(None)  # type: ignore[arg-type]
+        found = self._get("runs", run, "attempts", task=key.name, index=key.index) or {"attempts": []}
+        return tuple(read_attempt(run, row) for row in found["attempts"])
+
+    async def get_owner(self, run: RunId) -> SchedulerId | None:
+        found = self._get("runs", run)
+        return SchedulerId(found["owner"]) if found and found["owner"] else None
+
+    async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:
+        """Those the server takes for alive: from here nobody could tell an idle one from a dead one."""
+        rows = [row for row in self._server.get("schedulers")["schedulers"] if row["alive"]]
+        return tuple(
+            SchedulerEntry(
+                SchedulerId(row["id"]),
+                f"{self._server.url}/{row['identity']}",  # no process of this machine, whatever its number
+                row["kind"],
+                read_moment(row["started_at"]),
+                max(row["lease_seconds_left"], _ALIVE_SECONDS),
+                row["runs"],
+            )
+            for row in rows
+        )
+
+    async def limit_use(self) -> tuple[LimitUse, ...]:
+        return tuple(
+            LimitUse(row["name"], row["slots"], row["used"], tuple(_holder(each) for each in row["holders"]))
+            for row in self._server.get("limits")["limits"]
+        )
+
+    async def list_schedules(self) -> tuple[ScheduleEntry, ...]:
+        workflows = {entry.name: entry for entry in await self.list_workflows()}
+        return tuple(
+            ScheduleEntry(
+                row["workflow"], VersionId(row["version"]), schedule, row["enabled"], read_time(row["next_fire"])
+            )
+            for row in self._server.get("schedules")["schedules"]
+            if (entry := workflows.get(row["workflow"])) is not None and (schedule := entry.schedule) is not None
+        )
+
+    # ── who may do what ──────────────────────────────────────────────────────────────────────────
+
+    async def add_token(self, token: Token) -> None:
+        self._server.post("tokens", body={"name": token.name, "role": token.role.value, "digest": token.digest})
+
+    async def list_tokens(self) -> tuple[Token, ...]:
+        return tuple(
+            Token(
+                row["id"],
+                row["name"],
+                Role(row["role"]),
+                "",
+                read_moment(row["created_at"]),
+                read_time(row["revoked_at"]),
+            )
+            for row in self._server.get("tokens")["tokens"]
+        )
+
+    async def revoke_token(self, id: str, now: datetime) -> bool:  # noqa: ARG002
+        return self._found("DELETE", ("tokens", id))
+
+    async def list_audit(self, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
+        rows = self._server.get("audit", limit=limit, cursor=before)["entries"]
+        return tuple(
+            AuditEntry(
+                read_moment(row["at"]), row["by"], row["action"], row["subject"],
+                json.dumps(row["detail"]) if row["detail"] is not None else None, row["id"],
+            )
+            for row in rows
+        )  # fmt: skip
+
+    # ── waiting ──────────────────────────────────────────────────────────────────────────────────
+
+    async def wait_for_change(self, timeout: float | None) -> bool:
+        if self._listener is None:
+            from ork.api.client.waiting import Listener
+
+            self._listener = Listener(self._server)
+        return await self._listener.wait(timeout)
+
+    async def close(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+        self._server.close()
+
+    def _get(self, *path: object, **query: Any) -> Any | None:
+        """None where there is nothing of that name."""
+        try:
+            return self._server.get(*path, **query)
+        except NotFoundError:
+            return None
+
+    def _found(self, method: str, path: tuple[object, ...], data: bytes | None = None) -> bool:
+        headers = {"Content-Type": "application/json"} if data is not None else {}
+        try:
+            self._server.call(method, path, {}, data, headers)
+        except NotFoundError:
+            return False
+        return True
+
+
+def explained(server: Server, target: Target) -> Explained:
+    from ork.status.explain import Explained
+
+    task = None if target.task is None else str(TaskKey(target.task, target.instance))
+    found = server.get("runs", target.run, "why", task=task)
+    return Explained(found["subject"], found["why"])
+
+
+def _holder(row: dict[str, Any]) -> AttemptKey:
+    return AttemptKey(RunId(row["run"]), TaskKey(row["task"], row["index"]), row["attempt"])

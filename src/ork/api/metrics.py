@@ -1,0 +1,76 @@
+"""Metrics for Prometheus, made when they are asked for: counters of this process, gauges of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from prometheus_client.core import (
+    CollectorRegistry,
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+from ork.model.run import RunStatus, SchedulerEntry
+from ork.state.store import LimitUse, StateStore
+from ork.status.serving import is_alive
+from ork.telemetry import Telemetry
+
+MEDIA_TYPE = CONTENT_TYPE_LATEST
+
+
+async def render_metrics(store: StateStore, telemetry: Telemetry) -> bytes:
+    """Costs what is unfinished, never what has been."""
+    runs = await store.count_unfinished()
+    limits, schedulers = await store.limit_use(), await store.list_schedulers()
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Now(telemetry, runs, limits, schedulers))
+    return bytes(generate_latest(registry))
+
+
+class _Now(Collector):
+    def __init__(
+        self,
+        telemetry: Telemetry,
+        runs: Mapping[RunStatus, int],
+        limits: Sequence[LimitUse],
+        schedulers: Sequence[SchedulerEntry],
+    ) -> None:
+        self._telemetry = telemetry
+        self._runs = runs
+        self._limits = limits
+        self._schedulers = schedulers
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._of_this_process()
+        runs = GaugeMetricFamily("ork_runs", "Runs that have not ended, by status.", labels=["status"])
+        for status, number in self._runs.items():
+            runs.add_metric([status.value], number)
+        yield runs
+        slots = GaugeMetricFamily("ork_limit_slots", "How many attempts a limit allows.", labels=["limit"])
+        used = GaugeMetricFamily("ork_limit_used", "How many attempts hold it.", labels=["limit"])
+        for use in self._limits:
+            slots.add_metric([use.name], use.slots)
+            used.add_metric([use.name], use.used)
+        yield from (slots, used)
+        alive = sum(map(is_alive, self._schedulers))
+        yield GaugeMetricFamily("ork_schedulers", "Schedulers that are alive.", value=alive)
+
+    def _of_this_process(self) -> Iterator[Metric]:
+        happened = CounterMetricFamily("ork_happenings", "What the scheduler of this process did.", labels=["event"])
+        for event, number in sorted(self._telemetry.counts.items()):
+            happened.add_metric([event], number)
+        yield happened
+        ended = CounterMetricFamily("ork_ended", "Runs and attempts that ended, by status.", labels=["what", "status"])
+        for (what, status), number in sorted(self._telemetry.ended.items()):
+            ended.add_metric([what, status], number)
+        yield ended
+        spent = SummaryMetricFamily("ork_seconds", "How long each kind of work took.", labels=["work"])
+        slowest = GaugeMetricFamily("ork_seconds_max", "The longest of them.", labels=["work"])
+        for work, time in sorted(self._telemetry.spent.items()):
+            spent.add_metric([work], count_value=time.count, sum_value=time.seconds)
+            slowest.add_metric([work], time.longest)
+        yield from (spent, slowest)

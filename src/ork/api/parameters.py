@@ -1,0 +1,43 @@
+"""Paths and queries, with their bounds: a number too large for the store is refused before it gets there."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from ork.errors import UsageError
+from ork.model.ids import NAME_PATTERN
+
+_LARGEST = 2**53
+_NAME = f"^{NAME_PATTERN}$"
+
+RunText = Annotated[
+    str,
+    Path(pattern="^(@last|[0-9A-Za-z]{1,40})$", description="A run's id, any unique beginning of it, or @last."),
+]
+WorkflowName = Annotated[str, Path(pattern=_NAME)]
+TaskName = Annotated[str, Path(pattern=_NAME)]
+TaskIndex = Annotated[int, Path(ge=0, le=10**9, description="Which instance; 0 for a task without instances.")]
+AttemptNumber = Annotated[int, Path(ge=1, le=10**6)]
+VersionText = Annotated[str, Path(min_length=1, max_length=200)]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+Cursor = Annotated[str | None, Query(max_length=500, description="As given by the previous page.")]
+Mark = Annotated[int, Query(ge=0, le=_LARGEST)]
+OptionalMark = Annotated[int | None, Query(ge=0, le=_LARGEST)]
+TaskTarget = Annotated[str | None, Query(max_length=300, description="TASK or TASK[3].")]
+OptionalName = Annotated[str | None, Query(pattern=_NAME)]
+
+
+def moment_of(text: str, name: str) -> datetime:
+    """A time that means the same everywhere: with its offset."""
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            raise ValueError(text)
+        return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{name}: {text[:100]!r} is not a time with its offset, such as 2026-03-01T00:00:00Z"
+        ) from None

@@ -1,0 +1,120 @@
+"""Errors as problem documents (RFC 9457): a status for the protocol, a stable code for a program, words for a person."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from ork.definition.problems import Problem as Mistake
+from ork.definition.problems import to_json
+from ork.errors import (
+    DefinitionError,
+    DocumentError,
+    NotFoundError,
+    ObjectsError,
+    OrkError,
+    RefusedError,
+    StoreError,
+    StoreUnavailableError,
+    UsageError,
+)
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = 2
+
+UNAUTHENTICATED = "ORK830"
+FORBIDDEN = "ORK831"
+FOREIGN = "ORK832"
+TOO_LARGE = "ORK833"
+TOO_MANY = "ORK834"
+NO_SUCH_METHOD = "ORK835"
+INTERNAL = "ORK899"
+
+_TITLES = {
+    400: "Bad request",
+    401: "No valid token",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    409: "Refused",
+    413: "Too large",
+    415: "Unsupported media type",
+    416: "Range not satisfiable",
+    421: "Not the host asked for",
+    422: "Cannot be understood",
+    429: "Too many failed attempts",
+    500: "Internal error",
+    503: "Try again later",
+}
+
+
+def problem(
+    status: int, code: str, detail: str, hint: str | None = None, headers: dict[str, str] | None = None, **more: Any
+) -> Response:
+    document = {
+        "type": f"urn:ork:{code}",
+        "title": _TITLES.get(status, "Error"),
+        "status": status,
+        "code": code,
+        "detail": detail,
+        "hint": hint,
+        **more,
+    }
+    return Response(json.dumps(document), status, headers, MEDIA_TYPE)
+
+
+def of_error(error: OrkError) -> Response:
+    more: dict[str, Any] = {}
+    if isinstance(error, DefinitionError):
+        more["problems"] = [to_json(each) for each in error.problems if isinstance(each, Mistake)]
+    status = status_of(error)
+    headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else None
+    return problem(status, error.code, error.message, error.hint, headers, **more)
+
+
+def status_of(error: OrkError) -> int:
+    match error:
+        case DefinitionError():
+            return 422
+        case UsageError() | DocumentError():
+            return 400
+        case NotFoundError():
+            return 404
+        case RefusedError():
+            return 409
+        case StoreUnavailableError() | StoreError() | ObjectsError():
+            return 503
+        case _:
+            return 500
+
+
+async def on_ork_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, OrkError)
+    return of_error(error)
+
+
+async def on_invalid(_request: Request, error: Exception) -> Response:
+    """A path, query or header that does not fit its description."""
+    assert isinstance(error, RequestValidationError)
+    return problem(422, UsageError.code, "; ".join(_sentence(each) for each in error.errors()))
+
+
+async def on_http_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = TOO_LARGE if error.status_code == 413 else NotFoundError.code
+    return problem(error.status_code, code, str(error.detail))
+
+
+async def on_bug(_request: Request, error: Exception) -> Response:
+    """What went wrong is for our log, not for the caller."""
+    return problem(500, INTERNAL, f"an error nobody foresaw ({type(error).__name__})")
+
+
+def _sentence(error: Any) -> str:
+    place = ".".join(str(part) for part in error["loc"])
+    return f"{place}: {error['msg']}"

@@ -1,0 +1,68 @@
+"""Events from outside that start a workflow."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import Any
+
+from fastapi import Request
+from starlette.responses import Response
+
+from ork.api import shapes
+from ork.api.bodies import answer, read_json
+from ork.api.context import Api, api_of, caller_of
+from ork.api.parameters import WorkflowName
+from ork.api.routes.workflows import known_workflow
+from ork.api.routing import Routes
+from ork.api.signatures import signature_of
+from ork.api.triggering import Wanted, trigger
+from ork.errors import UsageError
+from ork.model.access import Role
+from ork.model.workflow import Trigger
+from ork.status.wire import run_row
+
+routes = Routes()
+
+WHOLE_EVENT = "event"
+_EVENT = {"requestBody": {"required": False, "content": {"application/json": {"schema": {"type": "object"}}}}}
+
+
+@routes.add(
+    "POST",
+    "/hooks/{name}",
+    Role.OPERATOR,
+    is_signed=True,
+    status_code=201,
+    response_model=shapes.RunShape,
+    responses={200: {"model": shapes.RunShape, "description": "This event has come before."}},
+    openapi_extra=_EVENT,
+)
+async def receive_event(request: Request, name: WorkflowName) -> Response:
+    """Starts the workflow of that name. Its param `event` is given the whole body, its other params what the body has
+    under their names. The same signature (or Idempotency-Key, with a token) starts it once."""
+    api, caller = api_of(request), caller_of(request)
+    event = await read_json(request)
+    if event is not None and not isinstance(event, dict):
+        raise UsageError("an event is a JSON object")
+    params = await _params(api, name, event or {})
+    run, is_new = await trigger(api, Wanted(name, params, _key(request), by=Trigger.EVENT))
+    if is_new:
+        await api.changed(caller, "run.trigger", run.id, json.dumps({"workflow": name}))
+    return answer(run_row(run), 201 if is_new else 200)
+
+
+async def _params(api: Api, name: str, event: dict[str, Any]) -> dict[str, Any]:
+    entry = await known_workflow(api, name)
+    version = await api.store.get_version(entry.version)
+    declared = [param.name for param in version.workflow.params] if version else []
+    params = {key: event[key] for key in declared if key in event}
+    return {**params, WHOLE_EVENT: event} if WHOLE_EVENT in declared else params
+
+
+def _key(request: Request) -> str | None:
+    if "authorization" in request.headers:
+        given = request.headers.get("idempotency-key")
+        return given[:200] if given else None
+    signature = signature_of(request.headers)
+    return f"hook-{sha256(signature.encode()).hexdigest()}" if signature else None

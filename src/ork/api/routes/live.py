@@ -1,0 +1,77 @@
+"""Changes as they happen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import Header, Request
+from starlette.responses import Response, StreamingResponse
+
+from ork.api.context import Api, Caller, api_of, caller_of
+from ork.api.events import STILL_HERE, heard_within, sse
+from ork.api.logs import BEAT_SECONDS, is_still_allowed
+from ork.api.parameters import OptionalMark, OptionalName
+from ork.api.routing import Routes
+from ork.errors import UsageError
+from ork.model.access import Role
+from ork.model.run import Run
+from ork.status.wire import run_row, task_row
+
+routes = Routes()
+
+PAGE = 100
+MAX_TASKS = 500
+_STREAM = {200: {"description": "Events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}}
+
+
+@routes.add("GET", "/events", Role.VIEWER, responses=_STREAM, response_class=Response)
+async def events(
+    request: Request,
+    workflow: OptionalName = None,
+    since: OptionalMark = None,
+    last_event: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
+) -> Response:
+    """Server-sent events: `run` for each run that changed, with the tasks that did. `id` is a mark: with
+    `Last-Event-ID` (or `since`) the stream goes on behind it, and nothing that happened meanwhile is missing.
+
+    Several changes of one run may come as one: what is sent is how things are now.
+    """
+    if last_event is not None:
+        if not last_event.isdecimal() or int(last_event) > 2**53:
+            raise UsageError("Last-Event-ID is none of ours")
+        since = int(last_event)
+    api = api_of(request)
+    mark = since if since is not None else (await api.store.changes_since(None)).mark
+    return StreamingResponse(_stream(api, caller_of(request), workflow, mark), media_type="text/event-stream")
+
+
+async def _stream(api: Api, caller: Caller, workflow: str | None, mark: int) -> AsyncIterator[bytes]:
+    async with api.hub.listening() as heard:
+        # At once, so that a client knows where it stands before anything happens.
+        yield sse("{}", event="ready", id=mark)
+        while not api.hub.is_closed:
+            page = await api.store.changes_since(mark, PAGE)
+            for run in page.runs:
+                if workflow in (None, run.workflow):
+                    yield sse(json.dumps(await _change(api, run, mark)), event="run")
+            if page.mark != mark:
+                # The mark comes after all of its changes: who is cut off in between gets them again, never too few.
+                mark = page.mark
+                yield sse("{}", event="mark", id=mark)
+                continue
+            if not await heard_within(heard, BEAT_SECONDS):
+                if not await is_still_allowed(api, caller):
+                    return
+                yield STILL_HERE
+
+
+async def _change(api: Api, run: Run, mark: int) -> dict[str, Any]:
+    update = await api.store.run_updates(run.id, mark)
+    version = await api.store.get_version(run.version)
+    if update is None or version is None:
+        return {"run": run_row(run), "tasks": [], "more": False}
+    needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
+    rows = [task_row(task, needs.get(task.key.name, ())) for task in update.tasks[:MAX_TASKS]]
+    return {"run": run_row(update.run), "tasks": rows, "more": len(update.tasks) > MAX_TASKS}

@@ -1,0 +1,216 @@
+"""Runs: created, listed, shown, and what people ask of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+from fastapi import Header, Query, Request
+from starlette.responses import Response
+
+from ork.api import shapes
+from ork.api.bodies import CommandBody, TriggerBody, answer, described, read_body
+from ork.api.context import Api, Caller, api_of, caller_of
+from ork.api.parameters import Cursor, Limit, Mark, OptionalName, RunText, TaskTarget, WorkflowName, moment_of
+from ork.api.problems import of_error
+from ork.api.routes.workflows import known_workflow
+from ork.api.routing import Routes
+from ork.api.triggering import Wanted, trigger
+from ork.errors import NotFoundError
+from ork.model.access import Role
+from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, TaskKey
+from ork.model.run import CommandKind, RunCommand, RunStatus
+from ork.model.workflow import Trigger
+from ork.state.store import Accepted, RunFilter, TooLate
+from ork.status.explain import explain
+from ork.status.follow import open_view
+from ork.status.ids import parse_target, resolve_run
+from ork.status.questions import named_task, waiting_task
+from ork.status.refusals import check_retry, too_late
+from ork.status.shapes import full_run_json
+from ork.status.wire import attempt_row, run_row, task_row
+
+routes = Routes()
+
+KEY = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="The same key and body name the same run; the same key with another body is refused.",
+    ),
+]
+Status = Annotated[list[RunStatus] | None, Query(description="Only these; may be repeated.")]
+
+
+@routes.add(
+    "POST",
+    "/workflows/{name}/runs",
+    Role.OPERATOR,
+    status_code=201,
+    response_model=shapes.RunShape,
+    responses={200: {"model": shapes.RunShape, "description": "The run that this key has named before."}},
+    openapi_extra=described(TriggerBody),
+)
+async def create_run(request: Request, name: WorkflowName, key: KEY = None) -> Response:
+    """Creates a run. It is durable when this answers."""
+    api, caller = api_of(request), caller_of(request)
+    body = await read_body(request, TriggerBody)
+    await known_workflow(api, name)
+    wanted = Wanted(name, body.params, key, body.version, body.priority, body.fresh, body.parent)
+    if body.scheduled_for is not None:
+        moment = moment_of(body.scheduled_for, "scheduled_for")
+        wanted = wanted._replace(scheduled_for=moment, by=Trigger.BACKFILL)
+    run, is_new = await trigger(api, wanted)
+    if is_new:
+        await api.changed(caller, "run.trigger", run.id, json.dumps({"workflow": name}))
+    return answer(run_row(run), 201 if is_new else 200)
+
+
+@routes.add("GET", "/runs", Role.VIEWER, response_model=shapes.RunPageShape)
+async def list_runs(
+    request: Request, workflow: OptionalName = None, status: Status = None, limit: Limit = 20, cursor: Cursor = None
+) -> Response:
+    """Newest first."""
+    query = RunFilter(workflow, frozenset(status or ()), limit, cursor)
+    page = await api_of(request).store.list_runs(query)
+    return answer({"runs": [run_row(run) for run in page.runs], "cursor": page.cursor})
+
+
+@routes.add("GET", "/run-ids", Role.VIEWER, response_model=shapes.IdsShape)
+async def find_runs(
+    request: Request,
+    prefix: Annotated[str, Query(min_length=1, max_length=RUN_ID_LENGTH, pattern=f"^[{ID_ALPHABET}]+$")],
+    limit: Limit = 10,
+) -> Response:
+    """Ids that begin with the prefix."""
+    return answer({"ids": await api_of(request).store.find_runs(prefix, limit)})
+
+
+@routes.add("GET", "/runs/{run}", Role.VIEWER, response_model=shapes.FullRunShape)
+async def get_run(request: Request, run: RunText) -> Response:
+    """A run with its tasks and their attempts."""
+    api = api_of(request)
+    view, _ = await open_view(api.store, await resolve_run(api.store, run))
+    attempts = await api.store.list_attempts(view.run.id)
+    shape = full_run_json(view.run, view.version, view.tasks.values(), attempts)
+    return answer({**shape, **run_row(view.run), "owner": await api.store.get_owner(view.run.id)})
+
+
+@routes.add("GET", "/runs/{run}/tasks", Role.VIEWER, response_model=shapes.TasksShape)
+async def list_tasks(request: Request, run: RunText, since: Mark = 0) -> Response:
+    """The run and its tasks, or those that changed after the mark `since`; `mark` is the next one.
+
+    A task that has fanned out has a row of its own, with `instances`, beside those of its instances.
+    """
+    api = api_of(request)
+    update = await api.store.run_updates(await resolve_run(api.store, run), since)
+    version = await api.store.get_version(update.run.version) if update else None
+    if update is None or version is None:
+        raise unknown_run(run)
+    needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
+    rows = [task_row(task, needs.get(task.key.name, ())) for task in update.tasks]
+    return answer({"run": run_row(update.run), "tasks": rows, "mark": update.mark})
+
+
+@routes.add("GET", "/runs/{run}/attempts", Role.VIEWER, response_model=shapes.AttemptsShape)
+async def list_attempts(
+    request: Request,
+    run: RunText,
+    task: OptionalName = None,
+    index: Annotated[int | None, Query(ge=0, le=10**9)] = None,
+) -> Response:
+    """Every try, in the workflow's order."""
+    api = api_of(request)
+    key = None if task is None else TaskKey(task, index)
+    attempts = await api.store.list_attempts(await resolve_run(api.store, run), key)
+    return answer({"attempts": [attempt_row(attempt) for attempt in attempts]})
+
+
+@routes.add("GET", "/runs/{run}/graph", Role.VIEWER, response_model=shapes.GraphShape)
+async def get_graph(request: Request, run: RunText) -> Response:
+    """The workflow's tasks as they depend on each other, each with the state it is in."""
+    api = api_of(request)
+    view, _ = await open_view(api.store, await resolve_run(api.store, run))
+    nodes = []
+    for spec in view.version.workflow.tasks:
+        whole, instances = view.whole(spec.name), view.instances.get(spec.name)
+        nodes.append(
+            {
+                "name": spec.name,
+                "executor": spec.executor,
+                "depends_on": list(spec.depends_on),
+                "status": whole.status.value if whole else None,
+                "instances": {status.value: number for status, number in instances.counts.items() if number}
+                if instances
+                else None,
+            }
+        )
+    return answer({"nodes": nodes})
+
+
+@routes.add("GET", "/runs/{run}/why", Role.VIEWER, response_model=shapes.WhyShape)
+async def why(request: Request, run: RunText, task: TaskTarget = None) -> Response:
+    """Why it is (not) running, what happens next and when."""
+    api = api_of(request)
+    explained = await explain(api.store, api.objects, parse_target(run, task), api.now(), api.patience)
+    return answer({"subject": explained.subject, "why": [sentence.strip() for sentence in explained.sentences]})
+
+
+@routes.add("GET", "/runs/{run}/commands", Role.VIEWER, response_model=shapes.CommandsShape)
+async def list_commands(request: Request, run: RunText) -> Response:
+    """What was asked of the run and has not been applied yet."""
+    api = api_of(request)
+    waiting = await api.store.pending_commands(await resolve_run(api.store, run))
+    rows = [{"id": each.id, "kind": each.kind.value, "by": each.by, "task": each.task} for each in waiting]
+    return answer({"commands": rows})
+
+
+def _command_route(kind: CommandKind) -> Callable[[Request, RunText], Awaitable[Response]]:
+    async def submit(request: Request, run: RunText) -> Response:
+        return await _submit(api_of(request), caller_of(request), kind, run, await read_body(request, CommandBody))
+
+    submit.__doc__ = f"Asks to {kind.value} the run: 202 when accepted, 409 when it is too late."
+    submit.__name__ = f"{kind.value}_run"
+    return submit
+
+
+for _kind in CommandKind:
+    routes.add(
+        "POST",
+        f"/runs/{{run}}/{_kind.value}",
+        Role.OPERATOR,
+        status_code=202,
+        response_model=shapes.AcceptedShape,
+        openapi_extra=described(CommandBody),
+    )(_command_route(_kind))
+
+
+async def _submit(api: Api, caller: Caller, kind: CommandKind, run: str, body: CommandBody) -> Response:
+    found = await resolve_run(api.store, run)
+    task = None
+    if body.task is not None or kind in (CommandKind.APPROVE, CommandKind.REJECT):
+        view, _ = await open_view(api.store, found)
+        target = parse_target(found, body.task)
+        choose = waiting_task if kind in (CommandKind.APPROVE, CommandKind.REJECT) else named_task
+        task = choose(view, target)
+    command = RunCommand(found, kind, caller.name, task, body.everything, body.comment)
+    check_retry(command, await api.store.get_run(found), found)
+    check_retry(command, await api.store.get_run(found), found)
+    match await api.store.submit_command(command, api.now()):
+        case Accepted(run=row, command_id=id):
+            detail: dict[str, Any] = {"task": task} if task else {}
+            await api.changed(caller, f"run.{kind}", found, json.dumps(detail) if detail else None)
+            return answer({"accepted": kind.value, "run": run_row(row), "command": id}, 202)
+        case TooLate(run=row):
+            refused = of_error(too_late(command, row, found))
+            document = {**json.loads(bytes(refused.body)), "run": run_row(row)}
+            return Response(json.dumps(document), refused.status_code, media_type=refused.media_type)
+        case None:
+            raise unknown_run(run)
+
+
+def unknown_run(run: str) -> NotFoundError:
+    return NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")

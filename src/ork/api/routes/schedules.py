@@ -1,0 +1,102 @@
+"""When workflows run by themselves, and runs for times that have passed."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from itertools import islice
+from typing import Annotated
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from ork.api import shapes
+from ork.api.bodies import BackfillBody, WorkflowBody, answer, described, read_body
+from ork.api.context import api_of, caller_of
+from ork.api.parameters import WorkflowName, moment_of
+from ork.api.routes.workflows import known_workflow, unknown_workflow
+from ork.api.routing import Routes
+from ork.api.triggering import new_run_id
+from ork.compile.params import check_params
+from ork.core.cron import times_between
+from ork.errors import RefusedError, UsageError
+from ork.model.access import Role
+from ork.model.run import NewRun
+from ork.model.workflow import Schedule, Trigger
+from ork.status.schedules import switch, upcoming
+from ork.status.shapes import time_json, upcoming_json
+
+routes = Routes()
+
+MOST_RUNS = 10_000
+AT_ONCE = 100
+
+
+@routes.add("GET", "/schedules", Role.VIEWER, response_model=shapes.SchedulesShape)
+async def list_schedules(request: Request, count: Annotated[int, Query(alias="next", ge=1, le=1000)] = 1) -> Response:
+    """Every workflow that has a schedule, with its next times. It fires while workflow and schedule are enabled."""
+    api = api_of(request)
+    rows = [
+        {**upcoming_json(upcoming(entry, api.now(), count)), "version": entry.version}
+        for entry in await api.store.list_schedules()
+    ]
+    return answer({"schedules": rows})
+
+
+@routes.add(
+    "PATCH",
+    "/workflows/{name}/schedule",
+    Role.OPERATOR,
+    response_model=shapes.ScheduleStateShape,
+    openapi_extra=described(WorkflowBody, required=True),
+)
+async def switch_schedule(request: Request, name: WorkflowName) -> Response:
+    """Turns the schedule on or off. Times that pass while it is off are not missed: they are not meant."""
+    api, caller = api_of(request), caller_of(request)
+    body = await read_body(request, WorkflowBody)
+    if (await known_workflow(api, name)).schedule is None:
+        raise RefusedError(f"workflow `{name}` has no schedule")
+    if not await switch(api.store, name, body.enabled, api.now()):
+        raise unknown_workflow(name)
+    await api.changed(caller, "schedule.enable" if body.enabled else "schedule.disable", name)
+    return answer({"workflow": name, "enabled": body.enabled})
+
+
+@routes.add(
+    "POST",
+    "/workflows/{name}/backfills",
+    Role.OPERATOR,
+    response_model=shapes.BackfillShape,
+    openapi_extra=described(BackfillBody, required=True),
+)
+async def backfill(request: Request, name: WorkflowName) -> Response:
+    """Creates the runs for past times of the schedule. A time that has a run already gets no second one, so asking
+    again goes on where it ended. `max_active_runs` of the workflow holds."""
+    api, caller = api_of(request), caller_of(request)
+    body = await read_body(request, BackfillBody)
+    entry = await known_workflow(api, name)
+    version = await api.store.get_version(entry.version)
+    if version is None or version.workflow.schedule is None:
+        raise RefusedError(f"workflow `{name}` has no schedule", hint="POST its `runs` to create a single one")
+    times = _times(version.workflow.schedule, moment_of(body.first, "from"), min(moment_of(body.last, "to"), api.now()))
+    params = check_params(version.workflow, body.params)
+    created = 0
+    for place in range(0, 0 if body.dry_run else len(times), AT_ONCE):
+        wanted = [
+            NewRun(new_run_id(), name, version.id, params, Trigger.BACKFILL, time)
+            for time in times[place : place + AT_ONCE]
+        ]
+        made = await api.store.create_runs(wanted, api.now())
+        created += sum(run.id == new.id for run, new in zip(made, wanted, strict=True))
+    if not body.dry_run:
+        detail = {"from": body.first, "to": body.last, "created": created}
+        await api.changed(caller, "workflow.backfill", name, json.dumps(detail))
+    shown = [time_json(time) for time in times] if body.dry_run else None
+    return answer({"created": created, "total": len(times), "times": shown})
+
+
+def _times(schedule: Schedule, first: datetime, last: datetime) -> list[datetime]:
+    times = list(islice(times_between(schedule, first, last), MOST_RUNS + 1))
+    if len(times) > MOST_RUNS:
+        raise UsageError(f"there are more than {MOST_RUNS:,} times in between", hint="take smaller parts")
+    return times

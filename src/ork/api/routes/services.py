@@ -1,0 +1,142 @@
+"""Those who do the work: schedulers, limits, ticks, health, metrics."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import Request
+from starlette.responses import Response
+
+from ork.api import shapes
+from ork.api.bodies import answer
+from ork.api.context import Api, api_of, caller_of
+from ork.api.metrics import MEDIA_TYPE, render_metrics
+from ork.api.problems import of_error
+from ork.api.routing import Routes
+from ork.errors import OrkError
+from ork.model.access import Role
+from ork.status.pulse import pulse_json, take_pulse
+from ork.status.serving import is_alive
+from ork.status.shapes import time_json
+
+routes = Routes()
+
+_METRICS = {200: {"description": "Prometheus text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+
+
+@routes.add("GET", "/schedulers", Role.VIEWER, response_model=shapes.SchedulersShape)
+async def list_schedulers(request: Request) -> Response:
+    """Those that introduced themselves; `alive` as far as this process can tell."""
+    rows = [
+        {
+            "id": entry.id,
+            "kind": entry.kind,
+            "identity": entry.identity,
+            "started_at": time_json(entry.started_at),
+            "runs": entry.active_runs,
+            "lease_seconds_left": round(entry.lease_seconds_left, 3),
+            "alive": is_alive(entry),
+        }
+        for entry in await api_of(request).store.list_schedulers()
+    ]
+    return answer({"schedulers": rows})
+
+
+@routes.add("GET", "/limits", Role.VIEWER, response_model=shapes.LimitsShape)
+async def list_limits(request: Request) -> Response:
+    """How full each limit is, and some of those who hold it."""
+    rows = [
+        {
+            "name": use.name,
+            "slots": use.slots,
+            "used": use.used,
+            "holders": [
+                {"run": key.run, "task": key.task.name, "index": key.task.index, "attempt": key.number}
+                for key in use.holders
+            ],
+        }
+        for use in await api_of(request).store.limit_use()
+    ]
+    return answer({"limits": rows})
+
+
+@routes.add("GET", "/status", Role.VIEWER, response_model=shapes.Shape)
+async def status(request: Request) -> Response:
+    """What goes on right now: schedulers, leases, unfinished runs, limits in use, and what waits longest."""
+    api = api_of(request)
+    return answer(pulse_json(await take_pulse(api.store), api.now()))
+
+
+@routes.add("POST", "/tick", Role.OPERATOR, response_model=shapes.TickShape)
+async def tick(request: Request) -> Response:
+    """Works until nothing is due, then says when to come back. What was started goes on."""
+    report = await api_of(request).tick()
+    api_of(request).hub.poke()
+    return answer(
+        {
+            "steps": report.steps,
+            "launched": report.launched,
+            "finished": report.finished,
+            "next_wake": time_json(report.next_wake),
+        }
+    )
+
+
+_ticking: set[asyncio.Task[None]] = set()
+
+
+@routes.add("POST", "/wake", Role.OPERATOR, is_for_workers=True, status_code=202, response_model=shapes.WakeShape)
+async def wake(request: Request) -> Response:
+    """Wakes the scheduler of this process; where there is none, begins a tick and answers at once."""
+    api = api_of(request)
+    if api.wake is not None:
+        api.wake()
+        return answer({"woken": "scheduler"}, 202)
+    # Held on to, or it could be collected before it is done.
+    work = asyncio.create_task(_tick_quietly(api))
+    _ticking.add(work)
+    work.add_done_callback(_ticking.discard)
+    return answer({"woken": "tick"}, 202)
+
+
+async def _tick_quietly(api: Api) -> None:
+    try:
+        await api.tick()
+    except OrkError as error:
+        from ork.telemetry import Happening
+
+        api.telemetry.tell(Happening.STEP_FAILED, run=None, why=error.message)
+    api.hub.poke()
+
+
+@routes.add("GET", "/metrics", Role.VIEWER, responses=_METRICS, response_class=Response)
+async def metrics(request: Request) -> Response:
+    """For Prometheus: what this process did, and what stands in the store."""
+    caller_of(request)
+    api = api_of(request)
+    return Response(await render_metrics(api.store, api.telemetry), media_type=MEDIA_TYPE)
+
+
+@routes.add("GET", "/healthz", None, response_model=shapes.HealthShape)
+async def healthz() -> Response:
+    """This process answers."""
+    return answer({"status": "ok"})
+
+
+@routes.add("GET", "/readyz", None, response_model=shapes.HealthShape)
+async def readyz(request: Request) -> Response:
+    """This process answers, and so does the store."""
+    try:
+        await api_of(request).store.list_schedulers()
+    except OrkError as error:
+        return of_error(type(error)("the store does not answer"))  # no details for those without a token
+    return answer({"status": "ready"})
+
+
+for _path, _role, _endpoint in (
+    ("/metrics", Role.VIEWER, metrics),
+    ("/healthz", None, healthz),
+    ("/readyz", None, readyz),
+):
+    # Where probes and scrapers look for them by custom.
+    routes.add("GET", _path, _role, at_root=True, include_in_schema=False, response_class=Response)(_endpoint)

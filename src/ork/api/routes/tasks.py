@@ -1,0 +1,122 @@
+"""What tasks printed and returned."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Annotated
+
+from fastapi import Header, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from ork.api.context import Api, api_of, caller_of
+from ork.api.logs import NotSatisfiable, Span, asked_span, find_attempt, follow_log, log_bytes, log_size
+from ork.api.parameters import AttemptNumber, RunText, TaskIndex, TaskName
+from ork.api.problems import problem
+from ork.api.routing import Routes
+from ork.errors import NotFoundError, UsageError
+from ork.model.access import Role
+from ork.model.ids import AttemptKey, RunId, TaskKey
+from ork.status.follow import open_view
+from ork.status.ids import resolve_run
+from ork.status.outputs import check_has_output, output_parts
+
+routes = Routes()
+
+TEXT = "text/plain; charset=utf-8"
+STREAM = "text/event-stream"
+_LOG = {
+    200: {
+        "description": "The log, or with `follow` a stream of it.",
+        "content": {"text/plain": {"schema": {"type": "string"}}, STREAM: {"schema": {"type": "string"}}},
+    },
+    206: {"description": "The range asked for.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+}
+_OUTPUT = {200: {"description": "What it returned.", "content": {"application/json": {"schema": {}}}}}
+
+
+@routes.add(
+    "GET",
+    "/runs/{run}/tasks/{name}/{index}/attempts/{number}/log",
+    Role.VIEWER,
+    responses=_LOG,
+    response_class=Response,
+)
+async def get_log(
+    request: Request,
+    run: RunText,
+    name: TaskName,
+    index: TaskIndex,
+    number: AttemptNumber,
+    follow: Annotated[str | None, Query(description="As server-sent events until the attempt has ended.")] = None,
+    wanted: Annotated[str | None, Header(alias="Range", max_length=100, description="bytes=FIRST-LAST")] = None,
+    last_event: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
+) -> Response:
+    """What the attempt printed, byte by byte. It may be a program's output: show it as text, never as markup."""
+    api = api_of(request)
+    attempt = AttemptKey(found := await resolve_run(api.store, run), await _task_key(api, found, name, index), number)
+    await find_attempt(api, attempt)
+    if follow is not None and follow.lower() not in ("0", "false"):
+        stream = follow_log(api, caller_of(request), attempt, _place(last_event))
+        return StreamingResponse(stream, media_type=STREAM)
+    size = await log_size(api, attempt)
+    span = asked_span(wanted, size)
+    headers = {"Accept-Ranges": "bytes", "Content-Disposition": "inline"}
+    if isinstance(span, NotSatisfiable):
+        detail = f"the log has {size:,} bytes so far"
+        return problem(416, UsageError.code, detail, None, {"Content-Range": f"bytes */{size}"})
+    status, whole = (200, Span(0, size)) if span is None else (206, span)
+    headers["Content-Length"] = str(whole.end - whole.start)
+    if status == 206:
+        headers["Content-Range"] = f"bytes {whole.start}-{whole.end - 1}/{size}"
+    return StreamingResponse(log_bytes(api, attempt, whole), status, headers, TEXT)
+
+
+def _place(last_event: str | None) -> int:
+    if last_event is None:
+        return 0
+    if not last_event.isdecimal() or int(last_event) > 2**53:
+        raise UsageError("Last-Event-ID is none of ours")
+    return int(last_event)
+
+
+@routes.add("GET", "/runs/{run}/tasks/{name}/output", Role.VIEWER, responses=_OUTPUT, response_class=Response)
+async def get_whole_output(request: Request, run: RunText, name: TaskName) -> Response:
+    """What the task returned; of a task with instances the list of their outputs."""
+    api = api_of(request)
+    return await _output(api, await resolve_run(api.store, run), TaskKey(name))
+
+
+@routes.add("GET", "/runs/{run}/tasks/{name}/{index}/output", Role.VIEWER, responses=_OUTPUT, response_class=Response)
+async def get_output(request: Request, run: RunText, name: TaskName, index: TaskIndex) -> Response:
+    """What one instance returned; 0 for a task without instances."""
+    api = api_of(request)
+    found = await resolve_run(api.store, run)
+    return await _output(api, found, await _task_key(api, found, name, index))
+
+
+async def _output(api: Api, run: RunId, key: TaskKey) -> Response:
+    view, _ = await open_view(api.store, run)
+    task = view.tasks.get(key)
+    if task is None:
+        raise NotFoundError(f"no task `{key}` in this run", hint=f"ork show {view.short}")
+    check_has_output(view, task)
+    parts = output_parts(api.objects, view, task)
+    first = await asyncio.to_thread(next, parts, b"")  # before the answer begins: what is missing is still an error
+    return StreamingResponse(_in_a_thread(first, parts), media_type="application/json")
+
+
+async def _in_a_thread(first: bytes, parts: Iterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    while (part := await asyncio.to_thread(next, parts, None)) is not None:
+        yield part
+
+
+async def _task_key(api: Api, run: RunId, name: str, index: int) -> TaskKey:
+    """0 names a task without instances as well as the first of them: the workflow tells which is meant."""
+    known = await api.store.get_run(run)
+    version = await api.store.get_version(known.version) if known else None
+    specs = {spec.name: spec for spec in version.workflow.tasks} if version else {}
+    if name not in specs or (index and not specs[name].fans_out):
+        raise NotFoundError(f"no task `{name}[{index}]` in this run", hint=f"ork show {run}")
+    return TaskKey(name, index if specs[name].fans_out else None)

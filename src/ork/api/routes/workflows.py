@@ -1,0 +1,158 @@
+"""Workflows and their versions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Annotated, Any
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from ork.api import shapes
+from ork.api.bodies import WorkflowBody, answer, described, read_body
+from ork.api.context import Api, api_of, caller_of
+from ork.api.deploying import COMPILED, MAX_DEFINITION, read_version
+from ork.api.parameters import Cursor, Limit, VersionText, WorkflowName
+from ork.api.routing import Routes
+from ork.compile.content import to_document
+from ork.errors import NotFoundError, UsageError
+from ork.model.access import Role
+from ork.model.ids import VersionId
+from ork.model.run import Run
+from ork.model.workflow import WorkflowEntry
+from ork.state.store import RunFilter
+from ork.status.schedules import deploy, switch
+from ork.status.shapes import time_json
+from ork.status.wire import workflow_row
+
+routes = Routes()
+
+_TEXT = {"schema": {"type": "string", "description": "A workflow file."}}
+_DEFINITION = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/yaml": _TEXT,
+            "application/json": {"schema": {"type": "object", "description": "A workflow file, written as JSON."}},
+            COMPILED: {"schema": {"type": "object", "description": "A compiled workflow, as a version shows it."}},
+        },
+    }
+}
+
+
+@routes.add("GET", "/workflows", Role.VIEWER, response_model=shapes.WorkflowPageShape)
+async def list_workflows(request: Request, limit: Limit = 100, cursor: Cursor = None) -> Response:
+    """The workflows known here, by name, each with its last run. The cursor is the name the last page ended with."""
+    api = api_of(request)
+    entries = [entry for entry in await api.store.list_workflows() if cursor is None or entry.name > cursor]
+    rows = [workflow_row(entry, await _last_run(api, entry.name)) for entry in entries[:limit]]
+    return answer({"workflows": rows, "cursor": entries[limit - 1].name if len(entries) > limit else None})
+
+
+@routes.add(
+    "POST",
+    "/workflows",
+    Role.ADMIN,
+    body_limit=MAX_DEFINITION,
+    status_code=201,
+    response_model=shapes.DeployedListShape,
+    responses={200: {"model": shapes.DeployedListShape, "description": "It was known already."}},
+    openapi_extra=_DEFINITION,
+)
+async def deploy_workflow(
+    request: Request,
+    root: Annotated[str | None, Query(max_length=4000, description="The folder of its files, where tasks run.")] = None,
+    source: Annotated[str | None, Query(max_length=4000, description="Where it comes from, for people.")] = None,
+) -> Response:
+    """Registers a workflow: new runs get this version. All its mistakes come back at once. No user code is run."""
+    api, caller = api_of(request), caller_of(request)
+    if root is not None and not os.path.isabs(root):
+        raise UsageError("root must be an absolute path")
+    text, kind = await request.body(), request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    version = await asyncio.to_thread(read_version, text, kind, root or api.root, source, api.project)
+    is_new = await deploy(api.store, version, origin=source, now=api.now())
+    name = version.workflow.name
+    await api.changed(caller, "workflow.deploy", name, f'{{"version": "{version.id}"}}')
+    deployed = {"name": name, "version": version.id, "new": is_new}
+    return answer({"workflows": [deployed]}, 201 if is_new else 200)
+
+
+@routes.add("GET", "/workflows/{name}", Role.VIEWER, response_model=shapes.WorkflowShape)
+async def get_workflow(request: Request, name: WorkflowName) -> Response:
+    """One workflow with its definition."""
+    api = api_of(request)
+    entry = await known_workflow(api, name)
+    version = await api.store.get_version(entry.version)
+    definition = to_document(version.workflow) if version else None
+    return answer({**workflow_row(entry, await _last_run(api, name)), "definition": definition})
+
+
+@routes.add(
+    "PATCH",
+    "/workflows/{name}",
+    Role.OPERATOR,
+    response_model=shapes.WorkflowShape,
+    openapi_extra=described(WorkflowBody, required=True),
+)
+async def change_workflow(request: Request, name: WorkflowName) -> Response:
+    """Enables or disables it: a disabled workflow keeps its history and gets no new scheduled runs."""
+    api, caller = api_of(request), caller_of(request)
+    body = await read_body(request, WorkflowBody)
+    if not await switch(api.store, name, body.enabled, api.now()):
+        raise unknown_workflow(name)
+    await api.changed(caller, "workflow.enable" if body.enabled else "workflow.disable", name)
+    return answer(workflow_row(await known_workflow(api, name), await _last_run(api, name)))
+
+
+@routes.add("DELETE", "/workflows/{name}", Role.ADMIN, status_code=204)
+async def delete_workflow(request: Request, name: WorkflowName) -> Response:
+    """Forgets the name. Its runs and versions stay. Refused while a run of it has not ended."""
+    api, caller = api_of(request), caller_of(request)
+    if not await api.store.delete_workflow(name):
+        raise unknown_workflow(name)
+    await api.changed(caller, "workflow.delete", name)
+    return Response(status_code=204)
+
+
+@routes.add("GET", "/workflows/{name}/versions", Role.VIEWER, response_model=shapes.VersionsShape)
+async def list_versions(request: Request, name: WorkflowName, limit: Limit = 20) -> Response:
+    """Newest first."""
+    api = api_of(request)
+    entries = await api.store.list_versions(name, limit)
+    if not entries:
+        raise unknown_workflow(name)
+    rows = [{"id": each.id, "saved_at": time_json(each.saved_at), "source": each.source} for each in entries]
+    return answer({"versions": rows})
+
+
+@routes.add("GET", "/versions/{version}", Role.VIEWER, response_model=shapes.VersionShape)
+async def get_version(request: Request, version: VersionText) -> Response:
+    """A version never changes."""
+    found = await api_of(request).store.get_version(VersionId(version))
+    if found is None:
+        raise NotFoundError(f"no version `{version}`")
+    shape: dict[str, Any] = {
+        "id": found.id,
+        "workflow": found.workflow.name,
+        "root": found.root,
+        "source": found.source,
+        "definition": to_document(found.workflow),
+    }
+    return answer(shape)
+
+
+async def known_workflow(api: Api, name: str) -> WorkflowEntry:
+    entry = await api.store.get_workflow(name)
+    if entry is None:
+        raise unknown_workflow(name)
+    return entry
+
+
+def unknown_workflow(name: str) -> NotFoundError:
+    return NotFoundError(f"no workflow `{name}` here", hint="`ork workflows` lists them")
+
+
+async def _last_run(api: Api, workflow: str) -> Run | None:
+    page = await api.store.list_runs(RunFilter(workflow=workflow, limit=1))
+    return page.runs[0] if page.runs else None

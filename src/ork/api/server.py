@@ -1,0 +1,125 @@
+"""The API on a socket: where it listens, whom it may listen to, and whether it really answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from ork.api.origins import is_loopback
+from ork.errors import RefusedError, StoreError, UsageError
+from ork.model.access import Token
+
+GOODBYE_SECONDS = 5
+HEALTH_SECONDS = 10.0
+_SELF = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
+
+
+class Place(NamedTuple):
+    """Where to listen, under which names, and with which certificate."""
+
+    host: str
+    port: int
+    allowed_hosts: Sequence[str] = ()
+    tls_cert: str | None = None
+    tls_key: str | None = None
+
+
+def check_exposure(place: Place, tokens: Sequence[Token]) -> None:
+    """What others can reach is not opened by accident: who may come in, and under which name, must have been said."""
+    if is_loopback(place.host):
+        return
+    if not any(token.revoked_at is None for token in tokens):
+        raise RefusedError(f"{place.host} can be reached by others, and there is no token", hint="ork token create")
+    if not place.allowed_hosts:
+        raise RefusedError(
+            f"{place.host} can be reached by others, and no name is allowed",
+            hint="name the hosts people will use: --allowed-host ork.example.com",
+        )
+
+
+def bind(place: Place) -> socket.socket:
+    """Port 0 takes any that is free."""
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    try:
+        return socket.create_server((place.host, place.port), family=family, backlog=256)
+    except OSError as error:
+        hint = "is another server running? choose another --port" if error.errno == 98 else None
+        raise RefusedError(f"cannot listen on {place.host}:{place.port}: {error.strerror}", hint=hint) from error
+
+
+class ApiServer:
+    def __init__(self, app: ASGIApp, place: Place) -> None:
+        if (place.tls_cert is None) != (place.tls_key is None):
+            raise UsageError("--tls-cert and --tls-key go together")
+        self._socket = bind(place)
+        self._host = place.host
+        self._is_secure = place.tls_cert is not None
+        config = uvicorn.Config(
+            app,
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            proxy_headers=False,  # what a client says about its own address is not believed
+            timeout_graceful_shutdown=GOODBYE_SECONDS,
+            ssl_certfile=place.tls_cert,
+            ssl_keyfile=place.tls_key,
+        )
+        try:
+            config.load()
+        except OSError as error:  # ssl.SSLError is one
+            raise UsageError(f"the certificate cannot be used: {error}") from error
+        self._server = _Server(config)
+
+    @property
+    def url(self) -> str:
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"{'https' if self._is_secure else 'http'}://{host}:{self._port}"
+
+    @property
+    def _port(self) -> int:
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    async def run(self) -> None:
+        """Until `stop`. Open streams are ended by whoever feeds them."""
+        await self._server.serve(sockets=[self._socket])
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+
+    async def check_health(self) -> None:
+        """Returns once our own request has been answered well; the socket takes it even before the server runs."""
+        async with asyncio.timeout(HEALTH_SECONDS):
+            context = _trusting() if self._is_secure else None
+            reader, writer = await asyncio.open_connection(_SELF.get(self._host, self._host), self._port, ssl=context)
+            writer.write(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            status = await reader.readline()
+            writer.close()
+        if b" 200 " not in status:
+            raise StoreError(f"the server does not answer well: {status.decode('ascii', 'replace').strip()}")
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are heeded by the process as a whole: the scheduler stops with the API."""
+        yield
+
+
+def _trusting() -> ssl.SSLContext:
+    """For asking ourselves: the certificate is made for another name than loopback."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

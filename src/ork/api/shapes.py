@@ -1,0 +1,235 @@
+"""What is answered, described for the OpenAPI document. Fields may be added, never changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Shape(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class Problem(Shape):
+    """An error (RFC 9457). `code` never changes its meaning; `ork explain CODE` tells more."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    hint: str | None
+
+
+class RunShape(Shape):
+    id: str
+    workflow: str
+    version: str
+    status: str
+    trigger: str
+    params: dict[str, Any]
+    scheduled_for: str | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    error: str | None
+    parent: str | None
+
+
+class RunPageShape(Shape):
+    runs: list[RunShape]
+    cursor: str | None
+
+
+class AttemptShape(Shape):
+    attempt: int
+    status: str
+    error: str | None
+    exit_code: int | None
+    dispatched_at: str | None
+    started_at: str | None
+    finished_at: str | None
+
+
+class TaskShape(Shape):
+    name: str
+    index: int | None
+    status: str
+    attempt: int
+    executor: str
+    depends_on: list[str]
+    reason: str | None
+    error: str | None
+    exit_code: int | None
+    dispatched_at: str | None
+    started_at: str | None
+    finished_at: str | None
+    output: Any
+
+
+class FullTaskShape(TaskShape):
+    attempts: list[AttemptShape]
+
+
+class FullRunShape(RunShape):
+    tasks: list[FullTaskShape]
+
+
+class TasksShape(Shape):
+    run: RunShape
+    tasks: list[TaskShape]
+    mark: int
+
+
+class AttemptsShape(Shape):
+    attempts: list[AttemptShape]
+
+
+class NodeShape(Shape):
+    name: str
+    executor: str
+    depends_on: list[str]
+    status: str | None
+
+
+class GraphShape(Shape):
+    nodes: list[NodeShape]
+
+
+class WhyShape(Shape):
+    subject: str
+    why: list[str]
+
+
+class AcceptedShape(Shape):
+    accepted: str
+    run: RunShape
+    command: int
+
+
+class CommandsShape(Shape):
+    commands: list[dict[str, Any]]
+
+
+class IdsShape(Shape):
+    ids: list[str]
+
+
+class ScheduleShape(Shape):
+    cron: str
+    timezone: str
+    catchup: str
+    enabled: bool
+
+
+class WorkflowShape(Shape):
+    name: str
+    version: str
+    schedule: ScheduleShape | None
+    enabled: bool
+    origin: str | None
+    deployed_at: str
+    last_run: RunShape | None
+
+
+class WorkflowPageShape(Shape):
+    workflows: list[WorkflowShape]
+    cursor: str | None
+
+
+class DeployedShape(Shape):
+    name: str
+    version: str
+    new: bool
+
+
+class DeployedListShape(Shape):
+    workflows: list[DeployedShape]
+
+
+class VersionShape(Shape):
+    id: str
+    workflow: str
+    root: str
+    source: str | None
+    definition: dict[str, Any]
+
+
+class VersionEntryShape(Shape):
+    id: str
+    saved_at: str | None
+    source: str | None
+
+
+class VersionsShape(Shape):
+    versions: list[VersionEntryShape]
+
+
+class SchedulesShape(Shape):
+    schedules: list[dict[str, Any]]
+
+
+class ScheduleStateShape(Shape):
+    workflow: str
+    enabled: bool
+
+
+class BackfillShape(Shape):
+    created: int
+    total: int
+    times: list[str] | None
+
+
+class SchedulerShape(Shape):
+    id: str
+    kind: str
+    identity: str
+    started_at: str
+    runs: int
+    lease_seconds_left: float
+    alive: bool
+
+
+class SchedulersShape(Shape):
+    schedulers: list[SchedulerShape]
+
+
+class LimitsShape(Shape):
+    limits: list[dict[str, Any]]
+
+
+class TickShape(Shape):
+    steps: int
+    launched: int
+    finished: int
+    next_wake: str | None
+
+
+class WakeShape(Shape):
+    woken: str
+
+
+class TokenShape(Shape):
+    id: str
+    name: str
+    role: str
+    created_at: str
+    revoked_at: str | None
+
+
+class NewTokenShape(TokenShape):
+    token: str | None
+
+
+class TokensShape(Shape):
+    tokens: list[TokenShape]
+
+
+class AuditShape(Shape):
+    entries: list[dict[str, Any]]
+    cursor: str | None
+
+
+class HealthShape(Shape):
+    status: str

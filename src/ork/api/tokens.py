@@ -1,0 +1,66 @@
+"""Tokens: made of randomness, kept as digests, and the first one in a file that only its user can read."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from datetime import datetime
+from hashlib import sha256
+
+from ork.errors import StoreError, UsageError
+from ork.model.access import Role, Token
+from ork.state.store import StateStore
+
+PREFIX = "ork_"
+FILE = "token"
+FIRST = "first"
+
+
+def make_token(name: str, role: Role, now: datetime) -> tuple[str, Token]:
+    """Its text, which is told once and kept nowhere, and what is kept."""
+    text = PREFIX + secrets.token_urlsafe(32)
+    return text, Token(secrets.token_hex(4), name, role, digest_of(text), now)
+
+
+def digest_of(text: str) -> str:
+    """A token holds 256 bits of randomness: nothing slower than one hash is needed to keep it from being guessed."""
+    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+async def ensure_first_token(store: StateStore, home: str, now: datetime) -> str:
+    """The path of a file that holds a token of this store with every right, made if it is not there."""
+    path = os.path.join(home, FILE)
+    text = read_token_file(home)
+    known = await store.find_token(digest_of(text)) if text else None
+    if known is not None and known.revoked_at is None:
+        return path
+    text, token = make_token(FIRST, Role.ADMIN, now)
+    await store.add_token(token)  # first: a file without a row would be a key to nothing
+    _write_private(path, text)
+    return path
+
+
+def read_token_file(home: str) -> str | None:
+    path = os.path.join(home, FILE)
+    try:
+        with open(path, encoding="ascii") as file:
+            facts = os.fstat(file.fileno())
+            if facts.st_mode & 0o077:
+                raise UsageError(f"{path} can be read by others", hint=f"chmod 600 {path}")
+            return file.read().strip() or None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+
+
+def _write_private(path: str, text: str) -> None:
+    temporary = f"{path}.{os.getpid()}"
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text + "\n")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}") from error

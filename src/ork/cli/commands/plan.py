@@ -1,0 +1,111 @@
+"""`ork plan`: what a deploy would change."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ork.cli.definitions import mistakes, print_problems, read_definitions
+from ork.cli.errors import DONE, WRONG_USE
+from ork.cli.session import current_settings, json_option, look, now, print_json, store_options
+
+if TYPE_CHECKING:
+    from ork.app import Installation
+    from ork.model.workflow import Schedule, Version
+
+TIMES_SHOWN = 3
+YEAR = timedelta(days=366)
+
+
+@click.command(name="plan")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@json_option
+@store_options
+def plan_command(files: tuple[str, ...], as_json: bool) -> int:
+    """What `ork deploy` of these files would change: tasks, schedules, and when they would fire. Changes nothing.
+
+    \b
+    Example:  ork plan flows/*.yaml
+    """
+    from ork.compile.content import make_version
+
+    settings = current_settings()
+    results = [read for file in files for read in read_definitions(file, settings)]
+    problems = [problem for result in results for problem in result.problems]
+    if problems:
+        if as_json:
+            raise mistakes(problems)
+        print_problems(problems)
+        return WRONG_USE
+    versions = [make_version(read.workflow, read.root, read.file) for read in results if read.workflow]
+    plans = look(lambda installation: _plans(installation, versions))
+    if as_json:
+        print_json({"workflows": plans})
+        return DONE
+    for plan in plans:
+        _print(plan)
+    return DONE
+
+
+async def _plans(installation: Installation, versions: list[Version]) -> list[dict[str, Any]]:
+    from ork.status.diff import diff_workflows
+
+    store, plans = installation.store, []
+    for version in versions:
+        entry = await store.get_workflow(version.workflow.name)
+        current = None if entry is None else await store.get_version(entry.version)
+        state = "new" if current is None else "unchanged" if current.id == version.id else "changed"
+        difference = diff_workflows(None if current is None else current.workflow, version.workflow)
+        schedule = version.workflow.schedule
+        plans.append(
+            {
+                "name": version.workflow.name,
+                "state": state,
+                "version": version.id,
+                "current_version": current and current.id,
+                **difference,
+                "moved": bool(current and current.root != version.root),
+                **_times(schedule),
+            }
+        )
+    return plans
+
+
+def _times(schedule: Schedule | None) -> dict[str, Any]:
+    from zoneinfo import ZoneInfo
+
+    from ork.core.cron import moved_times, next_fire_times
+    from ork.status.shapes import schedule_json, time_json
+
+    if schedule is None or not schedule.enabled:
+        return {"schedule": schedule_json(schedule), "next": [], "warnings": []}
+    moment, zone = now(), ZoneInfo(schedule.timezone)
+    warnings = [
+        f"there is no {moved.local:%H:%M} on {moved.local:%Y-%m-%d} in {schedule.timezone}: it fires "
+        + (f"at {moved.instead.astimezone(zone):%H:%M} instead" if moved.instead else "not at all that time")
+        for moved in moved_times(schedule, moment, moment + YEAR)[:TIMES_SHOWN]
+    ]
+    times = next_fire_times(schedule, moment, TIMES_SHOWN)
+    return {"schedule": schedule_json(schedule), "next": [time_json(time) for time in times], "warnings": warnings}
+
+
+def _print(plan: dict[str, Any]) -> None:
+    print(f"{plan['name']}  {plan['state']}  version {plan['version']}")
+    for sign, names in (("+", plan["added"]), ("-", plan["removed"])):
+        for name in names:
+            print(f"  {sign} task {name}")
+    for name, keys in plan["changed"].items():
+        print(f"  ~ task {name}: {', '.join(keys)}")
+    for key in plan["keys"]:
+        print(f"  ~ {key}")
+    if plan["moved"]:
+        print("  ~ its folder")
+    schedule = plan["schedule"]
+    if schedule is not None:
+        times = ", ".join(plan["next"]) or "never: the schedule is off"
+        print(f"  schedule {schedule['cron']} {schedule['timezone']}: {times}")
+    for warning in plan["warnings"]:
+        print(f"  warning: {warning}", file=sys.stderr)

@@ -1,0 +1,74 @@
+"""`ork schedules`: what fires when, in its zone and here."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from ork.cli.session import json_option, look, now, palette, print_json, store_options
+from ork.errors import UsageError
+
+if TYPE_CHECKING:
+    from ork.app import Installation
+    from ork.cli.paint import Line
+    from ork.status.schedules import Upcoming
+
+
+@click.command(name="schedules")
+@click.option("--next", "count", type=click.IntRange(1, 1000), default=1, show_default=True, help="How many times.")
+@click.option("--after", metavar="TIME", help="Times later than this moment instead of now.")
+@json_option
+@store_options
+def schedules_command(count: int, after: str | None, as_json: bool) -> None:
+    """What fires when, in its own time zone and here.
+
+    \b
+    Example:  ork schedules --next 5
+    """
+    moment = now() if after is None else read_moment(after, "--after")
+    found = look(lambda installation: _upcoming(installation, moment, count))
+    if as_json:
+        from ork.status.shapes import upcoming_json
+
+        print_json({"schedules": [upcoming_json(each) for each in found]})
+    elif not found:
+        print("no schedules: give a workflow a `schedule` and `ork deploy` it", file=sys.stderr)
+    else:
+        palette(sys.stdout).write(sys.stdout, _table(found))
+
+
+async def _upcoming(installation: Installation, moment: datetime, count: int) -> list[Upcoming]:
+    from ork.status.schedules import upcoming
+
+    return [upcoming(entry, moment, count) for entry in await installation.store.list_schedules()]
+
+
+def _table(found: list[Upcoming]) -> list[Line]:
+    from zoneinfo import ZoneInfo
+
+    from ork.cli.tables import table
+    from ork.status.words import ago, clock_time
+
+    rows: list[tuple[str, ...]] = []
+    for entry, times, problem in found:
+        schedule = entry.schedule
+        what = (entry.workflow, f"{schedule.cron} {schedule.timezone}", schedule.catchup.value)
+        if not times:
+            rows.append((*what, problem or ("never" if entry.enabled else "off"), "", ""))
+        for time in times:
+            there = f"{time.astimezone(ZoneInfo(schedule.timezone)):%a %Y-%m-%d %H:%M:%S %Z}"
+            rows.append((*what, there, clock_time(time, now()), ago(time, now())))
+            what = ("", "", "")
+    return table(("workflow", "schedule", "catchup", "next", "here", ""), rows)
+
+
+def read_moment(text: str, option: str) -> datetime:
+    """RFC 3339; without an offset it is meant in local time, a date alone begins that day."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{option} {text} is not a time", hint="such as 2026-03-01T12:00:00Z or 2026-03-01") from None
+    return moment.astimezone(UTC)

@@ -1,0 +1,127 @@
+"""`ork serve`: scheduler and HTTP API in one process."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from ork.cli.service_log import LOG_FORMAT, ServiceLog
+from ork.cli.session import serve, store_options
+from ork.errors import UsageError
+
+if TYPE_CHECKING:
+    from ork.app import Installation
+    from ork.cli.together import Parts
+
+DEFAULT_PORT = 8700
+
+
+class Options(NamedTuple):
+    host: str
+    port: int
+    with_scheduler: bool
+    with_api: bool
+    drains: bool
+    allowed_hosts: tuple[str, ...]
+    tls_cert: str | None
+    tls_key: str | None
+    log_format: str
+
+
+@click.command(name="serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any.")
+@click.option("--no-scheduler", is_flag=True, help="Only the API; schedulers run elsewhere, or `POST /tick` does.")
+@click.option("--no-api", is_flag=True, help="Only the scheduler, like `ork scheduler`.")
+@click.option("--drain", "drains", is_flag=True, help="When stopped, begin nothing new and see what runs to its end.")
+@click.option(
+    "--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="A name people use for this server."
+)
+@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate chain, PEM.")
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key, PEM.")
+@LOG_FORMAT
+@store_options
+def serve_command(
+    host: str,
+    port: int,
+    no_scheduler: bool,
+    no_api: bool,
+    drains: bool,
+    allowed_hosts: tuple[str, ...],
+    tls_cert: str | None,
+    tls_key: str | None,
+    log_format: str,
+) -> None:
+    """Work on runs and answer over HTTP until stopped (SIGTERM or Ctrl-C). Several may serve one store.
+
+    The first start makes a token in .ork/token, readable by you alone. Tasks go on when this process stops, and the
+    next scheduler adopts them.
+
+    \b
+    Example:  ork serve --port 8700
+    """
+    if no_scheduler and no_api:
+        raise UsageError("nothing is left to serve")
+    options = Options(host, port, not no_scheduler, not no_api, drains, allowed_hosts, tls_cert, tls_key, log_format)
+    serve(lambda installation: _work(installation, options))
+
+
+async def _work(installation: Installation, options: Options) -> None:
+    from ork.cli.together import work_together
+
+    if not installation.can_work:
+        raise UsageError("a server is not served through another one", hint="leave --server away")
+    log = ServiceLog(options.log_format)
+    parts = await _parts(installation, options, log)
+    try:
+        await work_together(parts, log)
+    finally:
+        if parts.api_installation is not None:
+            await parts.api_installation.close()
+
+
+async def _parts(installation: Installation, options: Options, log: ServiceLog) -> Parts:
+    from ork.cli.together import Parts
+
+    service = await installation.scheduler("scheduler") if options.with_scheduler else None
+    if service is not None:
+        # Ready is told once, when all of it is.
+        service.telemetry.listen(lambda happening, fields: None if happening == "ready" else log(happening, fields))
+    parts = Parts(service, drains=options.drains)
+    if options.with_api:
+        await _add_api(installation, options, parts)
+    return parts
+
+
+async def _add_api(installation: Installation, options: Options, parts: Parts) -> None:
+    _need_server_packages()
+    from ork.api.app import create_app
+    from ork.api.origins import is_loopback
+    from ork.api.server import ApiServer, Place, check_exposure
+    from ork.api.tokens import ensure_first_token
+    from ork.app import http_api, open_installation
+    from ork.cli.session import now
+
+    place = Place(options.host, options.port, options.allowed_hosts, options.tls_cert, options.tls_key)
+    check_exposure(place, await installation.store.list_tokens())
+    if is_loopback(options.host):
+        parts.token_file = await ensure_first_token(installation.store, installation.settings.home, now())
+    elif options.tls_cert is None:
+        print("without --tls-cert tokens travel in the clear: put a proxy with TLS in front", file=sys.stderr)
+    parts.api_installation = await open_installation(installation.settings)
+    api = http_api(parts.api_installation, parts.service)
+    parts.hub = api.hub
+    parts.server = ApiServer(create_app(api, allowed_hosts=options.allowed_hosts), place)
+
+
+def _need_server_packages() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("fastapi", "uvicorn", "prometheus_client") if find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"the API needs packages that are not here: {', '.join(missing)}",
+            hint="pip install 'ork-orchestrator[server]', or serve with --no-api",
+        )

@@ -1,0 +1,83 @@
+"""What a service says while it works: a plain line for what an operator wants to know, or a JSON line for everything."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ork.cli.session import now
+
+if TYPE_CHECKING:
+    from ork.telemetry import Happening
+
+LOG_FORMAT = click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    envvar="ORK_LOG_FORMAT",
+    show_default=True,
+    help="Lines for people, or JSON lines with run, task and attempt of everything that happens.",
+)
+
+_WORDS = {
+    "ready": "ready",
+    "stopped": "stopped",
+    "run_started": "run started",
+    "run_adopted": "run adopted",
+    "run_finished": "run ended",
+    "run_quarantined": "run quarantined",
+    "step_failed": "step failed",
+    "store_failed": "store failed",
+    "store_recovered": "store works again",
+    "document_refused": "document refused",
+    "start_failed": "start failed",
+    "objects_failed": "objects failed",
+    "schedule_fired": "schedule fired",
+    "schedule_missed": "schedule missed",
+    "schedule_failed": "schedule failed",
+    "alert_sent": "alert sent",
+    "alert_failed": "alert failed",
+}
+_TROUBLES = frozenset({"run_quarantined", "step_failed", "store_failed", "start_failed", "objects_failed"})
+
+
+class ServiceLog:
+    """Being ready is told on stdout, all else on stderr."""
+
+    def __init__(self, log_format: str) -> None:
+        self._is_json = log_format == "json"
+
+    def __call__(self, happening: Happening, fields: dict[str, Any]) -> None:
+        self.tell(str(happening), fields)
+
+    def tell(self, event: str, fields: dict[str, Any]) -> None:
+        line = self._json_line(event, fields) if self._is_json else self._text_line(event, fields)
+        if line is not None:
+            print(line, file=sys.stdout if event == "ready" else sys.stderr, flush=True)
+
+    def _text_line(self, event: str, fields: dict[str, Any]) -> str | None:
+        words = _WORDS.get(event)
+        if words is None:
+            return None  # only counted
+        from ork.cli.visible import visible
+
+        shown = "  ".join(f"{name}={visible(str(value))}" for name, value in fields.items() if value is not None)
+        return f"{now():%Y-%m-%dT%H:%M:%SZ}  {words}  {shown}".rstrip()
+
+    def _json_line(self, event: str, fields: dict[str, Any]) -> str:
+        from ork.status.shapes import time_json
+
+        level = "warning" if event in _TROUBLES else "info"
+        return json.dumps({"at": time_json(now()), "level": level, "event": event, **_named(fields)}, default=str)
+
+
+def _named(fields: dict[str, Any]) -> dict[str, Any]:
+    """An attempt is named by its run, its task, its instance and its number."""
+    if "attempt" not in fields:
+        return fields
+    rest = {name: value for name, value in fields.items() if name != "attempt"}
+    run, task, index, number = str(fields["attempt"]).rsplit("/", 3)
+    return {"run": run, "task": task, "index": int(index), "attempt": int(number), **rest}

@@ -1,0 +1,39 @@
+"""Streams that cannot write everything: what they cannot is written in ASCII, never a reason to fail."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from typing import IO
+
+HANDLER = "ork-ascii"
+_PLAIN = {
+    "✓": "+",
+    "✗": "x",
+    "⊘": "-",
+    "▶": ">",
+    "▷": ">",
+    "◷": ".",
+    "‖": "=",
+    "·": "-",
+    "–": "-",
+    "…": "...",
+    "→": "->",
+    "×": "x",
+    "█": "#",
+    "░": ".",
+    "│": "|",
+}
+
+
+def write_what_can_be_written(*streams: IO[str] | None) -> None:
+    codecs.register_error(HANDLER, _replaced)
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=HANDLER)
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_PLAIN.get(character, "?") for character in error.object[error.start : error.end]), error.end

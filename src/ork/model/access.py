@@ -1,0 +1,45 @@
+"""Who may do what through the server, and the record of what people did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """Each may do all that the ones before it may."""
+
+    VIEWER = "viewer"  # looks
+    OPERATOR = "operator"  # starts, stops and decides
+    ADMIN = "admin"  # says what code runs, and who may do what
+
+    def includes(self, other: Role) -> bool:
+        return _ORDER.index(self) >= _ORDER.index(other)
+
+
+_ORDER = list(Role)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token as it is kept: its text is known to its holder alone, here is only its digest."""
+
+    id: str
+    name: str
+    role: Role
+    digest: str
+    created_at: datetime
+    revoked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One change that a person made: who, what (`run.cancel`), to whom, and whatever else is worth keeping as JSON."""
+
+    at: datetime
+    by: str
+    action: str
+    subject: str
+    detail: str | None = None
+    id: int = 0  # given by the store; later entries have higher ones

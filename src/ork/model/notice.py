@@ -1,0 +1,33 @@
+"""Something people are to be told, kept until it has been."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from ork.model.ids import RunId, TaskKey
+from ork.model.task import Failure
+
+
+class NoticeKind(StrEnum):
+    TASK = "task"  # a task failed for good
+    RUN = "run"  # a run failed
+    RECOVERY = "recovery"  # a run succeeded where the one before it had failed
+    MISSED = "missed"  # a schedule's times went by without a run
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """`sent` names those who have been told already; `tries` counts how often it was taken to be sent."""
+
+    id: int
+    kind: NoticeKind
+    workflow: str
+    raised_at: datetime
+    run: RunId | None = None
+    task: TaskKey | None = None
+    failure: Failure | None = None
+    detail: str | None = None
+    tries: int = 0
+    sent: tuple[str, ...] = ()

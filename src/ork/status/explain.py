@@ -1,0 +1,45 @@
+"""The answer to `why`: about a run, or about one of its tasks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+
+from ork.model.ids import TaskKey
+from ork.objects.store import ObjectStore
+from ork.state.store import StateStore
+from ork.status.gather import gather
+from ork.status.ids import Target, pick_tasks, resolve_run
+from ork.status.why import why_instances, why_not_begun, why_run, why_task
+
+
+class Patience(NamedTuple):
+    """After how long workers are given up, in seconds: answers name these moments."""
+
+    heartbeat_seconds: float = 10.0
+    stale_seconds: float = 60.0
+    start_limit_seconds: float = 300.0
+
+
+class Explained(NamedTuple):
+    subject: str
+    sentences: list[str]
+
+
+async def explain(
+    store: StateStore, objects: ObjectStore, target: Target, now: datetime, patience: Patience
+) -> Explained:
+    found = await resolve_run(store, target.run)
+    snapshot = replace(await gather(store, objects, found, now), **patience._asdict())
+    view = snapshot.view
+    if target.task is None:
+        return Explained(f"run {view.short}", why_run(snapshot))
+    if not view.tasks:
+        key = pick_tasks(map(TaskKey, view.specs), target._replace(instance=None))[0]
+        return Explained(f"{view.short}/{key}", why_not_begun(snapshot))
+    key = pick_tasks(view.tasks, target)[0]  # the whole task comes before its instances
+    sentences = why_task(snapshot, view.tasks[key])
+    if key.index is None:
+        sentences += why_instances(snapshot, key.name)
+    return Explained(f"{view.short}/{key}", sentences)

@@ -1,0 +1,48 @@
+"""What tasks returned, as JSON text, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ork.errors import NotFoundError, RefusedError
+from ork.model.ids import TaskKey
+from ork.model.task import InlineOutput, StoredOutput, Task, TaskStatus
+from ork.objects.store import ObjectStore
+from ork.status.follow import RunView
+from ork.status.instances import is_group
+
+
+def check_has_output(view: RunView, task: Task) -> None:
+    if task.status is not TaskStatus.SUCCESS:
+        raise RefusedError(f"`{task.key}` is {task.status}: it has no output", hint=f"ork why {view.short} {task.key}")
+
+
+def output_parts(objects: ObjectStore, view: RunView, task: Task) -> Iterator[bytes]:
+    """The output piece by piece: of a fan-out one instance's after the other's, never all of them in memory."""
+    if not is_group(task):
+        yield output_text(objects, task)
+        return
+    total = task.instances or 0
+    width = int(task.item) if task.item else None  # a list of lists, where it fans out two ways
+    yield b"["
+    for index in range(total):
+        if width is not None and index % width == 0:
+            yield b"["
+        yield output_text(objects, view.tasks[TaskKey(task.key.name, index)])
+        if width is not None and (index + 1) % width == 0:
+            yield b"]"
+        yield b"," if index + 1 < total else b""
+    yield b"]"
+
+
+def output_text(objects: ObjectStore, task: Task) -> bytes:
+    match task.output:
+        case InlineOutput(text):
+            return text.encode()
+        case StoredOutput(key):
+            data = objects.get(key)
+            if data is None:
+                raise NotFoundError(f"the output of `{task.key}` is no longer in the object store")
+            return data
+        case None:
+            return b"null"

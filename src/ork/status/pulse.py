@@ -1,0 +1,112 @@
+"""What goes on in a store right now: who works, what is unfinished, how full the limits are, what waits longest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from ork.model.ids import RunId, TaskKey
+from ork.model.run import Run, RunStatus, SchedulerEntry
+from ork.model.task import Task, TaskStatus
+from ork.state.store import LimitUse, RunFilter, StateStore
+from ork.status.follow import RunView, open_view
+from ork.status.instances import is_group
+from ork.status.serving import live_schedulers
+from ork.status.shapes import run_json, time_json
+
+MAX_RUNS = 20
+# A look at everything must stay cheap: of larger runs only the row is read.
+MAX_TASKS = 2000
+
+
+class Moment(NamedTuple):
+    """A task and since when it has been in its state."""
+
+    run: RunId
+    task: TaskKey
+    since: datetime
+
+
+class Pulse(NamedTuple):
+    schedulers: tuple[SchedulerEntry, ...]
+    counts: Mapping[RunStatus, int]  # of runs that have not ended
+    runs: tuple[Run, ...]  # the newest of them
+    limits: tuple[LimitUse, ...]  # those in use
+    oldest_waiting: Moment | None  # nothing but a free slot or a scheduler is missing
+    slowest: Moment | None  # the task that has been running longest
+
+
+async def take_pulse(store: StateStore) -> Pulse:
+    unfinished = frozenset(status for status in RunStatus if not status.is_final)
+    page = await store.list_runs(RunFilter(statuses=unfinished, limit=MAX_RUNS))
+    waiting: list[Moment] = []
+    running: list[Moment] = []
+    for run in page.runs:
+        version = await store.get_version(run.version)
+        if run.status is RunStatus.RUNNING and version and len(version.workflow.tasks) <= MAX_TASKS:
+            view, _ = await open_view(store, run.id)
+            waiting += [Moment(run.id, key, since) for key, since in _waiting(view)]
+            running += [Moment(run.id, key, since) for key, since in _running(view)]
+    return Pulse(
+        tuple(await live_schedulers(store, None)),
+        await store.count_unfinished(),
+        page.runs,
+        tuple(use for use in await store.limit_use() if use.used),
+        min(waiting, key=lambda moment: moment.since, default=None),
+        min(running, key=lambda moment: moment.since, default=None),
+    )
+
+
+def _waiting(view: RunView) -> list[tuple[TaskKey, datetime]]:
+    pending = [task for task in view.by_status[TaskStatus.PENDING].values() if task.retry_at is None]
+    found = [(task.key, _ready_since(view, task)) for task in pending]
+    return [(key, since) for key, since in found if since is not None]
+
+
+def _ready_since(view: RunView, task: Task) -> datetime | None:
+    """When the last of what it depends on ended; None while something of that goes on."""
+    ends = [view.run.started_at]
+    for name in view.specs[task.key.name].depends_on:
+        before = view.whole(name)
+        if before is None or not before.status.is_final:
+            return None
+        ends.append(before.finished_at)
+    return max((end for end in ends if end is not None), default=None)
+
+
+def _running(view: RunView) -> list[tuple[TaskKey, datetime]]:
+    tasks = view.by_status[TaskStatus.RUNNING].values()
+    return [(task.key, task.started_at) for task in tasks if task.started_at and not is_group(task)]
+
+
+def pulse_json(pulse: Pulse, now: datetime) -> dict[str, Any]:
+    return {
+        "schedulers": [
+            {
+                "id": entry.id,
+                "kind": entry.kind,
+                "identity": entry.identity,
+                "started_at": time_json(entry.started_at),
+                "runs": entry.active_runs,
+                "lease_seconds_left": round(entry.lease_seconds_left, 3),
+            }
+            for entry in pulse.schedulers
+        ],
+        "unfinished": {status.value: number for status, number in pulse.counts.items()},
+        "runs": [run_json(run) for run in pulse.runs],
+        "limits": [{"name": use.name, "slots": use.slots, "used": use.used} for use in pulse.limits],
+        "oldest_waiting": _moment_json(pulse.oldest_waiting, now),
+        "slowest": _moment_json(pulse.slowest, now),
+    }
+
+
+def _moment_json(moment: Moment | None, now: datetime) -> dict[str, Any] | None:
+    if moment is None:
+        return None
+    return {
+        "run": moment.run,
+        "task": str(moment.task),
+        "since": time_json(moment.since),
+        "seconds": round(max((now - moment.since).total_seconds(), 0.0), 3),
+    }

@@ -1,0 +1,47 @@
+"""Which task a person means who says yes or no: refused while they look, rather than ignored later."""
+
+from __future__ import annotations
+
+from ork.errors import RefusedError, UsageError
+from ork.model.ids import TaskKey
+from ork.model.workflow import Approval
+from ork.status.follow import RunView
+from ork.status.ids import Target, pick_tasks
+from ork.status.why import waits_for_a_person
+
+
+def named_task(view: RunView, target: Target) -> str | None:
+    """The task that is meant, as commands name it."""
+    if target.task is None:
+        return None
+    pick_tasks(view.tasks, target)
+    return str(TaskKey(target.task, target.instance))
+
+
+def waiting_task(view: RunView, target: Target) -> str | None:
+    """The same for a task that must be waiting for a person; where only one does, it need not be named."""
+    named = named_task(view, target)
+    # A final run is refused by the store, in words of its own.
+    if view.run.status.is_final:
+        return named
+    if target.task is None:
+        return _only_question(view)
+    _check_waits(view, TaskKey(target.task, target.instance))
+    return named
+
+
+def _only_question(view: RunView) -> str:
+    waiting = [str(key) for key, task in view.tasks.items() if waits_for_a_person(view, task)]
+    if len(waiting) != 1:
+        named = f": {', '.join(waiting)}" if waiting else ""
+        raise UsageError(f"{len(waiting)} tasks wait for a person{named}", hint=f"ork show {view.short}")
+    return waiting[0]
+
+
+def _check_waits(view: RunView, key: TaskKey) -> None:
+    task = view.tasks[key]
+    hint = f"ork why {view.short} {key}"
+    if not isinstance(view.specs[key.name].action, Approval):
+        raise RefusedError(f"`{key}` does not wait for a person: it has no `approval`", hint=hint)
+    if not waits_for_a_person(view, task):
+        raise RefusedError(f"`{key}` does not wait for a person now: it is {task.status}", hint=hint)

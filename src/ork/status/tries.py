@@ -1,0 +1,70 @@
+"""The tries of a task in words: how the earlier ones went, and why there is no further one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from ork.core.retry import RETRY_REASON
+from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, Task, TaskStatus
+from ork.model.workflow import TaskSpec
+from ork.status.words import duration
+
+MAX_GROUPS = 4
+# A stop that takes longer than this was not heeded at once, which is worth a word.
+QUICK_STOP_SECONDS = 1.0
+
+
+def earlier_tries(task: Task, attempts: Sequence[Attempt]) -> str | None:
+    """`2 attempts: exit code 1, then success`; None where no earlier one failed."""
+    earlier = [each for each in attempts if each.key.number < task.attempt and each.status != AttemptStatus.SUCCESS]
+    if not earlier:
+        return None
+    if len(earlier) == 1 and earlier[0].status is AttemptStatus.LOST:
+        return f"attempt {earlier[0].key.number} lost: {first_line(earlier[0].failure)}"
+    ends = [(end, len(list(same))) for end, same in groupby(_end(each) for each in earlier)]
+    parts = [end if times == 1 else f"{end} ({times} times)" for end, times in ends[:MAX_GROUPS]]
+    if len(ends) > MAX_GROUPS:
+        parts.append("…")
+    last = first_line(task.failure) if task.status is TaskStatus.FAILED else task.status.value
+    return f"{task.attempt} attempts: {', '.join(parts)}, then {last}"
+
+
+def _end(attempt: Attempt) -> str:
+    said = first_line(attempt.failure)
+    return f"lost ({said})" if attempt.status is AttemptStatus.LOST else said
+
+
+def first_line(failure: Failure | None) -> str:
+    return failure.message.strip().partition("\n")[0] if failure else "failed"
+
+
+def about_the_end(spec: TaskSpec | None, task: Task) -> str | None:
+    """Of a failed task with tries left: why they were not used; of a timed-out one, how long stopping it took."""
+    if spec is None or task.failure is None or task.status is not TaskStatus.FAILED:
+        return None
+    said = [sentence for sentence in (_why_not_retried(spec, task), _slow_stop(spec, task)) if sentence]
+    return "; ".join(said) or None
+
+
+def _why_not_retried(spec: TaskSpec, task: Task) -> str | None:
+    assert task.failure is not None
+    if task.attempt == 0 or task.attempt - task.earlier_attempts > spec.retries:
+        return None
+    if (task.failure.detail or {}).get("retry") is False:
+        return "not retried: the task said that another try is useless"
+    reason = RETRY_REASON.get(task.failure.kind)
+    if reason is None or reason in spec.retry_on:
+        return None
+    return f"not retried: `retry_on` has no {reason.value}"
+
+
+def _slow_stop(spec: TaskSpec, task: Task) -> str | None:
+    assert task.failure is not None
+    ended = task.finished_at
+    if task.failure.kind is not FailureKind.TIMEOUT or spec.timeout is None or ended is None or not task.started_at:
+        return None
+    seconds = (ended - task.started_at).total_seconds() - spec.timeout
+    if seconds < QUICK_STOP_SECONDS:
+        return None
+    return f"stopping it took {duration(seconds)} of grace time, as it did not heed SIGTERM"

@@ -1,0 +1,56 @@
+"""Rates, kept a second time: every admitted start by the store's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from ork.core.effects import Wish
+from ork.model.workflow import Rate
+from ork.testing.ledger import RunRecord
+
+ROUNDING = 1e-6
+
+
+class RateChecks:
+    def __init__(self, clock: Callable[[], float], violate: Callable[[str, str], None]) -> None:
+        self.pools: Mapping[str, Rate] = {}
+        self._clock = clock
+        self._violate = violate
+        self._starts: dict[str, list[float]] = {}
+        self._rates: dict[str, Rate] = {}
+
+    def check_start(self, record: RunRecord, wish: Wish) -> None:
+        """In any stretch of time there are no more starts than one burst and what has come in meanwhile."""
+        for name, rate in self._rates_of(record, wish):
+            self._rates[name] = rate
+            starts = self._starts.setdefault(name, [])
+            starts.append(self._clock())
+            for place, first in enumerate(starts):
+                most = rate.count + (starts[-1] - first) * rate.count / rate.seconds
+                if len(starts) - place > most + ROUNDING:
+                    self._violate("rates", f"{name} allows {rate}; {len(starts) - place} started since {first:.3f}")
+                    break
+
+    def check_refusals(self, full: Iterable[str]) -> None:
+        """Nobody is turned away by a rate that has a start left."""
+        for name in sorted(full):
+            rate = self._rates.get(name)
+            if rate is not None and self._left(name, rate) >= 1 + ROUNDING:
+                self._violate("rates", f"{name} allows {rate}, has {self._left(name, rate):.3f} left and let nobody in")
+            elif name.startswith("rate:") and rate is None:
+                self._violate("rates", f"{name} has never been used and let nobody in")
+
+    def _left(self, name: str, rate: Rate) -> float:
+        left, at = float(rate.count), 0.0
+        for start in self._starts[name]:
+            left = min(float(rate.count), left + (start - at) * rate.count / rate.seconds) - 1
+            at = start
+        return min(float(rate.count), left + (self._clock() - at) * rate.count / rate.seconds)
+
+    def _rates_of(self, record: RunRecord, wish: Wish) -> list[tuple[str, Rate]]:
+        spec, found = record.spec(wish.task.key), []
+        if spec.rate is not None:
+            found.append((f"rate:task:{record.run.workflow}.{spec.name}", spec.rate))
+        if spec.pool is not None and (rate := self.pools.get(f"pool:{spec.pool}")) is not None:
+            found.append((f"rate:pool:{spec.pool}", rate))
+        return found

@@ -1,0 +1,216 @@
+"""Notices leave the store: over a real HTTP server and a real mail server on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from ork.alerts.channels import read_channels
+from ork.alerts.outbox import MOST_TRIES, Outbox
+from ork.core.effects import Alert
+from ork.model.ids import TaskKey
+from ork.model.run import RunStatus
+from ork.model.task import Failure, FailureKind
+from ork.state.memory import MemoryStore
+from ork.telemetry import Happening, Telemetry
+from tests.conformance.state_samples import ANN, NOW, ended, owned_run, version
+from tests.loopback import Loopback, loopback
+
+
+class Desk:
+    """A store with one failed run, and an outbox whose clock the test moves."""
+
+    def __init__(self, alerts: dict[str, Any], named: tuple[str, ...] = ("ops",), **options: Any) -> None:
+        self.now = NOW
+        self.store = MemoryStore()
+        self.telemetry = Telemetry()
+        self.secrets = {"HOOK": "unset"}
+        self._named = named
+        allow = {"allow_private": True, **options}
+        self.outbox = Outbox(
+            self.store, read_channels(alerts), self.secrets.get, self.telemetry, now=lambda: self.now, **allow
+        )
+
+    async def fail(self) -> None:
+        of = version(alerts=self._named)
+        await self.store.save_version(of, origin=None, now=NOW)
+        claimed = await owned_run(self.store, of=of)
+        broken = Failure(FailureKind.EXIT, "exited with 1")
+        alerts = (Alert(TaskKey("load"), broken), Alert(None, broken))
+        await self.store.commit(ANN, [ended(claimed, RunStatus.FAILED, alerts=alerts)], NOW)
+
+    def deliver(self) -> Any:
+        async def work() -> Any:
+            return await self.outbox.deliver()
+
+        return asyncio.run(work())
+
+
+def desk(alerts: dict[str, Any], **options: Any) -> Desk:
+    async def make() -> Desk:
+        made = Desk(alerts, **options)
+        await made.fail()
+        return made
+
+    return asyncio.run(make())
+
+
+def bodies(site: Loopback) -> list[dict[str, Any]]:
+    return sorted((json.loads(asked.body) for asked in site.asked), key=lambda body: str(body.get("id")))
+
+
+def test_a_failed_task_and_its_failed_run_are_told_of_once_each() -> None:
+    with loopback() as site:
+        site.answers["/hook"] = (200, {})
+        at = desk({"ops": f"{site.url}/hook", "others": f"{site.url}/elsewhere"})
+        assert at.deliver() is None
+        assert at.deliver() is None
+        assert [(body["kind"], body["task"]) for body in bodies(site)] == [("task", "load"), ("run", None)]
+        assert bodies(site)[1]["error"] == {"kind": "exit", "message": "exited with 1"}
+        assert {asked.headers["Idempotency-Key"] for asked in site.asked} == {"ork-alert-1", "ork-alert-2"}
+        assert at.telemetry.counts[Happening.ALERT_SENT] == 2
+
+
+def test_what_was_not_taken_is_tried_again_later_and_later() -> None:
+    with loopback() as site:
+        site.answers["/hook"] = [(503, {}), (503, {}), (503, {}), (503, {}), (200, {})]
+        at = desk({"ops": f"{site.url}/hook"})
+        assert at.deliver() == NOW + timedelta(seconds=10)
+        assert at.deliver() == NOW + timedelta(seconds=10)
+        assert len(site.asked) == 2
+        at.now = NOW + timedelta(seconds=10)
+        assert at.deliver() == at.now + timedelta(seconds=20)
+        at.now += timedelta(seconds=20)
+        assert at.deliver() is None
+        assert len(site.asked) == 6
+
+
+def test_only_those_who_were_not_reached_are_told_again() -> None:
+    with loopback() as site:
+        site.answers |= {"/good": (200, {}), "/bad": [(500, {}), (500, {}), (200, {})]}
+        at = desk({"ops": f"{site.url}/good", "boss": {"webhook": f"{site.url}/bad", "every_workflow": True}})
+        at.deliver()
+        at.now += timedelta(seconds=60)
+        assert at.deliver() is None
+        assert site.count("POST", "/good") == 2
+        assert site.count("POST", "/bad") == 4
+
+
+def test_nobody_tries_for_ever() -> None:
+    with loopback() as site:
+        site.answers["/hook"] = (500, {})
+        at = desk({"ops": {"webhook": f"{site.url}/hook", "on": "run"}})
+        due = at.deliver()
+        while due is not None:
+            at.now = due
+            due = at.deliver()
+        assert len(site.asked) == MOST_TRIES
+
+
+def test_a_redirect_is_not_followed() -> None:
+    with loopback() as site:
+        site.answers |= {"/hook": (302, {}), "/inside": (200, {})}
+        at = desk({"ops": f"{site.url}/hook"})
+        assert at.deliver() is not None
+        assert {asked.path for asked in site.asked} == {"/hook"}
+
+
+def test_a_private_address_is_not_reached_unless_allowed() -> None:
+    with loopback() as site:
+        site.answers["/hook"] = (200, {})
+        at = desk({"ops": f"{site.url}/hook"}, allow_private=False)
+        told: list[str] = []
+        at.telemetry.listen(lambda _what, fields: told.append(fields["why"]))
+        assert at.deliver() is not None
+        assert site.asked == []
+        assert all("alerts_allow_private" in why and "/hook" not in why for why in told)
+
+
+def test_an_address_may_be_a_secret() -> None:
+    with loopback() as site:
+        site.answers["/hook"] = (200, {})
+        at = desk({"ops": {"webhook": {"secret": "HOOK"}}})
+        at.secrets["HOOK"] = f"{site.url}/hook"
+        assert at.deliver() is None
+        assert len(site.asked) == 2
+
+
+def test_slack_gets_a_text_by_the_template_and_nothing_in_it_is_evaluated() -> None:
+    with loopback() as site:
+        site.answers["/slack"] = (200, {})
+        template = "{{{kind}}} {workflow}/{task}: {error}"
+        at = desk({"ops": {"slack": f"{site.url}/slack", "template": template, "on": "task"}})
+        at.deliver()
+        assert [json.loads(asked.body) for asked in site.asked] == [{"text": "{task} flow/load: exited with 1"}]
+
+
+def test_where_nobody_is_to_be_told_notices_do_not_pile_up() -> None:
+    at = desk({}, named=())
+    assert at.deliver() is None
+    assert asyncio.run(at.store.take_alerts(10, NOW + timedelta(days=1))) == ()
+
+
+def test_mail_arrives_with_its_subject_and_words() -> None:
+    with mail_server() as (port, letters):
+        mail = {"to": ["a@example.org", "b@example.org"], "from": "ork@example.org", "host": "127.0.0.1", "port": port}
+        at = desk({"ops": {"mail": mail, "on": "task"}})
+        assert at.deliver() is None
+    (letter,) = letters
+    assert "Subject: flow: task load failed" in letter
+    assert "To: a@example.org, b@example.org" in letter
+    assert "exited with 1" in letter
+
+
+def test_a_loop_sends_what_it_is_woken_for_and_ends_with_what_is_due() -> None:
+    with loopback() as site:
+        site.answers["/hook"] = (200, {})
+
+        async def work() -> None:
+            at = Desk({"ops": f"{site.url}/hook"})
+            loop = asyncio.create_task(at.outbox.run())
+            await at.fail()
+            at.outbox.look_soon()
+            await at.outbox.finish(loop, 10.0)
+
+        asyncio.run(work())
+        assert len(site.asked) == 2
+
+
+@contextmanager
+def mail_server() -> Iterator[tuple[int, list[str]]]:
+    """Just enough of SMTP, over a real socket."""
+    letters: list[str] = []
+
+    class Session(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self._say("220 here")
+            while line := self.rfile.readline().decode().strip():
+                verb = line[:4].upper()
+                if verb == "DATA":
+                    self._say("354 go on")
+                    letters.append(self._letter())
+                self._say("221 bye" if verb == "QUIT" else "250 fine")
+                if verb == "QUIT":
+                    return
+
+        def _letter(self) -> str:
+            lines: list[str] = []
+            while (line := self.rfile.readline().decode()) != ".\r\n":
+                lines.append(line)
+            return "".join(lines)
+
+        def _say(self, text: str) -> None:
+            self.wfile.write(f"{text}\r\n".encode())
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Session) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        try:
+            yield server.server_address[1], letters
+        finally:
+            server.shutdown()

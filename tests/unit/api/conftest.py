@@ -1,0 +1,104 @@
+"""The whole API in one process: a real store on disk, real objects, the guard in front, and requests as a client's."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from ork.api.app import create_app
+from ork.api.context import Api
+from ork.api.events import Hub
+from ork.api.guard import Guard
+from ork.api.tokens import make_token
+from ork.compile.content import make_version
+from ork.model.access import Role
+from ork.model.ids import RunId
+from ork.model.run import NewRun, Run
+from ork.model.workflow import Command, CompiledWorkflow, Const, Param, TaskSpec, Version
+from ork.objects.local import LocalObjects
+from ork.scheduler.service import TickReport
+from ork.state.sqlite import SqliteStore
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+SECRET = "a secret of the hook"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Tests may be coroutines: each gets an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = pyfuncitem._fixtureinfo.argnames
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
+    return True
+
+
+def workflow(name: str = "flow", **options: Any) -> Version:
+    tasks = (
+        TaskSpec("extract", "process", Command((Const("true"),))),
+        TaskSpec("load", "process", Command((Const("true"),)), depends_on=("extract",)),
+    )
+    params = (Param("n", "int", required=False, default=1), Param("event", required=False))
+    return make_version(CompiledWorkflow(name, tasks, params=params, **options), "/project", "flow.yaml")
+
+
+@dataclass
+class Bench:
+    """One API and the tokens to it."""
+
+    folder: Path
+    store: SqliteStore
+    objects: LocalObjects
+    api: Api
+    app: Guard
+    texts: dict[Role, str] = field(default_factory=dict)
+    woken: list[str] = field(default_factory=list)
+
+    async def token(self, role: Role) -> str:
+        if role not in self.texts:
+            text, token = make_token(f"the {role}", role, NOW)
+            await self.store.add_token(token)
+            self.texts[role] = text
+        return self.texts[role]
+
+    async def client(self, role: Role | None = Role.ADMIN, **headers: str) -> httpx.AsyncClient:
+        if role is not None:
+            headers["Authorization"] = f"Bearer {await self.token(role)}"
+        transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
+        return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers)
+
+    async def deploy(self, name: str = "flow", **options: Any) -> Version:
+        version = workflow(name, **options)
+        await self.store.save_version(version, origin=None, now=NOW)
+        return version
+
+    async def run(self, id: str = "00000000000a") -> Run:
+        version = await self.deploy()
+        (run,) = await self.store.create_runs([NewRun(RunId(id), "flow", version.id, {"n": 1})], NOW)
+        return run
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    store = SqliteStore(tmp_path / "ork.db")
+    objects = LocalObjects(str(tmp_path / "objects"))
+    woken: list[str] = []
+
+    async def tick() -> TickReport:
+        woken.append("tick")
+        return TickReport(1, 0, 0, None)
+
+    def secret(name: str) -> str | None:
+        return SECRET if name == "ORK_HOOK_FLOW" else None
+
+    api = Api(store, objects, Hub(store), tick, root=str(tmp_path), secret=secret)
+    yield Bench(tmp_path, store, objects, api, create_app(api), woken=woken)
+    asyncio.run(store.close())

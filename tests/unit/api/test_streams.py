@@ -1,0 +1,157 @@
+"""Streams over a real socket: events that can be resumed, and logs that are followed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from ork.api.server import ApiServer, Place, bind, check_exposure
+from ork.errors import RefusedError
+from ork.model.access import Role, Token
+from ork.model.ids import AttemptKey, TaskKey
+from ork.model.run import RunStatus
+from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
+from ork.objects.layout import attempt_folder, log_key
+from ork.state.sqlite import SqliteStore
+from ork.state.store import RunChanges
+from tests.unit.api.conftest import NOW, Bench
+from tests.unit.api.test_routes import ANN
+
+PATIENCE_SECONDS = 20
+
+
+@asynccontextmanager
+async def serving(bench: Bench) -> AsyncIterator[httpx.AsyncClient]:
+    server = ApiServer(bench.app, Place("127.0.0.1", 0))
+    work = asyncio.create_task(server.run())
+    await server.check_health()
+    headers = {"Authorization": f"Bearer {await bench.token(Role.ADMIN)}"}
+    async with httpx.AsyncClient(base_url=server.url, headers=headers, timeout=PATIENCE_SECONDS) as client:
+        yield client
+    bench.api.hub.close()
+    server.stop()
+    await work
+
+
+class Events:
+    """The events of a stream, one after the other."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._lines = response.aiter_lines()
+
+    async def next(self) -> dict[str, Any]:
+        event: dict[str, Any] = {}
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            async for line in self._lines:
+                if not line and event:
+                    return {**event, "data": json.loads(event["data"])}
+                name, _, value = line.partition(": ")
+                if name:
+                    event[name] = value
+        raise EOFError
+
+    async def next_of(self, kind: str) -> dict[str, Any]:
+        while True:
+            event = await self.next()
+            if event["event"] == kind:
+                return event
+
+
+async def test_a_change_by_another_process_is_heard_at_once_and_nothing_is_missed_in_between(bench: Bench) -> None:
+    await bench.deploy()
+    other = SqliteStore(bench.folder / "ork.db")
+    async with serving(bench) as client:
+        async with client.stream("GET", "/api/v1/events") as response:
+            events = Events(response)
+            assert (await events.next())["event"] == "ready"
+            first = await Bench.run(replace(bench, store=other), "00000000000a")
+            told = await events.next_of("run")
+            assert told["data"]["run"]["id"] == first.id
+            mark = (await events.next_of("mark"))["id"]
+        missed = await Bench.run(replace(bench, store=other), "00000000000b")
+        headers = {"Last-Event-ID": mark}
+        async with client.stream("GET", "/api/v1/events", headers=headers) as response:
+            events = Events(response)
+            assert (await events.next_of("run"))["data"]["run"]["id"] == missed.id
+        assert (await client.get("/api/v1/events", headers={"Last-Event-ID": "x"})).status_code == 400
+    await other.close()
+
+
+async def test_what_the_api_itself_changed_is_heard_with_the_tasks_that_changed(bench: Bench) -> None:
+    await bench.deploy()
+    async with serving(bench) as client, client.stream("GET", "/api/v1/events?workflow=flow") as response:
+        events = Events(response)
+        await events.next_of("ready")
+        made = (await client.post("/api/v1/workflows/flow/runs")).json()
+        assert (await events.next_of("run"))["data"]["run"]["id"] == made["id"]
+        await bench.store.introduce(ANN, "identity", "scheduler", NOW)
+        (claimed,) = (await bench.store.claim_runs(ANN, 1, NOW)).runs
+        running = replace(claimed.run, status=RunStatus.RUNNING)
+        task = Task(TaskKey("extract"), TaskStatus.PENDING, "process")
+        await bench.store.commit(ANN, [RunChanges(claimed.run.id, claimed.epoch, running, (task,))], NOW)
+        bench.api.hub.poke()
+        data = (await events.next_of("run"))["data"]
+        assert (data["run"]["status"], [row["name"] for row in data["tasks"]]) == ("running", ["extract"])
+
+
+async def test_a_log_is_followed_from_any_place_to_the_end_of_its_attempt(bench: Bench) -> None:
+    run = await bench.run()
+    await bench.store.introduce(ANN, "identity", "scheduler", NOW)
+    (claimed,) = (await bench.store.claim_runs(ANN, 1, NOW)).runs
+    key = AttemptKey(run.id, TaskKey("extract"), 1)
+    attempt = Attempt(key, AttemptStatus.RUNNING, "process", "name", "hash", NOW)
+    task = Task(key.task, TaskStatus.RUNNING, "process", 1)
+    running = replace(claimed.run, status=RunStatus.RUNNING)
+    await bench.store.commit(ANN, [RunChanges(run.id, claimed.epoch, running, (task,), (attempt,))], NOW)
+    log = log_key(attempt_folder(key))
+    bench.objects.put(log, "one\nzwö".encode()[:-1])
+    path = f"/api/v1/runs/{run.id}/tasks/extract/0/attempts/1/log?follow"
+    async with serving(bench) as client:
+        async with client.stream("GET", path) as response:
+            events = Events(response)
+            first = await events.next_of("log")
+            assert (first["data"]["text"], first["id"]) == ("one\nzw", "6")
+            bench.objects.put(log, "one\nzwö\n".encode())
+            assert (await events.next_of("log"))["data"]["text"] == "ö\n"
+            done = replace(attempt, status=AttemptStatus.SUCCESS, finished_at=NOW)
+            await bench.store.commit(ANN, [RunChanges(run.id, claimed.epoch, attempts=(done,))], NOW)
+            assert (await events.next_of("end"))["data"] == {"status": "success"}
+        async with client.stream("GET", path, headers={"Last-Event-ID": "4"}) as response:
+            assert (await Events(response).next_of("log"))["data"]["text"] == "zwö\n"
+
+
+async def test_nothing_is_waited_for_while_nobody_listens(bench: Bench) -> None:
+    async with serving(bench) as client:
+        before = await bench.store.statement_count()
+        await asyncio.sleep(0.3)
+        assert await bench.store.statement_count() == before
+        assert bench.api.hub._watch is None
+        async with client.stream("GET", "/api/v1/events") as response:
+            await Events(response).next_of("ready")
+            assert bench.api.hub._watch is not None
+
+
+def test_what_others_can_reach_needs_a_token_and_a_name() -> None:
+    token = Token("t", "n", Role.VIEWER, "d", NOW)
+    check_exposure(Place("127.0.0.1", 1), [])
+    check_exposure(Place("0.0.0.0", 1, ("ork.example",)), [token])
+    for place, tokens in (
+        (Place("0.0.0.0", 1, ("ork.example",)), []),
+        (Place("0.0.0.0", 1, ("ork.example",)), [replace(token, revoked_at=NOW)]),
+        (Place("0.0.0.0", 1), [token]),
+        (Place("::", 1), [token]),
+    ):
+        with pytest.raises(RefusedError):
+            check_exposure(place, tokens)
+
+
+def test_a_port_that_is_taken_is_a_plain_refusal() -> None:
+    with bind(Place("127.0.0.1", 0)) as taken, pytest.raises(RefusedError, match="cannot listen"):
+        bind(Place("127.0.0.1", taken.getsockname()[1]))
