@@ -124,7 +124,9 @@ class Guard:
             scope["ork.caller"] = Caller(f"attempt {named}", Role.OPERATOR)
             return None
         self._throttle.failed(address, digest, now)
-        return problem(401, problems.UNAUTHENTICATED, "this attempt is unknown, or the proof is not its own", None, _CHALLENGE)
+        return problem(
+            401, problems.UNAUTHENTICATED, "this attempt is unknown, or the proof is not its own", None, _CHALLENGE
+        )
 
     async def _is_of_attempt(self, named: str, proof: str) -> bool:
         found = _ATTEMPT.fullmatch(named)
