@@ -37,6 +37,7 @@ class AttemptChecks:
         self._reports: dict[AttemptKey, str] = {}
         self._outputs: dict[AttemptKey, str | None] = {}
         self._lost: set[AttemptKey] = set()
+        self._given_up_waiting: set[AttemptKey] = set()
 
     # ── what really happens ──────────────────────────────────────────────────────────────────────
 
@@ -90,7 +91,9 @@ class AttemptChecks:
             self._violate("seq-grows", f"{attempt.key} went from {old.seq} to {attempt.seq}")
         waited = old is not None and old.waits_for is not None and old.closing is None
         if waited and attempt.key not in self._lost and attempt.closing not in (None, GiveUp.CANCEL, GiveUp.TIMEOUT):
-            self._violate("deferred", f"{attempt.key} waited for its job and was given up: {attempt.failure}")
+            self._given_up_waiting.add(attempt.key)
+        if attempt.status is AttemptStatus.LOST and attempt.key in self._given_up_waiting:
+            self._violate("deferred", f"{attempt.key} waited for its job and was lost: {attempt.failure}")
         if not attempt.status.is_final or (old is not None and old.status.is_final):
             return
         if self._alive.get(attempt.key):

@@ -44,7 +44,7 @@ INVARIANTS = {
     "approval": "an approval is decided once: by a person who was asked, or by its timeout",
     "retry-scope": "a retry of a part changes what it names and what depends on that, and nothing else",
     "cache": "a cached success is an earlier success of the same task, given the same, and never in a fresh run",
-    "deferred": "an attempt that waits for a job is not given up for want of a worker",
+    "deferred": "an attempt that waits for a job is not lost for want of a worker",
     "loop-lives": "one bad moment never stops a scheduler",
 }
 
