@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import json
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +56,18 @@ BAD: dict[str, bytes] = {
 }
 
 
+# A lean process in between: the kernel counts what the process that forks is large with as its child's own.
+MEASURE = """
+import json, os, sys, time
+begun = time.monotonic()
+pid = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+_, status, used = os.wait4(pid, 0)
+facts = [os.waitstatus_to_exitcode(status), time.monotonic() - begun, used.ru_utime + used.ru_stime, used.ru_maxrss]
+with open(sys.argv[1], "w") as file:
+    json.dump(facts, file)
+"""
+
+
 @pytest.mark.parametrize("kind", BAD)
 def test_a_bad_definition_is_told_with_its_place_in_little_time_and_memory(
     tmp_path: Path, plain_environment: dict[str, str], kind: str
@@ -64,27 +75,25 @@ def test_a_bad_definition_is_told_with_its_place_in_little_time_and_memory(
     (tmp_path / "w.yaml").write_bytes(BAD[kind])
     (tmp_path / "broken.py").write_text("def main(:\n")
     with (tmp_path / "said").open("w") as said:
-        begun = time.monotonic()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ork", "run", "w.yaml"],
+        subprocess.run(
+            [sys.executable, "-S", "-c", MEASURE, str(tmp_path / "used"), sys.executable, "-m", "ork", "run", "w.yaml"],
             cwd=tmp_path,
             env=plain_environment,
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
+            check=True,
         )
-        _, status, used = os.wait4(process.pid, 0)
-        took = time.monotonic() - begun
-    process.returncode = os.waitstatus_to_exitcode(status)
+    returncode, took, processor, memory_kib = json.loads((tmp_path / "used").read_text())
     text = (tmp_path / "said").read_text()
-    assert process.returncode == 2, text[:2000]
+    assert returncode == 2, text[:2000]
     assert re.search(r"^error\[ORK\d{3}\]: .+\n *--> (w\.yaml|broken\.py):\d+:\d+$", text, re.MULTILINE), text[:2000]
     assert "Nothing was run." in text.splitlines()[-1]
     assert "Traceback" not in text
     assert not any(character < " " and character != "\n" for character in text)
     # Processor time, not the clock: how long others kept the machine busy says nothing about the file.
-    assert min(took, used.ru_utime + used.ru_stime) < SECONDS
-    assert used.ru_maxrss < MEMORY_KIB
+    assert min(took, processor) < SECONDS
+    assert memory_kib < MEMORY_KIB
     assert not (tmp_path / ".ork").exists()
     assert not (tmp_path / "owned").exists()
 
