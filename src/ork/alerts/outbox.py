@@ -12,13 +12,13 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ork.alerts.channels import Channel, listeners
 from ork.errors import StoreError
 from ork.model.notice import Notice
 from ork.state.store import StateStore
 from ork.telemetry import Happening, Telemetry
 
 if TYPE_CHECKING:
+    from ork.alerts.channels import Channel
     from ork.alerts.send import Secrets
 
 AT_ONCE = 8
@@ -93,6 +93,8 @@ class Outbox:
         return await self._store.next_alert_at()
 
     async def _deliver_one(self, notice: Notice) -> None:
+        from ork.alerts.channels import listeners
+
         wanted = listeners(self._channels, await self._named_by_workflow(notice), notice.kind)
         missing = [channel for channel in wanted if channel.name not in notice.sent]
         answers = await asyncio.gather(*(self._send(notice, channel) for channel in missing))

@@ -5,11 +5,11 @@ What has its default value is left out, so that a field added later leaves the h
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ork.model.digest import sha256
 from ork.model.ids import VersionId
 from ork.model.workflow import (
     DEFAULT_RETRY_ON,
@@ -46,11 +46,11 @@ _ID_LENGTH = 16
 def make_version(workflow: CompiledWorkflow, root: str, source: str | None = None) -> Version:
     """The same content in the same folder has the same id; `source` is only remembered."""
     named = _canonical({"root": root, "workflow": to_document(workflow)})
-    return Version(VersionId(hashlib.sha256(named).hexdigest()[:_ID_LENGTH]), workflow, root, source)
+    return Version(VersionId(sha256(named).hexdigest()[:_ID_LENGTH]), workflow, root, source)
 
 
 def content_hash(workflow: CompiledWorkflow) -> str:
-    return hashlib.sha256(_canonical(to_document(workflow))).hexdigest()
+    return sha256(_canonical(to_document(workflow))).hexdigest()
 
 
 def to_document(workflow: CompiledWorkflow) -> dict[str, Any]:

@@ -6,7 +6,6 @@ twice fires once. Every moment given and returned is in UTC.
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice, takewhile
 
 from ork.errors import UsageError
+from ork.model.digest import sha256
 from ork.model.workflow import Catchup, Schedule
 
 # Beyond this nobody counts any more: a schedule of every second that slept for a year must not cost a minute.
@@ -73,7 +73,7 @@ def jitter_of(schedule: Schedule, workflow: str) -> timedelta:
     """How much later than its times this workflow fires: always the same, somewhere within the jitter."""
     if not schedule.jitter:
         return timedelta(0)
-    share = int.from_bytes(hashlib.sha256(workflow.encode()).digest()[:6]) / 2**48
+    share = int.from_bytes(sha256(workflow.encode()).digest()[:6]) / 2**48
     return timedelta(milliseconds=int(share * schedule.jitter * 1000))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ork.core.bind import BindError, Bound, Scope
 from ork.model.ids import TaskKey
@@ -19,8 +19,7 @@ MOST_INSTANCES = 100_000
 CACHE = "cache"
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """Something the machine needs to know before it can go on with a task: the value of `bound`, or, about CACHE,
     whether equal work has been done before."""
 
@@ -29,8 +28,7 @@ class Question:
     bound: Bound | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unanswerable:
+class Unanswerable(NamedTuple):
     """The answer cannot be had: the task fails with this reason."""
 
     why: str
@@ -43,13 +41,11 @@ class Nowhere:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Skip:
+class Skip(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Expand:
+class Expand(NamedTuple):
     """One instance for each item; with a `width`, that many for each."""
 
     items: tuple[str | None, ...]  # JSON
@@ -90,8 +86,7 @@ def prepare(spec: TaskSpec, scope: Scope, known: Mapping[str, Any]) -> Preparati
     return _expansion(items, width)
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(NamedTuple):
     value: Any
     exists: bool = True
 

@@ -7,18 +7,11 @@ on the way of every attempt's start.
 
 from __future__ import annotations
 
-from ork.errors import DocumentError
-from ork.objects.json_text import MAX_DEPTH, dumps, strict_json
-
-try:
-    from _sha2 import sha256  # type: ignore[import-not-found]
-except ImportError:
-    try:
-        from _sha256 import sha256  # type: ignore[import-not-found]
-    except ImportError:
-        from hashlib import sha256
-
 from _operator import _compare_digest
+
+from ork.errors import DocumentError
+from ork.model.digest import sha256
+from ork.objects.json_text import MAX_DEPTH, dumps, strict_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -13,6 +12,7 @@ from ork.core.bind import BindError, Bound, walk
 from ork.core.events import CacheAnswer
 from ork.core.prepare import CACHE, Nowhere, Question, Unanswerable
 from ork.errors import DocumentError, ObjectsError
+from ork.model.digest import sha256
 from ork.model.task import StoredOutput
 from ork.model.workflow import TaskSpec
 from ork.objects.json_text import strict_json
@@ -95,4 +95,4 @@ class Answers:
             "item": scope.item(),
             "params": machine.run.params,
         }
-        return hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()
+        return sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 
+from ork.model.digest import sha256
 from ork.model.trees import member_of
 from ork.model.workflow import Command, Const, Custom, PythonCall, RustProgram, TaskSpec, Version
 
@@ -13,12 +13,12 @@ MOST_FILES = 5000
 
 
 def code_hash(version: Version, spec: TaskSpec) -> str:
-    digest = hashlib.sha256()
+    digest = sha256()
     for path in sorted(set(_files(version.root, spec))):
         digest.update(os.path.relpath(path, version.root).encode() + b"\0")
         try:
             with open(path, "rb") as file:
-                digest.update(hashlib.sha256(file.read()).digest())
+                digest.update(sha256(file.read()).digest())
         except OSError:
             digest.update(b"-")
     return digest.hexdigest()

@@ -5,13 +5,13 @@ Nothing here polls. The store says when the earliest schedule is due; a change i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from ork.core.cron import MISSED_COUNTED, Due, due_times, first_fire, jitter_of
 from ork.errors import NotFoundError, OrkError, StoreError, UsageError
+from ork.model.digest import sha256
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId
 from ork.model.run import NewRun
 from ork.model.workflow import Schedule, Trigger, Version
@@ -136,7 +136,7 @@ def scheduled_run(
     from ork.compile.params import check_params
 
     name = version.workflow.name
-    digest = hashlib.sha256(f"{name}\n{_text(time)}".encode()).digest()
+    digest = sha256(f"{name}\n{_text(time)}".encode()).digest()
     id = RunId("".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in digest[:RUN_ID_LENGTH]))
     values = check_params(version.workflow, {}) if params is None else params
     return NewRun(id, name, version.id, values, trigger, scheduled_for=time)

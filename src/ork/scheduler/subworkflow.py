@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from hashlib import sha256
 from typing import Any
 
 from ork.compile.params import check_params
 from ork.errors import DocumentError, ExecutorError, ObjectsError, OrkError, StoreError
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
+from ork.model.digest import sha256
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, AttemptKey, RunId
 from ork.model.run import CommandKind, NewRun, Run, RunCommand
 from ork.model.task import Attempt

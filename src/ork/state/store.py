@@ -8,17 +8,19 @@ the caller forgets what it held in memory and reads again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ork.core.effects import Alert, Wish
-from ork.model.access import AuditEntry, Token
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.run import NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, Output, Task
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
 from ork.state.schedules import ScheduleVerbs
+
+if TYPE_CHECKING:
+    from ork.model.access import AuditEntry, Token
 
 NO_RATES: Mapping[str, Rate] = {}
 
@@ -77,16 +79,14 @@ class Committed:
     again_in: float | None = None  # seconds until a rate that turned one away would let it pass
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(NamedTuple):
     """The command is durable and its owner has been woken."""
 
     run: Run
     command_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class TooLate:
+class TooLate(NamedTuple):
     """The run is in a state in which this command means nothing; `run` shows it."""
 
     run: Run
@@ -100,14 +100,12 @@ class RunFilter:
     cursor: str | None = None  # as given by the previous page
 
 
-@dataclass(frozen=True, slots=True)
-class RunPage:
+class RunPage(NamedTuple):
     runs: tuple[Run, ...]
     cursor: str | None  # None on the last page
 
 
-@dataclass(frozen=True, slots=True)
-class RunUpdate:
+class RunUpdate(NamedTuple):
     """The run and those of its tasks that changed after `since`; `mark` is the next `since`."""
 
     run: Run
@@ -123,22 +121,20 @@ class Changes:
     mark: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cached:
+class Cached(NamedTuple):
     """What came of equal work before, and in which run."""
 
     run: RunId
     output: Output | None
 
 
-@dataclass(frozen=True, slots=True)
-class LimitUse:
+class LimitUse(NamedTuple):
     """How full a limit is, and who holds it (a few of them)."""
 
     name: str
     slots: int
     used: int
-    holders: tuple[AttemptKey, ...] = field(default=())
+    holders: tuple[AttemptKey, ...] = ()
 
 
 class StateStore(ScheduleVerbs, Protocol):
