@@ -54,6 +54,8 @@ class Outbox:
         self._now = now
         self._wake = asyncio.Event()
         self._looked_at = float("-inf")
+        self._is_delivering = False
+        self._is_finishing = False
 
     def look_soon(self) -> None:
         """Something may be due."""
@@ -70,20 +72,27 @@ class Outbox:
         while True:
             await self._wait_until(due)
             self._wake.clear()
+            self._is_delivering = True
             try:
                 due = await self.deliver()
             except StoreError:
                 due = self._now() + timedelta(seconds=STORE_RETRY_SECONDS)
+            finally:
+                self._is_delivering = False
+            if self._is_finishing and not self._wake.is_set():
+                return
             await asyncio.sleep(LEAST_PAUSE_SECONDS)
 
     async def finish(self, task: asyncio.Task[None], seconds: float) -> None:
-        """The loop ends; what is due is sent first, for as long as that takes, but no longer than `seconds`."""
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-        if self._wake.is_set():
-            with contextlib.suppress(StoreError, TimeoutError):
-                await asyncio.wait_for(self.deliver(), seconds)
+        """The loop ends; what is due is sent first, for as long as that takes, but no longer than `seconds`.
+
+        What is being sent is not cut off: it would count as being sent by us until its hold has run out.
+        """
+        self._is_finishing = True
+        if not self._is_delivering and not self._wake.is_set():
+            task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, TimeoutError):
+            await asyncio.wait_for(task, seconds)
 
     async def deliver(self) -> datetime | None:
         """Sends everything that is due. Returns when something is due again."""
