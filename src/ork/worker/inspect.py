@@ -37,6 +37,9 @@ def start(parent: str, answer: str, root: str, file: str) -> int:
     os.chdir(root)
     use_streams()
     use_packages(root)
+    # Python takes bytecode for current if size and second fit: an edit within one second would be missed. And who only
+    # looks leaves nothing in the user's folder.
+    sys.dont_write_bytecode = True
     os.set_inheritable(int(answer), False)
     text = dumps(look_into(root, file))
     with open(int(answer), "wb", closefd=True) as pipe:

@@ -138,7 +138,8 @@ def counting(root: Path) -> int:
     return len((root / "loads").read_text()) if (root / "loads").exists() else 0
 
 
-def test_an_answer_is_kept_until_a_file_it_came_from_changes(tmp_path: Path) -> None:
+def test_an_answer_is_kept_until_a_file_it_came_from_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     (tmp_path / "part.py").write_text("name = 'one'\n")
     (tmp_path / "flow.py").write_text(
         "open('loads', 'a').write('.')\nfrom ork import Workflow\nfrom part import name\n"
@@ -152,6 +153,14 @@ def test_an_answer_is_kept_until_a_file_it_came_from_changes(tmp_path: Path) -> 
     assert (name(), name(), counting(tmp_path)) == ("one", "one", 1)
     (tmp_path / "part.py").write_text("name = 'two'\n")
     assert (name(), name(), counting(tmp_path)) == ("two", "two", 2)
+
+
+def test_nothing_is_left_in_the_folder_that_was_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    (tmp_path / "part.py").write_text("")
+    (tmp_path / "flow.py").write_text("import part\n")
+    look(tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["flow.py", "part.py"]
 
 
 def test_a_failure_is_not_kept_and_a_broken_cache_is_only_slow(tmp_path: Path) -> None:
