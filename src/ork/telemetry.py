@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from ork.model.record import Record
 
 Listener = Callable[["Happening", dict[str, Any]], None]
 
@@ -37,8 +38,7 @@ class Happening(StrEnum):
 _ENDINGS = {Happening.RUN_FINISHED: "run", Happening.ATTEMPT_ENDED: "attempt"}
 
 
-@dataclass(slots=True)
-class Spent:
+class Spent(Record, frozen=False):
     """How often some kind of work was done and how long it took."""
 
     count: int = 0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
 from ork.core.effects import Wish
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
+from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
 from ork.model.workflow import Command, CompiledWorkflow, Const, TaskSpec, Version
@@ -59,10 +59,10 @@ async def owned_run(store: StateStore, scheduler: SchedulerId = ANN, **options: 
     if not any(entry.id == scheduler for entry in await store.list_schedulers()):
         await introduce(store, scheduler)
     (claimed,) = await claim(store, scheduler)
-    run = replace(claimed.run, status=RunStatus.RUNNING, started_at=NOW)
+    run = replaced(claimed.run, status=RunStatus.RUNNING, started_at=NOW)
     tasks = tuple(task(spec.name) for spec in claimed.version.workflow.tasks)
     await store.commit(scheduler, [RunChanges(run.id, claimed.epoch, run, tasks)], NOW)
-    return replace(claimed, run=run, tasks=tasks)
+    return replaced(claimed, run=run, tasks=tasks)
 
 
 def task(name: str, status: TaskStatus = TaskStatus.PENDING, index: int | None = None, **options: Any) -> Task:
@@ -86,7 +86,7 @@ def changes(claimed: ClaimedRun, **what: Any) -> RunChanges:
 
 
 def ended(claimed: ClaimedRun, status: RunStatus = RunStatus.SUCCESS, **what: Any) -> RunChanges:
-    return changes(claimed, run=replace(claimed.run, status=status, finished_at=NOW), **{"rest": True, **what})
+    return changes(claimed, run=replaced(claimed.run, status=status, finished_at=NOW), **{"rest": True, **what})
 
 
 def command(run: RunId, kind: CommandKind = CommandKind.CANCEL, **options: Any) -> RunCommand:

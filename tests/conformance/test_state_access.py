@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ork.errors import RefusedError
 from ork.model.access import AuditEntry, Role, Token
+from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
 from ork.state.store import StateStore
@@ -30,7 +29,7 @@ from tests.conformance.state_samples import (
 
 def token(id: str = "t1", **options: object) -> Token:
     made = Token(id, f"name of {id}", Role.OPERATOR, f"digest of {id}", NOW)
-    return replace(made, **options)  # type: ignore[arg-type]
+    return replaced(made, **options)  # type: ignore[arg-type]
 
 
 async def test_a_token_is_found_by_its_digest(store: StateStore) -> None:

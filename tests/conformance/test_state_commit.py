@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ork.core.effects import Alert
 from ork.model.ids import TaskKey
+from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import (
     AttemptStatus,
@@ -51,7 +50,7 @@ async def test_a_run_whose_epoch_differs_is_fenced_and_its_neighbours_are_writte
         [
             changes(
                 stale,
-                run=replace(stale.run, status=RunStatus.FAILED),
+                run=replaced(stale.run, status=RunStatus.FAILED),
                 tasks=(task("extract", TaskStatus.FAILED),),
                 attempts=(attempt(stale.run.id, "extract"),),
                 wishes=(wish(stale.run.id, "load"),),
@@ -92,7 +91,7 @@ async def test_a_run_that_would_finish_over_an_unseen_cancel_is_overruled_and_no
     )
     assert answer == Committed(overruled=frozenset({claimed.run.id}))
     update = await store.run_updates(claimed.run.id)
-    assert update.run == replace(claimed.run, cancel_requested_at=later(5))
+    assert update.run == replaced(claimed.run, cancel_requested_at=later(5))
     assert update.tasks == claimed.tasks
     assert await store.get_owner(claimed.run.id) == ANN
     assert (await store.get_run(neighbour.run.id)).status is RunStatus.SUCCESS
@@ -102,7 +101,7 @@ async def test_a_run_whose_owner_has_seen_the_cancel_may_end_in_any_state(store:
     for status in (RunStatus.CANCELLED, RunStatus.SUCCESS):
         claimed = await owned_run(store)
         asked = await store.submit_command(command(claimed.run.id), NOW)
-        aware = replace(claimed, run=asked.run)
+        aware = replaced(claimed, run=asked.run)
         answer = await store.commit(ANN, [ended(aware, status, commands_done=(asked.command_id,))], NOW)
         assert answer == Committed()
         assert (await store.get_run(claimed.run.id)).status is status
@@ -111,19 +110,19 @@ async def test_a_run_whose_owner_has_seen_the_cancel_may_end_in_any_state(store:
 async def test_a_row_written_without_knowing_of_a_cancel_does_not_wipe_it_out(store: StateStore) -> None:
     claimed = await owned_run(store)
     await store.submit_command(command(claimed.run.id), later(5))
-    paused = replace(claimed.run, status=RunStatus.PAUSED)
+    paused = replaced(claimed.run, status=RunStatus.PAUSED)
     assert await store.commit(ANN, [changes(claimed, run=paused)], NOW) == Committed()
-    assert await store.get_run(claimed.run.id) == replace(paused, cancel_requested_at=later(5))
+    assert await store.get_run(claimed.run.id) == replaced(paused, cancel_requested_at=later(5))
 
 
 async def test_a_retried_run_that_was_cancelled_once_can_succeed(store: StateStore) -> None:
     claimed = await owned_run(store)
     asked = await store.submit_command(command(claimed.run.id), NOW)
-    cancelled = ended(replace(claimed, run=asked.run), RunStatus.CANCELLED, commands_done=(asked.command_id,))
+    cancelled = ended(replaced(claimed, run=asked.run), RunStatus.CANCELLED, commands_done=(asked.command_id,))
     await store.commit(ANN, [cancelled], NOW)
     retry = await store.submit_command(command(claimed.run.id, CommandKind.RETRY), NOW)
     (again,) = await claim(store)
-    fresh = replace(again, run=replace(again.run, cancel_requested_at=None, round=2))
+    fresh = replaced(again, run=replaced(again.run, cancel_requested_at=None, round=2))
     assert await store.commit(ANN, [ended(fresh, commands_done=(retry.command_id,))], NOW) == Committed()
     run = await store.get_run(claimed.run.id)
     assert (run.status, run.cancel_requested_at, run.round) == (RunStatus.SUCCESS, None, 2)
@@ -135,7 +134,7 @@ async def test_a_retried_run_that_was_cancelled_once_can_succeed(store: StateSto
 async def test_a_run_at_rest_has_no_owner_and_is_not_claimed(store: StateStore) -> None:
     done, paused = await owned_run(store), await owned_run(store)
     await store.commit(
-        ANN, [ended(done), changes(paused, run=replace(paused.run, status=RunStatus.PAUSED), rest=True)], NOW
+        ANN, [ended(done), changes(paused, run=replaced(paused.run, status=RunStatus.PAUSED), rest=True)], NOW
     )
     assert await store.get_owner(done.run.id) is None
     assert await store.get_owner(paused.run.id) is None
@@ -158,7 +157,7 @@ async def test_everything_about_runs_tasks_attempts_and_alerts_comes_back_as_wri
     id = claimed.run.id
     detail = {"type": "E", "message": "ü \ud800", "frames": [{"line": 8, "caret": [1, 2]}], "inputs": {"a": None}}
     failure = Failure(FailureKind.EXCEPTION, "E: it broke \ud800", detail)
-    run = replace(
+    run = replaced(
         claimed.run, status=RunStatus.PAUSED, started_at=later(1), error="“no”", round=2, priority=7, note="by eve",
         cancel_requested_at=later(2),
     )  # fmt: skip
@@ -191,7 +190,7 @@ async def test_words_that_are_not_valid_text_harm_nobody(store: StateStore) -> N
     await store.commit(
         ANN,
         [
-            changes(bad, run=replace(bad.run, error=odd, note=odd), tasks=(task("load", reason=odd),)),
+            changes(bad, run=replaced(bad.run, error=odd, note=odd), tasks=(task("load", reason=odd),)),
             changes(good, tasks=(task("load", reason="fine"),)),
         ],
         NOW,

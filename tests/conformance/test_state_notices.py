@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ork.core.effects import Alert
 from ork.model.ids import RunId, TaskKey
 from ork.model.notice import NoticeKind
+from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import Failure, FailureKind
 from ork.state.store import StateStore
@@ -38,7 +37,7 @@ async def end(store: StateStore, status: RunStatus, at: float, workflow: str = "
     if not await store.list_schedulers():
         await introduce(store, ANN)
     claimed = next(each for each in await claim(store) if each.run.id == run.id)
-    row = replace(claimed.run, status=status, finished_at=later(at + 1))
+    row = replaced(claimed.run, status=status, finished_at=later(at + 1))
     alerts = (FAILED,) if status is RunStatus.FAILED else ()
     await store.commit(ANN, [changes(claimed, run=row, alerts=alerts, rest=True)], later(at + 1))
     return run.id
@@ -60,7 +59,7 @@ async def test_alerts_of_a_commit_become_notices_that_are_due_at_once(store: Sta
 
 async def test_a_fenced_commit_leaves_no_notice(store: StateStore) -> None:
     claimed = await owned_run(store)
-    stale = replace(claimed, epoch=claimed.epoch + 1)
+    stale = replaced(claimed, epoch=claimed.epoch + 1)
     await store.commit(ANN, [ended(stale, RunStatus.FAILED, alerts=(FAILED,))], NOW)
     assert await store.next_alert_at() is None
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import (
     AttemptStatus,
@@ -96,8 +95,8 @@ async def test_a_paused_run_with_something_active_needs_an_owner_and_one_without
     await store.commit(
         ANN,
         [
-            changes(busy, run=replace(busy.run, status=RunStatus.PAUSED), wishes=(wish(busy.run.id, "extract"),)),
-            changes(idle, run=replace(idle.run, status=RunStatus.PAUSED)),
+            changes(busy, run=replaced(busy.run, status=RunStatus.PAUSED), wishes=(wish(busy.run.id, "extract"),)),
+            changes(idle, run=replaced(idle.run, status=RunStatus.PAUSED)),
         ],
         NOW,
     )
@@ -125,11 +124,11 @@ async def test_a_pending_run_beyond_max_active_runs_stays_unclaimed_until_anothe
     await introduce(store, ANN, BEN)
     a, b = await claim(store)
     assert await claim(store, BEN) == []
-    await store.commit(ANN, [changes(a, run=replace(a.run, status=RunStatus.RUNNING))], NOW)
+    await store.commit(ANN, [changes(a, run=replaced(a.run, status=RunStatus.RUNNING))], NOW)
     assert await claim(store) == []
     await store.commit(ANN, [ended(a)], NOW)
     assert [c.run.id for c in await claim(store, BEN)] == ["c"]
-    await store.commit(ANN, [changes(b, run=replace(b.run, status=RunStatus.PAUSED), rest=True)], NOW)
+    await store.commit(ANN, [changes(b, run=replaced(b.run, status=RunStatus.PAUSED), rest=True)], NOW)
     assert await claim(store) == []
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
 from ork.errors import UsageError
 from ork.model.ids import RunId, TaskKey
+from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
 from ork.state.store import RunFilter, StateStore
@@ -60,7 +60,7 @@ async def pages(store: StateStore, query: RunFilter) -> list[list[str]]:
         found.append([run.id for run in page.runs])
         if page.cursor is None:
             return found
-        query = replace(query, cursor=page.cursor)
+        query = replaced(query, cursor=page.cursor)
 
 
 async def test_runs_are_listed_newest_first_in_pages(store: StateStore) -> None:
@@ -123,7 +123,7 @@ async def test_run_updates_have_a_new_mark_after_every_change_of_the_run(store: 
     marks = [(await store.run_updates(claimed.run.id)).mark]
     await store.submit_command(command(claimed.run.id), NOW)
     marks.append((await store.run_updates(claimed.run.id)).mark)
-    paused = replace(claimed.run, status=RunStatus.PAUSED)
+    paused = replaced(claimed.run, status=RunStatus.PAUSED)
     await store.commit(ANN, [changes(claimed, run=paused)], NOW)
     marks.append((await store.run_updates(claimed.run.id)).mark)
     assert marks == sorted(set(marks))

@@ -5,12 +5,11 @@ Each test is a sentence of `ork.state.store.StateStore`.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ork.errors import NotFoundError, RefusedError
 from ork.model.ids import RunId, VersionId
+from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.workflow import (
     Catchup,
@@ -184,7 +183,7 @@ async def test_an_accepted_cancel_stands_on_the_runs_row_at_once(store: StateSto
     (run,) = await start_runs(store)
     answer = await store.submit_command(command(run.id), later(5))
     assert isinstance(answer, Accepted)
-    assert answer.run == replace(run, cancel_requested_at=later(5))
+    assert answer.run == replaced(run, cancel_requested_at=later(5))
     assert await store.get_run(run.id) == answer.run
     assert [waiting.id for waiting in await store.pending_commands(run.id)] == [answer.command_id]
 
@@ -210,7 +209,7 @@ async def test_a_second_cancel_leaves_the_moment_of_the_first(store: StateStore)
 )
 async def test_a_command_that_means_nothing_in_a_state_is_too_late(store, status, accepted) -> None:
     claimed = await owned_run(store)
-    run = replace(claimed.run, status=status)
+    run = replaced(claimed.run, status=status)
     await store.commit(ANN, [changes(claimed, run=run)], NOW)
     answers = {}
     for kind in (CommandKind.RESUME, CommandKind.RETRY, CommandKind.PAUSE, CommandKind.CANCEL):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import AttemptStatus, TaskStatus
 from ork.model.workflow import Trigger
@@ -100,7 +100,7 @@ class History:
         what: dict[str, Any] = {}
         if random.random() < 0.6:
             cancel = random.choice((None, NOW))
-            what["run"] = replace(claimed.run, status=random.choice(list(RunStatus)), cancel_requested_at=cancel)
+            what["run"] = replaced(claimed.run, status=random.choice(list(RunStatus)), cancel_requested_at=cancel)
         if random.random() < 0.5:
             what["tasks"] = (task(random.choice(TASKS), random.choice((TaskStatus.SUCCESS, TaskStatus.PENDING))),)
             what["attempts"] = (attempt(id, random.choice(TASKS), status=AttemptStatus.SUCCESS),)

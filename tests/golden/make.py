@@ -11,10 +11,10 @@ import sqlite3
 import subprocess
 import tempfile
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 from ork.core.effects import Alert
+from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import AttemptStatus, Failure, FailureKind, InlineOutput, TaskStatus
 from ork.model.workflow import Schedule
@@ -56,7 +56,7 @@ async def fill(store: StateStore) -> None:
                     rest=True),
             changes(runs["failed"], run=ends(runs["failed"].run, RunStatus.FAILED), alerts=(Alert(None, failure),),
                     tasks=(task("extract", TaskStatus.FAILED, failure=failure),), rest=True),
-            changes(runs["busy"], run=replace(runs["busy"].run, status=RunStatus.RUNNING, started_at=NOW),
+            changes(runs["busy"], run=replaced(runs["busy"].run, status=RunStatus.RUNNING, started_at=NOW),
                     tasks=(task("extract"), task("load")), wishes=(wish("busy", "extract", pool="api"),)),
         ],
         NOW,
@@ -67,7 +67,7 @@ async def fill(store: StateStore) -> None:
 
 
 def ends(run, status: RunStatus):
-    return replace(run, status=status, started_at=NOW, finished_at=later(2))
+    return replaced(run, status=status, started_at=NOW, finished_at=later(2))
 
 
 def make_sqlite(release: str) -> None:

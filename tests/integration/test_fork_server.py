@@ -10,13 +10,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ork.executors import fork_server
 from ork.executors.executor import Presence
+from ork.model.record import replaced
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
 from tests.integration.workshop import Workshop, in_workshop, is_alive
@@ -112,7 +112,7 @@ async def test_a_forked_task_finds_the_same_world_as_in_an_interpreter_of_its_ow
     shop.write("tasks.py", LOOK_AROUND)
     seen = {}
     for isolation in Isolation:
-        order = replace(shop.order(shop.attempt(isolation)), isolation=isolation)
+        order = replaced(shop.order(shop.attempt(isolation)), isolation=isolation)
         status = await shop.run_order(order)
         assert status["state"] == "success", status
         seen[isolation] = json.loads(status["output"]["inline"])
@@ -331,7 +331,7 @@ async def test_secrets_never_reach_a_server(shop: Workshop) -> None:
     shop.write("tasks.py", WAITING)
     attempt = shop.attempt()
     order = shop.order(attempt, env={"KEY": {"secret": "ORK_SECRET_key"}})
-    assert await shop.start_order(replace(order, secrets=(("ORK_SECRET_key", "hush"),))) == []
+    assert await shop.start_order(replaced(order, secrets=(("ORK_SECRET_key", "hush"),))) == []
     await shop.running(attempt)
     assert not is_server(parent_of(shim_of(shop, attempt)))
 
@@ -342,7 +342,7 @@ async def test_an_interpreter_in_which_no_server_comes_up_is_used_without_one(sh
     python = shop.write("python", script.replace("tried", str(shop.root / "tried")), executable=True)
     shop.write("tasks.py", "def main():\n    return 1\n")
     for name in ("a", "b"):
-        order = replace(shop.order(shop.attempt(name)), interpreter=str(python))
+        order = replaced(shop.order(shop.attempt(name)), interpreter=str(python))
         assert (await shop.run_order(order))["output"] == {"inline": "1"}
     assert (shop.root / "tried").read_text() == "x\n"
 

@@ -9,13 +9,13 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ork.executors.executor import Presence
 from ork.executors.local import LocalExecutor
+from ork.model.record import replaced
 from ork.model.workflow import Isolation
 from ork.objects import layout
 from ork.objects.documents import open_signed, sign
@@ -393,7 +393,7 @@ async def test_the_projects_own_environment_is_used(shop: Workshop) -> None:
 @in_every_workshop
 async def test_a_missing_interpreter_is_final(shop: Workshop) -> None:
     order = shop.order(shop.attempt())
-    (problem,) = await shop.start_order(replace(order, interpreter="/no/such/python"))
+    (problem,) = await shop.start_order(replaced(order, interpreter="/no/such/python"))
     assert problem.final
     assert "/no/such/python" in problem.why
 
@@ -480,7 +480,7 @@ async def test_a_worker_counts_as_running_before_it_reaches_the_gate(shop: Works
         "tasks.py", "import os, time\n\ndef main():\n    while not os.path.exists('go'):\n        time.sleep(0.01)\n"
     )
     attempt = shop.attempt()
-    await shop.start_order(replace(shop.order(attempt), isolation=Isolation.INTERPRETER))
+    await shop.start_order(replaced(shop.order(attempt), isolation=Isolation.INTERPRETER))
     stranger = LocalExecutor("python", shop.documents)  # as after a restart: it knows no children
     seen = await stranger.find([attempt])
     shop.write("go", "")
@@ -514,9 +514,9 @@ async def test_running_out_of_descriptors_is_not_final(shop: Workshop) -> None:
 async def test_other_machines_and_boots_are_not_judged(shop: Workshop) -> None:
     attempt = shop.attempt()
     kind, host, boot, namespace, key = attempt.external_name.split(":", 4)
-    elsewhere = replace(attempt, external_name=f"{kind}:other:{boot}:{namespace}:{key}")
-    rebooted = replace(attempt, external_name=f"{kind}:{host}:other:{namespace}:{key}")
-    container = replace(attempt, external_name=f"{kind}:{host}:{boot}:1:{key}")
+    elsewhere = replaced(attempt, external_name=f"{kind}:other:{boot}:{namespace}:{key}")
+    rebooted = replaced(attempt, external_name=f"{kind}:{host}:other:{namespace}:{key}")
+    container = replaced(attempt, external_name=f"{kind}:{host}:{boot}:1:{key}")
     answers = await shop.executor.find([elsewhere, rebooted, container, attempt])
     assert answers == [Presence.UNKNOWN, Presence.LOST, Presence.UNKNOWN, Presence.GONE]
 

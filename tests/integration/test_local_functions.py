@@ -344,10 +344,10 @@ async def test_pydantic_models_are_made_and_stored(shop: Workshop) -> None:
             return {"next": Row(day=row.day, n=row.n + 1)}
     """
     shop.write("tasks.py", dedent(source))
-    from dataclasses import replace
+    from ork.model.record import replaced
 
     order = shop.order(shop.attempt(), inputs={"row": {"value": {"day": "2026-01-31", "n": "1"}}})
-    status = await shop.run_order(replace(order, interpreter=sys.executable))
+    status = await shop.run_order(replaced(order, interpreter=sys.executable))
     assert output(status) == {"next": {"day": "2026-01-31", "n": 2}}
 
 

@@ -10,7 +10,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import pytest
 
 from ork.errors import StoreError, StoreUnavailableError
 from ork.model.ids import RunId, SchedulerId
+from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import AttemptStatus, TaskStatus
 from ork.state.store import RunChanges, StateStore
@@ -241,7 +241,7 @@ async def do_commit(store: StateStore, given: dict[str, Any]) -> None:
     first = wish(owned.run.id, "load", pool="api")
     over = attempt(owned.run.id, "extract", status=AttemptStatus.SUCCESS)
     done = task("extract", TaskStatus.SUCCESS)
-    run = replace(owned.run, note="written")
+    run = replaced(owned.run, note="written")
     answer = await store.commit(ANN, [changes(owned, run=run, tasks=(done,), attempts=(over,), wishes=(first,))], NOW)
     assert answer.admitted
 
@@ -613,7 +613,7 @@ def test_an_owner_that_was_taken_for_dead_is_fenced_and_its_take_over_sees_all_i
         assert again.epoch == owned.epoch + 1
         wrote = not committed.fenced
         assert (again.tasks[0].status is TaskStatus.SUCCESS) == wrote
-        final = replace(again.run, status=RunStatus.SUCCESS)
+        final = replaced(again.run, status=RunStatus.SUCCESS)
         assert (await here.commit(ANN, [changes(owned, run=final)], NOW)).fenced == {owned.run.id}
         await there.commit(BEN, [ended(again)], NOW)
 

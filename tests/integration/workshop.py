@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from ork.executors.executor import LaunchOrder, NotStarted
 from ork.executors.local import LocalExecutor
 from ork.model.ids import AttemptKey, RunId, TaskKey
+from ork.model.record import replaced
 from ork.model.task import Attempt, AttemptStatus
 from ork.model.workflow import Isolation
 from ork.objects import layout
@@ -110,7 +110,7 @@ class Workshop:
         return await self.ended(attempt)
 
     async def run_order(self, order: LaunchOrder, **changes: Any) -> dict[str, Any]:
-        assert await self.start_order(replace(order, **changes)) == []
+        assert await self.start_order(replaced(order, **changes)) == []
         return await self.ended(order.attempt)
 
     async def ended(self, attempt: Attempt, seconds: float = 60) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ork.alerts.text import check_template
 from ork.errors import UsageError
 from ork.model.notice import NoticeKind
+from ork.model.record import Record
 from ork.model.workflow import Secret
 
 Word: TypeAlias = str | Secret
@@ -18,8 +18,7 @@ _MAIL_KEYS = frozenset({"to", "from", "host", "port", "user", "password", "tls"}
 _TLS = ("starttls", "ssl", "none")
 
 
-@dataclass(frozen=True, slots=True)
-class Mail:
+class Mail(Record):
     to: tuple[str, ...]
     sender: str
     host: str = "localhost"
@@ -29,8 +28,7 @@ class Mail:
     tls: str = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class Channel:
+class Channel(Record):
     """One name of `alerts`: where it leads, and what it wants to hear of."""
 
     name: str

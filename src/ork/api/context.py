@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +10,7 @@ from fastapi import Request
 
 from ork.api.events import Hub
 from ork.model.access import AuditEntry, Role
+from ork.model.record import Record, made
 from ork.objects.store import ObjectStore
 from ork.state.store import StateStore
 from ork.status.explain import Patience
@@ -44,8 +44,7 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Record):
     """Who asks, by the token they showed. A signed hook has a name and no token."""
 
     name: str
@@ -53,8 +52,7 @@ class Caller:
     digest: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
+class Api(Record):
     """The store and objects this process answers for. `tick` does one pass of a scheduler; `wake` wakes the one that
     runs in this process and is None where there is none."""
 
@@ -66,8 +64,8 @@ class Api:
     root: str = "/"
     project: Project | None = None
     secret: Callable[[str], str | None] = _no_secret
-    patience: Patience = field(default_factory=Patience)
-    telemetry: Telemetry = field(default_factory=Telemetry)
+    patience: Patience = made(default_factory=Patience)
+    telemetry: Telemetry = made(default_factory=Telemetry)
     now: Callable[[], datetime] = _utc_now
 
     async def changed(self, caller: Caller, action: str, subject: str, detail: str | None = None) -> None:

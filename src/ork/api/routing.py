@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from fastapi import FastAPI
 from starlette.routing import compile_path
 
 from ork.model.access import Role
+from ork.model.record import Record, made
 
 PREFIX = "/api/v1"
 BODY_LIMIT = 1 << 20
@@ -18,8 +18,7 @@ BODY_LIMIT = 1 << 20
 E = TypeVar("E", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Record):
     """`role` None: open to all. `is_signed`: a request that the hook's secret signed needs no token. `is_for_workers`:
     the token of an attempt opens it as well."""
 
@@ -30,7 +29,7 @@ class Route:
     body_limit: int = BODY_LIMIT
     is_signed: bool = False
     is_for_workers: bool = False
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = made(default_factory=dict)
 
 
 class Routes:

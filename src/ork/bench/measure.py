@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
+
+from ork.model.record import Record, made
 
 PERCENTILES = (50, 95, 99)
 STAGES = ("created_dispatched", "dispatched_started", "started_finished")
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Record):
     """What one field of a result should be: at most or at least so much."""
 
     limit: float
@@ -28,8 +28,7 @@ class Target:
         return f"{'≤' if self.at_most else '≥'} {self.limit:,g}{unit}"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskTimes:
+class TaskTimes(Record):
     """One task's moments, as seconds since its run was created."""
 
     dispatched: float
@@ -37,8 +36,7 @@ class TaskTimes:
     finished: float
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Record):
     """One execution of the measured work and, right beside it, one of its floor."""
 
     seconds: float
@@ -49,8 +47,7 @@ class Sample:
     tasks: tuple[TaskTimes, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Record):
     """What was measured, in words and numbers that do not change between samples.
 
     `rate` says how the ratio is read: tasks per second over the floor's, rather than seconds over the floor's.
@@ -61,7 +58,7 @@ class Work:
     floor: str
     target: Target | None = None
     rate: bool = False
-    more_floors: dict[str, float] = field(default_factory=dict)
+    more_floors: dict[str, float] = made(default_factory=dict)
 
 
 def result_of(work: Work, samples: Sequence[Sample]) -> dict[str, Any]:

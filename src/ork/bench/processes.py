@@ -6,20 +6,20 @@ import compileall
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Timer
 from time import perf_counter
 from typing import IO
 
+from ork.model.record import Record
+
 PACKAGE = Path(__file__).resolve().parent.parent
 PATIENCE_SECONDS = 300
 ORK = (sys.executable, "-m", "ork")
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Record):
     """A process that ended well. CPU time and memory include the children it waited for."""
 
     seconds: float

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ork.bench import idle, workloads
 from ork.bench.measure import Sample, Target, TaskTimes, Work, result_of
 from ork.bench.processes import ORK, lean_floor, run
+from ork.model.record import Record
 
 Result = dict[str, Any]
 
@@ -24,8 +24,7 @@ ROWS_FLOOR = "the same rows written by executemany, a hundred tasks to a transac
 PYTHON_FLOOR = "`python -c pass`"
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Record):
     """How much of everything: `quick` looks, the named scenarios measure."""
 
     repeats: int

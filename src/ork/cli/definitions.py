@@ -55,14 +55,13 @@ def is_file_name(text: str) -> bool:
 
 def read_definition(file: str, settings: Settings, *, strict: bool = False) -> Read:
     """Reads and compiles one file, relative to its own folder. A missing file is NotFoundError."""
-    from dataclasses import replace
-
     from ork.compile.load import load_workflow
+    from ork.model.record import replaced
 
     root = os.path.dirname(os.path.abspath(file))
     reader = _Reader(root)
     # Seen from the workflow's folder, script_dir is where the project has it.
-    project = settings.project and replace(settings.project, script_dir=settings.script_dir)
+    project = settings.project and replaced(settings.project, script_dir=settings.script_dir)
     loaded = load_workflow(
         _read_bytes(file),
         file,
@@ -140,11 +139,10 @@ def sub_workflows(workflow: CompiledWorkflow | None) -> list[str]:
 
 
 def _read_python(file: str, settings: Settings, strict: bool) -> list[Read]:
-    from dataclasses import replace
-
     from ork.executors.local_python import InterpreterError, project_python
     from ork.locations.inspect import inspect_file
     from ork.locations.python_files import load_python
+    from ork.model.record import replaced
 
     _read_bytes(file)
     root = os.path.dirname(os.path.abspath(file))
@@ -154,7 +152,7 @@ def _read_python(file: str, settings: Settings, strict: bool) -> list[Read]:
         raise UsageError(str(error)) from None
     inspected = inspect_file(os.path.basename(file), root=root, interpreter=interpreter, cache_dir=_cache_dir(settings))
     reader = _Reader(root)
-    project = settings.project and replace(settings.project, script_dir=settings.script_dir)
+    project = settings.project and replaced(settings.project, script_dir=settings.script_dir)
     found = load_python(
         inspected,
         file,

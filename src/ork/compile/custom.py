@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ork.definition.custom import BUILT_IN, CustomExecutor, read_config
@@ -13,6 +12,7 @@ from ork.definition.problems import quoted
 from ork.definition.report import Report, Suggester
 from ork.definition.tasks import WrittenTask
 from ork.definition.yaml_tree import parse_yaml
+from ork.model.record import replaced
 from ork.model.trees import Tree, merged, pointers
 from ork.model.workflow import Custom, Ref, TaskSpec
 
@@ -42,7 +42,7 @@ def with_config_file(
     if tree is None:
         return task.spec
     whole = tree if action.task is None else merged(tree, action.task)
-    return replace(task.spec, action=replace(action, task=whole))
+    return replaced(task.spec, action=replaced(action, task=whole))
 
 
 def _check_keys(task: WrittenTask, action: Custom, report: Report) -> None:

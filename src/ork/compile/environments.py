@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ork.definition.problems import quoted
 from ork.definition.tasks import WrittenTask
+from ork.model.record import replaced
 from ork.model.script_header import HeaderError, read_script_header
 from ork.model.workflow import Environment, PythonCall, SubWorkflow, TaskSpec
 
@@ -22,13 +22,13 @@ def check_environment(task: WrittenTask, spec: TaskSpec, files: Files) -> TaskSp
     why = _no_use(spec, environment)
     if why is None and environment.script and not _has_header(task, spec, files):
         # Left to it by `defaults`: a script without a header needs nothing.
-        return replace(spec, environment=None)
+        return replaced(spec, environment=None)
     if why is None:
         _check_place(task, spec, environment, files)
         return spec
     if task.body.get("environment") is not None:
         files.report.add("ORK506", f"task {quoted(spec.name)} {why}", task.place("environment"), hint="remove it")
-    return replace(spec, environment=None)
+    return replaced(spec, environment=None)
 
 
 def _no_use(spec: TaskSpec, environment: Environment) -> str | None:

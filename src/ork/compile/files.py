@@ -6,7 +6,6 @@ Files are read through a callable, so that this stays a function of its argument
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from ork.compile.custom import with_config_file
@@ -17,6 +16,7 @@ from ork.definition.problems import Problem, quoted
 from ork.definition.report import Report, Suggester
 from ork.definition.tasks import WrittenTask
 from ork.definition.workflow_file import WrittenWorkflow
+from ork.model.record import replaced
 from ork.model.workflow import Command, Const, Custom, PythonCall, RustProgram, TaskSpec
 
 # The content of a file below the workflow's folder (or at an absolute path); None when there is none.
@@ -99,7 +99,7 @@ class Files:
         name = program.removeprefix("./")
         if is_file_key and self.script_dir and self._is_present(f"{self.script_dir}/{name}"):
             # Bare words are looked up in script_dir: that is where this one is.
-            return replace(task.spec, action=Command((Const(name), *action.argv[1:])))
+            return replaced(task.spec, action=Command((Const(name), *action.argv[1:])))
         self._missing(task, name if is_file_key else program, "file" if is_file_key else "command")
         return task.spec
 

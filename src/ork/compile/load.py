@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ork.compile.custom import custom_executors
@@ -17,6 +16,7 @@ from ork.definition.report import Report, Suggester
 from ork.definition.tasks import WrittenTask
 from ork.definition.workflow_file import WrittenWorkflow, read_tree, read_workflow
 from ork.errors import DefinitionError
+from ork.model.record import replaced
 from ork.model.workflow import CompiledWorkflow, TaskSpec
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _collector_at_rest(size: int) -> Iterator[None]:
 
 def _compiled(task: WrittenTask, depends_on: tuple[str, ...], files: Files | None) -> TaskSpec:
     spec = files.check(task, depends_on) if files is not None and task.is_complete else task.spec
-    return spec if spec.depends_on == depends_on else replace(spec, depends_on=depends_on)
+    return spec if spec.depends_on == depends_on else replaced(spec, depends_on=depends_on)
 
 
 def _workflow(written: WrittenWorkflow, tasks: tuple[TaskSpec, ...]) -> CompiledWorkflow:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from ork.errors import OrkError
+from ork.model.record import Record
 from ork.model.run import Run
 from ork.model.task import InlineOutput, Output, StoredOutput
 from ork.model.workflow import Const, Ref, Secret, Value
@@ -24,8 +24,7 @@ class BindError(OrkError):
     code = "ORK290"
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
+class Gathered(Record):
     """The outputs of a fan-out in the order of its instances; in rows of `width` where it fans out two ways."""
 
     outputs: tuple[Output | None, ...]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from ork.core.decisions import Decisions, Draft
 from ork.core.effects import Effect
 from ork.core.transitions import RunStep, next_run_status
 from ork.model.ids import TaskKey
+from ork.model.record import replaced
 from ork.model.run import Run
 from ork.model.task import Attempt, Task, TaskStatus
 
@@ -46,7 +46,7 @@ class Book:
 
     def write_run(self, step: RunStep | None, **fields: object) -> None:
         status = self.run.status if step is None else next_run_status(self.run.id, self.run.status, step)
-        self.run = self._draft.run = replace(self.run, status=status, **fields)  # type: ignore[arg-type]
+        self.run = self._draft.run = replaced(self.run, status=status, **fields)
 
     def want(self, effect: Effect) -> None:
         self._draft.effects.append(effect)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice, takewhile
 
 from ork.errors import UsageError
 from ork.model.digest import sha256
+from ork.model.record import Record
 from ork.model.workflow import Catchup, Schedule
 
 # Beyond this nobody counts any more: a schedule of every second that slept for a year must not cost a minute.
@@ -21,8 +21,7 @@ MISSED_COUNTED = 1000
 _GRAIN = timedelta(seconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Record):
     """What a schedule owes at some moment: `times` get a run each, oldest first; `missed` get none.
 
     `next` is the first time later than that moment, None if there is none. `missed` stops at MISSED_COUNTED.
@@ -122,8 +121,7 @@ def _newest_times(schedule: Schedule, first: datetime, now: datetime, most: int)
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Record):
     """A local time that a clock change leaves out, and the moment the schedule fires instead (None: not at all)."""
 
     local: datetime

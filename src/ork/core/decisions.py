@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ork.core.effects import Effect
 from ork.model.ids import AttemptKey, TaskKey
+from ork.model.record import Record
 from ork.model.run import Run
 from ork.model.task import Attempt, Task
 
 
-@dataclass(frozen=True, slots=True)
-class Decisions:
+class Decisions(Record):
     """Whole rows to write and effects to carry out afterwards. `run` is None when its row did not change."""
 
     run: Run | None

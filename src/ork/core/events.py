@@ -7,18 +7,17 @@ the time to load that a dataclass does, and every `ork run` loads them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 from ork.core.prepare import Question
 from ork.model.ids import TaskKey
+from ork.model.record import Record
 from ork.model.run import RunCommand
 from ork.model.task import Failure, GiveUp, Output
 
 
-@dataclass(frozen=True, slots=True)
-class Created:
+class Created(Record):
     """The run has been claimed for the first time: its tasks are to be created."""
 
 
@@ -96,8 +95,7 @@ class Closed(NamedTuple):
     ever_started: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TimerDue:
+class TimerDue(Record):
     """The moment the machine asked for has come."""
 
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from ork.core.bind import Gathered
 from ork.model.ids import TaskKey
+from ork.model.record import Record, made
 from ork.model.task import Failure, Output, Task, TaskStatus
 
 
-@dataclass(slots=True)
-class Group:
+class Group(Record, frozen=False):
     """`concurrency` bounds the instances that are ready or active; the others queue here in index order."""
 
     total: int
     concurrency: int | None
     unfinished: int = 0
-    queue: list[int] = field(default_factory=list)
-    busy: set[int] = field(default_factory=set)
+    queue: list[int] = made(default_factory=list)
+    busy: set[int] = made(default_factory=set)
     failed: Task | None = None
     cancelled: Task | None = None
 

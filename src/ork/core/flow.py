@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
-from dataclasses import replace
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from typing import Any, assert_never
@@ -24,6 +23,7 @@ from ork.core.ready import ReadyTasks
 from ork.core.rules import Verdict, judge
 from ork.core.transitions import RunStep, TaskStep
 from ork.model.ids import TaskKey
+from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, Failure, FailureKind, GiveUp, InlineOutput, Task, TaskStatus
 from ork.model.workflow import Approval, CompiledWorkflow, RunIf
@@ -174,7 +174,7 @@ class Flow:
         if question.about != CACHE:
             self._consider(self.node(key), now)
         elif answer.source is None:
-            self._book.write(replace(task, cache_key=answer.key))
+            self._book.write(replaced(task, cache_key=answer.key))
             self._make_ready(key, now)
         else:
             self._take_from_cache(task, answer, now)
@@ -201,7 +201,7 @@ class Flow:
         for index, item in enumerate(expand.items):
             key = TaskKey(node.spec.name, index)
             earlier = self._book.tasks.get(key) or Task(key, TaskStatus.PENDING, node.spec.executor)
-            self._book.write(replace(earlier, item=item))
+            self._book.write(replaced(earlier, item=item))
             node.group.enqueue(index)
         self._drop_instances(self._book.tasks[task.key], total, now)
         self._pump(node, now)
@@ -334,7 +334,7 @@ class Flow:
 
     def close(self, attempt: Attempt, reason: GiveUp, failure: Failure, now: datetime) -> None:
         """From here on the attempt cannot be retried until it is certain that it is over."""
-        closing = replace(attempt, closing=reason, closing_since=now, failure=failure)
+        closing = replaced(attempt, closing=reason, closing_since=now, failure=failure)
         self._book.write_attempt(closing)
         self._book.want(Stop(closing, reason))
 

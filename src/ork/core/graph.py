@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ork.core.fanout import Group
 from ork.core.rules import Upstream
+from ork.model.record import Record
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
 
 
-@dataclass(slots=True)
-class Node:
+class Node(Record, frozen=False):
     spec: TaskSpec
     ordinal: int
     below: list[Node]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ork.model.record import Record
 from ork.model.task import Failure, FailureKind, GiveUp
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(Record):
     stale_seconds: float = 60.0
     start_limit_seconds: float = 300.0
     # The worker ends its own task at the timeout; we step in only when it plainly did not.

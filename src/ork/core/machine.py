@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
 
@@ -27,6 +26,7 @@ from ork.core.prepare import Question
 from ork.core.retry import is_worth_retrying, retry_delay
 from ork.core.transitions import RunStep, TaskStep
 from ork.model.ids import AttemptKey, TaskKey
+from ork.model.record import Record, replaced
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, InlineOutput, Output, Task, TaskStatus
 from ork.model.workflow import Approval, CompiledWorkflow, TaskSpec
@@ -35,8 +35,7 @@ NameAttempt = Callable[[AttemptKey, TaskSpec], tuple[str, str]]
 """Gives an attempt's external name and the hash of its token."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Record):
     """An instance's place among its siblings, as its worker is told."""
 
     index: int | None = None
@@ -245,7 +244,7 @@ class RunMachine:
             case _ if event.seq <= attempt.seq:
                 self.ignored += 1
             case ev.Beat(seq=seq):
-                self.active[event.key] = replace(attempt, seq=seq, seen_at=now)
+                self.active[event.key] = replaced(attempt, seq=seq, seen_at=now)
             case ev.Started():
                 self._started(event, attempt, now)
             case ev.Deferred():
@@ -261,7 +260,7 @@ class RunMachine:
 
     def _started(self, event: ev.Started, attempt: Attempt, now: datetime) -> None:
         if attempt.status is AttemptStatus.RUNNING:
-            self.active[event.key] = replace(attempt, seq=event.seq, seen_at=now)
+            self.active[event.key] = replaced(attempt, seq=event.seq, seen_at=now)
             return
         task, running = rows.started(self.tasks[event.key], attempt, event, now)
         self._book.write(task)
@@ -273,7 +272,7 @@ class RunMachine:
             started = ev.Started(event.key, event.attempt, event.seq, now)
             task, attempt = rows.started(self.tasks[event.key], attempt, started, now)
             self._book.write(task)
-        self._book.write_attempt(replace(attempt, seq=event.seq, seen_at=now, waits_for=event.jobs))
+        self._book.write_attempt(replaced(attempt, seq=event.seq, seen_at=now, waits_for=event.jobs))
 
     def _closed(self, attempt: Attempt, now: datetime) -> None:
         if attempt.closing is None:
@@ -290,10 +289,10 @@ class RunMachine:
         spec, tries = self.spec(task.key), task.attempt - task.earlier_attempts
         if failure.kind is FailureKind.CANCELLED:
             cancelled = rows.after_failure(task, attempt, TaskStep.CANCEL)
-            self._flow.end_task(replace(cancelled, reason=failure.message), now)
+            self._flow.end_task(replaced(cancelled, reason=failure.message), now)
         elif is_worth_retrying(spec, failure, tries):
             at = now + retry_delay(spec, failure, tries, attempt.key)
-            self._book.write(replace(rows.after_failure(task, attempt, TaskStep.RETRY), retry_at=at))
+            self._book.write(replaced(rows.after_failure(task, attempt, TaskStep.RETRY), retry_at=at))
             self._flow.set_timer(at, task.key)
             self._flow.free_slot(task.key, now)
         else:

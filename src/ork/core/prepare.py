@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from ork.core.bind import BindError, Bound, Scope
 from ork.model.ids import TaskKey
+from ork.model.record import Record
 from ork.model.workflow import Condition, Const, Op, TaskSpec, Value
 
 MOST_INSTANCES = 100_000
@@ -34,8 +34,7 @@ class Unanswerable(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Nowhere:
+class Nowhere(Record):
     """The value is there and the path leads to nothing in it: no different from a small value that was looked into."""
 
     why: str
@@ -52,8 +51,7 @@ class Expand(NamedTuple):
     width: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Go:
+class Go(Record):
     """Nothing stands in the way of a plain start."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +9,7 @@ from ork.core.events import Failed, Started, Succeeded
 from ork.core.retry import attempt_status
 from ork.core.transitions import TaskStep, next_task_status
 from ork.model.ids import AttemptKey, TaskKey
+from ork.model.record import replaced
 from ork.model.task import Attempt, AttemptStatus, Failure, GiveUp, Output, Task
 from ork.model.workflow import TaskSpec
 
@@ -17,7 +17,7 @@ from ork.model.workflow import TaskSpec
 def dispatched(
     task: Task, spec: TaskSpec, key: AttemptKey, name: str, token_hash: str, now: datetime
 ) -> tuple[Task, Attempt]:
-    row = replace(
+    row = replaced(
         task,
         status=next_task_status(task.key, task.status, TaskStep.LAUNCH),
         attempt=key.number,
@@ -35,8 +35,8 @@ def dispatched(
 def started(task: Task, attempt: Attempt, event: Started, now: datetime) -> tuple[Task, Attempt]:
     at = _between(attempt.dispatched_at, event.at, now)
     return (
-        replace(task, status=next_task_status(task.key, task.status, TaskStep.START), started_at=at),
-        replace(attempt, status=AttemptStatus.RUNNING, started_at=at, seq=event.seq, seen_at=now),
+        replaced(task, status=next_task_status(task.key, task.status, TaskStep.START), started_at=at),
+        replaced(attempt, status=AttemptStatus.RUNNING, started_at=at, seq=event.seq, seen_at=now),
     )
 
 
@@ -44,7 +44,7 @@ def succeeded(task: Task, attempt: Attempt, event: Succeeded, now: datetime) -> 
     began = _between(attempt.dispatched_at, attempt.started_at or event.started_at, now)
     ended = _between(began, event.finished_at, now)
     return (
-        replace(
+        replaced(
             task,
             status=next_task_status(task.key, task.status, TaskStep.SUCCEED),
             started_at=began,
@@ -53,7 +53,7 @@ def succeeded(task: Task, attempt: Attempt, event: Succeeded, now: datetime) -> 
             output=event.output,
             failure=None,
         ),
-        replace(
+        replaced(
             attempt,
             status=AttemptStatus.SUCCESS,
             seq=event.seq,
@@ -71,17 +71,17 @@ def failed(attempt: Attempt, event: Failed, now: datetime) -> Attempt:
     began = None if began is None else _between(attempt.dispatched_at, began, now)
     ours = attempt.failure if attempt.closing in (GiveUp.CANCEL, GiveUp.TIMEOUT) else None
     ended = _between(began or attempt.dispatched_at, event.finished_at, now)
-    attempt = replace(attempt, seq=event.seq, started_at=began, exit_code=event.exit_code)
+    attempt = replaced(attempt, seq=event.seq, started_at=began, exit_code=event.exit_code)
     return ended_badly(attempt, ours or event.failure, ended)
 
 
 def ended_badly(attempt: Attempt, failure: Failure, at: datetime) -> Attempt:
-    return replace(attempt, status=attempt_status(failure), failure=failure, finished_at=at)
+    return replaced(attempt, status=attempt_status(failure), failure=failure, finished_at=at)
 
 
 def after_failure(task: Task, attempt: Attempt, step: TaskStep) -> Task:
     """What the task's row says of an attempt that did not succeed; the step decides what becomes of the task."""
-    return replace(
+    return replaced(
         task,
         status=next_task_status(task.key, task.status, step),
         started_at=attempt.started_at,
@@ -94,19 +94,19 @@ def after_failure(task: Task, attempt: Attempt, step: TaskStep) -> Task:
 def set_aside(task: Task, step: TaskStep, reason: str, cause: TaskKey | None, now: datetime) -> Task:
     """Ended without having run: skipped or cancelled."""
     status = next_task_status(task.key, task.status, step)
-    return replace(task, status=status, reason=reason, cause=cause, finished_at=now, retry_at=None)
+    return replaced(task, status=status, reason=reason, cause=cause, finished_at=now, retry_at=None)
 
 
 def begun(task: Task, now: datetime, **fields: Any) -> Task:
     """Running without an attempt of its own."""
     status = next_task_status(task.key, task.status, TaskStep.BEGIN)
-    return replace(task, status=status, started_at=now, dispatched_at=now, finished_at=None, **fields)
+    return replaced(task, status=status, started_at=now, dispatched_at=now, finished_at=None, **fields)
 
 
 def ended(task: Task, step: TaskStep, now: datetime, **fields: Any) -> Task:
     """The end of a task that has no attempt of its own."""
     status = next_task_status(task.key, task.status, step)
-    return replace(task, status=status, started_at=task.started_at or now, finished_at=now, **fields)
+    return replaced(task, status=status, started_at=task.started_at or now, finished_at=now, **fields)
 
 
 def from_cache(task: Task, reason: str, output: Output | None, now: datetime) -> Task:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from ork.model.ids import TaskKey
+from ork.model.record import Record
 from ork.model.workflow import RunIf
 
 
@@ -15,8 +15,7 @@ class Verdict(StrEnum):
     SKIP = "skip"
 
 
-@dataclass(slots=True)
-class Upstream:
+class Upstream(Record, frozen=False):
     """How the tasks above one task ended so far. `failed` counts those skipped because of a failure, too."""
 
     waiting: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from ork.model.record import Record
 
 # (role, text) -> text; roles: "error", "title", "frame", "help". The command line adds colour, others nothing.
 Style: TypeAlias = Callable[[str, str], str]
@@ -15,8 +16,7 @@ SHOWN_COLUMNS = 100
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Record):
     """One mistake. Lines and columns count from 1, in characters; `end_column` is the first one after it.
 
     A problem of a whole file (missing, empty, unreadable) has line 0 and no source line; it is shown at its beginning.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -25,6 +24,7 @@ from ork.definition.values import (
     read_text,
 )
 from ork.definition.yaml_tree import parse_yaml
+from ork.model.record import Record, made
 from ork.model.workflow import Isolation, Rate
 
 MAX_SLOTS = 1_000_000
@@ -37,20 +37,19 @@ class Durability(StrEnum):
     FULL = "full"
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Record):
     script_dir: str | None = None
     env_file: str | None = None
-    pools: dict[str, int] = field(default_factory=dict)
-    pool_rates: dict[str, Rate] = field(default_factory=dict)
+    pools: dict[str, int] = made(default_factory=dict)
+    pool_rates: dict[str, Rate] = made(default_factory=dict)
     max_workers: int | None = None
-    executor_limits: dict[str, int] = field(default_factory=dict)
-    executors: dict[str, CustomExecutor] = field(default_factory=dict)
+    executor_limits: dict[str, int] = made(default_factory=dict)
+    executors: dict[str, CustomExecutor] = made(default_factory=dict)
     durability: Durability = Durability.NORMAL
     isolation: Isolation | None = None
     store: str | None = None
     objects: str | None = None
-    alerts: dict[str, Any] = field(default_factory=dict)
+    alerts: dict[str, Any] = made(default_factory=dict)
     alerts_allow_private: bool = False
     wake_url: str | None = None
 

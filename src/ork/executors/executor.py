@@ -8,11 +8,11 @@ reports as news, which is a reason to look at the files, never a result.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from ork.model.ids import AttemptKey
+from ork.model.record import Record
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
 
@@ -22,8 +22,7 @@ News = Callable[[AttemptKey], None]
 DEFERRED = "deferred"
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchOrder:
+class LaunchOrder(Record):
     """An attempt to start. Its signed spec is already in the object store under `spec_key`.
 
     `token` reaches the worker through its environment, never through argv; `secrets` are environment
@@ -40,8 +39,7 @@ class LaunchOrder:
     isolation: Isolation | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NotStarted:
+class NotStarted(Record):
     """The attempt could not be started. `final` when trying again cannot help."""
 
     attempt: AttemptKey

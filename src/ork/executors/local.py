@@ -11,7 +11,6 @@ import errno
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from ork.errors import ObjectsError
@@ -21,6 +20,7 @@ from ork.executors.fork_server import MARK, ORDINARY_SIGNALS, ForkServers
 from ork.executors.local_news import NewsSocket
 from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for
 from ork.model.ids import AttemptKey
+from ork.model.record import Record
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
 
@@ -38,8 +38,7 @@ class GatesAndLogs(Protocol):
     def log_path(self, key: AttemptKey) -> str: ...
 
 
-@dataclass(slots=True)
-class _OnTheWay:
+class _OnTheWay(Record, frozen=False):
     """A worker that a fork server was asked for."""
 
     order: LaunchOrder

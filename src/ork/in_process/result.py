@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from html import escape
 from typing import Any
+
+from ork.model.record import Record, made
 
 _SHOWN_CHARACTERS = 120
 _GLYPHS = {"success": "✓", "failed": "✗", "skipped": "–", "cancelled": "–"}
 
 
-@dataclass(frozen=True, slots=True)
-class TaskResult:
+class TaskResult(Record):
     """`output` is what other tasks were given: dates as text, objects as dicts. `error` is what the task raised."""
 
     name: str
@@ -23,13 +23,12 @@ class TaskResult:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Record):
     """`result["task"]` is a task's output. Nothing of it is kept anywhere else."""
 
     workflow: str
     status: str
-    tasks: dict[str, TaskResult] = field(default_factory=dict)
+    tasks: dict[str, TaskResult] = made(default_factory=dict)
     seconds: float = 0.0
 
     def __getitem__(self, task: str) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from ork.model.record import Record
 
 
 class Role(StrEnum):
@@ -21,8 +22,7 @@ class Role(StrEnum):
 _ORDER = list(Role)
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Record):
     """A token as it is kept: its text is known to its holder alone, here is only its digest."""
 
     id: str
@@ -33,8 +33,7 @@ class Token:
     revoked_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuditEntry:
+class AuditEntry(Record):
     """One change that a person made: who, what (`run.cancel`), to whom, and whatever else is worth keeping as JSON."""
 
     at: datetime

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from ork.model.ids import RunId, TaskKey
+from ork.model.record import Record
 from ork.model.task import Failure
 
 
@@ -17,8 +17,7 @@ class NoticeKind(StrEnum):
     MISSED = "missed"  # a schedule's times went by without a run
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Record):
     """`sent` names those who have been told already; `tries` counts how often it was taken to be sent."""
 
     id: int

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from ork.model.ids import RunId, SchedulerId, VersionId
+from ork.model.record import Record, made
 from ork.model.workflow import Trigger
 
 
@@ -27,14 +27,13 @@ class RunStatus(StrEnum):
 _FINAL = frozenset({RunStatus.SUCCESS, RunStatus.FAILED, RunStatus.CANCELLED})
 
 
-@dataclass(frozen=True, slots=True)
-class NewRun:
+class NewRun(Record):
     """A run to be created. The same idempotency key with the same content names the same run."""
 
     id: RunId
     workflow: str
     version: VersionId
-    params: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, Any] = made(default_factory=dict)
     trigger: Trigger = Trigger.MANUAL
     scheduled_for: datetime | None = None
     key: str | None = None
@@ -43,8 +42,7 @@ class NewRun:
     parent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Record):
     """A run's row. `round` grows by one with each retry of the whole run by a person."""
 
     id: RunId
@@ -75,8 +73,7 @@ class CommandKind(StrEnum):
     REJECT = "reject"
 
 
-@dataclass(frozen=True, slots=True)
-class RunCommand:
+class RunCommand(Record):
     """A person's wish, applied by the run's owner. `task` belongs to RETRY, APPROVE and REJECT, `everything` to RETRY,
     `comment` to APPROVE and REJECT."""
 
@@ -89,16 +86,14 @@ class RunCommand:
     id: int = 0  # given by the store; commands of a run are applied in this order
 
 
-@dataclass(frozen=True, slots=True)
-class Ownership:
+class Ownership(Record):
     """Who may act on a run, and how often that has changed."""
 
     owner: SchedulerId | None
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerEntry:
+class SchedulerEntry(Record):
     """A scheduler that has introduced itself. `identity` lets one on the same machine tell whether it lives."""
 
     id: SchedulerId

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 from ork.model.ids import AttemptKey, RunId, TaskKey
+from ork.model.record import Record
 
 
 class TaskStatus(StrEnum):
@@ -60,8 +60,7 @@ class FailureKind(StrEnum):
     INTERNAL = "internal"  # Ork's own fault
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Record):
     """Why an attempt (or task) failed: a sentence, and for exceptions the user's frames as data.
 
     `detail` for EXCEPTION: {"type", "message", "frames": [{"file", "line", "function", "source", "caret"}…], "inputs"}
@@ -73,15 +72,13 @@ class Failure:
     detail: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InlineOutput:
+class InlineOutput(Record):
     """JSON text, small enough to live in the state store."""
 
     json: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoredOutput:
+class StoredOutput(Record):
     """JSON text too large for the state store: an object and its size in bytes."""
 
     key: str
@@ -101,8 +98,7 @@ class GiveUp(StrEnum):
     CANCEL = "cancel"
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Record):
     """A task's row. `attempt` is the current or last try (0 before the first).
 
     `earlier_attempts` counts those before the run's present round, so that a retry by a person
@@ -129,8 +125,7 @@ class Task:
     cache_key: str | None = None  # equal for equal work; set where the task asks for caching
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Record):
     """One try's row. `closing` is set while it is being given up (see docs/protocol.md).
 
     `seq` and `seen_at` are the last heartbeat we saw and when *we* saw it; they are saved when

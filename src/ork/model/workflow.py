@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 from ork.model.ids import VersionId
+from ork.model.record import Record
 
 
 class Trigger(StrEnum):
@@ -78,15 +78,13 @@ class ParamType(StrEnum):
 DEFAULT_RETRY_ON = frozenset({RetryOn.EXIT, RetryOn.LOST})
 
 
-@dataclass(frozen=True, slots=True)
-class Const:
+class Const(Record):
     """A JSON value, as written."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(Record):
     """A path to a value that exists only when the task starts, e.g. ("tasks", "extract", "output", "rows", 0)."""
 
     path: tuple[str | int, ...]
@@ -103,8 +101,7 @@ class Ref:
         return text
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(Record):
     """The name of a secret; its value is looked up where the attempt starts and stored nowhere."""
 
     name: str
@@ -113,8 +110,7 @@ class Secret:
 Value: TypeAlias = Const | Ref | Secret
 
 
-@dataclass(frozen=True, slots=True)
-class PythonCall:
+class PythonCall(Record):
     """A function in a file (relative to the version's root) or in an importable module."""
 
     file: str | None
@@ -122,23 +118,20 @@ class PythonCall:
     function: str = "main"
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Record):
     """A program and its arguments. A bare first word is looked up in `script_dir`, then on PATH."""
 
     argv: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RustProgram:
+class RustProgram(Record):
     """A cargo project (its folder) or a single `.rs` file, built once per content and run as a command."""
 
     path: str
     args: tuple[Value, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Custom:
+class Custom(Record):
     """An executor of the project's own: a class (`package.module:Class`), its config, and the task's own config."""
 
     target: str
@@ -146,15 +139,13 @@ class Custom:
     task: Any = None  # from the task's `config` or `config_file`
 
 
-@dataclass(frozen=True, slots=True)
-class SubWorkflow:
+class SubWorkflow(Record):
     """Another workflow, run with the task's inputs as its params; its output is that of its last tasks."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(Record):
     """A person decides. Nothing runs while it waits; the task's timeout is how long."""
 
     message: str
@@ -163,8 +154,7 @@ class Approval:
 Action: TypeAlias = PythonCall | Command | RustProgram | Custom | SubWorkflow | Approval
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Record):
     """`when`: compares the value a reference points at; a value that is not there only ever fails EXISTS' opposite."""
 
     ref: Ref
@@ -175,8 +165,7 @@ class Condition:
         return f"{self.ref} {self.op} {self.value!r}"
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Record):
     """At most `count` starts in any `seconds`, with bursts up to `count`."""
 
     count: int
@@ -186,8 +175,7 @@ class Rate:
         return f"{self.count}/{self.seconds:g}s"
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Record):
     """The Python a task runs in: a virtual environment's folder, or requirements one is built from, once per content.
 
     Exactly one of the fields is set. `script` means the requirements in the task file's own header (PEP 723).
@@ -199,8 +187,7 @@ class Environment:
     script: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Param:
+class Param(Record):
     name: str
     type: str = ParamType.ANY  # as text, see ork.model.type_text; a ParamType where it is a single value
     required: bool = True
@@ -208,8 +195,7 @@ class Param:
     description: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Record):
     cron: str
     timezone: str = "UTC"
     catchup: Catchup = Catchup.NONE
@@ -218,8 +204,7 @@ class Schedule:
     catchup_limit: int = 100  # at most so many missed times get a run at once, the newest of them
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSpec:
+class TaskSpec(Record):
     """One node of the graph. `depends_on` holds written and implied dependencies, each once."""
 
     name: str
@@ -251,8 +236,7 @@ class TaskSpec:
         return self.parallel is not None or self.foreach is not None
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledWorkflow:
+class CompiledWorkflow(Record):
     """`tasks` are in the order they were written; the graph has been checked and has no cycle."""
 
     name: str
@@ -266,8 +250,7 @@ class CompiledWorkflow:
     types: tuple[tuple[str, Any], ...] = ()  # named types as JSON, see ork.model.types
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(Record):
     """A compiled workflow and the folder its files are found in. The id is a hash of both."""
 
     id: VersionId
@@ -276,8 +259,7 @@ class Version:
     source: str | None = None  # the file it was deployed from, for people
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowEntry:
+class WorkflowEntry(Record):
     """A named workflow in the store and the version new runs of it get."""
 
     name: str
@@ -288,8 +270,7 @@ class WorkflowEntry:
     schedule: Schedule | None
 
 
-@dataclass(frozen=True, slots=True)
-class VersionEntry:
+class VersionEntry(Record):
     """A version in the list of a workflow's versions. `saved_at` is unknown for those of an older schema."""
 
     id: VersionId

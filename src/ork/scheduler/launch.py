@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from ork.compile.declared import declared_types
@@ -13,6 +12,7 @@ from ork.core.machine import RunMachine
 from ork.errors import ExecutorError, ObjectsError
 from ork.executors.executor import Executor, LaunchOrder, News, NotStarted
 from ork.model.ids import AttemptKey, TaskKey
+from ork.model.record import Record
 from ork.model.task import Attempt, Failure, FailureKind
 from ork.model.trees import Tree, bind_tree, pointers
 from ork.model.workflow import (
@@ -37,8 +37,7 @@ SHARED_BY_INSTANCES = 2048  # bytes of an upstream output that an instance carri
 MOST_SHARED = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Record):
     """An attempt to launch and the run it belongs to."""
 
     attempt: Attempt
@@ -46,8 +45,7 @@ class Job:
     version: Version
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Record):
     """An attempt that was not started. `final` when trying again cannot help."""
 
     attempt: AttemptKey

@@ -7,7 +7,6 @@ worker that will not die, an executor out of reach or a slow disk holds up nobod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from heapq import heappop, heappush
 
@@ -16,6 +15,7 @@ from ork.core.liveness import Patience, overdue_at, verdict
 from ork.errors import DocumentError, ExecutorError, ObjectsError
 from ork.executors.executor import DEFERRED, Executor, News, Presence
 from ork.model.ids import AttemptKey, RunId
+from ork.model.record import replaced
 from ork.model.task import Attempt, Failure, FailureKind, GiveUp
 from ork.objects.store import ObjectStore
 from ork.scheduler.options import SchedulerOptions
@@ -170,7 +170,7 @@ class Observer:
         is_new = watched.running_since is None
         if is_new or status.is_preparing:  # while what it needs is being built its timeout has not begun
             watched.running_since = mono
-        watched.attempt = replace(watched.attempt, seq=status.seq)
+        watched.attempt = replaced(watched.attempt, seq=status.seq)
         if isinstance(event, ev.Deferred):
             self._hand_over(watched, event.jobs, seen)
         elif not is_new:
@@ -180,7 +180,7 @@ class Observer:
         return not watched.closing
 
     def _hand_over(self, watched: Watched, jobs: str, seen: Seen) -> None:
-        watched.attempt = replace(watched.attempt, waits_for=jobs)
+        watched.attempt = replaced(watched.attempt, waits_for=jobs)
         watched.stop_asked_at = None  # it was the worker that was asked: the jobs have not been told
         seen.handed_over.append(watched.attempt)
 
@@ -361,7 +361,7 @@ class Observer:
     def _patience(self, watched: Watched) -> Patience:
         """Nobody but us ends an attempt that has no worker when its time is over: no margin then."""
         patience = self._options.patience
-        return patience if watched.attempt.waits_for is None else replace(patience, timeout_margin_seconds=0.0)
+        return patience if watched.attempt.waits_for is None else replaced(patience, timeout_margin_seconds=0.0)
 
     def _look_again(self, watched: Watched, seconds: float) -> None:
         watched.look_at = self._monotonic() + seconds

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from ork.core.liveness import Patience
+from ork.model.record import Record, made
 from ork.model.workflow import TaskSpec, Version
 
 
@@ -21,14 +21,13 @@ def _own_interpreter(_root: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerOptions:
+class SchedulerOptions(Record):
     """Seconds are upper bounds for when no event arrives; events wake the loop at once."""
 
     lease_seconds: float = 60.0
     renew_seconds: float = 30.0
     lease_margin_seconds: float = 5.0  # we stop trusting our own lease this much before the store would
-    patience: Patience = field(default_factory=Patience)
+    patience: Patience = made(default_factory=Patience)
     monitor_seconds: float = 10.0
     close_grace_seconds: float = 0.0  # > 0 where documents become visible late
     stop_grace_seconds: float = 10.0

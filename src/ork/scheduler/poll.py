@@ -10,13 +10,13 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from ork.errors import DocumentError, ExecutorError, ObjectsError, StoreError
 from ork.executors.executor import DEFERRED, LaunchOrder, News
 from ork.model.ids import AttemptKey, RunId
+from ork.model.record import Record, made
 from ork.model.run import CommandKind, RunCommand
 from ork.model.task import Attempt, Failure, FailureKind
 from ork.model.types import check
@@ -32,16 +32,15 @@ WRITE_AGAIN_SECONDS = 1.0
 SETTLE_SECONDS = 0.01
 
 
-@dataclass(slots=True)
-class _Wait:
+class _Wait(Record, frozen=False):
     attempt: Attempt
     jobs: list[dict[str, Any]]
     handover: Handover
     news: News
     task: asyncio.Task[None] | None = None
     is_stopping: bool = False
-    unfinished: set[int] = field(default_factory=set)
-    looked: asyncio.Event = field(default_factory=asyncio.Event)  # every job has been asked once
+    unfinished: set[int] = made(default_factory=set)
+    looked: asyncio.Event = made(default_factory=asyncio.Event)  # every job has been asked once
 
 
 class Poller:

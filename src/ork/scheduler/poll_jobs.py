@@ -6,11 +6,11 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from ork.errors import ExecutorError
 from ork.executors.executor import LaunchOrder
+from ork.model.record import Record
 from ork.model.task import Failure, FailureKind
 from ork.objects import documents
 from ork.sdk import defer, web
@@ -23,22 +23,19 @@ SECRET_PREFIX = "ORK_SECRET_"
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
-@dataclass(frozen=True, slots=True)
-class NotYet:
+class NotYet(Record):
     """`trouble` says why nothing could be learnt; asking goes on all the same."""
 
     trouble: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Record):
     """`text` is the result as JSON; None for no result."""
 
     text: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class JobFailed:
+class JobFailed(Record):
     failure: Failure
 
 
@@ -49,8 +46,7 @@ class AskProcess(Protocol):
     async def __call__(self, order: LaunchOrder, request: bytes, secrets: Mapping[str, str], log: str) -> bytes: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Handover:
+class Handover(Record):
     """What there is to know about an attempt that waits: its own spec, and where its worker would run."""
 
     order: LaunchOrder

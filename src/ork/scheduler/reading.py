@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from ork.core import events as ev
 from ork.errors import DocumentError
+from ork.model.record import Record
 from ork.model.task import Attempt, Failure, FailureKind, InlineOutput, Output, StoredOutput
 from ork.objects import documents, layout
 from ork.objects.store import ObjectStore
@@ -19,8 +19,7 @@ _ENDS = {"success", "failed", "timed_out", "stopped"}
 _GOES_ON = {"running", "deferred"}
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Record):
     """A checked status document of the attempt it was asked for."""
 
     seq: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import heappop, heappush
 
@@ -14,6 +13,7 @@ from ork.core.limits import EVERYTHING, RATE
 from ork.core.machine import NameAttempt, RunMachine
 from ork.core.prepare import Question
 from ork.model.ids import RunId
+from ork.model.record import Record, replaced
 from ork.model.run import Run, RunCommand, RunStatus
 from ork.model.task import Attempt
 from ork.model.workflow import Version
@@ -24,8 +24,7 @@ WISHES_PER_RUN = 32
 PATIENCE_WITH_ERRORS = 3
 
 
-@dataclass(slots=True)
-class Owned:
+class Owned(Record, frozen=False):
     """A run we own, the epoch we own it under, and the commands we have applied but not yet committed."""
 
     machine: RunMachine
@@ -35,8 +34,7 @@ class Owned:
     timer_set: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(Record):
     decisions: Decisions
     changes: RunChanges
 
@@ -106,7 +104,7 @@ class OwnedRuns:
         run = claimed.run
         del self._errors[run.id]
         note = "set aside after an internal error; `ork resume` tries again"
-        paused = replace(run, status=RunStatus.PAUSED, note=note)
+        paused = replaced(run, status=RunStatus.PAUSED, note=note)
         self._condemned[run.id] = RunChanges(run.id, claimed.epoch, run=paused, rest=not claimed.attempts)
         self._set_aside[run.id] = set()
         self._telemetry.tell(Happening.RUN_QUARANTINED, run=run.id, workflow=run.workflow)
@@ -190,7 +188,7 @@ class OwnedRuns:
             if decisions or changes.wishes or changes.commands_done or changes.rest:
                 decided[run] = Decided(decisions, changes)
         for run, changes in self._condemned.items():
-            changes = replace(changes, rest=changes.rest and not self._set_aside[run])
+            changes = replaced(changes, rest=changes.rest and not self._set_aside[run])
             decided[run] = Decided(Decisions(changes.run, (), (), ()), changes)
         self._touched, self._condemned = {}, {}
         return decided

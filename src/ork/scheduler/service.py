@@ -10,12 +10,12 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ork.alerts.outbox import Outbox
 from ork.errors import OrkError, StoreError, StoreUnavailableError
 from ork.model.ids import SchedulerId
+from ork.model.record import Record
 from ork.scheduler.step import Scheduler
 from ork.scheduler.waiting import Waiting
 from ork.state.store import StateStore
@@ -34,8 +34,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class TickReport:
+class TickReport(Record):
     steps: int
     launched: int
     finished: int

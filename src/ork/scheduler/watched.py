@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from ork.core import events as ev
 from ork.executors.executor import DEFERRED
 from ork.model.ids import RunId
+from ork.model.record import Record, made
 from ork.model.task import Attempt
 from ork.scheduler.reading import Status
 
 
-@dataclass(slots=True)
-class Watched:
+class Watched(Record, frozen=False):
     """One attempt we are responsible for. All times are of our monotonic clock."""
 
     attempt: Attempt
@@ -28,13 +26,12 @@ class Watched:
     close_looks: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Record):
     """The outcome of one look: what to tell the machines, and which attempts to start (again)."""
 
     events: list[tuple[RunId, ev.AttemptEvent]]
     launch: list[Attempt]
-    handed_over: list[Attempt] = field(default_factory=list)  # they wait for jobs from now on, without a worker
+    handed_over: list[Attempt] = made(default_factory=list)  # they wait for jobs from now on, without a worker
 
 
 def by_executor(attempts: list[Attempt]) -> list[tuple[str, list[Attempt]]]:

@@ -6,18 +6,17 @@ A part of `ork.state.store.StateStore`; every sentence is a test in tests/confor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from ork.model.ids import RunId, VersionId
 from ork.model.notice import Notice
+from ork.model.record import Record
 from ork.model.run import NewRun
 from ork.model.workflow import Schedule
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleEntry:
+class ScheduleEntry(Record):
     """A workflow's schedule. `next_fire` is when it fires next; None while it is off or nobody has planned it yet."""
 
     workflow: str

@@ -8,12 +8,12 @@ the caller forgets what it held in memory and reads again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ork.core.effects import Alert, Wish
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
+from ork.model.record import Record
 from ork.model.run import NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, Output, Task
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 NO_RATES: Mapping[str, Rate] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedRun:
+class ClaimedRun(Record):
     """All a new owner needs to go on with a run: `attempts` holds the current attempt of each active task."""
 
     run: Run
@@ -36,16 +35,14 @@ class ClaimedRun:
     attempts: tuple[Attempt, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Record):
     """What a scheduler may now work on, and what people asked of the runs it owns (new and old)."""
 
     runs: tuple[ClaimedRun, ...] = ()
     commands: tuple[RunCommand, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RunChanges:
+class RunChanges(Record):
     """One run's share of a commit: whole rows to write, launches to admit, commands that are done with.
 
     `rest` says that nothing about this run needs an owner until a person asks for something (it is final, or
@@ -68,8 +65,7 @@ class RunChanges:
         return not (self.run or self.tasks or self.attempts or self.commands_done or self.alerts or self.rest)
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(Record):
     """What came of a commit. Runs named in `fenced` or `overruled` had nothing written at all."""
 
     fenced: frozenset[RunId] = frozenset()  # the epoch is stale: somebody else owns the run
@@ -92,8 +88,7 @@ class TooLate(NamedTuple):
     run: Run
 
 
-@dataclass(frozen=True, slots=True)
-class RunFilter:
+class RunFilter(Record):
     workflow: str | None = None
     statuses: frozenset[RunStatus] = frozenset()
     limit: int = 20
@@ -113,8 +108,7 @@ class RunUpdate(NamedTuple):
     mark: int
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Record):
     """Runs that changed, as they are now, and the mark behind the last of those changes."""
 
     runs: tuple[Run, ...]

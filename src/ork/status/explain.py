@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 from ork.model.ids import TaskKey
+from ork.model.record import replaced
 from ork.objects.store import ObjectStore
 from ork.state.store import StateStore
 from ork.status.gather import gather
@@ -31,7 +31,7 @@ async def explain(
     store: StateStore, objects: ObjectStore, target: Target, now: datetime, patience: Patience
 ) -> Explained:
     found = await resolve_run(store, target.run)
-    snapshot = replace(await gather(store, objects, found, now), **patience._asdict())
+    snapshot = replaced(await gather(store, objects, found, now), **patience._asdict())
     view = snapshot.view
     if target.task is None:
         return Explained(f"run {view.short}", why_run(snapshot))

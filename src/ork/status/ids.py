@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
 from ork.errors import NotFoundError, UsageError
 from ork.model.ids import ID_ALPHABET, RunId, TaskKey
+from ork.model.record import replaced
 from ork.state.store import RunFilter, StateStore
 
 SHORTEST = 4
@@ -64,7 +64,7 @@ async def _last_run(store: StateStore) -> RunId:
             return own.id
         if page.cursor is None:
             raise NotFoundError("there are no runs yet", hint="start one with `ork run`")
-        query = replace(query, cursor=page.cursor)
+        query = replaced(query, cursor=page.cursor)
 
 
 async def short_id(store: StateStore, run: RunId) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 
 from ork.core.limits import EVERYTHING
 from ork.model.ids import RunId, SchedulerId, TaskKey
+from ork.model.record import Record, made
 from ork.model.run import RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, FailureKind, GiveUp, Task, TaskStatus
 from ork.model.workflow import Approval
@@ -26,20 +26,19 @@ MAX_NAMES = 3
 MISSED_BEATS = 2.5
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Record):
     """All that an answer needs. `attempts` holds the current one of each active task."""
 
     view: RunView
     now: datetime
     schedulers: tuple[SchedulerEntry, ...] = ()  # those that live
     owner: SchedulerId | None = None
-    attempts: Mapping[TaskKey, Attempt] = field(default_factory=dict)
-    beats: Mapping[TaskKey, datetime] = field(default_factory=dict)
+    attempts: Mapping[TaskKey, Attempt] = made(default_factory=dict)
+    beats: Mapping[TaskKey, datetime] = made(default_factory=dict)
     limits: tuple[LimitUse, ...] = ()
     commands: tuple[RunCommand, ...] = ()
     active_runs: tuple[RunId, ...] = ()  # of the same workflow, this one excepted
-    short_ids: Mapping[RunId, str] = field(default_factory=dict)
+    short_ids: Mapping[RunId, str] = made(default_factory=dict)
     heartbeat_seconds: float = 10.0
     stale_seconds: float = 60.0
     start_limit_seconds: float = 300.0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from ork.executors.executor import LaunchOrder, News
 from ork.model.ids import AttemptKey, RunId, TaskKey
+from ork.model.record import Record
 from ork.model.task import Attempt
 from ork.objects import layout
 from ork.testing.faults import Faults, Process
@@ -18,8 +18,7 @@ from ork.testing.script import ExternalJob, Script, draw_luck, write_script
 from ork.testing.worker import SimulatedWorker
 
 
-@dataclass(slots=True)
-class Machine:
+class Machine(Record, frozen=False):
     name: str
     boot: int = 1
 

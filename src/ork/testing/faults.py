@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 
 from ork.errors import ObjectsError, StoreUnavailableError
+from ork.model.record import Record
 from ork.testing.clock import FakeClock
 from ork.testing.kernel import Crashed, Kernel, Signal
 
 LONGEST_LAG = 2.0  # seconds until everybody sees an object; the grace before a last look must be longer
 
 
-@dataclass(frozen=True, slots=True)
-class FaultRates:
+class FaultRates(Record):
     """Chances per occasion (an I/O, a worker, a piece of news) and windows per world."""
 
     crash: float = 0.0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 
 from ork.core.commands import parse_key
 from ork.model.ids import RunId, SchedulerId, TaskKey
+from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import CompiledWorkflow, Rate
@@ -90,7 +91,7 @@ class Judge:
         if not isinstance(answer, Accepted):
             return
         record = self.ledger.runs[command.run]
-        record.commands[answer.command_id] = replace(command, id=answer.command_id)
+        record.commands[answer.command_id] = replaced(command, id=answer.command_id)
         if command.kind is CommandKind.CANCEL:
             if record.run.status.is_final:
                 self.violate("cancel-binds", f"{command.run} is {record.run.status} and a cancel was accepted")
@@ -193,7 +194,7 @@ class Judge:
         self.rates.check_refusals(answer.full)
 
     def _apply(self, record: RunRecord, change: RunChanges, answer: Committed, now: datetime) -> None:
-        before = replace(record, tasks=dict(record.tasks), attempts=dict(record.attempts))
+        before = dataclasses.replace(record, tasks=dict(record.tasks), attempts=dict(record.attempts))
         done = [record.commands[number] for number in change.commands_done if number in record.commands]
         wishes = [wish for wish in change.wishes if wish.attempt.key in answer.admitted]
         tasks = [*change.tasks, *(wish.task for wish in wishes)]
@@ -348,7 +349,7 @@ def _slots_of(run: NewRun) -> list[tuple[str, str]]:
 
 def _comparable(run: Run) -> Run:
     """Without the cancel request, which people write and schedulers only carry along."""
-    return replace(run, cancel_requested_at=None)
+    return replaced(run, cancel_requested_at=None)
 
 
 def _state_of(record: RunRecord) -> RunStatus | None:

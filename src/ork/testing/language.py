@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from ork.model.record import Record, replaced
 from ork.model.workflow import Approval, CompiledWorkflow, Condition, Const, Op, Rate, Ref, RunIf, TaskSpec
 
 PARAMS = ("number", "list", "width")
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(Record):
     """Chances per task. In a world without any of them, workflows are what they were before the language grew."""
 
     fan_out: float = 0.0
@@ -54,22 +53,22 @@ def enrich(workflow: CompiledWorkflow, random: Random, features: Features) -> Co
     tasks: dict[str, TaskSpec] = {}
     for spec in workflow.tasks:
         tasks[spec.name] = _enrich_task(spec, tasks, random, features)
-    return replace(workflow, tasks=tuple(tasks.values()))
+    return replaced(workflow, tasks=tuple(tasks.values()))
 
 
 def _enrich_task(spec: TaskSpec, above: Mapping[str, TaskSpec], random: Random, features: Features) -> TaskSpec:
     if random.random() < features.conditions:
-        spec = replace(spec, when=tuple(_draw_condition(spec, above, random) for _ in range(random.choice((1, 1, 2)))))
+        spec = replaced(spec, when=tuple(_draw_condition(spec, above, random) for _ in range(random.choice((1, 1, 2)))))
     if random.random() < features.approvals / 2:
         timeout = random.choice((None, random.uniform(20, 150)))
         plain = TaskSpec(spec.name, "approval", Approval("go on?"), depends_on=spec.depends_on, timeout=timeout)
-        return replace(plain, run_if=spec.run_if, when=spec.when)
+        return replaced(plain, run_if=spec.run_if, when=spec.when)
     if random.random() < features.fan_out:
         spec = _fan_out(spec, above, random)
     if random.random() < features.rates:
-        spec = replace(spec, rate=_draw_rate(random))
+        spec = replaced(spec, rate=_draw_rate(random))
     if random.random() < features.cache:
-        spec = replace(spec, cache=random.choice((60.0, 10_000.0)))
+        spec = replaced(spec, cache=random.choice((60.0, 10_000.0)))
     return spec
 
 
@@ -109,4 +108,4 @@ def _fan_out(spec: TaskSpec, above: Mapping[str, TaskSpec], random: Random) -> T
         )
     if kind in ("parallel", "both"):
         parallel = random.choice((1, 2, 3 if foreach is None else 2, Ref(("params", "width"))))
-    return replace(spec, foreach=foreach, parallel=parallel, concurrency=random.choice((None, None, 1, 2)))
+    return replaced(spec, foreach=foreach, parallel=parallel, concurrency=random.choice((None, None, 1, 2)))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ork.core.commands import parse_key
 from ork.model.ids import RunId, TaskKey
+from ork.model.record import Record
 from ork.model.run import CommandKind, RunCommand
 from ork.model.task import FailureKind, Output, Task, TaskStatus
 from ork.model.workflow import Approval, CompiledWorkflow, TaskSpec
@@ -17,8 +17,7 @@ from ork.testing.values import Values
 CACHED = "cached: the same as in run "
 
 
-@dataclass(frozen=True, slots=True)
-class _Worked:
+class _Worked(Record):
     """A success that an equal task may take over, and all it was given."""
 
     run: RunId

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ork.core.commands import parse_key
 from ork.core.transitions import TaskStep, next_task_status
+from ork.model.record import replaced
 from ork.model.task import TaskStatus
 from ork.model.workflow import Approval
 from ork.state.admission import Bucket
@@ -44,7 +44,7 @@ def fan_out_again(original: Any) -> Any:
 
     def survey_node(self: Any, node: Any, task: Any) -> None:
         if task.status is TaskStatus.RUNNING and task.instances is not None:
-            self._book.tasks[task.key] = replace(task, status=TaskStatus.PENDING, instances=None)
+            self._book.tasks[task.key] = replaced(task, status=TaskStatus.PENDING, instances=None)
         else:
             original(self, node, task)
 
@@ -58,7 +58,7 @@ def one_item_less(original: Any) -> Any:
 def reset_siblings(original: Any) -> Any:
     def tasks_to_retry(workflow: Any, tasks: Any, command: Any) -> Any:
         named = None if command.task is None else parse_key(command.task).name
-        return original(workflow, tasks, replace(command, task=named))
+        return original(workflow, tasks, replaced(command, task=named))
 
     return tasks_to_retry
 
@@ -127,9 +127,9 @@ def same_whatever_it_was_given(_original: Any) -> Any:
 def never_fresh(original: Any) -> Any:
     def make_ready(self: Any, key: Any, now: Any) -> None:
         run = self._book.run
-        self._book.run = replace(run, fresh=False)
+        self._book.run = replaced(run, fresh=False)
         original(self, key, now)
-        self._book.run = replace(self._book.run, fresh=run.fresh)
+        self._book.run = replaced(self._book.run, fresh=run.fresh)
 
     return make_ready
 

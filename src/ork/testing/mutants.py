@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from ork.model.record import Record
 from ork.testing import mutations
 from ork.testing.mutant_list import MUTANTS
 from ork.testing.mutations import Make, Mutant
@@ -18,8 +18,7 @@ from ork.testing.world import World
 MOST_SEEDS = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Record):
     """`seed` and `violation` that gave the mutant away; both None if it lived."""
 
     mutant: Mutant

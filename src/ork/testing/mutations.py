@@ -7,7 +7,6 @@ right. They reach into private names: that is what they are for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ork.core import events as ev
@@ -15,6 +14,7 @@ from ork.core.machine import RunMachine
 from ork.core.rules import Verdict
 from ork.executors.executor import Presence
 from ork.model.ids import AttemptKey
+from ork.model.record import Record, replaced
 from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import RetryOn, Trigger
@@ -26,8 +26,7 @@ from ork.testing.clock import EPOCH
 Make = Callable[[Any], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Mutant:
+class Mutant(Record):
     """`swaps`: whose attribute is replaced, its name, and what makes the replacement from the original."""
 
     name: str
@@ -105,7 +104,7 @@ def one_try_less(original: Any) -> Any:
 
 
 def retry_anything(original: Any) -> Any:
-    return lambda spec, failure, tries: original(replace(spec, retry_on=frozenset(RetryOn)), failure, tries)
+    return lambda spec, failure, tries: original(replaced(spec, retry_on=frozenset(RetryOn)), failure, tries)
 
 
 def no_skipping(original: Any) -> Any:
@@ -120,7 +119,7 @@ def offer_while_paused(original: Any) -> Any:
     def offer(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self.run.status is not RunStatus.PAUSED:
             return original(self, *args, **kwargs)
-        running = replace(self.run, status=RunStatus.RUNNING)
+        running = replaced(self.run, status=RunStatus.RUNNING)
         twin = RunMachine(self.workflow, running, self.tasks.values(), self.active.values())
         return original(twin, *args, **kwargs)
 
@@ -138,35 +137,35 @@ def forget_timers(original: Any) -> Any:
 
 def ignore_seq(original: Any) -> Any:
     def attempt_event(self: Any, event: Any, attempt: Any, now: Any) -> None:
-        original(self, event, replace(attempt, seq=0) if hasattr(event, "seq") else attempt, now)
+        original(self, event, replaced(attempt, seq=0) if hasattr(event, "seq") else attempt, now)
 
     return attempt_event
 
 
 def believe_old_beats(original: Any) -> Any:
     def look(self: Any, watched: Any, seen: Any) -> bool:
-        watched.attempt = replace(watched.attempt, seq=0)
+        watched.attempt = replaced(watched.attempt, seq=0)
         return bool(original(self, watched, seen))
 
     return look
 
 
 def read_any_seq(original: Any) -> Any:
-    return lambda self, attempt: original(self, replace(attempt, seq=0))
+    return lambda self, attempt: original(self, replaced(attempt, seq=0))
 
 
 def end_with_the_first_success(original: Any) -> Any:
     def take(self: Any) -> Any:
         decided = original(self)
         if self.run.status is RunStatus.RUNNING and any(t.status is TaskStatus.SUCCESS for t in decided.tasks):
-            return replace(decided, run=replace(self.run, status=RunStatus.SUCCESS))
+            return replaced(decided, run=replaced(self.run, status=RunStatus.SUCCESS))
         return decided
 
     return take
 
 
 def use_number_again(original: Any) -> Any:
-    return lambda self, task, *rest: original(self, replace(task, attempt=max(0, task.attempt - 1)), *rest)
+    return lambda self, task, *rest: original(self, replaced(task, attempt=max(0, task.attempt - 1)), *rest)
 
 
 def keep_alerts_back(original: Any) -> Any:
@@ -177,7 +176,7 @@ def hear_of_what_has_ended(original: Any) -> Any:
     def handle(self: Any, event: Any, now: Any) -> None:
         task = self.tasks.get(getattr(event, "key", None))
         if isinstance(event, ev.Succeeded) and task is not None and task.status is TaskStatus.FAILED:
-            self.overturned = replace(task, status=TaskStatus.SUCCESS)
+            self.overturned = replaced(task, status=TaskStatus.SUCCESS)
         original(self, event, now)
 
     return handle
@@ -187,7 +186,7 @@ def change_what_has_ended(original: Any) -> Any:
     def take(self: Any) -> Any:
         decided = original(self)
         overturned = getattr(self, "overturned", None)
-        return decided if overturned is None else replace(decided, tasks=(*decided.tasks, overturned))
+        return decided if overturned is None else replaced(decided, tasks=(*decided.tasks, overturned))
 
     return take
 
@@ -284,7 +283,7 @@ def write_as_the_owner(original: Any) -> Any:
     def pass_fence(db: Any, _scheduler: Any, changes: Any, changed: Any) -> Any:
         owner = db.connection.row("get_owner", {"run": changes.run_id})[0]
         for epoch in range(50):
-            found = original(db, owner, replace(changes, epoch=epoch), changed)
+            found = original(db, owner, replaced(changes, epoch=epoch), changed)
             if found is not None:
                 return found
         return None
@@ -305,7 +304,7 @@ def leases_by_wall_clock(original: Any) -> Any:
 
 def leave_out_attempts(original: Any) -> Any:
     async def commit(self: Any, scheduler: Any, changes: Any, now: Any) -> Any:
-        return await original(self, scheduler, [replace(each, attempts=()) for each in changes], now)
+        return await original(self, scheduler, [replaced(each, attempts=()) for each in changes], now)
 
     return commit
 
@@ -328,7 +327,7 @@ def look_then_admit_all(original: Any) -> Any:
 
 def slots_not_unique(original: Any) -> Any:
     async def create_runs(self: Any, new: Any, now: Any) -> Any:
-        return await original(self, [replace(run, trigger=Trigger.MANUAL) for run in new], now)
+        return await original(self, [replaced(run, trigger=Trigger.MANUAL) for run in new], now)
 
     return create_runs
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ork.errors import DocumentError, ExecutorError, ObjectsError
 from ork.executors.executor import DEFERRED, LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey, RunId
+from ork.model.record import Record
 from ork.model.task import Attempt
 from ork.objects import documents, layout
 from ork.testing.cluster import Cluster
@@ -20,8 +20,7 @@ WRITE_AGAIN_SECONDS = 1.0
 SETTLE_SECONDS = 0.01
 
 
-@dataclass(slots=True)
-class _Wait:
+class _Wait(Record, frozen=False):
     attempt: Attempt
     news: News
     has_looked: bool = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from ork.compile.content import make_version
 from ork.core.cron import due_times, first_fire
 from ork.model.ids import RunId
+from ork.model.record import replaced
 from ork.model.workflow import Catchup, Command, CompiledWorkflow, Const, Schedule, TaskSpec, Trigger
 from ork.scheduler import fire
 from ork.state.sqlite import schedules
@@ -91,7 +91,7 @@ def _not_by_slot(original: Any) -> Any:
     numbers = iter(range(10**6))
 
     def scheduled_run(*args: Any) -> Any:
-        return replace(original(*args), id=RunId(f"again{next(numbers):07d}"), trigger=Trigger.EVENT)
+        return replaced(original(*args), id=RunId(f"again{next(numbers):07d}"), trigger=Trigger.EVENT)
 
     return scheduled_run
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 from typing import Any
 
 from ork.model.ids import AttemptKey
+from ork.model.record import Record, replaced
 from ork.testing.faults import Faults
 from ork.testing.language import PLAIN, Features
 
@@ -32,8 +32,7 @@ class Death(StrEnum):
     STATUS_IN_FLIGHT = "status_in_flight"  # its last write arrives some time after its end
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(Record):
     """The part that belongs to the attempt: the same however often it is started."""
 
     seconds: float
@@ -44,8 +43,7 @@ class Script:
     job_fails: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalJob:
+class ExternalJob(Record):
     """What an attempt has handed over to. It knows nothing of schedulers."""
 
     done_at: float
@@ -62,8 +60,7 @@ class ExternalJob:
         return {"state": "success"}
 
 
-@dataclass(frozen=True, slots=True)
-class Luck:
+class Luck(Record):
     """The part that belongs to one worker."""
 
     start_seconds: float = 0.01
@@ -104,7 +101,7 @@ def _write_more(random: Random, features: Features, script: Script) -> Script:
     if random.random() >= features.deferral:
         return script
     seconds = min(random.expovariate(1 / 30), 100.0)
-    return replace(script, seconds=script.seconds / 4, job_seconds=seconds, job_fails=random.random() < 0.2)
+    return replaced(script, seconds=script.seconds / 4, job_seconds=seconds, job_fails=random.random() < 0.2)
 
 
 def _draw_output(random: Random, attempt: AttemptKey) -> str | None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count, takewhile
 from typing import Any
 
+from ork.model.record import Record
 from ork.testing.violations import INVARIANTS, Violation
 from ork.testing.world import World
 
 USUAL_SEEDS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Record):
     """`trace_hash` covers every event of every world, in order: equal reports mean equal histories."""
 
     seeds: int

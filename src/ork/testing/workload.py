@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -12,6 +11,7 @@ from ork.compile.content import make_version
 from ork.core.limits import EVERYTHING
 from ork.errors import StoreError
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId
+from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, RunCommand
 from ork.model.workflow import Command, CompiledWorkflow, Const, RetryOn, RunIf, TaskSpec, Trigger, Version
 from ork.state.store import StateStore
@@ -143,7 +143,7 @@ class People:
         (created,) = await self._insist(self._store.create_runs, [run], self._client.clock.now())
         self.runs.append(created.id)
         if run.scheduled_for is not None and self._random.random() < 0.5:
-            again = replace(run, id=self._draw_id(), priority=0)
+            again = replaced(run, id=self._draw_id(), priority=0)
             await self._insist(self._store.create_runs, [again], self._client.clock.now())
 
     def meddle(self, run: RunId) -> None:
@@ -160,7 +160,7 @@ class People:
         everything = kind is CommandKind.RETRY and self._random.random() < 0.3
         command = RunCommand(run, kind, by="somebody", everything=everything)
         if kind is CommandKind.RETRY and self._more is not None and self._more.random() < 0.5:
-            command = replace(command, everything=False, task=self._draw_part(self._more, run))
+            command = replaced(command, everything=False, task=self._draw_part(self._more, run))
         await self._insist(self._store.submit_command, command, self._client.clock.now())
 
     async def _insist(self, call: Callable[..., Awaitable[Any]], *args: Any) -> Any:
@@ -185,7 +185,7 @@ class People:
         self._workflow_of[run.id] = version.workflow
         if self._more is None:
             return run
-        return replace(run, params=draw_params(self._more), fresh=self._more.random() < 0.2)
+        return replaced(run, params=draw_params(self._more), fresh=self._more.random() < 0.2)
 
     def _draw_part(self, random: Random, run: RunId) -> str:
         """One task, or one instance of one."""

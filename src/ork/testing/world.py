@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import cast
 
 from ork.model.ids import RunId
+from ork.model.record import Record, replaced
 from ork.model.task import TaskStatus
 from ork.model.workflow import Approval, TaskSpec
 from ork.objects import documents, layout
@@ -33,8 +33,7 @@ SLOW_LOOK_SECONDS = 5.0  # how soon a scheduler finds out by itself what no mess
 CALM_SECONDS = 150.0 + 100.0 + 60.0 + 60.0 + 300.0 + 130.0  # pause, restart, lease, stale, start limit, graces
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Record):
     seed: int
     violations: tuple[Violation, ...]
     trace_hash: str
@@ -160,7 +159,7 @@ class World:
         if room == 4 and not self.features.is_plain:
             room = self._more.choice((1, 2))
         tick = self.random.choice((None, None, None, 30.0))
-        options = replace(OPTIONS, claim_room=room, launch_batch=batch, trust_saved_heartbeats=tick is not None)
+        options = replaced(OPTIONS, claim_room=room, launch_batch=batch, trust_saved_heartbeats=tick is not None)
         shared = (self.kernel, self.faults, self.cluster, machine, self.store, self.judge, self._wake_others)
         return Host(number, *shared, options, tick)
 

@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import json
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -15,6 +14,7 @@ from ork.api.deploying import COMPILED
 from ork.compile.content import to_document
 from ork.model.access import Role
 from ork.model.ids import AttemptKey, SchedulerId, TaskKey
+from ork.model.record import replaced
 from ork.model.run import CommandKind, Run, RunStatus
 from ork.model.task import Attempt, AttemptStatus, InlineOutput, StoredOutput, Task, TaskStatus
 from ork.model.workflow import Schedule, Trigger
@@ -42,7 +42,7 @@ async def worked_on(bench: Bench, status: RunStatus = RunStatus.RUNNING) -> Run:
         Attempt(AttemptKey(run.id, extract, number), ended, "process", "name", "hash", NOW, finished_at=NOW)
         for number, ended in ((1, AttemptStatus.FAILED), (2, AttemptStatus.SUCCESS))
     )
-    row = replace(claimed.run, status=status, started_at=NOW, finished_at=NOW if status.is_final else None)
+    row = replaced(claimed.run, status=status, started_at=NOW, finished_at=NOW if status.is_final else None)
     change = RunChanges(run.id, claimed.epoch, row, tasks, attempts, rest=status.is_final)
     await bench.store.commit(ANN, [change], NOW)
     return row
@@ -123,7 +123,7 @@ async def test_a_workflow_is_disabled_enabled_and_deleted(bench: Bench) -> None:
         assert (await client.delete("/api/v1/workflows/flow")).status_code == 409
         await bench.store.introduce(ANN, "identity", "scheduler", NOW)
         (claimed,) = (await bench.store.claim_runs(ANN, 1, NOW)).runs
-        ended = replace(run, status=RunStatus.FAILED, finished_at=NOW)
+        ended = replaced(run, status=RunStatus.FAILED, finished_at=NOW)
         await bench.store.commit(ANN, [RunChanges(run.id, claimed.epoch, ended, rest=True)], NOW)
         assert (await client.delete("/api/v1/workflows/flow")).status_code == 204
         assert (await client.get("/api/v1/workflows/flow")).status_code == 404
@@ -316,7 +316,7 @@ async def test_outputs_are_given_as_they_were_returned(bench: Bench) -> None:
 async def test_an_output_that_is_gone_from_the_object_store_is_an_error_not_half_an_answer(bench: Bench) -> None:
     run = await worked_on(bench)
     (claimed,) = [update for update in [await bench.store.run_updates(run.id)] if update]
-    gone = replace(claimed.tasks[0], output=StoredOutput("runs/x/extract/0/2/output.json", 9))
+    gone = replaced(claimed.tasks[0], output=StoredOutput("runs/x/extract/0/2/output.json", 9))
     epoch = 1
     await bench.store.commit(ANN, [RunChanges(run.id, epoch, tasks=(gone,))], NOW)
     async with await bench.client(Role.VIEWER) as client:
@@ -430,7 +430,7 @@ async def test_schedules_are_listed_switched_and_made_up_for(bench: Bench) -> No
 async def test_a_worker_may_wake_us_with_the_proof_of_its_attempt_and_do_nothing_else(bench: Bench) -> None:
     run = await worked_on(bench)
     (claimed,) = [await bench.store.list_attempts(run.id)]
-    known = replace(claimed[1], token_hash=token_hash("its token"))
+    known = replaced(claimed[1], token_hash=token_hash("its token"))
     await bench.store.commit(ANN, [RunChanges(run.id, 1, attempts=(known,))], NOW)
     named = f"{run.id}/extract/0/2"
     good = {"X-Ork-Attempt": named, "X-Ork-Proof": wake_proof(named, token_hash("its token"))}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -16,6 +16,7 @@ from ork.api.server import ApiServer, Place, bind, check_exposure
 from ork.errors import RefusedError
 from ork.model.access import Role, Token
 from ork.model.ids import AttemptKey, TaskKey
+from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
 from ork.objects.layout import attempt_folder, log_key
@@ -71,11 +72,11 @@ async def test_a_change_by_another_process_is_heard_at_once_and_nothing_is_misse
         async with client.stream("GET", "/api/v1/events") as response:
             events = Events(response)
             assert (await events.next())["event"] == "ready"
-            first = await Bench.run(replace(bench, store=other), "00000000000a")
+            first = await Bench.run(dataclasses.replace(bench, store=other), "00000000000a")
             told = await events.next_of("run")
             assert told["data"]["run"]["id"] == first.id
             mark = (await events.next_of("mark"))["id"]
-        missed = await Bench.run(replace(bench, store=other), "00000000000b")
+        missed = await Bench.run(dataclasses.replace(bench, store=other), "00000000000b")
         headers = {"Last-Event-ID": mark}
         async with client.stream("GET", "/api/v1/events", headers=headers) as response:
             events = Events(response)
@@ -93,7 +94,7 @@ async def test_what_the_api_itself_changed_is_heard_with_the_tasks_that_changed(
         assert (await events.next_of("run"))["data"]["run"]["id"] == made["id"]
         await bench.store.introduce(ANN, "identity", "scheduler", NOW)
         (claimed,) = (await bench.store.claim_runs(ANN, 1, NOW)).runs
-        running = replace(claimed.run, status=RunStatus.RUNNING)
+        running = replaced(claimed.run, status=RunStatus.RUNNING)
         task = Task(TaskKey("extract"), TaskStatus.PENDING, "process")
         await bench.store.commit(ANN, [RunChanges(claimed.run.id, claimed.epoch, running, (task,))], NOW)
         bench.api.hub.poke()
@@ -108,7 +109,7 @@ async def test_a_log_is_followed_from_any_place_to_the_end_of_its_attempt(bench:
     key = AttemptKey(run.id, TaskKey("extract"), 1)
     attempt = Attempt(key, AttemptStatus.RUNNING, "process", "name", "hash", NOW)
     task = Task(key.task, TaskStatus.RUNNING, "process", 1)
-    running = replace(claimed.run, status=RunStatus.RUNNING)
+    running = replaced(claimed.run, status=RunStatus.RUNNING)
     await bench.store.commit(ANN, [RunChanges(run.id, claimed.epoch, running, (task,), (attempt,))], NOW)
     log = log_key(attempt_folder(key))
     bench.objects.put(log, "one\nzwö".encode()[:-1])
@@ -120,7 +121,7 @@ async def test_a_log_is_followed_from_any_place_to_the_end_of_its_attempt(bench:
             assert (first["data"]["text"], first["id"]) == ("one\nzw", "6")
             bench.objects.put(log, "one\nzwö\n".encode())
             assert (await events.next_of("log"))["data"]["text"] == "ö\n"
-            done = replace(attempt, status=AttemptStatus.SUCCESS, finished_at=NOW)
+            done = replaced(attempt, status=AttemptStatus.SUCCESS, finished_at=NOW)
             await bench.store.commit(ANN, [RunChanges(run.id, claimed.epoch, attempts=(done,))], NOW)
             assert (await events.next_of("end"))["data"] == {"status": "success"}
         async with client.stream("GET", path, headers={"Last-Event-ID": "4"}) as response:
@@ -144,7 +145,7 @@ def test_what_others_can_reach_needs_a_token_and_a_name() -> None:
     check_exposure(Place("0.0.0.0", 1, ("ork.example",)), [token])
     for place, tokens in (
         (Place("0.0.0.0", 1, ("ork.example",)), []),
-        (Place("0.0.0.0", 1, ("ork.example",)), [replace(token, revoked_at=NOW)]),
+        (Place("0.0.0.0", 1, ("ork.example",)), [replaced(token, revoked_at=NOW)]),
         (Place("0.0.0.0", 1), [token]),
         (Place("::", 1), [token]),
     ):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 
 from ork.cli.commands.runs import show_lines
 from ork.cli.live import MAX_LINES, render
@@ -11,6 +10,7 @@ from ork.cli.paint import Palette, plain
 from ork.cli.progress import PlainProgress
 from ork.cli.task_lines import MAX_INSTANCES
 from ork.model.ids import TaskKey
+from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Failure, FailureKind, Task, TaskStatus
 from ork.model.workflow import Approval, TaskSpec
@@ -23,7 +23,7 @@ MANY = 10_000
 
 
 def instance(task: Task, index: int) -> Task:
-    return replace(task, key=TaskKey(task.key.name, index))
+    return replaced(task, key=TaskKey(task.key.name, index))
 
 
 def many(*rows: Task, total: int = MANY, **fields: object) -> RunView:
@@ -59,7 +59,7 @@ def test_instances_to_be_retried_are_shown_and_bounded() -> None:
 def test_show_folds_and_names_the_first_failed_instances() -> None:
     rows = [instance(failed("load", ERROR), index) for index in range(7)]
     view = many(*rows, *(instance(done("load"), index) for index in range(7, 20)), total=20, status=RunStatus.FAILED)
-    view.apply(RunUpdate(view.run, (replace(failed("load", ERROR), attempt=0, instances=20),), 2))
+    view.apply(RunUpdate(view.run, (replaced(failed("load", ERROR), attempt=0, instances=20),), 2))
     text = [plain(spans) for spans in show_lines(view, at(10))]
     assert text[2] == "  ✗ load         0.1s    ████████████████  20 of 20, 7 failed"
     assert [line.split()[1] for line in text[3 : 3 + MAX_INSTANCES]] == [f"load[{index}]" for index in range(5)]
@@ -79,7 +79,7 @@ def test_plain_progress_tells_the_end_of_a_fan_out_once_and_a_few_of_its_failure
     view = many(*rows, total=100)
     progress = PlainProgress(out, Palette(False, 120))
     progress.show(view, rows, at(1), None)
-    group = replace(failed("load", ERROR), attempt=0, instances=100)
+    group = replaced(failed("load", ERROR), attempt=0, instances=100)
     view.apply(RunUpdate(view.run, (group,), 2))
     progress.show(view, [group], at(2), None)
     lines = out.getvalue().splitlines()
@@ -110,7 +110,7 @@ def test_a_question_is_shown_with_the_command_that_answers_it() -> None:
 
 
 def test_a_reason_of_a_success_is_shown() -> None:
-    task = replace(done("load", output="1"), reason="cached: the same as in run abc")
+    task = replaced(done("load", output="1"), reason="cached: the same as in run abc")
     text = [plain(spans) for spans in show_lines(view_of([spec("load")], [task], status=RunStatus.SUCCESS), at(1))]
     assert text[2] == "  ✓ load         0.2s   1   cached: the same as in run abc"
     assert task.status is TaskStatus.SUCCESS

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 from ork.cli.live import MAX_LINES, render
 from ork.cli.paint import plain
 from ork.cli.visible import columns
+from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Failure, FailureKind, TaskStatus
 from ork.status.follow import RunView
@@ -78,7 +78,7 @@ def test_no_line_is_wider_than_the_terminal() -> None:
 
 
 def test_a_dispatched_task_is_starting() -> None:
-    task = replace(waiting("load"), status=TaskStatus.DISPATCHED, attempt=1)
+    task = replaced(waiting("load"), status=TaskStatus.DISPATCHED, attempt=1)
     assert lines_of(view_of([spec("load")], [task]), at(1))[0] == "  ▷ load         starting"
 
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
 
 from ork.cli.paint import Palette
 from ork.cli.progress import JsonProgress, LiveProgress, PlainProgress
+from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Failure, FailureKind
 from ork.state.store import RunUpdate
@@ -51,8 +51,8 @@ def test_the_same_end_in_a_later_round_is_told_again() -> None:
     view = view_of([spec("a")], [first])
     progress = PlainProgress(out, PALETTE)
     progress.show(view, [first], at(1), None)
-    view.apply(RunUpdate(view.run, (replace(first, attempt=2),), 2))
-    progress.show(view, [replace(first, attempt=2)], at(2), None)
+    view.apply(RunUpdate(view.run, (replaced(first, attempt=2),), 2))
+    progress.show(view, [replaced(first, attempt=2)], at(2), None)
     assert out.getvalue().count("✓ a") == 2
 
 
@@ -72,7 +72,7 @@ def test_the_live_view_leaves_only_lasting_lines_behind() -> None:
     with progress.screen():
         progress.show(view, [running("a")], at(1), None)
         progress.note("cancelling")
-        view.apply(RunUpdate(replace(view.run, status=RunStatus.SUCCESS), (done("a"),), 2))
+        view.apply(RunUpdate(replaced(view.run, status=RunStatus.SUCCESS), (done("a"),), 2))
         progress.show(view, [done("a")], at(2), None)
     last_frame = out.getvalue().rpartition("\x1b[J")[2]
     assert last_frame == "  ✓ a            0.2s\ncancelling\n\x1b[?25h"

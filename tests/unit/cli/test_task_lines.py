@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain
 
 from ork.cli.paint import plain
 from ork.cli.task_lines import any_lines, ended_lines, header, next_steps, retry_lines, summary
+from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Failure, FailureKind, StoredOutput, TaskStatus
 from ork.status.follow import RunView
@@ -66,7 +66,7 @@ hello · run 7f3k · 3 tasks
 
 def test_a_deep_failure_still_fits_into_fifteen_lines() -> None:
     assert DIVISION.detail is not None
-    deep = replace(DIVISION, detail={**DIVISION.detail, "frames": DIVISION.detail["frames"] * 30})
+    deep = replaced(DIVISION, detail={**DIVISION.detail, "frames": DIVISION.detail["frames"] * 30})
     tasks = [done("extract"), failed("transform", deep), skipped("load", "transform")]
     assert len(everything(view_of(SPECS, tasks, status=RunStatus.FAILED)).splitlines()) <= 15
 
@@ -80,12 +80,12 @@ def test_a_try_that_is_repeated_says_when_and_why() -> None:
 
 
 def test_tries_are_counted_anew_after_a_retry_by_a_person() -> None:
-    task = replace(failed("load", DIVISION, attempt=4), earlier_attempts=3)
+    task = replaced(failed("load", DIVISION, attempt=4), earlier_attempts=3)
     assert "attempt 1 of 3" in plain(ended_lines(view_of([spec("load", retries=2)], [task]), task)[0])
 
 
 def test_tasks_that_have_not_ended_are_shown_too() -> None:
-    tasks = [running("extract", 1.0), replace(waiting("transform"), status=TaskStatus.DISPATCHED), waiting("load")]
+    tasks = [running("extract", 1.0), replaced(waiting("transform"), status=TaskStatus.DISPATCHED), waiting("load")]
     view = view_of(SPECS, tasks)
     lines = [plain(spans) for task in tasks for spans in any_lines(view, task, at(3))]
     assert lines == ["  ▶ extract      2.0s", "  ▷ transform    starting", "  ◷ load         waiting"]
@@ -93,12 +93,12 @@ def test_tasks_that_have_not_ended_are_shown_too() -> None:
 
 
 def test_a_large_output_is_told_by_its_size() -> None:
-    task = replace(done("load"), output=StoredOutput("key", 2048 * 1024))
+    task = replaced(done("load"), output=StoredOutput("key", 2048 * 1024))
     assert plain(ended_lines(view_of(SPECS, [task]), task)[0]) == "  ✓ load         0.2s   2,048 KiB of output"
 
 
 def test_hostile_outputs_and_reasons_do_not_reach_the_terminal() -> None:
     task = done("load", output='"\\u001b[2J"')
     assert "\x1b" not in plain(ended_lines(view_of(SPECS, [task]), task)[0])
-    gone = replace(skipped("load", "x"), reason="a\x1bb")
+    gone = replaced(skipped("load", "x"), reason="a\x1bb")
     assert "\x1b" not in plain(ended_lines(view_of(SPECS, [gone]), gone)[0])

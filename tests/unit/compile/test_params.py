@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ork.compile.params import check_params, parse_param, parse_params
 from ork.errors import UsageError
+from ork.model.record import replaced
 from ork.model.workflow import Command, CompiledWorkflow, Const, Param, ParamType, TaskSpec
 
 
@@ -121,7 +121,7 @@ def test_params_of_an_earlier_run_are_kept_where_no_others_are_given() -> None:
     ],
 )
 def test_text_for_a_richer_type_is_json_or_text_whichever_fits(param_type: str, text: str, value: Any) -> None:
-    workflow = replace(workflow_with(Param("p", param_type)), types=(("Row", {"object": {"id": "int"}}),))
+    workflow = replaced(workflow_with(Param("p", param_type)), types=(("Row", {"object": {"id": "int"}}),))
     assert parse_params(workflow, {"p": text}) == {"p": value}
 
 

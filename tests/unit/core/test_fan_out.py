@@ -295,9 +295,9 @@ def test_values_that_cannot_be_compared_fail_the_task() -> None:
 
 
 def approval(**fields: object) -> Play:
-    from dataclasses import replace
+    from ork.model.record import replaced
 
-    ask = replace(spec("ok", "a", **fields), action=Approval("Ship it?"), executor="approval")
+    ask = replaced(spec("ok", "a", **fields), action=Approval("Ship it?"), executor="approval")
     play = Play(workflow(spec("a"), ask, spec("ship", "ok")))
     play.launch()
     play.succeed("a")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +10,7 @@ from ork.core import events as ev
 from ork.core.effects import Alert, Stop
 from ork.core.machine import RunMachine
 from ork.model.ids import TaskKey
+from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import Failure, FailureKind, GiveUp, TaskStatus
 from ork.model.workflow import CompiledWorkflow, RetryOn, RunIf, TaskSpec
@@ -373,7 +373,7 @@ def test_a_machine_rebuilt_from_its_rows_decides_the_same(flow: CompiledWorkflow
         rebuilt.rebuild()
         rebuilt.wait(0)  # a timer that has come wakes a rebuilt machine like any other
         _random_move(rebuilt, same_dice)
-        forget_beats = lambda a: replace(a, seen_at=None, seq=0)  # noqa: E731
+        forget_beats = lambda a: replaced(a, seen_at=None, seq=0)  # noqa: E731
         assert kept.rows == rebuilt.rows
         assert kept.run == rebuilt.run
         assert {k: forget_beats(a) for k, a in kept.attempts.items()} == {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from ork.model.notice import NoticeKind
+from ork.model.record import replaced
 from ork.model.workflow import Catchup, CompiledWorkflow, Param, Schedule, Trigger
 from ork.scheduler.step import Scheduler
 from ork.state.store import RunFilter
@@ -23,7 +23,7 @@ HOUR = 3600.0
 
 def flow(cron: str = "0 * * * *", name: str = "flow", **options: Any) -> CompiledWorkflow:
     params = options.pop("params", ())
-    return replace(workflow(spec("a")), name=name, schedule=Schedule(cron, **options), params=params)
+    return replaced(workflow(spec("a")), name=name, schedule=Schedule(cron, **options), params=params)
 
 
 def slots(top: BenchTop, name: str = "flow") -> list[datetime | None]:
@@ -74,7 +74,7 @@ def test_of_several_schedulers_one_fires() -> None:
 def test_a_scheduler_told_of_a_new_schedule_wakes_up_for_it() -> None:
     top = BenchTop(flow())
     top.step()
-    sooner = replace(flow("*/5 * * * *"), description="edited")
+    sooner = replaced(flow("*/5 * * * *"), description="edited")
     from ork.compile.content import make_version
 
     top.do(top.store.save_version(make_version(sooner, "/project"), origin=None, now=top.clock.now()))
@@ -194,7 +194,7 @@ def test_a_scheduler_that_is_not_to_fire_does_not() -> None:
 
 
 def test_queued_runs_wait_for_max_active_runs() -> None:
-    top = BenchTop(replace(flow(catchup=Catchup.ALL), max_active_runs=1))
+    top = BenchTop(replaced(flow(catchup=Catchup.ALL), max_active_runs=1))
     top.step()
     top.clock.advance(3.2 * HOUR)
     top.step(3)

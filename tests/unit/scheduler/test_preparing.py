@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from ork.model.record import replaced
 from ork.model.workflow import Command, CompiledWorkflow, Const, Environment, RustProgram, TaskSpec
 from ork.objects import layout
 from ork.objects.documents import open_signed
@@ -50,13 +49,13 @@ def test_a_timeout_begins_when_the_build_is_done() -> None:
 def test_the_worker_is_told_the_environment_and_where_to_build_it(
     environment: Environment | None, said: dict[str, object] | None
 ) -> None:
-    bench = on_bench(replace(TASK, environment=environment))
+    bench = on_bench(replaced(TASK, environment=environment))
     spec = spec_of(bench)
     assert (spec["environment"], spec["builds"]) == (said, "/project/.ork")
 
 
 def test_the_worker_is_told_which_rust_program_and_its_arguments() -> None:
-    bench = on_bench(replace(TASK, action=RustProgram("app", (Const("-v"), Const(3)))))
+    bench = on_bench(replaced(TASK, action=RustProgram("app", (Const("-v"), Const(3)))))
     spec = spec_of(bench)
     assert (spec["kind"], spec["path"], spec["argv"]) == ("rust", "app", ["-v", "3"])
 

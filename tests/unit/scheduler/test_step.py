@@ -137,9 +137,9 @@ def test_a_run_that_keeps_raising_is_set_aside_and_its_neighbour_goes_on(monkeyp
 
 
 def replace_name(flow: Any, name: str) -> Any:
-    from dataclasses import replace
+    from ork.model.record import replaced
 
-    return replace(flow, name=name)
+    return replaced(flow, name=name)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ork.core.limits import limit_names
 from ork.model.ids import RunId
+from ork.model.record import replaced
 from ork.model.workflow import Rate
 from ork.state.admission import ActiveAttempts, Bucket, Rates, admit, room_left
 from tests.conformance.state_samples import wish
@@ -63,7 +62,7 @@ def test_who_is_turned_away_has_no_higher_priority_than_who_is_admitted(prioriti
 
 def test_a_rate_lets_a_burst_pass_and_then_says_when_the_next_may_start() -> None:
     rate = Rate(2, 10.0)
-    wishes = [replace(wish(RUN, "a", pool="api"), rate=("rate:task:flow.a", rate)) for _ in range(3)]
+    wishes = [replaced(wish(RUN, "a", pool="api"), rate=("rate:task:flow.a", rate)) for _ in range(3)]
     rates = Rates({}, lambda _name, rate: Bucket(rate, rate.count, 0.0))
     answer = admit(wishes, {}, rates)
     assert answer.admitted == {0, 1}

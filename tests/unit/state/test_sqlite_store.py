@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +17,7 @@ import pytest
 
 from ork.errors import StoreError, StoreUnavailableError
 from ork.model.ids import RunId
+from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import InlineOutput, TaskStatus
 from ork.state.sqlite import SqliteStore
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 KILLED_IN_COMMIT = """
 import asyncio, os, signal, sys
-from dataclasses import replace
+from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
 from ork.state.sqlite import SqliteStore
@@ -60,7 +60,7 @@ async def main():
     store = SqliteStore(path, inline=True)
     claimed = await owned_run(store)
     store._db.connection._raw.set_trace_callback(count)
-    run = replace(claimed.run, status=RunStatus.PAUSED)
+    run = replaced(claimed.run, status=RunStatus.PAUSED)
     what = dict(run=run, tasks=(task("extract", TaskStatus.SUCCESS),), wishes=(wish(run.id, "load"),))
     await store.commit(ANN, [changes(claimed, **what)], NOW)
     print("committed")
@@ -79,7 +79,7 @@ asyncio.run(start_runs(store))
 
 CLAIM_AND_FINISH = """
 import asyncio, sys
-from dataclasses import replace
+from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.state.sqlite import SqliteStore
 from ork.state.store import RunChanges
@@ -91,7 +91,7 @@ async def main(path, me):
     while claimed := (await store.claim_runs(me, 3, NOW)).runs:
         for one in claimed:
             print(one.run.id, one.epoch)
-        done = [RunChanges(c.run.id, c.epoch, replace(c.run, status=RunStatus.SUCCESS), rest=True) for c in claimed]
+        done = [RunChanges(c.run.id, c.epoch, replaced(c.run, status=RunStatus.SUCCESS), rest=True) for c in claimed]
         committed = await store.commit(me, done, NOW)
         assert not committed.fenced, committed
     await store.close()
@@ -171,7 +171,7 @@ def test_a_full_disk_is_an_error_that_passes_and_leaves_nothing_half_written(tmp
     raw = store._db.connection._raw
     (pages,) = raw.execute("PRAGMA page_count").fetchone()
     raw.execute(f"PRAGMA max_page_count = {pages + 5}")
-    failed = replace(claimed.run, status=RunStatus.FAILED)
+    failed = replaced(claimed.run, status=RunStatus.FAILED)
     with pytest.raises(StoreUnavailableError, match="no space left") as caught:
         at_once(store.commit(ANN, [changes(claimed, run=failed, tasks=big_tasks(50))], NOW))
     assert caught.value.hint

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ork.model.ids import TaskKey
+from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Failure, FailureKind, Task, TaskStatus
 from ork.state.store import RunUpdate
@@ -17,7 +16,7 @@ ERROR = Failure(FailureKind.EXIT, "exit code 1")
 
 
 def instance(task: Task, index: int) -> Task:
-    return replace(task, key=TaskKey(task.key.name, index), item=str(index))
+    return replaced(task, key=TaskKey(task.key.name, index), item=str(index))
 
 
 def fanned_out() -> RunView:
@@ -71,7 +70,7 @@ def test_in_json_the_instances_stand_for_the_task() -> None:
 
 
 def test_in_json_a_task_without_instances_keeps_its_own_row() -> None:
-    empty = replace(done("load", output="[]"), instances=0)
+    empty = replaced(done("load", output="[]"), instances=0)
     view = view_of([spec("load", parallel=3)], [empty], status=RunStatus.SUCCESS)
     (task,) = full_run_json(view.run, view.version, view.tasks.values(), ())["tasks"]
     assert (task["index"], task["output"]) == (None, [])

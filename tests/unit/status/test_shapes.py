@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ork.model.ids import AttemptKey, RunId, TaskKey
+from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, AttemptStatus, StoredOutput
 from ork.model.workflow import Schedule, WorkflowEntry
@@ -74,7 +73,7 @@ def test_a_skipped_task_names_its_reason_and_root_cause() -> None:
 
 
 def test_a_large_output_is_not_loaded_but_told() -> None:
-    shape = task_json(replace(done("a"), output=StoredOutput("key", 99)), (), [])
+    shape = task_json(replaced(done("a"), output=StoredOutput("key", 99)), (), [])
     assert (shape["output"], shape["output_size"]) == (None, 99)
 
 

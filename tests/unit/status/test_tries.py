@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ork.model.ids import AttemptKey, RunId, TaskKey
+from ork.model.record import replaced
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, TaskStatus
 from ork.model.workflow import RetryOn
 from ork.status.tries import about_the_end, earlier_tries
@@ -21,13 +20,13 @@ def attempt(number: int, failure: Failure | None, status: AttemptStatus = Attemp
 
 
 def test_a_success_after_a_failed_try_tells_both() -> None:
-    task = replace(done("a"), attempt=2)
+    task = replaced(done("a"), attempt=2)
     tries = [attempt(1, EXIT), attempt(2, None, AttemptStatus.SUCCESS)]
     assert earlier_tries(task, tries) == "2 attempts: exit code 1, then success"
 
 
 def test_a_lost_try_is_told_with_its_reason() -> None:
-    task = replace(done("a"), attempt=2)
+    task = replaced(done("a"), attempt=2)
     assert earlier_tries(task, [attempt(1, LOST, AttemptStatus.LOST)]) == "attempt 1 lost: its process is gone"
 
 
@@ -40,7 +39,7 @@ def test_equal_ends_in_a_row_are_counted() -> None:
 
 def test_a_first_try_and_earlier_successes_are_not_worth_a_line() -> None:
     assert earlier_tries(done("a"), [attempt(1, None, AttemptStatus.SUCCESS)]) is None
-    assert earlier_tries(replace(done("a"), attempt=2), [attempt(1, None, AttemptStatus.SUCCESS)]) is None
+    assert earlier_tries(replaced(done("a"), attempt=2), [attempt(1, None, AttemptStatus.SUCCESS)]) is None
 
 
 def test_tries_that_were_left_unused_are_explained() -> None:
@@ -48,16 +47,16 @@ def test_tries_that_were_left_unused_are_explained() -> None:
     assert about_the_end(spec("a", retries=2), task) == "not retried: `retry_on` has no timeout"
     assert about_the_end(spec("a", retries=2, retry_on=frozenset(RetryOn)), task) is None
     assert about_the_end(spec("a"), task) is None
-    useless = failed("a", replace(EXIT, detail={"retry": False}))
+    useless = failed("a", replaced(EXIT, detail={"retry": False}))
     assert about_the_end(spec("a", retries=2), useless) == "not retried: the task said that another try is useless"
 
 
 @pytest.mark.parametrize(("end", "said"), [(5.2, None), (15.0, "stopping it took 10.0s of grace time")])
 def test_a_stop_that_took_long_is_told(end: float, said: str | None) -> None:
-    task = replace(failed("a", TIMEOUT), started_at=at(0), finished_at=at(end))
+    task = replaced(failed("a", TIMEOUT), started_at=at(0), finished_at=at(end))
     told = about_the_end(spec("a", timeout=5.0), task)
     assert told == said if said is None or told is None else told.startswith(said)
 
 
 def test_only_failed_tasks_have_an_end_to_explain() -> None:
-    assert about_the_end(spec("a", retries=2), replace(failed("a", TIMEOUT), status=TaskStatus.PENDING)) is None
+    assert about_the_end(spec("a", retries=2), replaced(failed("a", TIMEOUT), status=TaskStatus.PENDING)) is None

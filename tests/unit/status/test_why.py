@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
+from ork.model.record import replaced
 from ork.model.run import CommandKind, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp, Task, TaskStatus
 from ork.model.workflow import Approval, Rate, TaskSpec
@@ -21,9 +21,7 @@ ERROR = Failure(FailureKind.EXCEPTION, "HTTPError: 503\nmore")
 
 def snapshot(tasks: list[Task], now: float = 10.0, specs: Any = None, view: Any = None, **fields: Any) -> Snapshot:
     specs = specs or [spec(task.key.name) for task in tasks]
-    known = {"schedulers": SERVED} | {
-        key: fields.pop(key) for key in list(fields) if key in Snapshot.__dataclass_fields__
-    }
+    known = {"schedulers": SERVED} | {key: fields.pop(key) for key in list(fields) if key in Snapshot.__match_args__}
     return Snapshot(view=view or view_of(specs, tasks, **fields), now=at(now), **known)
 
 
@@ -45,8 +43,8 @@ def test_only_open_upstream_tasks_are_named() -> None:
 
 def test_instances_are_counted() -> None:
     instances = [running("load", instances=8)]
-    instances += [replace(running("load"), key=TaskKey("load", number)) for number in range(3)]
-    instances += [replace(waiting("load"), key=TaskKey("load", number)) for number in range(3, 8)]
+    instances += [replaced(running("load"), key=TaskKey("load", number)) for number in range(3)]
+    instances += [replaced(waiting("load"), key=TaskKey("load", number)) for number in range(3, 8)]
     specs = [spec("report", "load"), spec("load")]
     assert why(waiting("report"), *instances, specs=specs) == "waiting for `load` (3 of 8 instances running)"
 
@@ -187,8 +185,8 @@ def test_a_run_tells_about_its_failed_and_unfinished_tasks_but_not_about_all_of_
 
 def test_a_fan_out_says_how_far_it_is_and_what_holds_it_up() -> None:
     rows = [running("load", instances=8)]
-    rows += [replace(running("load"), key=TaskKey("load", number)) for number in range(3)]
-    rows += [replace(waiting("load"), key=TaskKey("load", number)) for number in range(3, 8)]
+    rows += [replaced(running("load"), key=TaskKey("load", number)) for number in range(3)]
+    rows += [replaced(waiting("load"), key=TaskKey("load", number)) for number in range(3, 8)]
     specs = [spec("load", parallel=8, concurrency=3)]
     assert why(*rows, specs=specs) == "0 of 8 instances have ended, 3 running, 5 queued: concurrency 3"
     assert why(rows[-1], *rows[:-1], specs=specs) == "queued: concurrency 3"
@@ -215,10 +213,10 @@ def test_an_attempt_that_waits_for_external_jobs_names_them() -> None:
 
 
 def test_a_cached_or_approved_task_tells_its_reason() -> None:
-    task = replace(done("load"), reason="cached: the same as in run abc")
+    task = replaced(done("load"), reason="cached: the same as in run abc")
     assert why(task).endswith("; cached: the same as in run abc")
 
 
 def test_a_task_that_failed_without_an_attempt_has_no_log_to_look_at() -> None:
-    task = replace(failed("load", ERROR), attempt=0)
+    task = replaced(failed("load", ERROR), attempt=0)
     assert why(task) == "failed: HTTPError: 503"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,6 +14,7 @@ from ork.compile.content import from_document, to_document
 from ork.errors import DefinitionError, NotFoundError, RefusedError, UsageError
 from ork.model.access import AuditEntry, Role, Token
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
+from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt
 from ork.model.workflow import Version, VersionEntry, WorkflowEntry
@@ -116,7 +116,7 @@ class RemoteStore:
         path = ("workflows", new.workflow, "runs")
         answer = self._server.call("POST", path, {}, json.dumps(body).encode(), headers)
         run = read_run(answer.json())
-        return replace(run, created_at=now) if answer.status == _CREATED else run
+        return replaced(run, created_at=now) if answer.status == _CREATED else run
 
     async def submit_command(self, command: RunCommand, now: datetime) -> Accepted | TooLate | None:  # noqa: ARG002
         body = {"task": command.task, "comment": command.comment, "everything": command.everything}

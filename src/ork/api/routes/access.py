@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request
@@ -17,6 +16,7 @@ from ork.api.routing import Routes
 from ork.api.tokens import make_token
 from ork.errors import NotFoundError, UsageError
 from ork.model.access import Role, Token
+from ork.model.record import replaced
 from ork.status.shapes import time_json
 
 routes = Routes()
@@ -44,7 +44,7 @@ async def create_token(request: Request) -> Response:
         raise UsageError(f"there is no role {body.role!r}", hint=f"one of: {', '.join(Role)}")
     text, token = make_token(body.name, Role(body.role), api.now())
     if body.digest is not None:
-        token = replace(token, digest=body.digest)
+        token = replaced(token, digest=body.digest)
     await api.store.add_token(token)
     await api.changed(caller, "token.create", token.id, json.dumps({"name": token.name, "role": token.role}))
     return answer({**token_json(token), "token": text if body.digest is None else None}, 201)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ork.model.access import AuditEntry, Token
+from ork.model.record import replaced
 from ork.state.refusals import token_exists
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ class AccessVerbs:
         tokens = self._used().tokens
         if id not in tokens or tokens[id].revoked_at is not None:
             return False
-        tokens[id] = replace(tokens[id], revoked_at=now)
+        tokens[id] = replaced(tokens[id], revoked_at=now)
         return True
 
     async def record(self, entry: AuditEntry) -> None:
         audit = self._used().audit
-        audit.append(replace(entry, id=len(audit) + 1))
+        audit.append(replaced(entry, id=len(audit) + 1))
 
     async def list_audit(self, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
         earlier = [entry for entry in self._used().audit if before is None or entry.id < before]

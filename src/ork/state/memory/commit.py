@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from ork.model.ids import RunId, SchedulerId
 from ork.model.notice import NoticeKind
+from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, Task
 from ork.state.admission import Rates, admit, room_left
@@ -58,7 +58,7 @@ def _write(state: Shared, row: RunRow, changes: RunChanges) -> None:
         # A cancel that came while its owner was deciding must survive a row written without it.
         keeps = changes.run.cancel_requested_at is None and state.cancel_waits(changes.run_id)
         standing = row.run.cancel_requested_at
-        row.run = replace(changes.run, cancel_requested_at=standing) if keeps else changes.run
+        row.run = replaced(changes.run, cancel_requested_at=standing) if keeps else changes.run
     row.changed = state.changed
     row.alerts += changes.alerts
     _write_rows(state, row, changes.tasks, changes.attempts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -12,6 +11,7 @@ from ork.core.effects import Alert
 from ork.model.access import AuditEntry, Token
 from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
 from ork.model.notice import Notice, NoticeKind
+from ork.model.record import Record, made
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, Task
 from ork.model.workflow import Rate, Version, WorkflowEntry
@@ -22,16 +22,14 @@ class Handle(Protocol):
     def wake(self) -> None: ...
 
 
-@dataclass(slots=True)
-class SchedulerRow:
+class SchedulerRow(Record, frozen=False):
     identity: str
     kind: str
     started_at: datetime
     lease_until: float
 
 
-@dataclass(slots=True)
-class RunRow:
+class RunRow(Record, frozen=False):
     """A run and what is below it. `task_changed` holds the commit that last wrote each task."""
 
     run: Run
@@ -39,43 +37,41 @@ class RunRow:
     changed: int
     owner: SchedulerId | None = None
     epoch: int = 0
-    tasks: dict[TaskKey, Task] = field(default_factory=dict)
-    task_changed: dict[TaskKey, int] = field(default_factory=dict)
-    attempts: dict[tuple[TaskKey, int], Attempt] = field(default_factory=dict)
-    alerts: list[Alert] = field(default_factory=list)
+    tasks: dict[TaskKey, Task] = made(default_factory=dict)
+    task_changed: dict[TaskKey, int] = made(default_factory=dict)
+    attempts: dict[tuple[TaskKey, int], Attempt] = made(default_factory=dict)
+    alerts: list[Alert] = made(default_factory=list)
 
     @property
     def has_active(self) -> bool:
         return any(not attempt.status.is_final for attempt in self.attempts.values())
 
 
-@dataclass(slots=True)
-class NoticeRow:
+class NoticeRow(Record, frozen=False):
     notice: Notice
     due_at: datetime | None
 
 
-@dataclass(slots=True)
-class Shared:
+class Shared(Record, frozen=False):
     """One store, whatever number of handles it has."""
 
-    versions: dict[VersionId, Version] = field(default_factory=dict)
-    workflows: dict[str, WorkflowEntry] = field(default_factory=dict)
-    limits: dict[str, int] = field(default_factory=dict)
-    rates: dict[str, Rate] = field(default_factory=dict)
-    buckets: dict[str, tuple[float, float]] = field(default_factory=dict)  # tokens, and when
-    runs: dict[RunId, RunRow] = field(default_factory=dict)
-    schedulers: dict[SchedulerId, SchedulerRow] = field(default_factory=dict)
-    commands: dict[int, RunCommand] = field(default_factory=dict)  # those that wait
+    versions: dict[VersionId, Version] = made(default_factory=dict)
+    workflows: dict[str, WorkflowEntry] = made(default_factory=dict)
+    limits: dict[str, int] = made(default_factory=dict)
+    rates: dict[str, Rate] = made(default_factory=dict)
+    buckets: dict[str, tuple[float, float]] = made(default_factory=dict)  # tokens, and when
+    runs: dict[RunId, RunRow] = made(default_factory=dict)
+    schedulers: dict[SchedulerId, SchedulerRow] = made(default_factory=dict)
+    commands: dict[int, RunCommand] = made(default_factory=dict)  # those that wait
     last_command: int = 0
-    version_saved: dict[VersionId, tuple[int, datetime]] = field(default_factory=dict)  # which change, and when
-    tokens: dict[str, Token] = field(default_factory=dict)
-    audit: list[AuditEntry] = field(default_factory=list)
+    version_saved: dict[VersionId, tuple[int, datetime]] = made(default_factory=dict)  # which change, and when
+    tokens: dict[str, Token] = made(default_factory=dict)
+    audit: list[AuditEntry] = made(default_factory=list)
     changed: int = 0
-    key: bytes = field(default_factory=lambda: os.urandom(32))
-    handles: list[Handle] = field(default_factory=list)
-    next_fires: dict[str, datetime | None] = field(default_factory=dict)  # of the schedules that are on
-    notices: list[NoticeRow] = field(default_factory=list)
+    key: bytes = made(default_factory=lambda: os.urandom(32))
+    handles: list[Handle] = made(default_factory=list)
+    next_fires: dict[str, datetime | None] = made(default_factory=dict)  # of the schedules that are on
+    notices: list[NoticeRow] = made(default_factory=list)
 
     def disown(self, schedulers: Iterable[SchedulerId]) -> None:
         gone = set(schedulers)

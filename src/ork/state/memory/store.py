@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from ork.core.effects import Alert
 from ork.core.limits import limit_names
 from ork.errors import NotFoundError, UsageError
 from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
+from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, TaskStatus
 from ork.model.workflow import Rate, Trigger, Version, VersionEntry, WorkflowEntry
@@ -77,7 +77,7 @@ class MemoryStore(AccessVerbs, TimelyVerbs):
         name = version.workflow.name
         current = state.workflows.get(name)
         if current is not None and current.version == version.id:
-            state.workflows[name] = replace(current, enabled=True)
+            state.workflows[name] = replaced(current, enabled=True)
         else:
             schedule = stored.workflow.schedule
             state.workflows[name] = WorkflowEntry(name, version.id, True, now, origin, schedule)
@@ -88,7 +88,7 @@ class MemoryStore(AccessVerbs, TimelyVerbs):
         state = self._changing()
         entry = state.workflows.get(workflow)
         if entry is not None:
-            state.workflows[workflow] = replace(entry, enabled=enabled)
+            state.workflows[workflow] = replaced(entry, enabled=enabled)
             plan(state, workflow, entry, next_fire)
         return entry is not None
 
@@ -155,9 +155,9 @@ class MemoryStore(AccessVerbs, TimelyVerbs):
             return TooLate(row.run)
         state = self._changing()
         state.last_command += 1
-        state.commands[state.last_command] = replace(command, id=state.last_command)
+        state.commands[state.last_command] = replaced(command, id=state.last_command)
         if command.kind is CommandKind.CANCEL and row.run.cancel_requested_at is None:
-            row.run = replace(row.run, cancel_requested_at=now)
+            row.run = replaced(row.run, cancel_requested_at=now)
         row.changed = state.changed
         return Accepted(row.run, state.last_command)
 

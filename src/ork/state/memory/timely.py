@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ork.model.ids import RunId
 from ork.model.notice import Notice, NoticeKind
+from ork.model.record import replaced
 from ork.model.run import NewRun, Run
 from ork.model.workflow import WorkflowEntry
 from ork.state.schedules import ScheduleEntry
@@ -88,7 +88,7 @@ class TimelyVerbs:
         taken = sorted(due, key=lambda row: (row.due_at, row.notice.id))[:limit]
         for row in taken:
             row.due_at = now + timedelta(seconds=hold_seconds)
-            row.notice = replace(row.notice, tries=row.notice.tries + 1)
+            row.notice = replaced(row.notice, tries=row.notice.tries + 1)
         return tuple(sorted((row.notice for row in taken), key=lambda notice: notice.id))
 
     async def settle_alert(
@@ -101,7 +101,7 @@ class TimelyVerbs:
         for row in self._used().notices:
             if row.notice.id == id:
                 row.due_at = retry_at
-                row.notice = replace(row.notice, sent=tuple(sorted({*row.notice.sent, *sent})))
+                row.notice = replaced(row.notice, sent=tuple(sorted({*row.notice.sent, *sent})))
 
     async def next_alert_at(self) -> datetime | None:
         return min((row.due_at for row in self._used().notices if row.due_at is not None), default=None)

@@ -1,0 +1,121 @@
+"""Values with named fields, as dataclasses with slots are, but cheap to declare.
+
+A dataclass writes and compiles half a dozen methods when its class is made. A short command would pay that for a hundred
+classes and use a few: here `__init__` is compiled when the first value is made, and the other methods are shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, TypeVar, dataclass_transform
+
+R = TypeVar("R", bound="Record")
+
+
+class _Made:
+    """A default that every value gets a fresh one of."""
+
+    __slots__ = ("factory",)
+
+    def __init__(self, factory: Callable[[], Any]) -> None:
+        self.factory = factory
+
+
+def made(*, default_factory: Callable[[], Any]) -> Any:
+    return _Made(default_factory)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(made,))
+class _RecordType(type):
+    """Fields are the annotated names, those of a base class first; a class attribute is the default of its field."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], *, frozen: bool = True) -> _RecordType:
+        own = tuple(body.get("__annotations__", ()))
+        inherited = next((base._fields for base in bases if isinstance(base, _RecordType)), ())
+        fields = inherited + own
+        defaults = {
+            key: value for base in bases if isinstance(base, _RecordType) for key, value in base._defaults.items()
+        }
+        defaults |= {field: body.pop(field) for field in own if field in body}
+        body |= {
+            "__slots__": own,
+            "__match_args__": fields,
+            "__init__": _first_init,
+            "_fields": fields,
+            "_defaults": defaults,
+            "_values": _values_of(fields),
+        }
+        if not frozen:
+            body |= {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__, "__hash__": None}
+        return super().__new__(cls, name, bases, body)
+
+    def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **_options: bool) -> None:
+        super().__init__(name, bases, body)
+
+    _fields: tuple[str, ...]
+    _defaults: dict[str, Any]
+    _values: Callable[[Any], tuple[Any, ...]]
+
+
+def _values_of(fields: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(fields) > 1:
+        return attrgetter(*fields)
+    return lambda record: tuple(getattr(record, field) for field in fields)
+
+
+def _first_init(self: Any, *args: Any, **named: Any) -> None:
+    kind = type(self)
+    kind.__init__ = _compiled_init(kind)
+    kind.__init__(self, *args, **named)
+
+
+def _compiled_init(kind: Any) -> Callable[..., None]:
+    known: dict[str, Any] = {}
+    parameters, lines = ["self"], []
+    for field in kind._fields:
+        # The slot's own setter is the way around the guard of a frozen record, and the quickest one.
+        known[f"_set_{field}"] = getattr(kind, field).__set__
+        parameters.append(f"{field}=_default_{field}" if field in kind._defaults else field)
+        default = kind._defaults.get(field)
+        known[f"_default_{field}"] = default
+        if isinstance(default, _Made):
+            known[f"_make_{field}"] = default.factory
+            lines.append(f"  if {field} is _default_{field}: {field} = _make_{field}()")
+        lines.append(f"  _set_{field}(self, {field})")
+    exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines or ["  pass"]), known)
+    init: Callable[..., None] = known["__init__"]
+    init.__qualname__ = f"{kind.__qualname__}.__init__"
+    return init
+
+
+class Record(metaclass=_RecordType):
+    """Immutable unless declared with `frozen=False`; equal to one of the same class with equal fields."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        values = type(self)._values
+        return values(self) == values(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self)._values(self))
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{field}={getattr(self, field)!r}" for field in type(self)._fields)
+        return f"{type(self).__qualname__}({fields})"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} cannot be changed: {name} stays as it was made")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} cannot be changed: {name} stays as it was made")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), type(self)._values(self)
+
+
+def replaced(record: R, **changes: Any) -> R:
+    """The same with other values in the fields named."""
+    kind = type(record)
+    return kind(**dict(zip(kind._fields, kind._values(record), strict=True)) | changes)
