@@ -26,7 +26,7 @@ demo: $(STAMPS)/run
 
 # Where a component cannot be installed, the tests that need it skip and say why.
 test: $(STAMPS)/test
-	-scripts/components.sh postgres
+	-scripts/components.sh postgres docker
 	$(BIN)/python -m pytest -n auto $(TESTS)
 
 check: lint

@@ -1,26 +1,34 @@
 #!/bin/sh
-# Installs real components that tests run against, where that is possible. Usage: scripts/components.sh postgres
+# Installs real components that tests run against, where that is possible. Usage: scripts/components.sh postgres docker
 # Exit 1 if one cannot be had; tests that need it then skip and say so.
 set -eu
 
 has_postgres() { command -v pg_ctl >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1; }
 
-install_package() {
+# An engine, a registry, and a static program to make images of.
+has_docker() {
+    for program in dockerd docker-registry busybox; do
+        PATH=$PATH:/usr/sbin:/bin command -v "$program" >/dev/null 2>&1 || return 1
+    done
+}
+
+install_packages() {
     if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
-        echo "$1 is missing and only root on Debian or Ubuntu can install it here" >&2
+        echo "$* missing: only root on Debian or Ubuntu can install that here" >&2
         return 1
     fi
-    echo "$1 is missing: installing it" >&2
-    # No cluster is made or started: tests start servers of their own.
+    echo "$* missing: installing" >&2
+    # No cluster is made and no service started: tests start servers of their own.
     mkdir -p /etc/postgresql-common
     [ -e /etc/postgresql-common/createcluster.conf ] || echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.conf
     apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null
+    DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y -qq -o DPkg::Lock::Timeout=300 --no-install-recommends "$@" >/dev/null
 }
 
 for component in "$@"; do
     case $component in
-        postgres) has_postgres || install_package postgresql ;;
+        postgres) has_postgres || install_packages postgresql ;;
+        docker) has_docker || install_packages docker.io docker-registry busybox-static ;;
         *)
             echo "unknown component: $component" >&2
             exit 2

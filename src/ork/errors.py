@@ -10,6 +10,9 @@ OrkError                        carries a stable code and a hint
 ├── ObjectsError                the object store cannot do it                                exit 1
 │   └── DocumentError           a document from outside is malformed, forged or too large
 ├── ExecutorError               an attempt could not be started, found or stopped
+│   └── EngineError             the container engine said no
+│       ├── EngineUnreachableError  nobody is there: nothing was asked
+│       └── AnswerLostError     it was asked, and may or may not have done it
 └── IllegalTransitionError      the state machine was fed an event its table does not know
 """
 
@@ -69,6 +72,24 @@ class DocumentError(ObjectsError):
 
 class ExecutorError(OrkError):
     code = "ORK610"
+
+
+class EngineError(ExecutorError):
+    """`status` is that of its answer; 0 where there was none."""
+
+    code = "ORK611"
+
+    def __init__(self, message: str, *, status: int = 0, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+class EngineUnreachableError(EngineError):
+    code = "ORK612"
+
+
+class AnswerLostError(EngineError):
+    pass
 
 
 class IllegalTransitionError(OrkError):

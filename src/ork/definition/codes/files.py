@@ -127,4 +127,16 @@ CODES = by_code(
         "The executor could not do what it was asked to. The message says what the system answered.",
         right="ork doctor",
     ),
+    Explanation(
+        "ORK611",
+        "the container engine said no",
+        "The engine was reached and refused what it was asked to do. The message is its own.",
+    ),
+    Explanation(
+        "ORK612",
+        "no container engine",
+        "Tasks with an `image` need an engine with Docker's API: on this machine's /var/run/docker.sock, where DOCKER_HOST\n"
+        "says, or where the worker config says. Tasks wait for one that is out of reach; nothing is started twice.",
+        right="DOCKER_HOST=unix:///run/user/1000/podman/podman.sock ork serve",
+    ),
 )

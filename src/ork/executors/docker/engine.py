@@ -1,0 +1,178 @@
+"""The verbs of a container engine (Docker's API) that Ork needs, one method each. Nothing here tries anything twice."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from ork.errors import AnswerLostError, EngineError
+from ork.executors.docker.address import EngineAddress
+from ork.executors.docker.archives import HEADROOM, PathFacts
+from ork.executors.docker.calls import LARGEST_ANSWER, Calls, parsed
+from ork.executors.docker.frames import unframed
+
+# For `LogConfig`: keeps what a container writes as it is, and all of it. The usual driver replaces what is not UTF-8.
+BYTE_EXACT_LOG = {"Type": "local", "Config": {"max-size": "1000g", "max-file": "1", "compress": "false"}}
+
+_LONGEST_LINE = 1 << 20
+_PULL_SECONDS = 600.0  # until the engine says the first word of it
+
+
+class Created(NamedTuple):
+    id: str
+    is_new: bool
+
+
+class Engine:
+    """Connections are made for each call: an engine that was restarted is simply there again.
+
+    Ids and names of containers are interchangeable. An answer that is not a good one is an EngineError.
+    """
+
+    def __init__(self, address: EngineAddress) -> None:
+        self.address = address
+        self._calls = Calls(address)
+
+    # ── the engine itself ────────────────────────────────────────────────────────────────────────
+
+    async def ping(self) -> str:
+        """The version of its API."""
+        return await self._calls.ping()
+
+    async def info(self) -> dict[str, Any]:
+        return await self._calls.json("GET", "/info")  # type: ignore[no-any-return]
+
+    async def events(self, filters: Mapping[str, list[str]], since: float | None = None) -> AsyncIterator[Any]:
+        """What happens from now on (or `since` then), without end; AnswerLostError when the engine goes away."""
+        query = {"filters": json.dumps(filters), "since": None if since is None else f"{since:.9f}"}
+        async with await self._calls.answer("GET", "/events", query) as answer:
+            async for line in _lines(answer.parts()):
+                yield parsed(line)
+
+    # ── containers ───────────────────────────────────────────────────────────────────────────────
+
+    async def create(self, name: str, config: Mapping[str, Any]) -> Created:
+        """Create-or-get: a container of that name that is there already is the answer, whoever made it."""
+        try:
+            answer = await self._calls.json("POST", "/containers/create", {"name": name}, config)
+            return Created(answer["Id"], is_new=True)
+        except EngineError as error:
+            if error.status != 409:
+                raise
+            there = await self.inspect(name)
+            if there is None:
+                raise
+            return Created(there["Id"], is_new=False)
+
+    async def inspect(self, container: str) -> dict[str, Any] | None:
+        """Everything about it; None if there is no such container."""
+        return await self._calls.there("GET", f"/containers/{quote(container)}/json")  # type: ignore[no-any-return]
+
+    async def containers(self, labels: list[str]) -> list[dict[str, Any]]:
+        """All that have these labels (`name` or `name=value`), whatever their state."""
+        query = {"all": "1", "filters": json.dumps({"label": labels})}
+        return await self._calls.json("GET", "/containers/json", query)  # type: ignore[no-any-return]
+
+    async def start(self, container: str) -> None:
+        """One that runs goes on. One that has ended would run again: it is the caller who must know."""
+        await self._calls.done("POST", f"/containers/{quote(container)}/start")
+
+    async def wait(self, container: str) -> int:
+        """Its exit code, once it does not run (any more)."""
+        async with await self._calls.answer("POST", f"/containers/{quote(container)}/wait") as answer:
+            return int(parsed(await answer.read(LARGEST_ANSWER))["StatusCode"])
+
+    async def signal(self, container: str, name: str) -> None:
+        """One that does not run, or is not there, is not an error."""
+        await self._calls.done("POST", f"/containers/{quote(container)}/kill", {"signal": name}, fine=(404, 409))
+
+    async def remove(self, container: str, *, force: bool = False) -> None:
+        """Its anonymous volumes too. Gone already, or on its way out, is not an error; without `force`, running is."""
+        query = {"v": "1", "force": "1" if force else "0"}
+        try:
+            await self._calls.done("DELETE", f"/containers/{quote(container)}", query, fine=(404,))
+        except EngineError as error:
+            if error.status != 409 or "already in progress" not in error.message:
+                raise
+
+    async def logs(self, container: str, *, follow: bool) -> AsyncIterator[tuple[int, bytes]]:
+        """What it wrote, from the first byte, in the order the engine took it: (1 or 2, bytes); to its end if followed."""
+        query = {"stdout": "1", "stderr": "1", "follow": "1" if follow else "0"}
+        async with await self._calls.answer("GET", f"/containers/{quote(container)}/logs", query) as answer:
+            async for piece in unframed(answer.parts()):
+                yield piece
+
+    # ── files in containers ──────────────────────────────────────────────────────────────────────
+
+    async def look_at(self, container: str, path: str) -> PathFacts | None:
+        """None if nothing stands there."""
+        target = f"/containers/{quote(container)}/archive"
+        async with await self._calls.answer("HEAD", target, {"path": path}, fine=(404,)) as answer:
+            if answer.status == 404:
+                return None
+            return PathFacts.from_header(answer.headers.get("x-docker-container-path-stat", ""))
+
+    async def put_archive(self, container: str, folder: str, archive: bytes) -> None:
+        """Unpacks it into a folder that is there. Also before the container was started."""
+        headers = {"Content-Type": "application/x-tar"}
+        query = {"path": folder, "noOverwriteDirNonDir": "1"}
+        await self._calls.done("PUT", f"/containers/{quote(container)}/archive", query, archive, headers=headers)
+
+    async def get_archive(self, container: str, path: str, limit: int) -> bytes | None:
+        """What stands at the path as an archive, also after the container ended; None if nothing does."""
+        target = f"/containers/{quote(container)}/archive"
+        async with await self._calls.answer("GET", target, {"path": path}, fine=(404,)) as answer:
+            return None if answer.status == 404 else await answer.read(limit + HEADROOM)
+
+    # ── images ───────────────────────────────────────────────────────────────────────────────────
+
+    async def image(self, reference: str) -> dict[str, Any] | None:
+        """Everything about an image the engine has; None if it does not have it."""
+        return await self._calls.there("GET", f"/images/{quote(reference, safe='/:@')}/json")  # type: ignore[no-any-return]
+
+    async def pull(self, reference: str, credentials: Mapping[str, str] | None = None) -> None:
+        """The engine has it, as its registry has it now. EngineError with the registry's word if it cannot be had.
+
+        `credentials`: username and password, or identitytoken, and serveraddress.
+        """
+        headers = {} if credentials is None else {"X-Registry-Auth": _encoded(credentials)}
+        query = _split_reference(reference)
+        async with await self._calls.answer(
+            "POST", "/images/create", query, headers=headers, seconds=_PULL_SECONDS
+        ) as answer:
+            async for line in _lines(answer.parts()):
+                progress = parsed(line)
+                if isinstance(progress, dict) and "error" in progress:
+                    raise EngineError(f"the image {reference} cannot be pulled: {progress['error']}", status=404)
+
+
+async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Whole lines that are not empty; one without end is an AnswerLostError."""
+    rest = b""
+    async for part in parts:
+        *lines, rest = (rest + part).split(b"\n")
+        if len(rest) > _LONGEST_LINE:
+            raise AnswerLostError("the engine sent a line without end")
+        for line in lines:
+            if line.strip():
+                yield line
+    if rest.strip():
+        yield rest
+
+
+def _encoded(credentials: Mapping[str, str]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(dict(credentials)).encode()).decode()
+
+
+def _split_reference(reference: str) -> dict[str, str | None]:
+    """Name and tag, as the call wants them: without a tag it would pull all there are."""
+    name, at, digest = reference.partition("@")
+    if at:
+        return {"fromImage": name, "tag": digest}
+    before, colon, tag = reference.rpartition(":")
+    if not colon or "/" in tag:  # what looks like a tag is a port
+        return {"fromImage": reference, "tag": "latest"}
+    return {"fromImage": before, "tag": tag}
