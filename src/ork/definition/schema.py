@@ -9,6 +9,7 @@ from ork.definition.conditions import CONDITION_TABLE
 from ork.definition.environments import ENVIRONMENT_TABLE
 from ork.definition.imports import IMPORT_TABLE
 from ork.definition.keys import Table
+from ork.definition.locations_file import LOCATION_TABLE
 from ork.definition.params import PARAM_TABLE
 from ork.definition.project_file import EXECUTOR_TABLE, POOL_TABLE, PROJECT_TABLE
 from ork.definition.rates import RATE_TABLE
@@ -68,6 +69,12 @@ def project_schema() -> dict[str, Any]:
         "executor": _object(EXECUTOR_TABLE),
     }
     return {"$schema": _DRAFT, "title": "Ork project", **_object(PROJECT_TABLE), "$defs": definitions}
+
+
+def locations_schema() -> dict[str, Any]:
+    definitions = {"name": _NAME, "location": _object(LOCATION_TABLE)}
+    entries = {"type": "array", "items": {"$ref": "#/$defs/location"}}
+    return {"$schema": _DRAFT, "title": "Ork locations", **entries, "$defs": definitions}
 
 
 def _object(table: Table) -> dict[str, Any]:

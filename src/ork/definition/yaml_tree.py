@@ -23,17 +23,17 @@ MAX_DEPTH = 64
 MAX_EVENTS = 2_500_000
 
 
-def parse_yaml(data: bytes, report: Report) -> Node | None:
+def parse_yaml(data: bytes, report: Report, *, may_be_list: bool = False) -> Node | None:
     """The only document of the text, or None when it cannot be read at all; mistakes go to the report.
 
-    A file without any is null, like one that says so.
+    A file without any is null, like one that says so. One that is a list is refused unless it `may_be_list`.
     """
     text = decode_source(data, report)
     if text is None:
         return None
     report.text = text
     try:
-        return _Builder(text, report).document()
+        return _Builder(text, report, may_be_list).document()
     except yaml.YAMLError as error:
         _report_syntax(error, report)
         return None
@@ -52,8 +52,9 @@ class _Unreadable(Exception):  # noqa: N818 - a way out of the loop, not an erro
 
 
 class _Builder:
-    def __init__(self, text: str, report: Report) -> None:
+    def __init__(self, text: str, report: Report, may_be_list: bool) -> None:
         self.report = report
+        self.may_be_list = may_be_list
         self.next_event = _parser(text).get_event
 
     def document(self) -> Node:
@@ -101,7 +102,7 @@ class _Builder:
     def _open(self, event: Any, depth: int) -> _Open:
         if depth >= MAX_DEPTH:
             raise _Unreadable("ORK111", f"nested more than {MAX_DEPTH} levels deep", event)
-        if depth == 0 and type(event) is yaml.SequenceStartEvent:
+        if depth == 0 and type(event) is yaml.SequenceStartEvent and not self.may_be_list:
             raise _Unreadable("ORK103", "expected a map of keys, found a list", event)
         if event.anchor is not None or event.tag is not None:
             self._refuse_marks(event)

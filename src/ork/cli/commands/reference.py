@@ -28,17 +28,18 @@ def explain_command(code: str, as_json: bool) -> None:
 
 
 @click.command(name="schema")
-@click.argument("file", type=click.Choice(["workflow", "project"]), default="workflow")
+@click.argument("file", type=click.Choice(["workflow", "project", "locations"]), default="workflow")
 @json_option
 def schema_command(file: str, as_json: bool) -> None:  # noqa: ARG001 - it is JSON either way
-    """JSON Schema of the YAML files, for editors (workflow files, or ork.yaml with `project`).
+    """JSON Schema of the YAML files, for editors (workflow files, ork.yaml with `project`, or locations.yaml).
 
     \b
     Example:  ork schema > workflow.schema.json
     """
-    from ork.definition.schema import project_schema, workflow_schema
+    from ork.definition.schema import locations_schema, project_schema, workflow_schema
 
-    print(json.dumps(workflow_schema() if file == "workflow" else project_schema(), indent=2))
+    schemas = {"workflow": workflow_schema, "project": project_schema, "locations": locations_schema}
+    print(json.dumps(schemas[file](), indent=2))
 
 
 @click.command(name="completion")

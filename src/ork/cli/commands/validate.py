@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.definitions import Read, default_file, print_problems, read_definitions
+from ork.cli.definitions import default_file, print_problems, read_definitions
 from ork.cli.errors import DONE, WRONG_USE
 from ork.cli.session import current_settings, json_option, print_json, store_options
+
+if TYPE_CHECKING:
+    from ork.locations.files import Read
 
 
 @click.command(name="validate")

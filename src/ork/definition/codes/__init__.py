@@ -7,9 +7,9 @@ from ork.errors import NotFoundError
 
 
 def all_codes() -> dict[str, Explanation]:
-    from ork.definition.codes import files, keys, references, services, types
+    from ork.definition.codes import files, keys, locations, references, services, types
 
-    return {**keys.CODES, **references.CODES, **types.CODES, **files.CODES, **services.CODES}
+    return {**keys.CODES, **references.CODES, **types.CODES, **files.CODES, **locations.CODES, **services.CODES}
 
 
 def explain(code: str) -> str:

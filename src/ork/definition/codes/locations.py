@@ -1,0 +1,44 @@
+"""7xx: code locations."""
+
+from __future__ import annotations
+
+from ork.definition.codes.explanation import Explanation, by_code
+
+CODES = by_code(
+    Explanation(
+        "ORK701",
+        "a location is an image or a folder",
+        "Workflows are found in an image, which is looked up in its registry, or in a folder, given by its path: one of\n"
+        "them, and not both. `pull` is about images alone.",
+        "- {name: etl}",
+        "- {name: etl, image: registry.example.org/etl:latest}",
+    ),
+    Explanation(
+        "ORK702",
+        "two locations of one name",
+        "Workflows say by name which location they come from.",
+        "- {name: etl, path: a}\n- {name: etl, path: b}",
+        "- {name: etl-a, path: a}\n- {name: etl-b, path: b}",
+    ),
+    Explanation(
+        "ORK703",
+        "not the name of an image",
+        "An image is written as `[host[:port]/]name[:tag]`, in small letters; a digest (`@sha256:…`) may stand in place of\n"
+        "the tag, and then nothing ever changes.",
+        "image: https://registry.example.org/ETL",
+        "image: registry.example.org/etl:latest",
+    ),
+    Explanation(
+        "ORK704",
+        "a folder that cannot be looked through",
+        "It is not there, or it holds so many files that it is hardly a project. In an image, the folder is its working\n"
+        "directory (WORKDIR).",
+        right="WORKDIR /app",
+    ),
+    Explanation(
+        "ORK705",
+        "two workflows of one name in a location",
+        "A name stands for one workflow: which of the two is meant, nobody can tell.",
+        right="ork-parse DIR",
+    ),
+)

@@ -1,0 +1,87 @@
+"""`locations.yaml`: the images and folders that workflows come from."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ork.definition.keys import Key, Reading, Table
+from ork.definition.nodes import Kind, Node, is_null
+from ork.definition.problems import Problem, quoted
+from ork.definition.report import Report
+from ork.definition.schedule import read_cron
+from ork.definition.values import choice, read_name, read_text
+from ork.definition.yaml_tree import parse_yaml
+from ork.model.location import Location, Pull
+
+_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?"
+_IMAGE = re.compile(rf"(?:{_HOST}/)?{_PART}(?:/{_PART})*(?::\w[\w.-]{{0,127}})?(?:@sha256:[0-9a-f]{{64}})?", re.ASCII)
+_MAX_IMAGE = 400
+
+
+def load_locations(data: bytes, file: str = "locations.yaml") -> tuple[tuple[Location, ...], tuple[Problem, ...]]:
+    """The locations and every mistake in the file. Paths are as written. An empty file has none."""
+    report = Report(file)
+    root = parse_yaml(data, report, may_be_list=True)
+    if root is None or is_null(root):
+        return (), report.problems()
+    reading = Reading(report)
+    if root.kind != Kind.LIST:
+        reading.expected("a list of locations", root, hint="begin each with `- name: …`")
+        return (), report.problems()
+    found: dict[str, Location] = {}
+    for node in root.value:
+        location = _read_location(node, reading)
+        if location is not None and location.name in found:
+            place = node.get("name")
+            message = f"there is a location {quoted(location.name)} already"
+            reading.refuse("ORK702", message, node if place is None else place)
+        elif location is not None:
+            found[location.name] = location
+    return tuple(found.values()), report.problems()
+
+
+def _read_location(node: Node, reading: Reading) -> Location | None:
+    values = LOCATION_TABLE.read(node, reading)
+    if values is None:
+        return None
+    for name in LOCATION_TABLE.missing(node):
+        reading.refuse("ORK102", f"{LOCATION_TABLE.what} needs `{name}`", node)
+    written = [name for name in ("image", "path") if node.get(name) is not None]
+    if len(written) != 1:
+        message = "a location has an `image` or a `path`" + (", not both" if written else "")
+        reading.refuse("ORK701", message, node, hint="add `image: registry.example.org/etl:latest`, or `path: flows`")
+        return None
+    pull = node.get("pull")
+    if pull is not None and "path" in written:
+        reading.refuse("ORK701", "`pull` is for images", pull)
+    return Location(**values) if "name" in values and written[0] in values else None
+
+
+def _read_image(node: Node, reading: Reading) -> str | None:
+    text = read_text(node, reading)
+    if text is not None and (len(text) > _MAX_IMAGE or not _IMAGE.fullmatch(text)):
+        hint = "write it as [host[:port]/]name[:tag]"
+        reading.refuse("ORK703", f"{quoted(text)} is not the name of an image", node, hint=hint)
+        return None
+    return text
+
+
+_TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
+
+LOCATION_TABLE = Table(
+    "a location",
+    (
+        Key("name", read_name, "What its workflows say they come from.", {"$ref": "#/$defs/name"}, required=True),
+        Key("image", _read_image, "The image its workflows are in: [host[:port]/]name[:tag].", _TEXT),
+        Key("path", read_text, "The folder its workflows are in, seen from this file.", _TEXT),
+        Key("refresh", read_cron, "When to look for something new, as cron. Every five minutes when left out.", _TEXT),
+        Key(
+            "pull",
+            choice(Pull),
+            "Who says which image the name stands for: always, the registry; never, the Docker engine here.",
+            {"enum": [option.value for option in Pull]},
+        ),
+    ),
+)

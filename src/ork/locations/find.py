@@ -1,0 +1,68 @@
+"""Which files of a folder define workflows, told by their names and texts alone: nothing in them is run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from ork.definition.source_text import MAX_BYTES
+from ork.locations.files import PYTHON, YAML
+
+MOST_FILES = 50_000
+_OTHER_FILES = frozenset({"ork.yaml", "workers.yaml", "locations.yaml"})
+_LEFT_OUT = frozenset(
+    {"__pycache__", "node_modules", "site-packages", "dist-packages", "venv", "dbt_packages", "dbt_modules", "target"}
+)
+# An image without a working directory has its workflows beside these, or nowhere.
+_OF_THE_SYSTEM = frozenset(
+    {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "media", "mnt", "proc", "run", "sbin", "sys", "usr", "var"}
+)
+_NAME_LINE = re.compile(rb"^[\"']?name[\"']?\s*:", re.MULTILINE)
+_TASKS_LINE = re.compile(rb"^[\"']?tasks[\"']?\s*:", re.MULTILINE)
+_IMPORTS_ORK = re.compile(rb"^(?:import\s+ork\b|from\s+ork(?:\.\w+)*\s+import\b)", re.MULTILINE)
+_MAKES_WORKFLOW = re.compile(rb"\bWorkflow\s*\(")
+
+
+class TooManyFilesError(Exception):
+    """The folder holds more than anybody would look through."""
+
+
+def definition_files(folder: str) -> list[str]:
+    """Seen from the folder, in order: YAML files with `name` and `tasks` at the top level, and Python files that import
+    Ork and make a `Workflow`. Tests, hidden folders and installed packages are left out."""
+    return sorted(path for path in files_below(folder) if _defines(folder, path))
+
+
+def files_below(folder: str) -> Iterator[str]:
+    """All files a project has, seen from its folder; TooManyFilesError where that is no project. Links to folders are
+    not followed."""
+    seen = 0
+    for place, folders, names in os.walk(folder):
+        out = _LEFT_OUT | _OF_THE_SYSTEM if os.path.abspath(place) == "/" else _LEFT_OUT
+        folders[:] = sorted(name for name in folders if name not in out and not name.startswith("."))
+        seen += len(names)
+        if seen > MOST_FILES:
+            raise TooManyFilesError(f"{folder} has more than {MOST_FILES:,} files")
+        yield from (os.path.relpath(os.path.join(place, name), folder) for name in names if not name.startswith("."))
+
+
+def _defines(folder: str, path: str) -> bool:
+    name = os.path.basename(path)
+    if path.endswith(YAML):
+        return path not in _OTHER_FILES and _has(folder, path, _NAME_LINE, _TASKS_LINE)
+    is_test = name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
+    return path.endswith(PYTHON) and not is_test and _has(folder, path, _IMPORTS_ORK, _MAKES_WORKFLOW)
+
+
+def _has(folder: str, path: str, *marks: re.Pattern[bytes]) -> bool:
+    """A file that cannot be read defines nothing that anybody could run."""
+    full = os.path.join(folder, path)
+    try:
+        if not os.path.isfile(full):
+            return False
+        with open(full, "rb") as file:
+            text = file.read(MAX_BYTES)
+    except OSError:
+        return False
+    return all(mark.search(text) for mark in marks)
