@@ -6,7 +6,7 @@ An end costs the task's own edges. Nothing here recurses along the graph, howeve
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from typing import Any, assert_never
@@ -34,7 +34,7 @@ class Flow:
         self._workflow = workflow
         self._book = book
         self._nodes = link(workflow)
-        self._ready = ReadyTasks(workflow.name)
+        self._ready = ReadyTasks()
         self._timers: list[tuple[datetime, int, TaskKey]] = []
         self._questions: list[Question] = []
         self._known: dict[TaskKey, dict[str, Any]] = {}
@@ -65,7 +65,7 @@ class Flow:
 
         Returns the pending tasks whose rule can no longer hold; between two commits there are none.
         """
-        self._ready, self._timers, self._questions = ReadyTasks(self._workflow.name), [], []
+        self._ready, self._timers, self._questions = ReadyTasks(), [], []
         self._known, self._failing_fast = {}, False
         for node in self._nodes.values():
             node.forget_upstream()
@@ -376,12 +376,10 @@ class Flow:
                 late = Failure(FailureKind.TIMEOUT, f"nobody decided within {node.spec.timeout:g} s")
                 self.end_task(rows.ended(task, TaskStep.FAIL, now, failure=late), now)
 
-    def pop_ready(self, full: Collection[str]) -> TaskKey | None:
-        while self._book.run.status is RunStatus.RUNNING:
-            key = self._ready.pop(full)
-            if key is None or self._book.tasks[key].status is TaskStatus.PENDING:
-                return key
-        return None
+    def pop_ready(self, full: Collection[str]) -> Iterator[TaskKey]:
+        if self._book.run.status is RunStatus.RUNNING:
+            tasks = self._book.tasks
+            yield from (key for key in self._ready.pop_open(full) if tasks[key].status is TaskStatus.PENDING)
 
     def push_ready(self, key: TaskKey) -> None:
         self._ready.push(key, self.node(key))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ork.core.fanout import Group
+from ork.core.limits import Lane, lane_of
 from ork.core.rules import Upstream
 from ork.model.record import Record
 from ork.model.task import Task, TaskStatus
@@ -12,6 +13,7 @@ from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
 class Node(Record, frozen=False):
     spec: TaskSpec
     ordinal: int
+    lane: Lane
     below: list[Node]
     upstream: Upstream
     group: Group | None = None  # once it has fanned out
@@ -46,7 +48,11 @@ class Node(Record, frozen=False):
 
 
 def link(workflow: CompiledWorkflow) -> dict[str, Node]:
-    nodes = {spec.name: Node(spec, i, [], Upstream(len(spec.depends_on))) for i, spec in enumerate(workflow.tasks)}
+    lanes: dict[Lane, Lane] = {}  # equal ones are one object: most of a wide workflow's tasks have the same
+    nodes = {}
+    for ordinal, spec in enumerate(workflow.tasks):
+        lane = lane_of(workflow.name, spec)
+        nodes[spec.name] = Node(spec, ordinal, lanes.setdefault(lane, lane), [], Upstream(len(spec.depends_on)))
     for spec in workflow.tasks:
         for above in spec.depends_on:
             nodes[above].below.append(nodes[spec.name])

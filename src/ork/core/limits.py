@@ -28,5 +28,10 @@ def task_rate(workflow: str, task: str) -> str:
 
 
 def lane_of(workflow: str, spec: TaskSpec) -> Lane:
-    names = [*limit_names(spec.executor, spec.pool), task_rate(workflow, spec.name)]
-    return frozenset(names if spec.pool is None else [*names, pool_rate(spec.pool)])
+    """A task without a rate of its own shares its lane: a wide run has a few lanes, not one for each task."""
+    names = {*limit_names(spec.executor, spec.pool)}
+    if spec.rate is not None:
+        names.add(task_rate(workflow, spec.name))
+    if spec.pool is not None:
+        names.add(pool_rate(spec.pool))
+    return frozenset(names)

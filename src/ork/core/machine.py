@@ -89,10 +89,8 @@ class RunMachine:
         Nothing is launched until `settle` says which were admitted.
         """
         wishes: list[Wish] = []
-        while len(wishes) < limit:
-            key = self._flow.pop_ready(full)
-            if key is None:
-                break
+        ready = self._flow.pop_ready(full)
+        while len(wishes) < limit and (key := next(ready, None)) is not None:
             if key not in self._offered:
                 self._offered[key] = self._wish(self.tasks[key], name, now)
                 wishes.append(self._offered[key])

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from heapq import heappop, heappush
+from collections.abc import Collection, Iterator
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import TypeAlias
 
 from ork.core.graph import Node
-from ork.core.limits import Lane, lane_of
+from ork.core.limits import Lane
 from ork.model.ids import TaskKey
+
+_Place: TypeAlias = tuple[int, int, TaskKey]
 
 
 class ReadyTasks:
-    def __init__(self, workflow: str) -> None:
-        self._workflow = workflow
-        self._lanes: dict[Lane, list[tuple[int, int, TaskKey]]] = {}
+    def __init__(self) -> None:
+        self._lanes: dict[Lane, list[_Place]] = {}  # none that is empty
         self._keys: set[TaskKey] = set()  # a task that stood in line twice would be started again before its time
 
     def push(self, key: TaskKey, node: Node) -> None:
         if key in self._keys:
             return
         self._keys.add(key)
-        lane = self._lanes.setdefault(lane_of(self._workflow, node.spec), [])
-        heappush(lane, (-node.spec.priority, node.ordinal, key))
+        heappush(self._lanes.setdefault(node.lane, []), (-node.spec.priority, node.ordinal, key))
 
-    def pop(self, full: Collection[str]) -> TaskKey | None:
-        """The most urgent one that counts against no limit known to be full."""
-        lanes = [heap for lane, heap in self._lanes.items() if heap and lane.isdisjoint(full)]
-        if not lanes:
-            return None
-        key = heappop(min(lanes, key=lambda heap: heap[0]))[2]
-        self._keys.discard(key)
-        return key
+    def pop_open(self, full: Collection[str]) -> Iterator[TaskKey]:
+        """The most urgent first, of those that count against no limit known to be full. Each leaves its lane as it is
+        given out, and none may be pushed meanwhile: the lanes are compared once, not for every task."""
+        heads = [(heap[0], lane) for lane, heap in self._lanes.items() if lane.isdisjoint(full)]
+        heapify(heads)
+        while heads:
+            (_, _, key), lane = heads[0]
+            heap = self._lanes[lane]
+            heappop(heap)
+            if heap:
+                heapreplace(heads, (heap[0], lane))
+            else:
+                heappop(heads)
+                del self._lanes[lane]
+            self._keys.discard(key)
+            yield key
 
     def has_any(self, full: Collection[str]) -> bool:
-        return any(heap and lane.isdisjoint(full) for lane, heap in self._lanes.items())
+        return any(lane.isdisjoint(full) for lane in self._lanes)

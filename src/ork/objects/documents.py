@@ -23,6 +23,8 @@ DOCUMENT_LIMIT = 1 << 20  # gate, status and stop
 SPEC_LIMIT = 64 << 20
 
 _SHA256_BLOCK = 64
+_INNER = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER = bytes(byte ^ 0x5C for byte in range(256))
 
 
 def derive_token(signing_key: bytes, attempt: str) -> str:
@@ -75,5 +77,5 @@ def _hmac_sha256(key: bytes, message: bytes) -> bytes:
     if len(key) > _SHA256_BLOCK:
         key = sha256(key).digest()
     key = key.ljust(_SHA256_BLOCK, b"\0")
-    inner = sha256(bytes(byte ^ 0x36 for byte in key) + message).digest()
-    return bytes(sha256(bytes(byte ^ 0x5C for byte in key) + inner).digest())
+    inner = sha256(key.translate(_INNER) + message).digest()
+    return bytes(sha256(key.translate(_OUTER) + inner).digest())

@@ -1,0 +1,70 @@
+"""Tasks in line: the most urgent first, and a crowd before a full limit in nobody's way."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from ork.core.graph import Node, link
+from ork.core.limits import EVERYTHING, task_rate
+from ork.core.ready import ReadyTasks
+from ork.model.ids import TaskKey
+from ork.model.workflow import Command, CompiledWorkflow, Const, Rate, TaskSpec
+
+TRUE = Command((Const("true"),))
+
+
+def spec(name: str, *, priority: int = 0, pool: str | None = None, rate: Rate | None = None) -> TaskSpec:
+    return TaskSpec(name, "process", TRUE, priority=priority, pool=pool, rate=rate)
+
+
+def nodes(*specs: TaskSpec) -> dict[str, Node]:
+    return link(CompiledWorkflow("flow", specs))
+
+
+def lined_up(*specs: TaskSpec) -> ReadyTasks:
+    ready = ReadyTasks()
+    for name, node in nodes(*specs).items():
+        ready.push(TaskKey(name), node)
+    return ready
+
+
+def names(ready: ReadyTasks, *full: str) -> list[str]:
+    return [key.name for key in ready.pop_open(full)]
+
+
+def test_the_most_urgent_goes_first_whichever_lane_it_stands_in() -> None:
+    ready = lined_up(spec("a"), spec("b", pool="p", priority=2), spec("c", priority=1), spec("d", pool="p"))
+    assert names(ready) == ["b", "c", "a", "d"]
+
+
+def test_what_counts_against_a_full_limit_is_passed_over_and_stays_in_line() -> None:
+    ready = lined_up(spec("a", pool="p"), spec("b"), spec("c", pool="p"))
+    assert names(ready, "pool:p") == ["b"]
+    assert ready.has_any(())
+    assert not ready.has_any(["pool:p"])
+    assert names(ready) == ["a", "c"]
+
+
+def test_what_is_not_asked_for_stays_in_line() -> None:
+    ready = lined_up(spec("a"), spec("b"), spec("c"))
+    assert [key.name for key in islice(ready.pop_open(()), 2)] == ["a", "b"]
+    assert names(ready) == ["c"]
+    assert not ready.has_any(())
+
+
+def test_a_task_stands_in_line_once() -> None:
+    ready, (node,) = ReadyTasks(), nodes(spec("a")).values()
+    ready.push(TaskKey("a"), node)
+    ready.push(TaskKey("a"), node)
+    assert names(ready) == ["a"]
+
+
+def test_a_full_rate_of_one_task_holds_up_no_other() -> None:
+    ready = lined_up(spec("a", rate=Rate(1, 60.0)), spec("b", rate=Rate(1, 60.0)), spec("c"))
+    assert names(ready, task_rate("flow", "a")) == ["b", "c"]
+
+
+def test_tasks_without_limits_of_their_own_share_one_lane() -> None:
+    lanes = {id(node.lane) for node in nodes(*(spec(f"t{n}") for n in range(50))).values()}
+    assert len(lanes) == 1
+    assert all(EVERYTHING in node.lane for node in nodes(spec("a"), spec("b", pool="p")).values())
