@@ -10,15 +10,14 @@ import signal
 import ssl
 import stat
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.acceptance.waiting import wait_until
+from tests.serving import Served, start_ork
 
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 pytestmark = pytest.mark.slow
@@ -26,35 +25,6 @@ pytestmark = pytest.mark.slow
 HELD = "[sh, -c, 'echo begun >> ledger; while [ ! -e go ]; do sleep 0.05; done; echo 7']"
 WORKFLOW = f"name: held\ntasks:\n  a: {{command: {HELD}}}\n  b: {{command: echo done, depends_on: [a]}}\n"
 QUICK = "name: quick\nparams: {n: {type: int, default: 2}}\ntasks:\n  a: {command: [sh, -c, 'echo words; echo 7']}\n"
-
-
-class Served:
-    """One `ork serve` that has said it is ready."""
-
-    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert "ready" in line, process.communicate()
-        self.process = process
-        self.url = line.partition("url=")[2].split()[0] if "url=" in line else ""
-        file = folder / ".ork/token"
-        self.token = file.read_text().strip() if file.exists() else ""
-
-    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        host, _, port = self.url.partition("://")[2].rpartition(":")
-        connection = http.client.HTTPConnection(host, int(port), timeout=30)
-        given = {"Authorization": f"Bearer {self.token}", **headers}
-        connection.request(method, f"/api/v1{path}", None if body is None else json.dumps(body), given)
-        answer = connection.getresponse()
-        data = answer.read()
-        connection.close()
-        return answer.status, json.loads(data) if "json" in (answer.headers["content-type"] or "") else data
-
-    def stop(self) -> str:
-        self.process.send_signal(signal.SIGTERM)
-        _, said = self.process.communicate(timeout=60)
-        assert self.process.returncode == 0, said
-        return said
 
 
 Serve = Callable[..., Served]
@@ -65,13 +35,8 @@ def start(tmp_path: Path, plain_environment: dict[str, str]) -> Iterator[Callabl
     started: list[subprocess.Popen[str]] = []
 
     def begin(*args: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ork", *args],
-            cwd=tmp_path, env=plain_environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        started.append(process)
-        return process
+        started.append(start_ork(tmp_path, plain_environment, *args))
+        return started[-1]
 
     yield begin
     (tmp_path / "go").touch()

@@ -16,6 +16,7 @@ from ork.objects.json_text import strict_json
 
 M = TypeVar("M", bound=BaseModel)
 MAX_TEXT = 2000
+_MOMENT: dict[str, Any] = {"format": "date-time"}
 
 
 class Body(BaseModel):
@@ -27,13 +28,16 @@ class Body(BaseModel):
 class TriggerBody(Body):
     params: dict[str, Any] = Field(default_factory=dict)
     version: str | None = Field(
-        None, max_length=200, description="A version of the workflow; default: the current one."
+        None, min_length=1, max_length=200, description="A version of the workflow; default: the current one."
     )
     priority: int = Field(0, ge=-1_000_000, le=1_000_000)
     fresh: bool = Field(False, description="Take nothing from the cache.")
     parent: str | None = Field(None, max_length=200, description="The run this one repeats.")
     scheduled_for: str | None = Field(
-        None, max_length=60, description="The time of the schedule this run makes up for (RFC 3339); one run for each."
+        None,
+        max_length=60,
+        description="The time of the schedule this run makes up for (RFC 3339); one run for each.",
+        json_schema_extra=_MOMENT,
     )
 
 
@@ -48,8 +52,10 @@ class WorkflowBody(Body):
 
 
 class BackfillBody(Body):
-    first: str = Field(alias="from", max_length=60, description="RFC 3339, included.")
-    last: str = Field(alias="to", max_length=60, description="RFC 3339, included; never later than now.")
+    first: str = Field(alias="from", max_length=60, description="RFC 3339, included.", json_schema_extra=_MOMENT)
+    last: str = Field(
+        alias="to", max_length=60, description="RFC 3339, included; never later than now.", json_schema_extra=_MOMENT
+    )
     params: dict[str, Any] = Field(default_factory=dict)
     dry_run: bool = Field(False, description="Only say which times there are.")
 
@@ -63,10 +69,10 @@ class TokenBody(Body):
 
 
 async def read_json(request: Request, limit: int = BODY_LIMIT) -> Any:
-    """Nothing for an empty body."""
+    """An empty body is an empty object."""
     data = await request.body()
     if not data.strip():
-        return None
+        return {}
     try:
         return strict_json(data, max_size=limit)
     except DocumentError as error:
@@ -76,7 +82,7 @@ async def read_json(request: Request, limit: int = BODY_LIMIT) -> Any:
 async def read_body(request: Request, shape: type[M]) -> M:
     value = await read_json(request)
     try:
-        return shape.model_validate({} if value is None else value)
+        return shape.model_validate(value)
     except ValidationError as error:
         raise UsageError("; ".join(_sentence(each) for each in error.errors(include_url=False))) from None
 

@@ -76,3 +76,10 @@ def sse(data: str, *, event: str, id: int | None = None) -> bytes:
 
 
 STILL_HERE = b": still here\n\n"
+STREAM = "text/event-stream"
+# For the OpenAPI document: each event of the stream.
+EVENT_SCHEMA = {
+    "type": "object",
+    "properties": {"event": {"type": "string"}, "id": {"type": "string"}, "data": {"type": "string"}},
+    "required": ["event", "data"],
+}

@@ -24,6 +24,12 @@ AttemptNumber = Annotated[int, Path(ge=1, le=10**6)]
 VersionText = Annotated[str, Path(min_length=1, max_length=200)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Cursor = Annotated[str | None, Query(max_length=500, description="As given by the previous page.")]
+RunCursor = Annotated[
+    str | None, Query(max_length=500, pattern="^([0-9a-f]{2})+$", description="As given by the previous page.")
+]
+Folder = Annotated[
+    str | None, Query(max_length=4000, pattern="^/", description="The folder of its files, where tasks run.")
+]
 Mark = Annotated[int, Query(ge=0, le=_LARGEST)]
 OptionalMark = Annotated[int | None, Query(ge=0, le=_LARGEST)]
 TaskTarget = Annotated[str | None, Query(max_length=300, description="TASK or TASK[3].")]

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI, Request
 from starlette.routing import compile_path
 
+from ork.errors import UsageError
 from ork.model.access import Role
 from ork.model.record import Record, made
 
@@ -85,4 +86,15 @@ class RouteTable:
 
 def install(app: FastAPI, routes: Iterable[Route]) -> None:
     for route in routes:
-        app.add_api_route(route.path, route.endpoint, methods=[route.method], **route.options)
+        app.add_api_route(
+            route.path, route.endpoint, methods=[route.method], dependencies=[Depends(_know_the_query)], **route.options
+        )
+
+
+def _know_the_query(request: Request) -> None:
+    """A filter with a slip in its name would be passed over and show everything."""
+    known = {field.alias for field in request.scope["route"].dependant.query_params}
+    unknown = sorted(set(request.query_params) - known)
+    if unknown:
+        named = ", ".join(sorted(known)) or "none"
+        raise UsageError(f"there is no query `{unknown[0][:100]}` here", hint=f"known: {named}")

@@ -32,9 +32,10 @@ def waiting_task(view: RunView, target: Target) -> str | None:
 
 def _only_question(view: RunView) -> str:
     waiting = [str(key) for key, task in view.tasks.items() if waits_for_a_person(view, task)]
-    if len(waiting) != 1:
-        named = f": {', '.join(waiting)}" if waiting else ""
-        raise UsageError(f"{len(waiting)} tasks wait for a person{named}", hint=f"ork show {view.short}")
+    if not waiting:
+        raise RefusedError("no task of this run waits for a person", hint=f"ork show {view.short}")
+    if len(waiting) > 1:
+        raise UsageError(f"{len(waiting)} tasks wait for a person: {', '.join(waiting)}", hint="say which is meant")
     return waiting[0]
 
 

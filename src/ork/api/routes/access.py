@@ -14,7 +14,7 @@ from ork.api.context import api_of, caller_of
 from ork.api.parameters import Limit
 from ork.api.routing import Routes
 from ork.api.tokens import make_token
-from ork.errors import NotFoundError, UsageError
+from ork.errors import NotFoundError, RefusedError, UsageError
 from ork.model.access import Role, Token
 from ork.model.record import replaced
 from ork.status.shapes import time_json
@@ -52,8 +52,12 @@ async def create_token(request: Request) -> Response:
 
 @routes.add("DELETE", "/tokens/{id}", Role.ADMIN, status_code=204)
 async def revoke_token(request: Request, id: Annotated[str, Path(pattern="^[0-9a-f]{1,64}$")]) -> Response:
-    """From now on it opens nothing."""
+    """From now on it opens nothing. No token revokes itself."""
     api, caller = api_of(request), caller_of(request)
+    own = await api.store.find_token(caller.digest) if caller.digest else None
+    if own is not None and own.id == id:
+        # Who does so by mistake would have nothing left to mend it with.
+        raise RefusedError("this is the token you ask with", hint="revoke it with another one, or beside the store")
     if not await api.store.revoke_token(id, api.now()):
         raise NotFoundError(f"no token `{id}` that is in use", hint="`ork token list` lists them")
     await api.changed(caller, "token.revoke", id)

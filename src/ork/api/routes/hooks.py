@@ -43,9 +43,9 @@ async def receive_event(request: Request, name: WorkflowName) -> Response:
     under their names. The same signature (or Idempotency-Key, with a token) starts it once."""
     api, caller = api_of(request), caller_of(request)
     event = await read_json(request)
-    if event is not None and not isinstance(event, dict):
+    if not isinstance(event, dict):
         raise UsageError("an event is a JSON object")
-    params = await _params(api, name, event or {})
+    params = await _params(api, name, event)
     run, is_new = await trigger(api, Wanted(name, params, _key(request), by=Trigger.EVENT))
     if is_new:
         await api.changed(caller, "run.trigger", run.id, json.dumps({"workflow": name}))

@@ -10,7 +10,7 @@ from fastapi import Header, Request
 from starlette.responses import Response, StreamingResponse
 
 from ork.api.context import Api, Caller, api_of, caller_of
-from ork.api.events import STILL_HERE, heard_within, sse
+from ork.api.events import EVENT_SCHEMA, STILL_HERE, STREAM, heard_within, sse
 from ork.api.logs import BEAT_SECONDS, is_still_allowed
 from ork.api.parameters import OptionalMark, OptionalName
 from ork.api.routing import Routes
@@ -23,10 +23,10 @@ routes = Routes()
 
 PAGE = 100
 MAX_TASKS = 500
-_STREAM = {200: {"description": "Events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}}
+_EVENTS = {200: {"description": "Events.", "content": {STREAM: {"schema": EVENT_SCHEMA}}}}
 
 
-@routes.add("GET", "/events", Role.VIEWER, responses=_STREAM, response_class=Response)
+@routes.add("GET", "/events", Role.VIEWER, responses=_EVENTS, response_class=Response)
 async def events(
     request: Request,
     workflow: OptionalName = None,
@@ -44,7 +44,7 @@ async def events(
         since = int(last_event)
     api = api_of(request)
     mark = since if since is not None else (await api.store.changes_since(None)).mark
-    return StreamingResponse(_stream(api, caller_of(request), workflow, mark), media_type="text/event-stream")
+    return StreamingResponse(_stream(api, caller_of(request), workflow, mark), media_type=STREAM)
 
 
 async def _stream(api: Api, caller: Caller, workflow: str | None, mark: int) -> AsyncIterator[bytes]:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from ork.api import shapes
 from ork.api.bodies import CommandBody, TriggerBody, answer, described, read_body
 from ork.api.context import Api, Caller, api_of, caller_of
-from ork.api.parameters import Cursor, Limit, Mark, OptionalName, RunText, TaskTarget, WorkflowName, moment_of
+from ork.api.parameters import Limit, Mark, OptionalName, RunCursor, RunText, TaskTarget, WorkflowName, moment_of
 from ork.api.problems import of_error
 from ork.api.routes.workflows import known_workflow
 from ork.api.routing import Routes
@@ -71,7 +71,7 @@ async def create_run(request: Request, name: WorkflowName, key: KEY = None) -> R
 
 @routes.add("GET", "/runs", Role.VIEWER, response_model=shapes.RunPageShape)
 async def list_runs(
-    request: Request, workflow: OptionalName = None, status: Status = None, limit: Limit = 20, cursor: Cursor = None
+    request: Request, workflow: OptionalName = None, status: Status = None, limit: Limit = 20, cursor: RunCursor = None
 ) -> Response:
     """Newest first."""
     query = RunFilter(workflow, frozenset(status or ()), limit, cursor)
@@ -197,7 +197,6 @@ async def _submit(api: Api, caller: Caller, kind: CommandKind, run: str, body: C
         choose = waiting_task if kind in (CommandKind.APPROVE, CommandKind.REJECT) else named_task
         task = choose(view, target)
     command = RunCommand(found, kind, caller.name, task, body.everything, body.comment)
-    check_retry(command, await api.store.get_run(found), found)
     check_retry(command, await api.store.get_run(found), found)
     match await api.store.submit_command(command, api.now()):
         case Accepted(run=row, command_id=id):

@@ -10,6 +10,7 @@ from fastapi import Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from ork.api.context import Api, api_of, caller_of
+from ork.api.events import EVENT_SCHEMA, STREAM
 from ork.api.logs import NotSatisfiable, Span, asked_span, find_attempt, follow_log, log_bytes, log_size
 from ork.api.parameters import AttemptNumber, RunText, TaskIndex, TaskName
 from ork.api.problems import problem
@@ -24,11 +25,10 @@ from ork.status.outputs import check_has_output, output_parts
 routes = Routes()
 
 TEXT = "text/plain; charset=utf-8"
-STREAM = "text/event-stream"
 _LOG = {
     200: {
         "description": "The log, or with `follow` a stream of it.",
-        "content": {"text/plain": {"schema": {"type": "string"}}, STREAM: {"schema": {"type": "string"}}},
+        "content": {"text/plain": {"schema": {"type": "string"}}, STREAM: {"schema": EVENT_SCHEMA}},
     },
     206: {"description": "The range asked for.", "content": {"text/plain": {"schema": {"type": "string"}}}},
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import Annotated, Any
 
 from fastapi import Query, Request
@@ -13,10 +12,10 @@ from ork.api import shapes
 from ork.api.bodies import WorkflowBody, answer, described, read_body
 from ork.api.context import Api, api_of, caller_of
 from ork.api.deploying import COMPILED, MAX_DEFINITION, read_version
-from ork.api.parameters import Cursor, Limit, VersionText, WorkflowName
+from ork.api.parameters import Cursor, Folder, Limit, VersionText, WorkflowName
 from ork.api.routing import Routes
 from ork.compile.content import to_document
-from ork.errors import NotFoundError, UsageError
+from ork.errors import NotFoundError
 from ork.model.access import Role
 from ork.model.ids import VersionId
 from ork.model.run import Run
@@ -62,13 +61,11 @@ async def list_workflows(request: Request, limit: Limit = 100, cursor: Cursor = 
 )
 async def deploy_workflow(
     request: Request,
-    root: Annotated[str | None, Query(max_length=4000, description="The folder of its files, where tasks run.")] = None,
+    root: Folder = None,
     source: Annotated[str | None, Query(max_length=4000, description="Where it comes from, for people.")] = None,
 ) -> Response:
     """Registers a workflow: new runs get this version. All its mistakes come back at once. No user code is run."""
     api, caller = api_of(request), caller_of(request)
-    if root is not None and not os.path.isabs(root):
-        raise UsageError("root must be an absolute path")
     text, kind = await request.body(), request.headers.get("content-type", "").partition(";")[0].strip().lower()
     version = await asyncio.to_thread(read_version, text, kind, root or api.root, source, api.project)
     is_new = await deploy(api.store, version, origin=source, now=api.now())

@@ -1,0 +1,72 @@
+"""The OpenAPI document and a real server agree: whatever is sent, allowed or not, is answered as the document says.
+
+schemathesis is the judge: it makes requests out of the document, good ones and bad ones, and compares the answers.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.postgres import fresh_database
+from tests.serving import Served, serving
+
+pytestmark = pytest.mark.slow
+
+EXAMPLES = 6
+NOT_JUDGED = (
+    "positive_data_acceptance",  # what fits its schema may still mean nothing, such as a workflow with a cycle
+    "ignored_auth",  # who shows many wrong tokens gets 429 instead of 401; that all are refused is tested elsewhere
+)
+WORKFLOW = """
+name: flow
+schedule: "0 2 * * *"
+params: {n: {type: int, default: 2}, event: {default: null}}
+tasks:
+  extract: {command: [sh, -c, 'echo words; echo 7']}
+  ask: {approval: Is it good?, depends_on: [extract]}
+"""
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def served(
+    request: pytest.FixtureRequest, tmp_path: Path, plain_environment: dict[str, str], ork_cli: Callable[..., object]
+) -> Iterator[Served]:
+    """A server whose workflow has one run that ended and one that waits."""
+    (tmp_path / "flow.yaml").write_text(WORKFLOW)
+    with ExitStack() as stack:
+        env = dict(plain_environment)
+        if request.param == "postgres":
+            env["ORK_STORE"] = stack.enter_context(fresh_database())
+        ork_cli("deploy", "flow.yaml", cwd=tmp_path, env=env)
+        for _ in range(2):
+            ork_cli("trigger", "flow", cwd=tmp_path, env=env)
+        ork_cli("cancel", "@last", cwd=tmp_path, env=env)
+        yield stack.enter_context(serving(tmp_path, env))
+
+
+def test_whatever_is_sent_is_answered_as_the_document_says(served: Served, tmp_path: Path) -> None:
+    status, document = served.ask("GET", "/openapi.json")
+    assert status == 200
+    (tmp_path / "openapi.json").write_text(json.dumps(document))
+    judged = subprocess.run(
+        [
+            Path(sys.executable).parent / "schemathesis", "run", tmp_path / "openapi.json", "--url", served.url,
+            "--header", f"Authorization: Bearer {served.token}",
+            "--exclude-path", "/api/v1/events",  # never ends
+            "--exclude-checks", ",".join(NOT_JUDGED), "--mode", "all", "--phases", "examples,coverage,fuzzing",
+            "--max-examples", str(EXAMPLES), "--seed", "1", "--generation-deterministic",
+            "--no-color",
+        ],
+        cwd=tmp_path, capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert judged.returncode == 0, judged.stdout[-20_000:] + judged.stderr
+    operations = sum(len(methods) for methods in document["paths"].values())
+    assert f"Tested: {operations - 1}" in judged.stdout, judged.stdout[-3000:]
+    assert served.ask("GET", "/runs")[0] == 200
