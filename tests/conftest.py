@@ -27,7 +27,7 @@ def tree() -> Path:
 @pytest.fixture(scope="session")
 def plain_environment() -> dict[str, str]:
     """The environment without Ork's own settings, colour and whatever would slow Python's start down."""
-    dropped = ("ORK_", "PYTEST_")
+    dropped = ("ORK_", "OTEL_", "PYTEST_")
     unwanted = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "FORCE_COLOR", "CLICOLOR_FORCE"}
     kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped) and k not in unwanted}
     return {**kept, "NO_COLOR": "1"}

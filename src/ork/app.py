@@ -12,6 +12,7 @@ from ork.core.limits import EVERYTHING
 from ork.errors import StoreError, UsageError
 from ork.model.access import AuditEntry
 from ork.model.ids import RunId, SchedulerId
+from ork.model.record import replaced
 from ork.objects.local import LocalObjects, root_of_url
 from ork.settings import Settings
 from ork.state.store import StateStore
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ork.status.explain import Explained, Patience
     from ork.status.ids import Target
     from ork.telemetry import Telemetry
+    from ork.traces.sender import Traces
 
 # How late a scheduled time may be and still be on time. Ticks come when somebody calls them.
 SERVICE_GRACE, TICK_GRACE = 60.0, 900.0
@@ -48,6 +50,7 @@ class Installation:
         self.objects = objects
         self._executors: list[Executor] = []
         self._service: SchedulerService | None = None
+        self._traces: Traces | None = None
 
     async def scheduler(self, kind: str, on_commit: OnCommit | None = None) -> SchedulerService:
         """A scheduler of this process, ready to run. The limits in the settings hold from now on."""
@@ -55,10 +58,15 @@ class Installation:
         from ork.scheduler.service import SchedulerService
         from ork.scheduler.step import Scheduler
         from ork.scheduler.waiting import Waiting
+        from ork.telemetry import Telemetry
 
         rates = {f"pool:{name}": rate for name, rate in self.settings.pool_rates.items()}
         await self.store.set_limits(_limits(self.settings), rates)
+        telemetry = Telemetry()
+        self._traces = _start_traces(self.settings, telemetry)
         options = scheduler_options(self.settings, kind)
+        if self._traces is not None:
+            options = replaced(options, traceparent=self._traces.traceparent)
         waiting = Waiting(lambda: self._poller(options))
 
         def tell(runs: Sequence[RunId]) -> None:
@@ -77,8 +85,9 @@ class Installation:
             monotonic=_boot_seconds,
             is_provably_dead=is_provably_dead,
             on_commit=tell,
+            telemetry=telemetry,
         )
-        outbox = self._outbox(scheduler.telemetry)
+        outbox = self._outbox(telemetry)
         self._service = SchedulerService(scheduler, self.store, watch_death=watch_death, waiting=waiting, outbox=outbox)
         return self._service
 
@@ -162,6 +171,10 @@ class Installation:
         for executor in self._executors:
             await executor.close()
         await self.store.close()
+        if self._traces is not None:
+            import asyncio
+
+            await asyncio.to_thread(self._traces.close)
 
 
 class RemoteInstallation(Installation):
@@ -191,6 +204,24 @@ class RemoteInstallation(Installation):
 
     async def record(self, by: str, action: str, subject: str, detail: str | None = None) -> None:
         """The server knows by the token who asks."""
+
+
+def _start_traces(settings: Settings, telemetry: Telemetry) -> Traces | None:
+    """If they are asked for. Who only has OpenTelemetry's variables set, for other programs perhaps, may lack its
+    packages; who asks Ork for traces may not."""
+    if settings.forbids_traces or not (settings.traces or settings.names_a_collector):
+        return None
+    try:
+        from ork.traces.sender import Traces
+    except ImportError as error:
+        if settings.traces:
+            raise UsageError(
+                f"traces need packages that are not here: {error.name}", hint="pip install 'ork-orchestrator[traces]'"
+            ) from None
+        return None
+    traces = Traces(telemetry)
+    telemetry.listen(traces)
+    return traces
 
 
 def http_api(installation: Installation, service: SchedulerService | None) -> Api:

@@ -47,6 +47,7 @@ class Settings(NamedTuple):
     wake_url: str | None = None
     alerts: Mapping[str, Any] = MappingProxyType({})
     alerts_allow_private: bool = False
+    traces: bool | None = None  # None: if a collector is named
     server: str | None = None  # the API to go through, instead of the store itself
     token: str | None = None
     project: Project | None = None
@@ -63,6 +64,16 @@ class Settings(NamedTuple):
     def home(self) -> str:
         """Ork's own folder in the project."""
         return os.path.join(self.root, HOME)
+
+    @property
+    def names_a_collector(self) -> bool:
+        """Whether the variables that OpenTelemetry itself reads say where traces go."""
+        asks = any(self.environ.get(f"OTEL_EXPORTER_OTLP_{of}ENDPOINT") for of in ("", "TRACES_"))
+        return asks and self.environ.get("OTEL_TRACES_EXPORTER", "otlp") == "otlp"
+
+    @property
+    def forbids_traces(self) -> bool:
+        return self.traces is False or self.environ.get("OTEL_SDK_DISABLED", "").lower() == "true"
 
     def secret(self, name: str) -> str | None:
         """A secret's value: from the environment, then the `.env` file, then `.ork/secrets/NAME`."""
@@ -109,6 +120,7 @@ def load_settings(
         wake_url=given.get("ORK_WAKE_URL") or (project.wake_url if project else None),
         alerts=dict(project.alerts) if project else {},
         alerts_allow_private=project.alerts_allow_private if project else False,
+        traces=_traces(given, project),
         server=server or given.get("ORK_SERVER") or None,
         token=given.get("ORK_TOKEN") or None,
         project=project,
@@ -203,6 +215,13 @@ def _max_workers(environ: Mapping[str, str], project: Project | None) -> int:
     if asked is not None:
         return int(asked)
     return (project and project.max_workers) or max(8, 2 * (os.cpu_count() or 1))
+
+
+def _traces(environ: Mapping[str, str], project: Project | None) -> bool | None:
+    asked = _choice(environ, "ORK_TRACES", ("on", "off"))
+    if asked is not None:
+        return asked == "on"
+    return project.traces if project else None
 
 
 def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:

@@ -1,4 +1,4 @@
-"""What the services say about their own work: named events with fields. Log lines and metrics are made from them."""
+"""What the services say about their own work: named events with fields. Log lines, metrics and traces are made from them."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Happening(StrEnum):
     ALERT_SENT = "alert_sent"
     ALERT_FAILED = "alert_failed"
     OBJECTS_FAILED = "objects_failed"  # an attempt's documents cannot be read or written for now
+    TRACES_FAILED = "traces_failed"  # spans are dropped: their collector does not take them
 
 
 _ENDINGS = {Happening.RUN_FINISHED: "run", Happening.ATTEMPT_ENDED: "attempt"}
@@ -52,6 +53,7 @@ class Telemetry:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.ended: Counter[tuple[str, str]] = Counter()  # runs and attempts, by the status they ended with
+        self.spans: Counter[str] = Counter()  # of traces, by what became of them
         self.spent: dict[str, Spent] = {}
         self._listeners: list[Listener] = []
 

@@ -216,8 +216,20 @@ def test_log_lines_are_json_with_the_names_of_run_task_and_attempt(serve: Serve,
     run = ork("trigger", "quick", "--wait").stdout.strip()
     lines = [json.loads(line) for line in served.stop().splitlines()]
     (ended,) = [line for line in lines if line["event"] == "attempt_ended"]
-    named = {name: ended[name] for name in ("run", "task", "index", "attempt", "status")}
-    assert named == {"run": run, "task": "a", "index": 0, "attempt": 1, "status": "success"}
+    named = {name: ended[name] for name in ("run", "workflow", "task", "index", "attempt", "status", "error")}
+    assert named == {
+        "run": run,
+        "workflow": "quick",
+        "task": "a",
+        "index": None,
+        "attempt": 1,
+        "status": "success",
+        "error": None,
+    }
+    (over,) = [line for line in lines if line["event"] == "run_finished"]
+    assert over["created_at"] <= over["started_at"] <= ended["dispatched_at"] <= ended["started_at"]
+    assert ended["finished_at"] <= over["finished_at"]
+    assert over["finished_at"].endswith("Z")
 
 
 def test_a_bind_that_others_can_reach_is_refused_without_token_and_names(tmp_path: Path, ork: OrkCli) -> None:

@@ -68,6 +68,10 @@ class _Now(Collector):
         for (what, status), number in sorted(self._telemetry.ended.items()):
             ended.add_metric([what, status], number)
         yield ended
+        spans = CounterMetricFamily("ork_spans", "Spans of traces, by what became of them.", labels=["outcome"])
+        for outcome, number in sorted(self._telemetry.spans.items()):
+            spans.add_metric([outcome], number)
+        yield spans
         spent = SummaryMetricFamily("ork_seconds", "How long each kind of work took.", labels=["work"])
         slowest = GaugeMetricFamily("ork_seconds_max", "The longest of them.", labels=["work"])
         for work, time in sorted(self._telemetry.spent.items()):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ork.cli.session import now
+from ork.model.ids import AttemptKey
 
 if TYPE_CHECKING:
     from ork.telemetry import Happening
@@ -20,6 +22,12 @@ LOG_FORMAT = click.option(
     envvar="ORK_LOG_FORMAT",
     show_default=True,
     help="Lines for people, or JSON lines with run, task and attempt of everything that happens.",
+)
+LOG_FORMAT_OR_NONE = click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    envvar="ORK_LOG_FORMAT",
+    help="Also tell on stderr what happens: lines for people, or JSON lines.",
 )
 
 _WORDS = {
@@ -35,13 +43,42 @@ _WORDS = {
     "document_refused": "document refused",
     "start_failed": "start failed",
     "objects_failed": "objects failed",
+    "traces_failed": "traces failed",
     "schedule_fired": "schedule fired",
     "schedule_missed": "schedule missed",
     "schedule_failed": "schedule failed",
     "alert_sent": "alert sent",
     "alert_failed": "alert failed",
 }
-_TROUBLES = frozenset({"run_quarantined", "step_failed", "store_failed", "start_failed", "objects_failed"})
+_TROUBLES = frozenset(
+    {
+        "run_quarantined",
+        "step_failed",
+        "store_failed",
+        "start_failed",
+        "objects_failed",
+        "traces_failed",
+        "document_refused",
+        "schedule_missed",
+        "schedule_failed",
+        "alert_failed",
+    }
+)
+# A person reads what happened to what; programs also want the rest.
+_FOR_PEOPLE = (
+    "run",
+    "workflow",
+    "attempt",
+    "status",
+    "error",
+    "why",
+    "scheduled_for",
+    "alert",
+    "to",
+    "final",
+    "url",
+    "token",
+)
 
 
 class ServiceLog:
@@ -64,20 +101,27 @@ class ServiceLog:
             return None  # only counted
         from ork.cli.visible import visible
 
-        shown = "  ".join(f"{name}={visible(str(value))}" for name, value in fields.items() if value is not None)
+        wanted = {name: fields[name] for name in _FOR_PEOPLE if fields.get(name) is not None}
+        shown = "  ".join(f"{name}={visible(str(_plain(value)))}" for name, value in wanted.items())
         return f"{now():%Y-%m-%dT%H:%M:%SZ}  {words}  {shown}".rstrip()
 
     def _json_line(self, event: str, fields: dict[str, Any]) -> str:
-        from ork.status.shapes import time_json
-
         level = "warning" if event in _TROUBLES else "info"
-        return json.dumps({"at": time_json(now()), "level": level, "event": event, **_named(fields)}, default=str)
+        said = {name: _plain(value) for name, value in _named(fields).items()}
+        return json.dumps({"at": _plain(now()), "level": level, "event": event, **said}, default=str)
 
 
 def _named(fields: dict[str, Any]) -> dict[str, Any]:
     """An attempt is named by its run, its task, its instance and its number."""
-    if "attempt" not in fields:
+    key = fields.get("attempt")
+    if not isinstance(key, AttemptKey):
         return fields
-    rest = {name: value for name, value in fields.items() if name != "attempt"}
-    run, task, index, number = str(fields["attempt"]).rsplit("/", 3)
-    return {"run": run, "task": task, "index": int(index), "attempt": int(number), **rest}
+    return {**fields, "run": key.run, "task": key.task.name, "index": key.task.index, "attempt": key.number}
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, datetime):
+        return value
+    from ork.status.shapes import time_json
+
+    return time_json(value)

@@ -52,6 +52,7 @@ class Project(Record):
     alerts: dict[str, Any] = made(default_factory=dict)
     alerts_allow_private: bool = False
     wake_url: str | None = None
+    traces: bool | None = None
 
 
 def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Problem, ...]]:
@@ -212,6 +213,12 @@ PROJECT_TABLE = Table(
             read_text,
             "What a worker calls when its task has ended, to wake a control plane that sleeps.",
             {"type": "string"},
+        ),
+        Key(
+            "traces",
+            read_boolean,
+            "Whether runs are sent as OpenTelemetry traces; where to, the OTEL_ variables say.",
+            {"type": "boolean"},
         ),
     ),
 )

@@ -152,6 +152,7 @@ class Launcher:
             "durability": options.durability,
             **declared_types(spec, job.version.workflow),
             "wake_url": options.wake_url,
+            "traceparent": options.traceparent(key),
             "news": getattr(self._executors.get(spec.executor), "news_address", None),
         }
 

@@ -322,7 +322,7 @@ class Observer:
         try:
             status = read_status(self._objects, attempt)
         except DocumentError as problem:
-            self._telemetry.tell(Happening.DOCUMENT_REFUSED, attempt=str(attempt.key), why=problem.message)
+            self._telemetry.tell(Happening.DOCUMENT_REFUSED, attempt=attempt.key, why=problem.message)
             return None
         if status is None or status.seq < attempt.seq or (status.is_final and status.seq == attempt.seq):
             return None
@@ -330,7 +330,7 @@ class Observer:
 
     def _trouble(self, watched: Watched, problem: ObjectsError) -> None:
         """Its documents are out of reach for now (a full disk, say): nothing is decided, and we look again soon."""
-        self._telemetry.tell(Happening.OBJECTS_FAILED, attempt=str(watched.attempt.key), why=problem.message)
+        self._telemetry.tell(Happening.OBJECTS_FAILED, attempt=watched.attempt.key, why=problem.message)
         self._look_again(watched, RETRY_SECONDS)
 
     def _report(self, watched: Watched, event: ev.AttemptEvent, seen: Seen) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ork.core.liveness import Patience
+from ork.model.ids import AttemptKey
 from ork.model.record import Record, made
 from ork.model.workflow import TaskSpec, Version
 
@@ -15,6 +16,10 @@ def _no_secrets(_name: str) -> str | None:
 
 def _no_code(_version: Version, _spec: TaskSpec) -> str:
     return ""
+
+
+def _no_trace(_attempt: AttemptKey) -> str | None:
+    return None
 
 
 def _own_interpreter(_root: str) -> str | None:
@@ -47,4 +52,5 @@ class SchedulerOptions(Record):
     value_limit: int = 64 * 1024 * 1024  # of a value that a condition or a fan-out looks at
     code_hash: Callable[[Version, TaskSpec], str] = _no_code
     secrets: Callable[[str], str | None] = _no_secrets
+    traceparent: Callable[[AttemptKey], str | None] = _no_trace  # what the spans of the attempt itself hang below
     interpreter_for: Callable[[str], str | None] = _own_interpreter  # a version's root → the user's Python

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from heapq import heappop, heappush
+from typing import Any
 
 from ork.core import events as ev
 from ork.core.decisions import Decisions
@@ -282,5 +283,32 @@ class OwnedRuns:
         self._telemetry.tell(Happening.STEP_FAILED, run=run, why=repr(problem))
 
 
-def describe(run: Run) -> dict[str, str | None]:
-    return {"run": run.id, "workflow": run.workflow, "status": str(run.status), "error": run.error}
+def describe(run: Run) -> dict[str, Any]:
+    return {
+        "run": run.id,
+        "workflow": run.workflow,
+        "status": str(run.status),
+        "error": run.error,
+        "trigger": str(run.trigger),
+        "round": run.round,
+        "parent": run.parent,
+        "scheduled_for": run.scheduled_for,
+        "created_at": run.created_at,
+        "started_at": run.started_at,
+        "finished_at": run.finished_at,
+    }
+
+
+def describe_attempt(attempt: Attempt, run: Run) -> dict[str, Any]:
+    return {
+        "attempt": attempt.key,
+        "workflow": run.workflow,
+        "status": str(attempt.status),
+        "error": attempt.failure.message if attempt.failure else None,
+        "executor": attempt.executor,
+        "round": run.round,
+        "exit_code": attempt.exit_code,
+        "dispatched_at": attempt.dispatched_at,
+        "started_at": attempt.started_at,
+        "finished_at": attempt.finished_at,
+    }

@@ -7,8 +7,9 @@ touches nothing and says when it must run again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 from ork.core import events as ev
 from ork.core.effects import Stop
@@ -16,7 +17,7 @@ from ork.core.prepare import Question
 from ork.errors import ObjectsError, OrkError, StoreError, StoreUnavailableError
 from ork.executors.executor import Executor
 from ork.model.ids import AttemptKey, RunId, SchedulerId
-from ork.model.run import RunStatus
+from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt
 from ork.objects.store import ObjectStore
 from ork.scheduler.answers import Answers
@@ -25,12 +26,14 @@ from ork.scheduler.launch import Job, Launcher
 from ork.scheduler.lead import Lead
 from ork.scheduler.observe import Observer
 from ork.scheduler.options import SchedulerOptions
-from ork.scheduler.runs import Decided, OwnedRuns, describe
+from ork.scheduler.runs import Decided, OwnedRuns, describe, describe_attempt
+from ork.scheduler.trouble import Trouble
 from ork.state.store import ClaimedRun, StateStore
 from ork.telemetry import Happening, Telemetry
 
+T = TypeVar("T")
+
 STORE_RETRY_SECONDS = 1.0
-TELL_AGAIN_SECONDS = 30.0
 OBJECTS_RETRY_SECONDS = 1.0
 
 
@@ -69,6 +72,7 @@ class Scheduler:
         self._observer = Observer(objects, executors, options, monotonic, self.telemetry, self.news)
         self._launcher = Launcher(objects, executors, options, self.news)
         self._answers = Answers(store, objects, options, monotonic)
+        self._trouble = Trouble(self.telemetry, monotonic)
         self._firing = Firing(store, options, monotonic, self.telemetry)
         self.has_news_for_people = (
             options.fires_schedules
@@ -79,9 +83,6 @@ class Scheduler:
         self._claim_at: float | None = 0.0
         self._is_draining = False
         self._fresh_start_at: float | None = 0.0  # when to introduce ourselves and forget all we knew
-        self._is_in_trouble = False
-        self._tell_again_at = 0.0
-        self._tell_pause = STORE_RETRY_SECONDS
 
     # ── what others may do at any time ───────────────────────────────────────────────────────────
 
@@ -152,21 +153,27 @@ class Scheduler:
                 if self._is_due(self._limits_again_at):
                     self._limits_again_at = None
                     self._runs.ask_limits_again()
-                await self._fire_schedules(now)
-                await self._keep_lease(now)
-                await self._read_store(now)
-                relaunch = await self._observe(now)
+                await self._timed("fire", self._fire_schedules(now))
+                await self._timed("lease", self._keep_lease(now))
+                await self._timed("read", self._read_store(now))
+                relaunch = await self._timed("observe", self._observe(now))
                 self._feed([(run, ev.TimerDue()) for run in self._runs.due(now)], now)
-                await self._answer_questions(now)
-                launch = await self._commit(now)
-                await self._act([*launch, *relaunch], now)
-                self._note_success()
+                await self._timed("answer", self._answer_questions(now))
+                launch = await self._timed("commit", self._commit(now))
+                await self._timed("act", self._act([*launch, *relaunch], now))
+                self._trouble.is_over()
         except StoreUnavailableError as problem:
             self.lose_the_thread(problem)
         except StoreError:
             self._forget_everything()
             raise
         return self._next_wake(now)
+
+    async def _timed(self, part: str, doing: Coroutine[Any, Any, T]) -> T:
+        started = self._monotonic()
+        answer = await doing
+        self.telemetry.took(part, self._monotonic() - started)
+        return answer
 
     @property
     def owes_a_stop(self) -> bool:
@@ -175,7 +182,7 @@ class Scheduler:
 
     def lose_the_thread(self, problem: OrkError, told_as: Happening = Happening.STORE_FAILED) -> None:
         """What the store did is unknown: a claim or a commit may have happened or not. Nothing in memory counts."""
-        self._tell_trouble(problem, told_as)
+        self._trouble.tell(problem, told_as)
         self._forget_everything()
 
     def _forget_everything(self) -> None:
@@ -294,15 +301,15 @@ class Scheduler:
 
     def _carry_on(self, run: RunId, decided: Decided, launched: Sequence[Attempt]) -> Sequence[Attempt]:
         """The run's decisions are facts: tell of them, and set in motion what they ask for."""
-        self._tell(decided)
-        row = decided.changes.run
+        owned, row = self._runs.get(run), decided.changes.run
+        if owned is not None:
+            self._tell(decided, owned.machine.run)
         self.has_news_for_people |= bool(decided.changes.alerts) or (
             row is not None and row.status is RunStatus.SUCCESS
         )
         for effect in decided.decisions.effects:
             if isinstance(effect, Stop):
                 self._observer.close(effect.attempt)
-        owned = self._runs.get(run)
         for attempt in launched:
             if owned is not None:
                 self._observer.begin(attempt, owned.machine.spec(attempt.key.task).timeout)
@@ -317,29 +324,13 @@ class Scheduler:
             owned = self._runs.get(attempt.run)
             if owned is not None:
                 jobs.append(Job(attempt, owned.machine, owned.version))
-                self.telemetry.tell(Happening.ATTEMPT_LAUNCHED, attempt=str(attempt.key))
+                self.telemetry.tell(
+                    Happening.ATTEMPT_LAUNCHED, attempt=attempt.key, workflow=owned.machine.run.workflow
+                )
         for refused in await self._launcher.launch(jobs) if jobs else ():
             why, final = refused.failure.message, refused.final
-            self.telemetry.tell(Happening.START_FAILED, attempt=str(refused.attempt), why=why, final=final)
+            self.telemetry.tell(Happening.START_FAILED, attempt=refused.attempt, why=why, final=final)
             self._feed(self._observer.not_started(refused.attempt, refused.failure, refused.final), now)
-
-    # ── trouble ──────────────────────────────────────────────────────────────────────────────────
-
-    def _tell_trouble(self, problem: OrkError, told_as: Happening) -> None:
-        """At first, then ever more rarely while it lasts."""
-        mono = self._monotonic()
-        if not self._is_in_trouble:
-            self._is_in_trouble, self._tell_pause = True, STORE_RETRY_SECONDS
-        elif mono < self._tell_again_at:
-            return
-        self._tell_again_at = mono + self._tell_pause
-        self._tell_pause = min(2 * self._tell_pause, TELL_AGAIN_SECONDS)
-        self.telemetry.tell(told_as, why=problem.message)
-
-    def _note_success(self) -> None:
-        if self._is_in_trouble:
-            self._is_in_trouble = False
-            self.telemetry.tell(Happening.STORE_RECOVERED)
 
     # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────
 
@@ -358,12 +349,11 @@ class Scheduler:
         self._observer.forget_run(run)
         return self._runs.forget(run)
 
-    def _tell(self, decided: Decided) -> None:
+    def _tell(self, decided: Decided, run: Run) -> None:
         for attempt in decided.decisions.attempts:
             if attempt.status.is_final:
-                self.telemetry.tell(Happening.ATTEMPT_ENDED, attempt=str(attempt.key), status=str(attempt.status))
-        run = decided.decisions.run
-        if run is not None and run.status.is_final:
+                self.telemetry.tell(Happening.ATTEMPT_ENDED, **describe_attempt(attempt, run))
+        if decided.decisions.run is not None and run.status.is_final:
             self.telemetry.tell(Happening.RUN_FINISHED, **describe(run))
 
     def _is_due(self, moment: float | None) -> bool:

@@ -33,7 +33,8 @@ class Pulse(NamedTuple):
     counts: Mapping[RunStatus, int]  # of runs that have not ended
     runs: tuple[Run, ...]  # the newest of them
     limits: tuple[LimitUse, ...]  # those in use
-    oldest_waiting: Moment | None  # nothing but a free slot or a scheduler is missing
+    waiting: int  # tasks that miss nothing but a free slot or a scheduler
+    oldest_waiting: Moment | None  # the first of them
     slowest: Moment | None  # the task that has been running longest
 
 
@@ -53,6 +54,7 @@ async def take_pulse(store: StateStore) -> Pulse:
         await store.count_unfinished(),
         page.runs,
         tuple(use for use in await store.limit_use() if use.used),
+        len(waiting),
         min(waiting, key=lambda moment: moment.since, default=None),
         min(running, key=lambda moment: moment.since, default=None),
     )
@@ -96,6 +98,7 @@ def pulse_json(pulse: Pulse, now: datetime) -> dict[str, Any]:
         "unfinished": {status.value: number for status, number in pulse.counts.items()},
         "runs": [run_json(run) for run in pulse.runs],
         "limits": [{"name": use.name, "slots": use.slots, "used": use.used} for use in pulse.limits],
+        "waiting": pulse.waiting,
         "oldest_waiting": _moment_json(pulse.oldest_waiting, now),
         "slowest": _moment_json(pulse.slowest, now),
     }

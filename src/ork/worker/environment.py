@@ -19,6 +19,8 @@ def task_environment(spec: dict[str, Any], inherited: Mapping[str, str], binding
     env = {name: value for name, value in inherited.items() if not name.startswith("ORK_") and name not in secrets}
     if spec.get("python"):
         env.update(_activated(spec["python"], env.get("PATH", os.defpath)))
+    if spec.get("traceparent"):
+        env["TRACEPARENT"] = spec["traceparent"]
     for name, bound in spec["env"].items():
         env[name] = _text(bindings.value(bound))
     # Last: the attempt's id is also the mark by which its processes are found.

@@ -334,7 +334,7 @@ async def test_schedulers_limits_status_and_metrics_answer(bench: Bench) -> None
         assert (scheduler["id"], scheduler["runs"], scheduler["alive"]) == ("ann", 1, True)
         assert (await client.get("/api/v1/limits")).json()["limits"][0]["slots"] == 4
         status = (await client.get("/api/v1/status")).json()
-        assert (status["unfinished"]["running"], status["oldest_waiting"]["task"]) == (1, "load")
+        assert (status["unfinished"]["running"], status["waiting"], status["oldest_waiting"]["task"]) == (1, 1, "load")
         for path in ("/metrics", "/api/v1/metrics"):
             metrics = (await client.get(path)).text
             assert 'ork_runs{status="running"} 1.0' in metrics

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.service_log import LOG_FORMAT, ServiceLog
+from ork.cli.service_log import LOG_FORMAT, LOG_FORMAT_OR_NONE, ServiceLog
 from ork.cli.session import json_option, now, print_json, serve, store_options
 
 if TYPE_CHECKING:
@@ -40,9 +40,10 @@ async def _work(installation: Installation, log_format: str) -> None:
 
 
 @click.command(name="tick")
+@LOG_FORMAT_OR_NONE
 @json_option
 @store_options
-def tick_command(as_json: bool) -> None:
+def tick_command(as_json: bool, log_format: str | None) -> None:
     """Work until nothing is due, then print when to wake next. Tasks that were started go on without it.
 
     On a terminal it answers in words, else in JSON.
@@ -52,7 +53,7 @@ def tick_command(as_json: bool) -> None:
     """
     from ork.status.shapes import time_json
 
-    report = serve(_tick)
+    report = serve(lambda installation: _tick(installation, log_format))
     if sys.stdout.isatty() and not as_json:
         print(_in_words(report))
         return
@@ -77,5 +78,8 @@ def _in_words(report: TickReport) -> str:
     return f"{said}; next wake-up {ago(report.next_wake, now())} ({report.next_wake.astimezone():%Y-%m-%d %H:%M:%S})"
 
 
-async def _tick(installation: Installation) -> TickReport:
-    return await (await installation.scheduler("tick")).tick()
+async def _tick(installation: Installation, log_format: str | None) -> TickReport:
+    service = await installation.scheduler("tick")
+    if log_format is not None:
+        service.telemetry.listen(ServiceLog(log_format))
+    return await service.tick()

@@ -65,7 +65,8 @@ def _lines(found: Found) -> list[Line]:
         lines.append(_fact("scheduler", "none is running"))
     lines += [_fact("limit", f"{use.name}: {use.used} of {use.slots}") for use in pulse.limits]
     if pulse.oldest_waiting:
-        lines.append(_fact("waiting", _since(found, pulse.oldest_waiting)))
+        oldest = _since(found, pulse.oldest_waiting)
+        lines.append(_fact("waiting", f"{count(pulse.waiting, 'task')}, the oldest {oldest}"))
     if pulse.slowest:
         lines.append(_fact("slowest", _since(found, pulse.slowest)))
     unfinished = [f"{number:,} {status}" for status, number in pulse.counts.items() if number]

@@ -1,0 +1,1 @@
+"""Runs as OpenTelemetry traces, when somebody asked for them: a span per run and one below it per attempt."""

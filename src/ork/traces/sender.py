@@ -1,0 +1,193 @@
+"""Sends spans to an OpenTelemetry collector, on a thread of its own.
+
+The scheduler hands over what happened and goes on: making a span, waiting for the collector and trying again are the
+thread's business. What does not fit or does not arrive is dropped and counted; it never holds anything up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import threading
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.sdk.trace.sampling import Decision
+from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, Status, StatusCode, TraceFlags, set_span_in_context
+
+from ork.model.ids import AttemptKey
+from ork.telemetry import Happening, Telemetry
+from ork.traces.ids import trace_id, traceparent
+from ork.traces.spans import RunSpan, SpanLink, span_of
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+
+WAITING_AT_MOST = 4096
+SENT_AT_ONCE = 512
+GATHER_SECONDS = 0.5  # what ends together is sent together
+CLOSE_SECONDS = 3.0
+
+_Told = tuple[Happening, dict[str, Any]]
+
+
+class Traces:
+    """A listener of `Telemetry`. Where to send, how to sample and what to say about the service, the OTEL_ variables
+    tell the SDK."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        # Its warnings would stand between the lines of a service; what is lost is counted and told of by us.
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+        self._telemetry = telemetry
+        self._exporter = OTLPSpanExporter()
+        self._ids = _GivenIds()
+        self._ended = _Ended()
+        self._provider = TracerProvider(resource=_resource(), id_generator=self._ids, shutdown_on_exit=False)
+        self._provider.add_span_processor(self._ended)
+        self._tracer = self._provider.get_tracer("ork")
+        self._waiting: queue.Queue[_Told | None] = queue.Queue(WAITING_AT_MOST)
+        self._is_failing = False
+        self._is_told = False
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __call__(self, happening: Happening, fields: dict[str, Any]) -> None:
+        if happening not in (Happening.RUN_FINISHED, Happening.ATTEMPT_ENDED):
+            return
+        try:
+            self._waiting.put_nowait((happening, fields))
+        except queue.Full:
+            self._telemetry.spans["overflowed"] += 1
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._send_until_closed, name="ork-traces", daemon=True)
+            self._thread.start()
+        self._tell_of_trouble()
+
+    def traceparent(self, attempt: AttemptKey) -> str:
+        return traceparent(attempt, is_sampled=self._is_sampled(trace_id(attempt.run)))
+
+    def close(self) -> None:
+        """What waits is sent, for as long as that takes, but no longer than a moment: then it is dropped."""
+        self._closing.set()
+        if self._thread is not None:
+            with contextlib.suppress(queue.Full):  # then nobody waits for something to wake him
+                self._waiting.put_nowait(None)
+            self._thread.join(CLOSE_SECONDS)
+        self._exporter.shutdown()
+        self._telemetry.spans["overflowed"] += len(_at_hand(self._waiting, WAITING_AT_MOST))
+        self._tell_of_trouble()
+
+    def _tell_of_trouble(self) -> None:
+        """On the scheduler's own thread, and once until it works again."""
+        is_failing = self._is_failing
+        if is_failing and not self._is_told:
+            self._telemetry.tell(Happening.TRACES_FAILED, why="the collector does not take spans: they are dropped")
+        self._is_told = is_failing
+
+    # ── on the thread ────────────────────────────────────────────────────────────────────────────
+
+    def _send_until_closed(self) -> None:
+        while (first := self._waiting.get()) is not None:
+            self._closing.wait(GATHER_SECONDS)
+            self._send([first, *_at_hand(self._waiting, SENT_AT_ONCE - 1)])
+            if self._closing.is_set() and self._waiting.empty():
+                return
+
+    def _send(self, told: Iterable[_Told]) -> None:
+        for happening, fields in told:
+            span = span_of(happening, fields)
+            if span is not None:
+                self._make(span)
+        spans = self._ended.take()
+        if not spans:
+            return
+        self._is_failing = not self._export(spans)
+        self._telemetry.spans["failed" if self._is_failing else "sent"] += len(spans)
+
+    def _export(self, spans: list[ReadableSpan]) -> bool:
+        try:
+            return self._exporter.export(spans) is SpanExportResult.SUCCESS
+        except Exception:  # whatever a collector answers must not end the thread
+            return False
+
+    def _make(self, span: RunSpan) -> None:
+        self._ids.trace, self._ids.span = span.trace, span.span
+        made = self._tracer.start_span(
+            span.name,
+            context=self._below(span),
+            attributes=span.attributes,
+            links=[Link(self._elsewhere(span.link))] if span.link else (),
+            start_time=_nanoseconds(span.begin),
+        )
+        if span.work_began is not None:
+            made.add_event("started", timestamp=_nanoseconds(span.work_began))
+        made.set_status(Status(StatusCode.OK) if span.error is None else Status(StatusCode.ERROR, span.error))
+        made.end(_nanoseconds(span.end))
+
+    def _below(self, span: RunSpan) -> Context | None:
+        if span.parent is None:
+            return None
+        return set_span_in_context(NonRecordingSpan(self._elsewhere(SpanLink(span.trace, span.parent))))
+
+    def _elsewhere(self, link: SpanLink) -> SpanContext:
+        flags = TraceFlags(TraceFlags.SAMPLED if self._is_sampled(link.trace) else TraceFlags.DEFAULT)
+        return SpanContext(link.trace, link.span, is_remote=True, trace_flags=flags)
+
+    def _is_sampled(self, trace: int) -> bool:
+        return self._provider.sampler.should_sample(None, trace, "run").decision is Decision.RECORD_AND_SAMPLE
+
+
+class _GivenIds(IdGenerator):
+    """Those of the span that is being made."""
+
+    trace = span = 1
+
+    def generate_trace_id(self) -> int:
+        return self.trace
+
+    def generate_span_id(self) -> int:
+        return self.span
+
+
+class _Ended(SpanProcessor):
+    """Keeps what has been made until it is taken."""
+
+    def __init__(self) -> None:
+        self._spans: list[ReadableSpan] = []
+
+    def on_end(self, span: ReadableSpan) -> None:
+        self._spans.append(span)
+
+    def take(self) -> list[ReadableSpan]:
+        spans, self._spans = self._spans, []
+        return spans
+
+
+def _resource() -> Resource:
+    """The service is called `ork` unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES call it something else."""
+    found = Resource.create()
+    is_named = not str(found.attributes.get(SERVICE_NAME, "unknown_service")).startswith("unknown_service")
+    return found if is_named else found.merge(Resource({SERVICE_NAME: "ork"}))
+
+
+def _at_hand(waiting: queue.Queue[_Told | None], most: int) -> list[_Told]:
+    found: list[_Told] = []
+    while len(found) < most:
+        try:
+            told = waiting.get_nowait()
+        except queue.Empty:
+            break
+        if told is not None:
+            found.append(told)
+    return found
+
+
+def _nanoseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000_000) * 1000
