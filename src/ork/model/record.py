@@ -1,7 +1,8 @@
 """Values with named fields, as dataclasses with slots are, but cheap to declare.
 
 A dataclass writes and compiles half a dozen methods when its class is made. A short command would pay that for a hundred
-classes and use a few: here `__init__` is compiled when the first value is made, and the other methods are shared.
+classes and use a few: here `__init__` is compiled when the first value is made, what copies a value with changes when the
+first copy is, and the other methods are shared.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class _RecordType(type):
             "__slots__": own,
             "__match_args__": fields,
             "__init__": _first_init,
+            "_replaced": staticmethod(_first_replaced),
             "_fields": fields,
             "_defaults": defaults,
             "_values": _values_of(fields),
@@ -56,6 +58,7 @@ class _RecordType(type):
     _fields: tuple[str, ...]
     _defaults: dict[str, Any]
     _values: Callable[[Any], tuple[Any, ...]]
+    _replaced: Callable[..., Any]
 
 
 def _values_of(fields: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
@@ -71,11 +74,9 @@ def _first_init(self: Any, *args: Any, **named: Any) -> None:
 
 
 def _compiled_init(kind: Any) -> Callable[..., None]:
-    known: dict[str, Any] = {}
+    known = _setters(kind)
     parameters, lines = ["self"], []
     for field in kind._fields:
-        # The slot's own setter is the way around the guard of a frozen record, and the quickest one.
-        known[f"_set_{field}"] = getattr(kind, field).__set__
         parameters.append(f"{field}=_default_{field}" if field in kind._defaults else field)
         default = kind._defaults.get(field)
         known[f"_default_{field}"] = default
@@ -87,6 +88,28 @@ def _compiled_init(kind: Any) -> Callable[..., None]:
     init: Callable[..., None] = known["__init__"]
     init.__qualname__ = f"{kind.__qualname__}.__init__"
     return init
+
+
+def _first_replaced(record: Any, **changes: Any) -> Any:
+    kind = type(record)
+    kind._replaced = staticmethod(_compiled_replaced(kind))
+    return kind._replaced(record, **changes)
+
+
+def _compiled_replaced(kind: Any) -> Callable[..., Any]:
+    """Compiled as well: an engine makes hardly anything but rows that differ in a few of their fields."""
+    known = _setters(kind) | {"_same": object(), "_make": lambda: object.__new__(kind)}
+    parameters = ["_record", *(f"{field}=_same" for field in kind._fields)]
+    lines = [f"  _set_{field}(_copy, _record.{field} if {field} is _same else {field})" for field in kind._fields]
+    body = ["  _copy = _make()", *lines, "  return _copy"]
+    exec(f"def replaced({', '.join(parameters)}):\n" + "\n".join(body), known)
+    made_of: Callable[..., Any] = known["replaced"]
+    return made_of
+
+
+def _setters(kind: Any) -> dict[str, Any]:
+    """The slot's own setter is the way around the guard of a frozen record, and the quickest one."""
+    return {f"_set_{field}": getattr(kind, field).__set__ for field in kind._fields}
 
 
 class Record(metaclass=_RecordType):
@@ -117,5 +140,5 @@ class Record(metaclass=_RecordType):
 
 def replaced(record: R, **changes: Any) -> R:
     """The same with other values in the fields named."""
-    kind = type(record)
-    return kind(**dict(zip(kind._fields, kind._values(record), strict=True)) | changes)
+    copy: R = type(record)._replaced(record, **changes)
+    return copy
