@@ -42,9 +42,9 @@ def wake_proof(attempt: str, token_hash: str) -> str:
 
 def sign(document: dict[str, Any], token_hash: str) -> bytes:
     """The document as bytes, with a signature that only a holder of the token (or its hash) can make."""
-    unsigned = {name: value for name, value in document.items() if name != "signature"}
-    unsigned["signature"] = _signature(unsigned, token_hash)
-    return dumps(unsigned).encode()
+    unsigned = dumps({name: value for name, value in document.items() if name != "signature"}).encode()
+    end = _end(_signature(unsigned, token_hash))
+    return unsigned[:-1] + end if len(unsigned) > len(b"{}") else b"{" + end[1:]
 
 
 def open_signed(data: bytes, token_hash: str, *, limit: int = DOCUMENT_LIMIT) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def open_signed(data: bytes, token_hash: str, *, limit: int = DOCUMENT_LIMIT) ->
     signature = document.pop("signature", None)
     if not isinstance(signature, str) or not signature.isascii():
         raise DocumentError("not signed")
-    if not _compare_digest(signature, _signature(document, token_hash)):
+    if not _compare_digest(signature, _signature(_unsigned_text(data, document, signature), token_hash)):
         raise DocumentError("the signature does not fit: not written by this attempt")
     return document
 
@@ -68,8 +68,20 @@ def utc_text(nanoseconds: int) -> str:
     return strftime("%Y-%m-%dT%H:%M:%S", gmtime(seconds)) + f".{rest // 1000:06d}Z"
 
 
-def _signature(document: dict[str, Any], token_hash: str) -> str:
-    return _hmac_sha256(bytes.fromhex(token_hash), dumps(document).encode()).hex()
+def _unsigned_text(data: bytes, document: dict[str, Any], signature: str) -> bytes:
+    """What the signature was made over. Where it stands at the end, as `sign` puts it, that is the rest of the text; only
+    a document that was written otherwise has to be written again. (A quote inside a string is escaped, so in valid JSON
+    nothing but the outermost object's last entry can look like that end.)"""
+    end = _end(signature)
+    return data[: -len(end)] + b"}" if data.endswith(end) else dumps(document).encode()
+
+
+def _end(signature: str) -> bytes:
+    return f',"signature":"{signature}"}}'.encode()
+
+
+def _signature(text: bytes, token_hash: str) -> str:
+    return _hmac_sha256(bytes.fromhex(token_hash), text).hex()
 
 
 def _hmac_sha256(key: bytes, message: bytes) -> bytes:

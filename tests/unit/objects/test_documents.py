@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 
 import pytest
 from hypothesis import given
@@ -34,6 +35,23 @@ def test_a_signed_document_opens_to_what_was_signed() -> None:
 
 def test_signing_again_gives_the_same_bytes() -> None:
     assert sign({"b": 1, "a": 2}, HASH) == sign({"signature": "old", "b": 1, "a": 2}, HASH)
+
+
+def test_the_signature_stands_where_the_documents_author_put_it() -> None:
+    signature = json.loads(sign({"v": 1, "seq": 2}, HASH))["signature"]
+    assert (
+        sign({"v": 1, "seq": 2}, HASH)
+        == json.dumps({"v": 1, "seq": 2, "signature": signature}, separators=(",", ":")).encode()
+    )
+    for written_otherwise in ({"signature": signature, "v": 1, "seq": 2}, {"v": 1, "signature": signature, "seq": 2}):
+        assert open_signed(json.dumps(written_otherwise).encode(), HASH) == {"v": 1, "seq": 2}
+    assert open_signed(sign({}, HASH), HASH) == {}
+
+
+def test_a_value_that_ends_like_a_signature_is_not_taken_for_one() -> None:
+    forged = sign({"v": 1}, HASH)[:-1] + b',"x":{"a":1,"signature":"' + b"0" * 64 + b'"}}'
+    with pytest.raises(DocumentError, match="signature"):
+        open_signed(forged, HASH)
 
 
 def test_what_a_task_is_given_keeps_the_order_it_was_returned_in() -> None:
