@@ -100,7 +100,7 @@ def load_settings(
     lease = _seconds(given, "LEASE", 60.0)
     return Settings(
         root=root,
-        store=store or given.get("ORK_STORE") or wished["store"] or f"sqlite:{home}/ork.db",
+        store=store or _value(given, "ORK_STORE") or wished["store"] or f"sqlite:{home}/ork.db",
         objects=objects or given.get("ORK_OBJECTS") or wished["objects"] or f"file:{home}/objects",
         durability=_choice(given, "ORK_DURABILITY", ("normal", "full")) or wished["durability"] or "normal",
         isolation=_choice(given, "ORK_ISOLATION", ("fork", "interpreter")) or wished["isolation"] or "fork",
@@ -122,10 +122,22 @@ def load_settings(
         alerts_allow_private=project.alerts_allow_private if project else False,
         traces=_traces(given, project),
         server=server or given.get("ORK_SERVER") or None,
-        token=given.get("ORK_TOKEN") or None,
+        token=_value(given, "ORK_TOKEN"),
         project=project,
         environ=given,
     )
+
+
+def _value(environ: Mapping[str, str], name: str) -> str | None:
+    """The variable, or what the file holds that NAME_FILE names: how secrets come into containers and services."""
+    path = environ.get(f"{name}_FILE")
+    if environ.get(name) or not path:
+        return environ.get(name) or None
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read().strip() or None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{name}_FILE: cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def find_root(folder: str) -> str:

@@ -202,6 +202,29 @@ def test_why_tells_when_and_why_a_task_is_tried_again(tmp_path: Path, ork: OrkCl
     assert ork("cancel", "@last").returncode == 0
 
 
+def test_a_tick_that_stays_leaves_when_nothing_runs_any_more(tmp_path: Path, ork: OrkCli, start_ork: StartOrk) -> None:
+    ork("deploy", "workflow.yaml")
+    ork("trigger", "held")
+    tick = start_ork("tick", "--stay")
+    wait_until(lambda: begun(tmp_path))
+    ork("trigger", "held")  # what is asked for meanwhile is done as well
+    (tmp_path / "go").touch()
+    told, _ = tick.communicate(timeout=60)
+    assert tick.returncode == 0
+    report = json.loads(told)
+    assert (report["finished"], report["next_wake"]) in ((1, None), (2, None))
+    ork("tick", "--stay")
+    assert [run["status"] for run in json.loads(ork("runs", "--json").stdout)["runs"]] == ["success", "success"]
+
+
+def test_a_tick_that_stays_does_not_wait_for_a_person(tmp_path: Path, ork: OrkCli) -> None:
+    (tmp_path / "ask.yaml").write_text("name: ask\ntasks:\n  ok: {approval: true}\n")
+    ork("deploy", "ask.yaml")
+    ork("trigger", "ask")
+    assert ork("tick", "--stay").returncode == 0
+    assert last(ork)["status"] == "running"
+
+
 def _is_retrying(ork: OrkCli) -> bool:
     return last(ork)["tasks"][0]["retry_at"] is not None
 

@@ -38,6 +38,27 @@ def test_a_folder_that_everybody_may_write_to_is_nobodys_project(tmp_path: Path)
     assert find_root(str(below.parent)) == str(below.parent)
 
 
+def test_the_store_and_the_token_may_stand_in_files(tmp_path: Path) -> None:
+    folder, secret = str(tmp_path), tmp_path / "store"
+    secret.write_text("postgresql://ork:pw@db/ork\n")
+    given = {"ORK_STORE_FILE": str(secret), "ORK_TOKEN_FILE": str(secret)}
+    settings = load_settings(folder=folder, environ=given)
+    assert (settings.store, settings.token) == ("postgresql://ork:pw@db/ork", "postgresql://ork:pw@db/ork")
+    assert load_settings(folder=folder, environ={**given, "ORK_STORE": "sqlite:x.db"}).store == "sqlite:x.db"
+    with pytest.raises(UsageError, match="ORK_STORE_FILE: cannot read /nowhere: No such file"):
+        load_settings(folder=folder, environ={"ORK_STORE_FILE": "/nowhere"})
+
+
+def test_traces_are_wished_for_by_variable_then_file(tmp_path: Path) -> None:
+    folder = str(tmp_path)
+    assert load_settings(folder=folder, environ={}).traces is None
+    (tmp_path / "ork.yaml").write_text("traces: true\n")
+    assert load_settings(folder=folder, environ={}).traces is True
+    assert load_settings(folder=folder, environ={"ORK_TRACES": "off"}).forbids_traces
+    with pytest.raises(UsageError, match="ORK_TRACES=maybe"):
+        load_settings(folder=folder, environ={"ORK_TRACES": "maybe"})
+
+
 def test_flag_beats_environment_beats_file_beats_default(tmp_path: Path) -> None:
     (tmp_path / "ork.yaml").write_text("store: sqlite:file.db\nmax_workers: 3\n")
     folder = str(tmp_path)

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from ork.alerts.outbox import Outbox
 from ork.errors import OrkError, StoreError, StoreUnavailableError
@@ -28,6 +28,9 @@ ERROR_PAUSE_SECONDS = 1.0
 # A sleep for a time of day is cut into pieces: the clock may be set meanwhile, or the machine may have slept too.
 CLOCK_LOOK_SECONDS = 60.0
 LAST_ALERTS_SECONDS = 15.0
+# For a tick that stays: how often it looks for wishes of people, and how near a retry must be to be waited for.
+STAY_LOOK_SECONDS = 10.0
+STAY_FOR = timedelta(seconds=60)
 
 
 def utc_now() -> datetime:
@@ -102,8 +105,9 @@ class SchedulerService:
                 await self.scheduler.stop(self._now())
             self.telemetry.tell(Happening.STOPPED)
 
-    async def tick(self) -> TickReport:
-        """Steps until nothing is due soon, then lets go. What was started goes on without us.
+    async def tick(self, *, stays: bool = False) -> TickReport:
+        """Steps until nothing is due soon, then lets go. What was started goes on without us, unless it `stays` until
+        nothing runs any more.
 
         Soon, not now: an attempt that is being ended is looked at every second until it is over. A tick that left in
         between would begin all over at the next one, and never come to the end. A schedule's next time is for the
@@ -117,12 +121,23 @@ class SchedulerService:
             seconds = None if work is None else (work - self._now()).total_seconds()
             if seconds is not None and seconds <= self.scheduler.soon_seconds:
                 await asyncio.sleep(max(0.0, seconds))
-            elif not (self._waiting and await self._waiting.settle()):
+            elif self._waiting and await self._waiting.settle():
+                continue
+            elif stays and self.scheduler.is_busy(self._now() + STAY_FOR):
+                await self._stay(due)
+            else:
                 break
         alerts_due = None if self._outbox is None else await self._outbox.deliver()
         await self.scheduler.stop(self._now())
         next_wake = min((moment for moment in (due, alerts_due) if moment is not None), default=None)
         return TickReport(steps, counts[Happening.ATTEMPT_LAUNCHED], counts[Happening.RUN_FINISHED], next_wake)
+
+    async def _stay(self, due: datetime | None) -> None:
+        """Until something happens or is due. Nobody tells a tick what others write: it looks for itself."""
+        seconds = STAY_LOOK_SECONDS if due is None else max(0.0, (due - self._now()).total_seconds())
+        self._wake.clear()
+        await self._sleep_until(asyncio.get_running_loop().time() + min(seconds, STAY_LOOK_SECONDS))
+        self.scheduler.wake()
 
     async def _step_when_due(self) -> None:
         is_ready = False

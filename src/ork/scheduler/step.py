@@ -110,6 +110,11 @@ class Scheduler:
     def is_drained(self) -> bool:
         return self._is_draining and not self._observer.has_active
 
+    def is_busy(self, until: datetime) -> bool:
+        """Something is running, or will be tried again by then."""
+        timer = self._runs.next_timer
+        return self._observer.has_active or (timer is not None and timer <= until)
+
     @property
     def soon_seconds(self) -> float:
         """Longer than any pause between two looks at an attempt that is being ended."""

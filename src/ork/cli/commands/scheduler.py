@@ -40,10 +40,13 @@ async def _work(installation: Installation, log_format: str) -> None:
 
 
 @click.command(name="tick")
+@click.option(
+    "--stay", "stays", is_flag=True, help="Leave when no task runs any more: for containers that end with it."
+)
 @LOG_FORMAT_OR_NONE
 @json_option
 @store_options
-def tick_command(as_json: bool, log_format: str | None) -> None:
+def tick_command(as_json: bool, log_format: str | None, stays: bool) -> None:
     """Work until nothing is due, then print when to wake next. Tasks that were started go on without it.
 
     On a terminal it answers in words, else in JSON.
@@ -53,7 +56,7 @@ def tick_command(as_json: bool, log_format: str | None) -> None:
     """
     from ork.status.shapes import time_json
 
-    report = serve(lambda installation: _tick(installation, log_format))
+    report = serve(lambda installation: _tick(installation, log_format, stays=stays))
     if sys.stdout.isatty() and not as_json:
         print(_in_words(report))
         return
@@ -78,8 +81,8 @@ def _in_words(report: TickReport) -> str:
     return f"{said}; next wake-up {ago(report.next_wake, now())} ({report.next_wake.astimezone():%Y-%m-%d %H:%M:%S})"
 
 
-async def _tick(installation: Installation, log_format: str | None) -> TickReport:
+async def _tick(installation: Installation, log_format: str | None, *, stays: bool) -> TickReport:
     service = await installation.scheduler("tick")
     if log_format is not None:
         service.telemetry.listen(ServiceLog(log_format))
-    return await service.tick()
+    return await service.tick(stays=stays)
