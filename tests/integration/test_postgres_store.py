@@ -348,7 +348,7 @@ def test_an_ambiguous_commit_is_an_error_and_what_it_wrote_is_there(server: Serv
             given = await prepare(direct)
             await store.signing_key()
             proxy.arm(lambda data, _: b"COMMIT;" in data, "after")
-            with pytest.raises(StoreUnavailableError):
+            with pytest.raises(StoreUnavailableError, match="connection was closed"):
                 await do_create(store, given)
             assert await saw_create(direct, given) == {True}
             # Repeating it, as the caller of an ambiguous call does, gives the same runs.

@@ -156,9 +156,13 @@ async def run_by_id(session: Session, id: RunId) -> Run | None:
 
 
 async def _abandon(session: Session, connection: asyncpg.Connection, error: BaseException) -> None:
-    """A connection that may be in the middle of something is cut off: nobody waits for a server that is silent."""
-    if isinstance(error, OrkError | CameToNothing | asyncpg.PostgresError) and not connection.is_closed():
-        with suppress(*TROUBLE):
+    """A connection that may be in the middle of something is cut off: nobody waits for a server that is silent.
+
+    One that was lost is the pool's again already and answers nothing: that must not hide the error it was lost with.
+    """
+    with suppress(*TROUBLE):
+        if isinstance(error, OrkError | CameToNothing | asyncpg.PostgresError) and not connection.is_closed():
             await session.run("roll_back")
             return
-    connection.terminate()
+    with suppress(asyncpg.InterfaceError):
+        connection.terminate()
