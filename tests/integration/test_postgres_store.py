@@ -45,6 +45,7 @@ from tests.postgres import Server, fresh_database, server_or_skip
 pytest.importorskip("asyncpg", reason="asyncpg is not installed: nothing is tried on Postgres")
 
 from ork.state.postgres import PostgresStore, waiting
+from ork.state.postgres.connection import connect_options
 
 
 @pytest.fixture
@@ -442,7 +443,7 @@ def test_every_connection_gives_up_on_a_peer_that_is_silent(server: Server, url:
             peer = session._connection._con._transport.get_extra_info("socket")
             assert peer.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
             assert 0 < peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) <= 30_000
-            for name in (*waiting.connect_options(store._db.address, "x")["server_settings"],):
+            for name in connect_options(store._db.address, "x")["server_settings"]:
                 value = await session._connection.fetchval(f"SHOW {name}")
                 assert value not in ("0", ""), name
 

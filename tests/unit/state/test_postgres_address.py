@@ -16,8 +16,17 @@ def test_our_own_parameters_are_kept_from_the_driver() -> None:
     address = read_address(
         "postgresql://me@h1:1,h2:2/db?pool_size=3&target_session_attrs=read-write&pooler=transaction"
     )
-    assert address.dsn == "postgresql://me@h1:1,h2:2/db?target_session_attrs=read-write"
+    assert address.shown == "postgresql://me@h1:1,h2:2/db?target_session_attrs=read-write"
     assert (address.pool_size, address.statement_cache_size, address.behind_pooler) == (3, 0, True)
+
+
+def test_each_of_several_hosts_can_be_asked_by_itself() -> None:
+    address = read_address("postgresql://me:a%40,b@h1:1,h2:2/db?target_session_attrs=read-write")
+    assert address.dsns == (
+        "postgresql://me:a%40,b@h1:1/db?target_session_attrs=read-write",
+        "postgresql://me:a%40,b@h2:2/db?target_session_attrs=read-write",
+    )
+    assert read_address("postgresql:///db?host=/run").dsns == ("postgresql:///db?host=%2Frun",)
 
 
 def test_without_parameters_ten_connections_at_most_and_statements_are_kept_prepared() -> None:

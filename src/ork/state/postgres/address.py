@@ -17,10 +17,10 @@ _OURS = ("pool_size", "statement_cache_size", "pooler")
 
 
 class Address(NamedTuple):
-    """`shown` is the URL without its password. Behind a transaction pooler a session is nobody's own: its settings are
+    """`dsns` has one for each host that the URL names; `shown` is the URL without its password. Behind a transaction pooler a session is nobody's own: its settings are
     made anew in each transaction, no statement is kept prepared, and nobody can listen."""
 
-    dsn: str
+    dsns: tuple[str, ...]
     shown: str
     pool_size: int
     statement_cache_size: int
@@ -33,14 +33,22 @@ def read_address(url: str, pool_size: int | None = None) -> Address:
     ours = {name: value for name, value in pairs if name in _OURS}
     theirs = [pair for pair in pairs if pair[0] not in _OURS]
     behind_pooler = _pooler(ours.get("pooler"))
-    dsn = f"{place}?{urlencode(theirs)}" if theirs else place
+    parameters = f"?{urlencode(theirs)}" if theirs else ""
     return Address(
-        dsn=dsn,
-        shown=without_password(dsn),
+        dsns=tuple(each + parameters for each in _for_each_host(place)),
+        shown=without_password(place + parameters),
         pool_size=pool_size or max(1, _number(ours, "pool_size", POOL_SIZE)),
         statement_cache_size=_number(ours, "statement_cache_size", 0 if behind_pooler else _STATEMENTS_CACHED),
         behind_pooler=behind_pooler,
     )
+
+
+def _for_each_host(place: str) -> list[str]:
+    """`//me@a:1,b:2/db` names the same database on two hosts."""
+    scheme, slashes, rest = place.partition("://")
+    network, slash, database = rest.partition("/")
+    user, at, hosts = network.rpartition("@")
+    return [f"{scheme}{slashes}{user}{at}{host}{slash}{database}" for host in hosts.split(",")]
 
 
 def _number(ours: dict[str, str], name: str, default: int) -> int:

@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 Row: TypeAlias = "asyncpg.Record"
 
 CONNECT_SECONDS = 10.0
+HOST_SECONDS = 4.0  # for each of several: one that is silent must not use up the time of those that would answer
 # A peer that is silently gone is noticed after 20 seconds by either side, whether data is under way or not.
 _SILENCE_SECONDS = 20
 _KEEPALIVE = {"idle": 10, "interval": 3, "count": 3}
+
+_TRY_NEXT_HOST = (OSError, TimeoutError, asyncpg.CannotConnectNowError, asyncpg.TargetServerAttributeNotMatched)
 
 # No statement runs, waits for a lock, or leaves its transaction open for longer than this: whoever is frozen or cut off
 # in the middle of one holds nobody up for the length of a lease.
@@ -50,12 +53,40 @@ class WatchedConnection(asyncpg.Connection):  # type: ignore[misc]
         return ""
 
 
+class Hosts:
+    """The database, on whichever of its hosts lets us in and is what `target_session_attrs` asks for. The one that did
+    so last is tried first: after a failover nobody waits again and again for a host that is gone."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._dsns = list(address.dsns)
+
+    async def open_pool(self, purpose: str) -> asyncpg.Pool:
+        options = connect_options(self.address, purpose)
+        return await asyncpg.create_pool(min_size=0, max_size=self.address.pool_size, connect=self._connect, **options)
+
+    async def connect(self, purpose: str) -> asyncpg.Connection:
+        return await self._connect(**connect_options(self.address, purpose))
+
+    async def _connect(self, _dsn: str | None = None, **options: Any) -> asyncpg.Connection:
+        """The pool names no host; we do."""
+        failures: list[Exception] = []
+        for dsn in tuple(self._dsns):
+            try:
+                connection = await asyncpg.connect(dsn, **options)
+            except _TRY_NEXT_HOST as failure:
+                failures.append(failure)
+            else:
+                self._dsns.sort(key=lambda each: each != dsn)
+                return connection
+        raise failures[-1]
+
+
 def connect_options(address: Address, purpose: str) -> dict[str, Any]:
     """A pooler knows none of the settings of a session but its name."""
     name = {"application_name": f"ork {purpose}"}
     return {
-        "dsn": address.dsn,
-        "timeout": CONNECT_SECONDS,
+        "timeout": CONNECT_SECONDS if len(address.dsns) == 1 else HOST_SECONDS,
         "statement_cache_size": address.statement_cache_size,
         "server_settings": name if address.behind_pooler else {**_SESSION, **name},
         "connection_class": WatchedConnection,

@@ -18,7 +18,7 @@ from ork.model.ids import RunId, VersionId
 from ork.model.run import Run
 from ork.model.workflow import Version
 from ork.state.postgres.address import Address
-from ork.state.postgres.connection import Row, Session, connect_options
+from ork.state.postgres.connection import Hosts, Row, Session
 from ork.state.postgres.failures import TROUBLE
 from ork.state.postgres.rows import run_of
 from ork.state.postgres.schema import bring_up_to_date
@@ -39,6 +39,7 @@ class Database:
 
     def __init__(self, address: Address, lease_seconds: float, clock: LeaseClock | None) -> None:
         self.address = address
+        self.hosts = Hosts(address)
         self.lease_seconds = lease_seconds
         self.statements = 0
         self.handle = os.urandom(8).hex()
@@ -65,8 +66,7 @@ class Database:
         return self._pool
 
     async def _open_pool(self) -> asyncpg.Pool:
-        options = connect_options(self.address, "store")
-        pool = await asyncpg.create_pool(min_size=0, max_size=self.address.pool_size, **options)
+        pool = await self.hosts.open_pool("store")
         try:
             async with pool.acquire() as connection:
                 await bring_up_to_date(connection, self.address.shown)

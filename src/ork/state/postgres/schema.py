@@ -10,7 +10,7 @@ import asyncpg
 from ork.errors import StoreError
 from ork.state.migrations import Migration, SchemaStatus, load_migrations, newest_number, refuse_newer
 from ork.state.postgres.address import Address, read_address
-from ork.state.postgres.connection import connect_options
+from ork.state.postgres.connection import Hosts
 from ork.state.postgres.failures import TROUBLE, store_error
 from ork.state.postgres.sql import sql
 
@@ -85,6 +85,6 @@ async def _current(connection: asyncpg.Connection, store: str) -> int:
 
 async def _connect(address: Address) -> asyncpg.Connection:
     try:
-        return await asyncpg.connect(**connect_options(address, "schema"))
+        return await Hosts(address).connect("schema")
     except (*TROUBLE, ValueError) as error:
         raise store_error(error, address.shown) from error

@@ -13,7 +13,6 @@ from typing import Any
 
 import asyncpg
 
-from ork.state.postgres.connection import connect_options
 from ork.state.postgres.database import Database
 from ork.state.postgres.failures import TROUBLE, store_error
 from ork.state.postgres.sql import sql
@@ -66,7 +65,7 @@ class Listener:
         if self._database.address.behind_pooler or (self._connection and not self._connection.is_closed()):
             return False
         try:
-            connection = await asyncpg.connect(**connect_options(self._database.address, "listener"))
+            connection = await self._database.hosts.connect("listener")
             connection.add_termination_listener(lambda _: self._stirred.set())
             self._connection = connection
             async with asyncio.timeout(ANSWER_SECONDS):
