@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PROJECT_FILE = "ork.yaml"
 HOME = ".ork"
+LEASE_SECONDS = 55.0  # with what it takes to notice: all is taken over within a minute of the last renewal
 
 # Names that carry Ork's own credentials or address: they never reach a task.
 OWN_VARIABLES = ("ORK_STORE", "ORK_OBJECTS", "ORK_SERVER", "ORK_TOKEN")
@@ -37,8 +38,8 @@ class Settings(NamedTuple):
     pool_rates: Mapping[str, Rate] = MappingProxyType({})
     executor_limits: Mapping[str, int] = MappingProxyType({})
     max_workers: int = 8
-    lease_seconds: float = 60.0
-    renew_seconds: float = 30.0
+    lease_seconds: float = LEASE_SECONDS
+    renew_seconds: float = LEASE_SECONDS / 2
     heartbeat_seconds: float = 10.0
     stale_seconds: float = 60.0
     start_limit_seconds: float = 300.0
@@ -97,7 +98,7 @@ def load_settings(
     project = _read_project(root)
     wished = _wishes(project)
     home = os.path.join(root, HOME)
-    lease = _seconds(given, "LEASE", 60.0)
+    lease = _seconds(given, "LEASE", LEASE_SECONDS)
     return Settings(
         root=root,
         store=store or _value(given, "ORK_STORE") or wished["store"] or f"sqlite:{home}/ork.db",
