@@ -2,6 +2,7 @@
 #
 #   make demo     run the sample workflow and look at it
 #   make test     the whole suite
+#   make soak     what takes real time: faults on Postgres at full size, half an hour
 #   make check    format, lint, types, import contracts, fast tests
 #   make bench    the small performance scenarios, with the floors of the same run
 #   make format   put the code into its form
@@ -15,7 +16,7 @@ TESTS ?= tests
 # A cold start is only as quick as its bytecode: let Python keep it, whatever the caller's environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check lint format bench clean
+.PHONY: demo test soak check lint format bench clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMPS)/run
@@ -26,8 +27,12 @@ demo: $(STAMPS)/run
 
 # Where a component cannot be installed, the tests that need it skip and say why.
 test: $(STAMPS)/test
-	-scripts/components.sh postgres docker
+	-scripts/components.sh postgres docker network pgbouncer
 	$(BIN)/python -m pytest -n auto $(TESTS)
+
+soak: $(STAMPS)/test
+	-scripts/components.sh postgres network pgbouncer
+	$(BIN)/python -m pytest -m soak -rA --durations=0 $(TESTS)
 
 check: lint
 	$(BIN)/python -m pytest -n auto -q -m "not slow" $(TESTS)

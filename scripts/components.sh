@@ -1,9 +1,11 @@
 #!/bin/sh
-# Installs real components that tests run against, where that is possible. Usage: scripts/components.sh postgres docker
+# Installs real components that tests run against, where that is possible. Usage: scripts/components.sh NAME…
+# (postgres, docker, network: what networks are cut with, pgbouncer)
 # Exit 1 if one cannot be had; tests that need it then skip and say so.
 set -eu
 
-has_postgres() { command -v pg_ctl >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1; }
+has() { command -v "$1" >/dev/null 2>&1; }
+has_postgres() { has pg_ctl || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1; }
 
 # An engine, a registry, and a static program to make images of.
 has_docker() {
@@ -29,6 +31,8 @@ for component in "$@"; do
     case $component in
         postgres) has_postgres || install_packages postgresql ;;
         docker) has_docker || install_packages docker.io docker-registry busybox-static ;;
+        network) { has ip && has nsenter; } || install_packages iproute2 util-linux ;;
+        pgbouncer) has pgbouncer || install_packages pgbouncer ;;
         *)
             echo "unknown component: $component" >&2
             exit 2

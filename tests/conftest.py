@@ -18,6 +18,16 @@ settings.load_profile("ork")
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that take many minutes run only where they are asked for by name: `pytest -m soak`."""
+    if "soak" in config.option.markexpr:
+        return
+    long = [item for item in items if item.get_closest_marker("soak")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
+
+
 @pytest.fixture(scope="session")
 def tree() -> Path:
     """The root of the source tree."""

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
@@ -28,10 +28,24 @@ _numbers = count(1)
 
 
 class Server:
-    """`log` is what the server said: a deadlock would stand there."""
+    """`log` is what the server said: a deadlock would stand there.
 
-    def __init__(self, bin: Path, options: tuple[str, ...] = ()) -> None:
+    `inside` is what its command line begins with (see `tests.network`), `host` its address there. A copy of another
+    server follows that one as its standby until it is promoted.
+    """
+
+    def __init__(
+        self,
+        bin: Path,
+        options: tuple[str, ...] = (),
+        *,
+        host: str = "127.0.0.1",
+        inside: Sequence[str] = (),
+        copy_of: Server | None = None,
+    ) -> None:
         self.bin = bin
+        self.host = host
+        self._inside = inside
         self.folder = Path(tempfile.mkdtemp(prefix="ork-pg-"))
         self.folder.chmod(0o777)
         self.data = self.folder / "data"
@@ -39,18 +53,21 @@ class Server:
         self.port = _free_port()
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
-        self._call("initdb", "-D", self.data, "-U", "ork", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
+        if copy_of is None:
+            self._make_cluster()
+        else:
+            self._copy(copy_of)
         self.start()
 
     def start(self) -> None:
         """As a child that dies with us. Postgres refuses to run as root, so root becomes somebody else first."""
         settings = [
-            f"-p{self.port}", f"-k{self.folder}", "-clisten_addresses=127.0.0.1", "-cfsync=off", "-cfull_page_writes=off",
+            f"-p{self.port}", f"-k{self.folder}", f"-clisten_addresses={self.host}", "-cfsync=off", "-cfull_page_writes=off",
             "-cmax_connections=200", "-cdeadlock_timeout=200ms", "-clog_lock_waits=on", "-clog_line_prefix=%m %d ", *self._options,
         ]  # fmt: skip
         with open(self.log_file, "ab") as log:
             self._process = subprocess.Popen(
-                [*_as_user(dies_with_us=True), str(self.bin / "postgres"), "-D", str(self.data), *settings],
+                [*self._inside, *_as_user(dies_with_us=True), str(self.bin / "postgres"), "-D", str(self.data), *settings],
                 stdout=log, stderr=log, cwd=self.folder,
             )  # fmt: skip
         self._wait_until_ready()
@@ -65,13 +82,17 @@ class Server:
         self.stop()
         self.start()
 
+    def promote(self) -> None:
+        """The standby takes writes from now on."""
+        self._call("pg_ctl", "promote", "-w", "-D", self.data)
+
     def remove(self) -> None:
         if self._process is not None and self._process.poll() is None:
             self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def url(self, database: str, *, port: int | None = None) -> str:
-        return f"postgresql://ork@127.0.0.1:{port or self.port}/{database}"
+        return f"postgresql://ork@{self.host}:{port or self.port}/{database}"
 
     def new_database(self, template: str = "template0") -> str:
         name = f"test{next(_numbers)}"
@@ -105,10 +126,20 @@ class Server:
     def log(self) -> str:
         return self.log_file.read_text(errors="replace")
 
+    def _make_cluster(self) -> None:
+        self._call("initdb", "-D", self.data, "-U", "ork", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
+        with open(self.data / "pg_hba.conf", "a") as rules:
+            rules.write("host all,replication all samenet trust\n")
+
+    def _copy(self, primary: Server) -> None:
+        source = ["-h", primary.host, "-p", primary.port, "-U", "ork"]
+        self._call("pg_basebackup", *source, "-D", self.data, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync")
+
     def _call(self, program: str, *words: object) -> None:
         done = subprocess.run(
-            [*_as_user(), str(self.bin / program), *map(str, words)], capture_output=True, text=True, cwd=self.folder
-        )
+            [*self._inside, *_as_user(), str(self.bin / program), *map(str, words)],
+            capture_output=True, text=True, cwd=self.folder,
+        )  # fmt: skip
         if done.returncode != 0:
             raise OSError(f"{program}: {done.stderr[-500:]}")
 

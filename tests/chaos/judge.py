@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,14 @@ FAST = {
 
 @dataclass
 class Court:
-    """A project with workflows whose tasks report to the ledger. `settings` are more variables for every `ork`."""
+    """A project with workflows whose tasks report to the ledger. `settings` are more variables for every `ork`; `pace`
+    are those of leases and heartbeats: by default all goes ten times as fast as it does for users. `inside` is what
+    command lines begin with where there is a network of our own (see `tests.network`)."""
 
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)
+    pace: Mapping[str, str] = field(default_factory=lambda: FAST)
+    inside: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         (self.folder / "judged").mkdir()
@@ -54,11 +58,11 @@ class Court:
 
     def environment(self) -> dict[str, str]:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("ORK_", "PYTHONDONT"))}
-        return clean | FAST | self.settings
+        return clean | dict(self.pace) | self.settings
 
     def ork(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "ork", *words],
+            [*self.inside, sys.executable, "-m", "ork", *words],
             cwd=self.folder,
             env=self.environment(),
             capture_output=True,
@@ -67,14 +71,18 @@ class Court:
             **options,
         )
 
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "ork", *words],
-            cwd=self.folder,
-            env=self.environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+    def start(
+        self, *words: str, inside: Sequence[str] | None = None, log: str = "services.log"
+    ) -> subprocess.Popen[bytes]:
+        """What it says is added to the log."""
+        with open(self.folder / log, "ab") as said:
+            return subprocess.Popen(
+                [*(self.inside if inside is None else inside), sys.executable, "-m", "ork", *words],
+                cwd=self.folder,
+                env=self.environment(),
+                stdout=said,
+                stderr=said,
+            )
 
     def write_workflow(self, name: str, tasks: dict[str, dict[str, Any]]) -> None:
         (self.folder / f"{name}.yaml").write_text(json.dumps({"name": name, "tasks": tasks}))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +12,10 @@ import pytest
 
 from tests.postgres import Server, server_or_skip
 
-from .judge import Court, eventually, kill
+from .judge import eventually
+from .team import TAKE_OVER_SECONDS, TASKS, Size, Team, assembled, both_sizes, lose_the_owner_of_everything
 
 pytestmark = pytest.mark.slow
-
-RUNS = 6
-TASKS = {"a": 0.2, "b": 0.3, "c": 0.1, "d": 0.2, "e": 0.2}
-AFTER = {"b": ["a"], "c": ["a"], "d": ["b", "c"]}
 
 
 @pytest.fixture
@@ -32,88 +27,58 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def court(tmp_path: Path, server: Server) -> Court:
-    court = Court(tmp_path, {"ORK_STORE": server.url(server.new_database())})
-    fields = {name: {"depends_on": needed} for name, needed in AFTER.items()}
-    court.write_workflow("flow", {name: court.task(seconds, **fields.get(name, {})) for name, seconds in TASKS.items()})
-    assert court.ork("deploy", "flow.yaml").returncode == 0
-    return court
+def team(tmp_path: Path, server: Server, size: Size) -> Iterator[Team]:
+    with assembled(tmp_path, server, size) as team:
+        yield team
 
 
-def statuses(court: Court) -> dict[str, str]:
-    answer = court.ork("runs", "--limit", "1000", "--json")
-    return {run["id"]: run["status"] for run in json.loads(answer.stdout)["runs"]} if answer.returncode == 0 else {}
-
-
-def all_over(court: Court, ids: list[str]) -> bool:
-    found = statuses(court)
-    return all(found.get(id) in ("success", "failed", "cancelled") for id in ids)
-
-
-def judge(court: Court, server: Server, ids: list[str]) -> None:
-    assert {statuses(court)[id] for id in ids} == {"success"}
-    assert set(court.starts()) == {f"{id} {task} 1" for id in ids for task in TASKS}
-    assert set(court.starts().values()) == {1}
-    assert court.overlaps() == []
-    eventually(lambda: not court.processes(), 10)
-    assert "deadlock detected" not in server.log()
-
-
-def stop(schedulers: list[subprocess.Popen[bytes]]) -> None:
-    for scheduler in schedulers:
-        kill(scheduler)
-
-
-def test_killing_one_of_three_schedulers_every_second_starts_each_attempt_exactly_once(
-    court: Court, server: Server
+@both_sizes
+def test_killing_one_of_three_schedulers_again_and_again_starts_each_attempt_exactly_once(
+    team: Team, size: Size
 ) -> None:
     """P3, P4, P5, P6."""
-    ids = [court.trigger("flow") for _ in range(RUNS)]
-    dice = random.Random(11)
-    schedulers = [court.start("scheduler") for _ in range(3)]
-    try:
-        deadline = time.monotonic() + 60
-        while not all_over(court, ids) and time.monotonic() < deadline:
-            victim = dice.randrange(3)
-            kill(schedulers[victim])
-            schedulers[victim] = court.start("scheduler")
-            before = len(court.ledger())
-            until = time.monotonic() + 1.0
-            eventually(lambda n=before, t=until: len(court.ledger()) > n + 4 or time.monotonic() > t)
-    finally:
-        stop(schedulers)
-    judge(court, server, ids)
+    team.trigger(size.runs)
+    dice, kills, began = random.Random(11), 0, time.monotonic()
+    for _ in range(3):
+        team.start_scheduler()
+    while not team.is_done():
+        assert time.monotonic() - began < size.patience_seconds
+        kills += 1
+        due = began + kills * size.kill_seconds
+        eventually(lambda t=due: time.monotonic() > t or team.is_done())
+        team.replace_scheduler(dice.randrange(3))
+    print(f"{kills} kills in {time.monotonic() - began:.0f} s")
+    assert kills
+    team.judge()
 
 
-def test_restarting_postgres_at_once_again_and_again_doubles_and_loses_nothing(court: Court, server: Server) -> None:
-    ids = [court.trigger("flow") for _ in range(RUNS)]
-    schedulers = [court.start("scheduler") for _ in range(3)]
-    try:
-        for _ in range(5):
-            before = len(court.ledger())
-            until = time.monotonic() + 3.0
-            eventually(lambda n=before, t=until: len(court.ledger()) > n or time.monotonic() > t)
-            server.restart_at_once()
-        eventually(lambda: all_over(court, ids), 60)
-    finally:
-        stop(schedulers)
-    judge(court, server, ids)
-
-
-def test_a_scheduler_frozen_beyond_its_lease_is_taken_over_and_changes_nothing_when_it_wakes(
-    court: Court, server: Server
+@both_sizes
+def test_restarting_postgres_at_once_again_and_again_doubles_and_loses_nothing(
+    team: Team, server: Server, size: Size
 ) -> None:
-    ids = [court.trigger("flow") for _ in range(3)]
-    sleeper = court.start("scheduler")
-    others: list[subprocess.Popen[bytes]] = []
-    try:
-        eventually(court.starts)
-        sleeper.send_signal(signal.SIGSTOP)
-        others = [court.start("scheduler"), court.start("scheduler")]
-        eventually(lambda: all_over(court, ids), 60)
-        sleeper.send_signal(signal.SIGCONT)
-        ids.append(court.trigger("flow"))
-        eventually(lambda: all_over(court, ids), 60)
-    finally:
-        stop([sleeper, *others])
-    judge(court, server, ids)
+    team.trigger(size.runs)
+    for _ in range(3):
+        team.start_scheduler()
+    for sixth in range(1, 6):
+        team.wait_for_starts(sixth * size.runs * len(TASKS) // 6)
+        server.restart_at_once()
+    team.wait_until_done()
+    team.judge()
+
+
+@both_sizes
+def test_a_scheduler_frozen_beyond_its_lease_is_taken_over_and_changes_nothing_when_it_wakes(
+    team: Team, size: Size
+) -> None:
+    team.trigger(size.runs)
+    sleeper = team.start_scheduler()
+    outage = lose_the_owner_of_everything(
+        team,
+        sleeper,
+        size.frozen_seconds,
+        begin=lambda: sleeper.send_signal(signal.SIGSTOP),
+        end=lambda: sleeper.send_signal(signal.SIGCONT),
+    )
+    print(f"frozen: {outage}")
+    assert outage.taken_over < size.lease_seconds + TAKE_OVER_SECONDS
+    team.judge()
