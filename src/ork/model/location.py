@@ -33,17 +33,27 @@ class Location(Record):
 
 
 class LocationEntry(Record):
-    """A location in the store. `digest` is what its workflows come from, `seen` what was looked into last, be it good
-    or not; `error` and `output` say why it is not good."""
+    """A location in the store. `digest` is what its workflows come from; `seen` what was looked into last, be it good
+    or not: if not, `code`, `error` and `output` say why."""
 
     name: str
     source: str
+    due_at: datetime
+    held_until: datetime | None = None  # somebody looks into it
     digest: str | None = None
     seen: str | None = None
     looked_at: datetime | None = None
     changed_at: datetime | None = None
-    due_at: datetime | None = None  # while somebody looks: when others may try
-    is_held: bool = False
+    code: str | None = None
+    error: str | None = None
+    output: str | None = None
+
+
+class Look(Record):
+    """What a look into a location came to. Without a `digest` the one known before stays."""
+
+    seen: str | None
+    digest: str | None = None
     code: str | None = None
     error: str | None = None
     output: str | None = None

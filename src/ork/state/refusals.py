@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from ork.errors import RefusedError
+from ork.model.location import location_of
 from ork.model.run import CommandKind, NewRun, Run, RunStatus
 
 
@@ -43,6 +44,24 @@ def still_has_runs(workflow: str) -> RefusedError:
     return RefusedError(
         f"The workflow {workflow} has runs that have not ended.",
         hint=f"Wait for them or cancel them: ork runs --workflow {workflow}",
+    )
+
+
+def check_owner(workflow: str, owner: str | None, origin: str | None) -> None:
+    """What belongs to a location comes from there and from nowhere else. `owner` is that location, if any."""
+    location = location_of(origin)
+    if owner is None or location == owner:
+        return
+    if location is not None:
+        raise RefusedError(f"Workflow {workflow} belongs to location {owner}.", hint="See ork locations", code="ORK710")
+    raise belongs_to_location(workflow, owner)
+
+
+def belongs_to_location(workflow: str, owner: str) -> RefusedError:
+    return RefusedError(
+        f"Workflow {workflow} belongs to location {owner} and can only be changed there.",
+        hint=f"Change what is at the location, or take it out of locations.yaml: ork locations {owner}",
+        code="ORK709",
     )
 
 

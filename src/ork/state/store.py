@@ -17,6 +17,7 @@ from ork.model.record import Record
 from ork.model.run import NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, Output, Task
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
+from ork.state.locations import LocationVerbs
 from ork.state.schedules import ScheduleVerbs
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class LimitUse(NamedTuple):
     holders: tuple[AttemptKey, ...] = ()
 
 
-class StateStore(ScheduleVerbs, Protocol):
+class StateStore(ScheduleVerbs, LocationVerbs, Protocol):
     """The verbs that change something, and the reads that people need."""
 
     # ── definitions ──────────────────────────────────────────────────────────────────────────────
@@ -144,6 +145,7 @@ class StateStore(ScheduleVerbs, Protocol):
         Saving an identical version again changes nothing but which one is current (and enables the workflow).
         A schedule that is new, changed or was off fires next at `next_fire` (None: not planned yet); one that is
         as it was keeps its time, so that deploying again loses no time that is due.
+        RefusedError if a location has this workflow and `origin` is not of that location.
         """
         ...
 
@@ -156,7 +158,7 @@ class StateStore(ScheduleVerbs, Protocol):
 
     async def delete_workflow(self, workflow: str) -> bool:
         """The name is free again; its runs and versions stay. False if unknown, RefusedError while one of its runs has
-        not ended."""
+        not ended or a location has it."""
         ...
 
     async def set_limits(self, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:

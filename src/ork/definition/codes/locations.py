@@ -41,4 +41,17 @@ CODES = by_code(
         "A name stands for one workflow: which of the two is meant, nobody can tell.",
         right="ork-parse DIR",
     ),
+    Explanation(
+        "ORK709",
+        "a workflow that belongs to a location",
+        "The image or folder it comes from is its only source: it cannot be deployed, replaced or deleted anywhere else.\n"
+        "Change it there, or take the location out of locations.yaml.",
+        right="ork locations",
+    ),
+    Explanation(
+        "ORK710",
+        "a workflow of two locations",
+        "Another location has a workflow of that name already, and keeps it.",
+        right="ork locations",
+    ),
 )

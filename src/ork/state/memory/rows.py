@@ -16,6 +16,7 @@ from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, Task
 from ork.model.workflow import Rate, Version, WorkflowEntry
 from ork.state.admission import ActiveAttempts, Bucket
+from ork.state.memory.locations import LocationRow
 
 
 class Handle(Protocol):
@@ -72,6 +73,7 @@ class Shared(Record, frozen=False):
     handles: list[Handle] = made(default_factory=list)
     next_fires: dict[str, datetime | None] = made(default_factory=dict)  # of the schedules that are on
     notices: list[NoticeRow] = made(default_factory=list)
+    locations: dict[str, LocationRow] = made(default_factory=dict)
 
     def disown(self, schedulers: Iterable[SchedulerId]) -> None:
         gone = set(schedulers)

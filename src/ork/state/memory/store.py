@@ -12,6 +12,7 @@ from ork.core.effects import Alert
 from ork.core.limits import limit_names
 from ork.errors import NotFoundError, UsageError
 from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
+from ork.model.location import location_of
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, TaskStatus
@@ -19,6 +20,7 @@ from ork.model.workflow import Rate, Trigger, Version, VersionEntry, WorkflowEnt
 from ork.state.admission import room_left
 from ork.state.memory.access import AccessVerbs
 from ork.state.memory.commit import came_to_nothing, write_changes
+from ork.state.memory.locations import LocationsInMemory
 from ork.state.memory.rows import RunRow, SchedulerRow, Shared
 from ork.state.memory.timely import TimelyVerbs, plan
 from ork.state.refusals import check_same_request, is_too_late, still_has_runs
@@ -45,7 +47,7 @@ _HOLDERS_SHOWN = 5
 _BY_SLOT = (Trigger.SCHEDULE, Trigger.BACKFILL)
 
 
-class MemoryStore(AccessVerbs, TimelyVerbs):
+class MemoryStore(AccessVerbs, LocationsInMemory, TimelyVerbs):
     """One handle; `sibling` gives another on the same state. Awaiting a verb never yields, but for waiting itself."""
 
     def __init__(
@@ -70,6 +72,7 @@ class MemoryStore(AccessVerbs, TimelyVerbs):
     async def save_version(
         self, version: Version, *, origin: str | None, now: datetime, next_fire: datetime | None = None
     ) -> bool:
+        self._check_owner(version.workflow.name, origin)
         state = self._changing()
         is_new = version.id not in state.versions
         stored = state.versions.setdefault(version.id, version)
@@ -77,7 +80,9 @@ class MemoryStore(AccessVerbs, TimelyVerbs):
         name = version.workflow.name
         current = state.workflows.get(name)
         if current is not None and current.version == version.id:
-            state.workflows[name] = replaced(current, enabled=True)
+            is_handed_on = location_of(origin) is not None or location_of(current.origin) is not None
+            kept = origin if is_handed_on else current.origin
+            state.workflows[name] = replaced(current, enabled=True, origin=kept)
         else:
             schedule = stored.workflow.schedule
             state.workflows[name] = WorkflowEntry(name, version.id, True, now, origin, schedule)
@@ -98,6 +103,7 @@ class MemoryStore(AccessVerbs, TimelyVerbs):
             return False
         if any(row.run.workflow == workflow and not row.run.status.is_final for row in state.runs.values()):
             raise still_has_runs(workflow)
+        self._check_owner(workflow, None)
         del self._changing().workflows[workflow]
         return True
 

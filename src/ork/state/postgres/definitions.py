@@ -9,6 +9,7 @@ from ork.compile.content import to_document
 from ork.model.ids import VersionId
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
 from ork.state.postgres.database import Database
+from ork.state.postgres.locations import check_workflow_owner
 from ork.state.postgres.rows import workflow_of
 from ork.state.refusals import still_has_runs
 from ork.state.rows import json_text, schedule_of, schedule_text
@@ -20,6 +21,7 @@ async def save_version(
     workflow = version.workflow
     fires = workflow.schedule is not None and workflow.schedule.enabled
     async with db.writing() as session:
+        await check_workflow_owner(session, workflow.name, origin)
         document = json_text(to_document(workflow))
         added = await session.run(
             "add_version", version.id, workflow.name, version.root, version.source, document, now,
@@ -51,6 +53,7 @@ async def delete_workflow(db: Database, workflow: str) -> bool:
             return False
         if (await session.rows("has_unfinished_runs", workflow))[0][0]:
             raise still_has_runs(workflow)
+        await check_workflow_owner(session, workflow, None)
         await session.run("delete_workflow", workflow)
         await session.tell_others()
     return True

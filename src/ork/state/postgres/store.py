@@ -11,11 +11,12 @@ from ork.core.effects import Alert
 from ork.errors import StoreError
 from ork.model.access import AuditEntry, Token
 from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
+from ork.model.location import LocationEntry, Look
 from ork.model.notice import Notice
 from ork.model.run import NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
-from ork.state.postgres import access, commit, definitions, ownership, reads, requests, schedules
+from ork.state.postgres import access, commit, definitions, locations, ownership, reads, requests, schedules
 from ork.state.postgres.address import read_address
 from ork.state.postgres.database import Database, LeaseClock
 from ork.state.postgres.failures import TROUBLE, store_error
@@ -127,6 +128,26 @@ class PostgresStore:
 
     async def prune(self, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
         return await self._do(schedules.prune, before, limit, keep_last)
+
+    # ── code locations ───────────────────────────────────────────────────────────────────────────
+
+    async def set_locations(self, sources: Mapping[str, str], now: datetime) -> None:
+        await self._do(locations.set_locations, sources, now)
+
+    async def list_locations(self) -> tuple[LocationEntry, ...]:
+        return await self._do(locations.list_locations)
+
+    async def ask_refresh(self, location: str, now: datetime) -> bool:
+        return await self._do(locations.ask_refresh, location, now)
+
+    async def take_location(self, now: datetime, hold_seconds: float) -> LocationEntry | None:
+        return await self._do(locations.take_location, now, hold_seconds)
+
+    async def settle_location(self, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:
+        return await self._do(locations.settle_location, held, look, due_at, now)
+
+    async def next_location_at(self) -> datetime | None:
+        return await self._do(locations.next_location_at)
 
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 

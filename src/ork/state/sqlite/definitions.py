@@ -10,6 +10,7 @@ from ork.model.ids import VersionId
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
 from ork.state.refusals import still_has_runs
 from ork.state.sqlite.database import Database
+from ork.state.sqlite.locations import check_workflow_owner
 from ork.state.sqlite.rows import json_text, schedule_text, time_of, time_text, workflow_of
 
 _AFTER_ALL_NAMES = "\U0010ffff"
@@ -18,6 +19,7 @@ _AFTER_ALL_NAMES = "\U0010ffff"
 def save_version(db: Database, version: Version, origin: str | None, now: datetime, next_fire: datetime | None) -> bool:
     workflow = version.workflow
     with db.changing() as changed:
+        check_workflow_owner(db, workflow.name, origin)
         is_new = db.connection.row("known_version", {"id": version.id}) is None
         if is_new:
             db.connection.run(
@@ -58,6 +60,7 @@ def delete_workflow(db: Database, workflow: str) -> bool:
     with db.changing():
         if db.connection.rows("has_unfinished_runs", {"workflow": workflow})[0][0]:
             raise still_has_runs(workflow)
+        check_workflow_owner(db, workflow, None)
         return db.connection.run("delete_workflow", {"workflow": workflow}) == 1
 
 

@@ -5,15 +5,19 @@ VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: set_current_version
--- Saving what is current already only enables the workflow: its date and origin stay those of the first time. A schedule
--- that is as it was and was on keeps its time.
+-- Saving what is current already only enables the workflow: its date and origin stay those of the first time, unless
+-- it goes from hand to hand between a location and somebody else, or from digest to digest. A schedule that is as it was
+-- and was on keeps its time.
 INSERT INTO ork.workflows AS w (name, version, enabled, deployed_at, origin, schedule, max_active_runs, fires, next_fire)
 VALUES ($1, $2, true, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (name) DO UPDATE SET
     version = excluded.version,
     enabled = true,
     deployed_at = CASE WHEN w.version = excluded.version THEN w.deployed_at ELSE excluded.deployed_at END,
-    origin = CASE WHEN w.version = excluded.version THEN w.origin ELSE excluded.origin END,
+    origin = CASE
+        WHEN w.version = excluded.version AND coalesce(w.origin, '') NOT LIKE 'location:%'
+            AND coalesce(excluded.origin, '') NOT LIKE 'location:%' THEN w.origin
+        ELSE excluded.origin END,
     schedule = excluded.schedule,
     max_active_runs = excluded.max_active_runs,
     fires = excluded.fires,

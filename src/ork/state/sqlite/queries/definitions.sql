@@ -8,7 +8,8 @@ VALUES (:id, :workflow, :root, :source, :document, :now, :changed)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: set_current_version
--- Saving what is current already only enables the workflow: its date and origin stay those of the first time.
+-- Saving what is current already only enables the workflow: its date and origin stay those of the first time, unless
+-- it goes from hand to hand between a location and somebody else, or from digest to digest.
 -- A schedule that is as it was, and was on, keeps its time.
 INSERT INTO workflows (name, version, enabled, deployed_at, origin, schedule, max_active_runs, fires, next_fire)
 VALUES (:name, :version, 1, :now, :origin, :schedule, :max_active_runs, :fires, iif(:fires, :next_fire, NULL))
@@ -18,7 +19,8 @@ ON CONFLICT (name) DO UPDATE SET
     version = excluded.version,
     enabled = 1,
     deployed_at = iif(version = excluded.version, deployed_at, excluded.deployed_at),
-    origin = iif(version = excluded.version, origin, excluded.origin),
+    origin = iif(version = excluded.version AND coalesce(origin, '') NOT LIKE 'location:%'
+                 AND coalesce(excluded.origin, '') NOT LIKE 'location:%', origin, excluded.origin),
     schedule = excluded.schedule,
     max_active_runs = excluded.max_active_runs;
 

@@ -1,0 +1,43 @@
+"""The store's door for code locations. Every sentence below is a test in tests/conformance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Protocol
+
+from ork.model.location import LocationEntry, Look
+
+
+class LocationVerbs(Protocol):
+    # ── code locations ───────────────────────────────────────────────────────────────────────────
+
+    async def set_locations(self, sources: Mapping[str, str], now: datetime) -> None:
+        """These locations are known, and no others. One that is new or has another source than before is due at once,
+        and nothing has been seen of it yet; the others stay as they are.
+
+        Workflows of a location that goes are disabled, and anybody may deploy them from then on.
+        """
+        ...
+
+    async def list_locations(self) -> tuple[LocationEntry, ...]:
+        """By name."""
+        ...
+
+    async def ask_refresh(self, location: str, now: datetime) -> bool:
+        """Somebody will look into it soon, and those who might are woken. False if unknown."""
+        ...
+
+    async def take_location(self, now: datetime, hold_seconds: float) -> LocationEntry | None:
+        """One that is due or asked for, the one that waited longest first; None: there is none. Nobody else gets it
+        until it is settled or `hold_seconds` have passed, so of any number of callers one looks."""
+        ...
+
+    async def settle_location(self, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:
+        """What came of looking is kept, and the location is due again at `due_at`. False, and nothing is written, if it
+        is not held as it was: the hold ran out and somebody else has it, or its source has changed."""
+        ...
+
+    async def next_location_at(self) -> datetime | None:
+        """When `take_location` has something to give; the time may have passed. None: there is no location."""
+        ...

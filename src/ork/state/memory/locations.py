@@ -1,0 +1,96 @@
+"""Code locations, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from ork.model.location import LocationEntry, Look, location_of
+from ork.model.record import Record, replaced
+from ork.state.refusals import check_owner
+
+if TYPE_CHECKING:
+    from ork.state.memory.rows import Shared
+
+
+class LocationRow(Record, frozen=False):
+    entry: LocationEntry
+    is_asked: bool = False
+
+
+class LocationsInMemory:
+    """A part of the memory store."""
+
+    def _used(self) -> Shared:
+        raise AssertionError("the store says what it uses")
+
+    def _changing(self) -> Shared:
+        raise AssertionError("the store tells others")
+
+    async def set_locations(self, sources: Mapping[str, str], now: datetime) -> None:
+        state = self._used()
+        known = {name: row.entry.source for name, row in state.locations.items()}
+        if known == dict(sources):
+            return
+        self._changing()
+        for gone in known.keys() - sources.keys():
+            del state.locations[gone]
+            for name, entry in state.workflows.items():
+                if location_of(entry.origin) == gone:
+                    state.workflows[name] = replaced(entry, enabled=False)
+                    state.next_fires.pop(name, None)
+        for name, source in sources.items():
+            if known.get(name) != source:
+                state.locations[name] = LocationRow(LocationEntry(name, source, now))
+
+    async def list_locations(self) -> tuple[LocationEntry, ...]:
+        return tuple(row.entry for _, row in sorted(self._used().locations.items()))
+
+    async def ask_refresh(self, location: str, now: datetime) -> bool:
+        row = self._changing().locations.get(location)
+        if row is not None:
+            row.entry, row.is_asked = replaced(row.entry, due_at=min(row.entry.due_at, now)), True
+        return row is not None
+
+    async def take_location(self, now: datetime, hold_seconds: float) -> LocationEntry | None:
+        rows = [row for row in self._used().locations.values() if _is_free(row.entry, now)]
+        if not rows:
+            return None
+        row = min(rows, key=lambda row: (row.entry.due_at, row.entry.name))
+        row.entry, row.is_asked = replaced(row.entry, held_until=now + timedelta(seconds=hold_seconds)), False
+        return row.entry
+
+    async def settle_location(self, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:
+        row = self._used().locations.get(held.name)
+        if row is None or (row.entry.source, row.entry.held_until) != (held.source, held.held_until):
+            return False
+        before = row.entry
+        changed = look.digest is not None and look.digest != before.digest
+        row.entry = replaced(
+            before,
+            held_until=None,
+            due_at=now if row.is_asked else due_at,
+            looked_at=now,
+            seen=look.seen,
+            digest=look.digest or before.digest,
+            changed_at=now if changed else before.changed_at,
+            code=look.code,
+            error=look.error,
+            output=look.output,
+        )
+        return True
+
+    async def next_location_at(self) -> datetime | None:
+        entries = [row.entry for row in self._used().locations.values()]
+        return min((entry.held_until or entry.due_at for entry in entries), default=None)
+
+    def _check_owner(self, workflow: str, origin: str | None) -> None:
+        state = self._used()
+        entry = state.workflows.get(workflow)
+        owner = None if entry is None else location_of(entry.origin)
+        check_owner(workflow, owner if owner in state.locations else None, origin)
+
+
+def _is_free(entry: LocationEntry, now: datetime) -> bool:
+    return entry.due_at <= now and (entry.held_until is None or entry.held_until <= now)

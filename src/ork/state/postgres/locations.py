@@ -1,0 +1,63 @@
+"""Code locations: which there are, who looks into one, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ork.model.location import LocationEntry, Look
+from ork.state.postgres.database import Database
+from ork.state.postgres.rows import free_text
+from ork.state.refusals import check_owner
+
+if TYPE_CHECKING:
+    from ork.state.postgres.connection import Session
+
+
+async def set_locations(db: Database, sources: Mapping[str, str], now: datetime) -> None:
+    known = await list_locations(db)
+    if {entry.name: entry.source for entry in known} == dict(sources):
+        return  # every scheduler says so when it starts: nobody need be woken by that
+    async with db.writing() as session:
+        await session.run("lock_locations")
+        await session.run("release_workflows", list(sources))
+        await session.run("forget_locations", list(sources))
+        for name, source in sorted(sources.items()):
+            await session.run("set_location", name, source, now)
+        await session.tell_others()
+
+
+async def list_locations(db: Database) -> tuple[LocationEntry, ...]:
+    async with db.reading() as session:
+        return tuple(LocationEntry(*row) for row in await session.rows("list_locations"))
+
+
+async def ask_refresh(db: Database, location: str, now: datetime) -> bool:
+    async with db.writing() as session:
+        is_known = await session.run("ask_refresh", location, now) == 1
+        await session.tell_others()
+    return is_known
+
+
+async def take_location(db: Database, now: datetime, hold_seconds: float) -> LocationEntry | None:
+    async with db.writing() as session:
+        row = await session.row("take_location", now, hold_seconds)
+    return None if row is None else LocationEntry(*row)
+
+
+async def settle_location(db: Database, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:
+    words = (look.seen, look.digest, look.code, free_text(look.error), free_text(look.output))
+    async with db.writing() as session:
+        return await session.run("settle_location", held.name, held.source, held.held_until, due_at, now, *words) == 1
+
+
+async def next_location_at(db: Database) -> datetime | None:
+    async with db.reading() as session:
+        moment: datetime | None = (await session.rows("next_location_at"))[0][0]
+    return moment
+
+
+async def check_workflow_owner(session: Session, workflow: str, origin: str | None) -> None:
+    row = await session.row("owner_of_workflow", workflow)
+    check_owner(workflow, None if row is None else row[0], origin)

@@ -1,0 +1,81 @@
+"""Code locations: which there are, who looks into one, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from ork.model.location import LocationEntry, Look
+from ork.model.record import replaced
+from ork.state.refusals import check_owner
+from ork.state.sqlite.connection import Row
+from ork.state.sqlite.database import Database
+from ork.state.sqlite.rows import free_text, moment_of, time_of, time_text
+
+
+def set_locations(db: Database, sources: Mapping[str, str], now: datetime) -> None:
+    if {entry.name: entry.source for entry in list_locations(db)} == dict(sources):
+        return  # every scheduler says so when it starts: nobody need be woken by that
+    with db.changing():
+        for entry in list_locations(db):
+            if entry.name not in sources:
+                db.connection.run("release_workflows", {"name": entry.name})
+                db.connection.run("forget_location", {"name": entry.name})
+        for name, source in sources.items():
+            db.connection.run("set_location", {"name": name, "source": source, "now": time_text(now)})
+
+
+def list_locations(db: Database) -> tuple[LocationEntry, ...]:
+    return tuple(_entry_of(row) for row in db.connection.rows("list_locations"))
+
+
+def ask_refresh(db: Database, location: str, now: datetime) -> bool:
+    with db.changing():
+        return db.connection.run("ask_refresh", {"name": location, "now": time_text(now)}) == 1
+
+
+def take_location(db: Database, now: datetime, hold_seconds: float) -> LocationEntry | None:
+    wanted = {"now": time_text(now)}
+    if db.connection.row("due_location", wanted) is None:
+        return None
+    until = now + timedelta(seconds=hold_seconds)
+    with db.connection.writing():
+        row = db.connection.row("due_location", wanted)
+        if row is None:
+            return None
+        db.connection.run("hold_location", {"name": row[0], "until": time_text(until)})
+    return replaced(_entry_of(row), held_until=until)
+
+
+def settle_location(db: Database, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:
+    values = {
+        "name": held.name,
+        "source": held.source,
+        "held_until": time_text(held.held_until),
+        "due_at": time_text(due_at),
+        "now": time_text(now),
+        "seen": look.seen,
+        "digest": look.digest,
+        "code": look.code,
+        "error": free_text(look.error),
+        "output": free_text(look.output),
+    }
+    with db.connection.writing():
+        return db.connection.run("settle_location", values) == 1
+
+
+def next_location_at(db: Database) -> datetime | None:
+    return time_of(db.connection.rows("next_location_at")[0][0])
+
+
+def check_workflow_owner(db: Database, workflow: str, origin: str | None) -> None:
+    row = db.connection.row("owner_of_workflow", {"workflow": workflow})
+    check_owner(workflow, None if row is None else row[0], origin)
+
+
+def _entry_of(row: Row) -> LocationEntry:
+    name, source, due_at, held_until, digest, seen, looked_at, changed_at, code, error, output = row
+    return LocationEntry(
+        name, source, moment_of(due_at), time_of(held_until), digest, seen, time_of(looked_at),
+        time_of(changed_at), code, error, output,
+    )  # fmt: skip
