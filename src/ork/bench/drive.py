@@ -1,6 +1,6 @@
 """The process that is measured: real scheduler, real store, nothing else going on.
 
-python -m ork.bench.drive workflow FILE | engine COUNT | idle SECONDS    prints one JSON object
+python -m ork.bench.drive workflow FILE | engine COUNT | latency FILE COUNT | idle SECONDS    prints one JSON object
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from time import perf_counter
 from typing import Any
 
 from ork.app import Installation, open_installation
-from ork.bench.idle import SETTLE_SECONDS
 from ork.bench.instant import InstantExecutor, MemoryObjects
+from ork.bench.scenarios.idle import SETTLE_SECONDS
 from ork.compile.content import make_version
 from ork.compile.load import load_workflow
 from ork.errors import OrkError
@@ -32,6 +32,8 @@ from ork.state.store import StateStore
 from ork.telemetry import Happening
 
 RUN = RunId("bench0000000")
+QUIET_SECONDS = 0.01  # after a run: its scheduler has gone to sleep by then
+LOOK_SECONDS = 1.0
 
 
 async def drive_workflow(file: str) -> dict[str, Any]:
@@ -65,6 +67,25 @@ async def timed_run(installation: Installation, service: SchedulerService, versi
     tasks = await task_times(store)
     await watcher.stop()
     await installation.close()
+    return measured(seconds, statements, tasks)
+
+
+async def drive_latency(file: str, count: int) -> dict[str, Any]:
+    """Runs of the file's workflow, created one by one for a scheduler in another process, which is idle by then."""
+    store = (await open_installation(load_settings())).store
+    version = read_version(file)
+    await store.save_version(version, origin=version.source, now=utc_now())
+    tasks, begin = [], perf_counter()
+    for _ in range(count):
+        await asyncio.sleep(QUIET_SECONDS)
+        new = NewRun(RunId(f"bench{os.urandom(4).hex()}"), version.workflow.name, version.id)
+        [run] = await store.create_runs([new], utc_now())
+        while not run.status.is_final:
+            await store.wait_for_change(LOOK_SECONDS)
+            run = await store.get_run(run.id) or run
+        tasks += await task_times(store, run.id)
+    seconds, statements = perf_counter() - begin, await store.statement_count()
+    await store.close()
     return measured(seconds, statements, tasks)
 
 
@@ -142,9 +163,9 @@ def read_file(path: str) -> bytes:
         return file.read()
 
 
-async def task_times(store: StateStore) -> list[list[float]]:
+async def task_times(store: StateStore, run: RunId = RUN) -> list[list[float]]:
     """Each task's moments in seconds since the run was created; an error unless the run succeeded."""
-    update = await store.run_updates(RUN)
+    update = await store.run_updates(run)
     if update is None or update.run.status is not RunStatus.SUCCESS:
         raise OrkError(f"the run did not succeed: {update and update.run.error}")
     return [moments(task, update.run.created_at) for task in update.tasks]
@@ -172,14 +193,15 @@ def utc_now() -> datetime:
 
 
 def main() -> None:
-    kind, argument = sys.argv[1:]
-    match kind:
-        case "workflow":
-            work = drive_workflow(argument)
-        case "engine":
-            work = drive_engine(int(argument))
-        case _:
-            work = drive_idle(float(argument))
+    match sys.argv[1:]:
+        case "workflow", file:
+            work = drive_workflow(file)
+        case "engine", count:
+            work = drive_engine(int(count))
+        case "latency", file, count:
+            work = drive_latency(file, int(count))
+        case _, seconds:
+            work = drive_idle(float(seconds))
     print(json.dumps(asyncio.run(work)))
 
 

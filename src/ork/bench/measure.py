@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import Any
 
@@ -12,20 +12,24 @@ PERCENTILES = (50, 95, 99)
 STAGES = ("created_dispatched", "dispatched_started", "started_finished")
 
 
+UNITS = {"tasks_per_second": "/s", "latency_ms": " ms", "rss_mb": " MB"}
+
+
 class Target(Record):
-    """What one field of a result should be: at most or at least so much."""
+    """What one field of a result should be: at most or at least so much. `part` names one percentile of several."""
 
     limit: float
     at_most: bool = False
     field: str = "ratio"
+    part: str | None = None
 
     def is_met(self, result: dict[str, Any]) -> bool:
-        value = result[self.field]
-        return bool(value <= self.limit if self.at_most else value >= self.limit)
+        value = result[self.field] if self.part is None else result[self.field][self.part]
+        return value is not None and bool(value <= self.limit if self.at_most else value >= self.limit)
 
     def __str__(self) -> str:
-        unit = "/s" if self.field == "tasks_per_second" else ""
-        return f"{'≤' if self.at_most else '≥'} {self.limit:,g}{unit}"
+        what = "" if self.part is None else f"{self.part} "
+        return f"{what}{'≤' if self.at_most else '≥'} {self.limit:,g}{UNITS.get(self.field, '')}"
 
 
 class TaskTimes(Record):
@@ -51,14 +55,16 @@ class Work(Record):
     """What was measured, in words and numbers that do not change between samples.
 
     `rate` says how the ratio is read: tasks per second over the floor's, rather than seconds over the floor's.
+    `latency` is what a single task is judged by.
     """
 
     scenario: str
     tasks: int
     floor: str
-    target: Target | None = None
+    targets: tuple[Target, ...] = ()
     rate: bool = False
-    more_floors: dict[str, float] = made(default_factory=dict)
+    more_floors: dict[str, Any] = made(default_factory=dict)
+    latency: Callable[[TaskTimes], float] = lambda task: task.finished - task.dispatched
 
 
 def result_of(work: Work, samples: Sequence[Sample]) -> dict[str, Any]:
@@ -71,7 +77,7 @@ def result_of(work: Work, samples: Sequence[Sample]) -> dict[str, Any]:
         "tasks": work.tasks,
         "tasks_per_second": per_second(work.tasks, seconds),
         "seconds": round(seconds, 6),
-        "latency_ms": latencies(task.finished - task.dispatched for task in tasks),
+        "latency_ms": latencies(map(work.latency, tasks)),
         "stages_ms": stages(tasks),
         "rss_mb": middle(one.rss_mb for one in samples),
         "cpu_s": middle(one.cpu_seconds for one in samples),
@@ -81,13 +87,13 @@ def result_of(work: Work, samples: Sequence[Sample]) -> dict[str, Any]:
         "ratio_range": [round(ratios[0], 3), round(ratios[-1], 3)],
         "repeats": len(samples),
     }
-    return result | judged(work.target, result)
+    return result | judged(work.targets, result)
 
 
-def judged(target: Target | None, result: dict[str, Any]) -> dict[str, Any]:
-    if target is None:
+def judged(targets: Sequence[Target], result: dict[str, Any]) -> dict[str, Any]:
+    if not targets:
         return {"target": None, "target_met": None}
-    return {"target": str(target), "target_met": target.is_met(result)}
+    return {"target": ", ".join(map(str, targets)), "target_met": all(target.is_met(result) for target in targets)}
 
 
 def ratio_of(work: Work, sample: Sample) -> float:

@@ -32,11 +32,11 @@ class MeasuredProcessError(Exception):
     """What was to be measured failed, so there is nothing to report."""
 
 
-def run(argv: tuple[str, ...], folder: Path) -> Ended:
-    """Runs to the end; MeasuredProcessError with what it said if it fails."""
+def run(argv: tuple[str, ...], folder: Path, store: str | None = None) -> Ended:
+    """Runs to the end, on the store of that URL; MeasuredProcessError with what it said if it fails."""
     with TemporaryFile() as stdout, TemporaryFile() as stderr:
         begin = perf_counter()
-        child = subprocess.Popen(argv, cwd=folder, env=environment(), stdout=stdout, stderr=stderr)
+        child = subprocess.Popen(argv, cwd=folder, env=environment(store), stdout=stdout, stderr=stderr)
         alarm = Timer(PATIENCE_SECONDS, child.kill)
         alarm.start()
         _, status, usage = os.wait4(child.pid, 0)
@@ -54,10 +54,11 @@ def contents(file: IO[bytes]) -> str:
     return file.read().decode(errors="replace")
 
 
-def environment() -> dict[str, str]:
-    """The caller's, without settings of Ork and without what keeps Python from using bytecode."""
+def environment(store: str | None = None) -> dict[str, str]:
+    """The caller's, without settings of Ork (but the store) and without what keeps Python from using bytecode."""
     unwanted = {"PYTHONDONTWRITEBYTECODE"}
-    return {name: value for name, value in os.environ.items() if not name.startswith("ORK_") and name not in unwanted}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ORK_") and name not in unwanted}
+    return kept if store is None else kept | {"ORK_STORE": store}
 
 
 def compile_bytecode() -> None:
@@ -66,8 +67,16 @@ def compile_bytecode() -> None:
 
 
 def lean_floor(name: str, count: int, folder: Path) -> float:
-    """Seconds that `lean.py` needed for the floor of that name, in a folder of its own below `folder`."""
+    """Seconds that the floor of that name needed, in a folder of its own below `folder`."""
+    return lean_floors(name, count, folder)[0]
+
+
+def lean_floors(name: str, count: int, folder: Path) -> list[float]:
+    """All that `lean.py` measured."""
     work = folder / f"floor-{name}-{len(os.listdir(folder))}"
     work.mkdir()
-    script = str(PACKAGE / "bench" / "lean.py")
-    return float(run((sys.executable, "-I", "-S", script, name, str(count), str(work)), work).stdout)
+    script = str(PACKAGE / "bench" / "floors" / "lean.py")
+    return [
+        float(word)
+        for word in run((sys.executable, "-I", "-S", script, name, str(count), str(work)), work).stdout.split()
+    ]

@@ -9,7 +9,7 @@ import pytest
 from ork.bench.processes import MeasuredProcessError, lean_floor, run
 
 
-@pytest.mark.parametrize("name", ["chain", "fanout", "commands", "engine", "interpreters"])
+@pytest.mark.parametrize("name", ["chain", "fanout", "commands", "shared", "latency", "engine", "interpreters"])
 def test_a_floor_really_does_the_work_it_stands_for(name: str, tmp_path: Path) -> None:
     assert lean_floor(name, 12, tmp_path) > 0
     [folder] = tmp_path.iterdir()
@@ -22,7 +22,7 @@ def test_a_floor_really_does_the_work_it_stands_for(name: str, tmp_path: Path) -
 def test_a_forked_task_leaves_the_documents_of_the_protocol(name: str, tmp_path: Path) -> None:
     lean_floor(name, 3, tmp_path)
     left = sorted(path.name for path in tmp_path.glob("floor-*/2/*"))
-    assert left == ["gate.json", "log", "status.json"]
+    assert left == ["gate.json", "log", "output.json", "status.json"]
 
 
 def test_a_process_is_measured_with_what_it_used(tmp_path: Path) -> None:

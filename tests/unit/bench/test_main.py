@@ -19,8 +19,13 @@ def test_an_unknown_scenario_is_refused_with_the_names_that_exist() -> None:
     assert all(name in str(refused.value.hint) for name in NAMES)
 
 
+def test_a_store_that_cannot_be_measured_is_refused_before_anything_is() -> None:
+    with pytest.raises(UsageError, match="cannot measure on firestore:x"):
+        bench_command("quick", False, print, "firestore:x")
+
+
 def test_the_python_fanout_stands_for_the_whole_when_it_was_measured() -> None:
-    chain, fanout = {"scenario": "chain"}, {"scenario": "fanout-python"}
+    chain, fanout = {"scenario": "chain"}, {"scenario": "fanout"}
     assert main_part([chain, fanout]) is fanout
     assert main_part([chain]) is chain
 
@@ -49,5 +54,5 @@ def test_quick_measures_everything_and_answers_in_the_documented_shape(ork_cli: 
         "ratio",
     }
     assert [part["scenario"] for part in result["parts"]] == [
-        *["chain", "fanout-python", "fanout-command", "engine", "cold-run", "cold-help", "idle"]
+        *["chain", "fanout", "commands", "engine-sqlite", "latency-sqlite", "cold-run", "cold-help", "idle"]
     ]

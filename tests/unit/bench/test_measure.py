@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from ork.bench.measure import Sample, Target, TaskTimes, Work, latencies, percentile, result_of
+from ork.bench.sampling import interleaved
 
-CHAIN = Work("chain", 10, "a floor", Target(1.7, at_most=True))
-FANOUT = Work("fanout", 100, "a floor", Target(0.75), rate=True)
+CHAIN = Work("chain", 10, "a floor", (Target(1.7, at_most=True),))
+FANOUT = Work("fanout", 100, "a floor", (Target(0.75),), rate=True)
 
 
 def test_times_are_judged_by_time_over_floor() -> None:
@@ -26,7 +27,7 @@ def test_a_moment_in_which_the_whole_machine_was_slow_does_not_change_the_ratio(
 
 def test_a_target_may_be_set_for_the_rate_itself() -> None:
     target = Target(10_000, field="tasks_per_second")
-    work = Work("engine", 1000, "a floor", target, rate=True)
+    work = Work("engine", 1000, "a floor", (target,), rate=True)
     assert result_of(work, [Sample(0.05, 0.01)])["target_met"] is True
     assert result_of(work, [Sample(0.5, 0.01)])["target_met"] is False
     assert str(target) == "≥ 10,000/s"
@@ -54,3 +55,20 @@ def test_a_percentile_is_one_of_the_values(share: int, value: int) -> None:
 
 def test_one_value_is_every_percentile() -> None:
     assert latencies([0.002]) == {"p50": 2.0, "p95": 2.0, "p99": 2.0}
+
+
+def test_a_percentile_can_be_a_target_and_all_targets_count() -> None:
+    targets = tuple(
+        Target(limit, at_most=True, field="latency_ms", part=part) for limit, part in ((10, "p50"), (40, "p99"))
+    )
+    tasks = tuple(TaskTimes(0.001, n / 1000, 1.0) for n in range(1, 51))
+    work = Work("latency", 50, "a floor", targets, latency=lambda task: task.started)
+    assert result_of(work, [Sample(0.02, 0.01, tasks=tasks[:20])])["target_met"] is True
+    assert result_of(work, [Sample(0.02, 0.01, tasks=tasks)])["target_met"] is False
+    assert result_of(work, [Sample(0.02, 0.01)])["target"] == "p50 ≤ 10 ms, p99 ≤ 40 ms"
+
+
+def test_a_sample_lies_between_two_looks_at_its_floor() -> None:
+    floors = iter([1.0, 3.0, 5.0])
+    samples = interleaved(2, lambda: next(floors), lambda number: Sample(float(number), 0.0))
+    assert [(one.seconds, one.floor_seconds) for one in samples] == [(0.0, 2.0), (1.0, 4.0)]

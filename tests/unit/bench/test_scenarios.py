@@ -3,14 +3,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.postgres import server_or_skip
 
-from ork.bench.scenarios import SCENARIOS, Scale
+from ork.bench.ground import Ground
+from ork.bench.scale import Scale
+from ork.bench.scenarios import SCENARIOS
 
-TINY = Scale(repeats=1, chain=3, fanout=6, engine=50, cold_repeats=1, idle_seconds=0.2)
+TINY = Scale(repeats=1, chain=3, fanout=6, shared=20, engine=50, triggers=3, cold_repeats=1, idle_seconds=0.2)
 PARTS = {
     "chain": {"chain": 3},
-    "fanout": {"fanout-python": 6, "fanout-command": 6},
-    "engine": {"engine": 50},
+    "fanout": {"fanout": 6},
+    "commands": {"commands": 6},
+    "engine": {"engine-sqlite": 50},
+    "latency": {"latency-sqlite": 20},
     "cold": {"cold-run": 1, "cold-help": 0},
     "idle": {"idle": 0},
 }
@@ -20,7 +25,7 @@ SHAPE = {"scenario", "tasks", "tasks_per_second", "latency_ms", "rss_mb", "cpu_s
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
 def test_a_scenario_measures_real_work_beside_its_floor(name: str, tmp_path: Path) -> None:
-    parts = SCENARIOS[name](TINY, tmp_path)
+    parts = SCENARIOS[name](TINY, Ground(tmp_path))
     assert {part["scenario"]: part["tasks"] for part in parts} == PARTS[name]
     for part in parts:
         assert part.keys() >= SHAPE
@@ -32,8 +37,19 @@ def test_a_scenario_measures_real_work_beside_its_floor(name: str, tmp_path: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["engine", "latency"])
+def test_postgres_is_measured_in_databases_that_are_gone_afterwards(name: str, tmp_path: Path) -> None:
+    server = server_or_skip()
+    databases = server.sql("SELECT count(*) FROM pg_database")
+    [part] = SCENARIOS[name](TINY, Ground(tmp_path, server.url("postgres")))
+    assert part["scenario"] == f"{name}-postgres"
+    assert part["ratio"] > 0
+    assert server.sql("SELECT count(*) FROM pg_database") == databases
+
+
+@pytest.mark.slow
 def test_every_task_of_a_chain_is_timed_in_order(tmp_path: Path) -> None:
-    [chain] = SCENARIOS["chain"](TINY, tmp_path)
+    [chain] = SCENARIOS["chain"](TINY, Ground(tmp_path))
     assert chain["statements"] > 0
     assert 0 < chain["latency_ms"]["p50"] <= chain["latency_ms"]["p99"] <= chain["seconds"] * 1000
     assert set(chain["stages_ms"]) == {"created_dispatched", "dispatched_started", "started_finished"}
@@ -41,5 +57,13 @@ def test_every_task_of_a_chain_is_timed_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_idle_scheduler_asks_its_store_nothing(tmp_path: Path) -> None:
-    [idle] = SCENARIOS["idle"](TINY, tmp_path)
+    [idle] = SCENARIOS["idle"](TINY, Ground(tmp_path))
     assert idle["statements"] == 0
+
+
+@pytest.mark.slow
+def test_a_trigger_is_judged_by_the_time_until_its_task_starts(tmp_path: Path) -> None:
+    [latency] = SCENARIOS["latency"](TINY, Ground(tmp_path))
+    stages = latency["stages_ms"]
+    assert latency["latency_ms"]["p50"] >= max(stages["created_dispatched"]["p50"], stages["dispatched_started"]["p50"])
+    assert latency["floor"]["latency_ms"]["p50"] > 0

@@ -18,14 +18,16 @@ SIMULATION = "ork.testing.simulate"
 
 @click.command(name="bench")
 @click.argument("scenario", default="quick")
+@click.option("--store", metavar="URL", help="Measure in new databases of this Postgres (default: SQLite).")
 @json_option
-def bench_command(scenario: str, as_json: bool) -> None:
-    """Measure speed against the floor of this machine: quick, chain, fanout, engine, cold or idle.
+def bench_command(scenario: str, store: str | None, as_json: bool) -> None:
+    """Measure speed against the floor of this machine: quick, chain, fanout, commands, engine, latency, cold or idle.
 
     \b
     Example:  ork bench chain --json
+              ork bench engine --store postgresql://user@host/postgres
     """
-    result: dict[str, Any] = import_module(BENCH).bench_command(scenario, as_json, _emitter(as_json))
+    result: dict[str, Any] = import_module(BENCH).bench_command(scenario, as_json, _emitter(as_json), store)
     if as_json:
         print_json(result)
 

@@ -1,10 +1,10 @@
 """The floors: the same work with no engine at all, run as a script in an interpreter that has imported next to nothing.
 
-    python -I -S lean.py chain|fanout|commands|interpreters|engine COUNT FOLDER    prints the seconds it took
+    python -I -S lean.py chain|fanout|commands|interpreters|shared|engine|latency COUNT FOLDER
 
-A forked task leaves what the protocol asks of every attempt (a folder, gate, log, and a status that holds its
-output), and the rows of a task are committed before it starts and after it ended. What is measured against these
-floors can come close to them, never below.
+prints the seconds it took, for `latency` those of each single start. A forked task leaves what the protocol asks of
+every attempt (a folder; gate, log, output and status in it), and the rows of a task are committed before it starts and
+after it ended. What is measured against these floors can come close to them, never below.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable
-from time import perf_counter
+from time import perf_counter, sleep
 
 GATE = (
     b'{"v":1,"attempt":"r1/t/0/1","state":"started","pid":12345,"start_time":1234567,"signature":"' + b"0" * 64 + b'"}'
 )
-STATUS = (
-    b'{"v":1,"attempt":"r1/t/0/1","seq":2,"state":"success","output":{"inline":"1"},"signature":"' + b"0" * 64 + b'"}'
-)
+STATUS = b'{"v":1,"attempt":"r1/t/0/1","seq":2,"state":"success","output":{"size":1},"signature":"' + b"0" * 64 + b'"}'
+IN_HAND = 32  # tasks that a reused worker is given ahead of those it has told of
+QUIET_SECONDS = 0.005  # between two starts: whoever listens has gone to sleep by then
 
 
 class Tasks:
@@ -29,7 +29,7 @@ class Tasks:
     def __init__(self, folder: str, count: int) -> None:
         self.folder = folder
         self.names = [str(n) for n in range(count)]
-        self.sql = named_statements(os.path.join(os.path.dirname(os.path.abspath(__file__)), "floor.sql"))
+        self.sql = named_statements(os.path.join(os.path.dirname(os.path.abspath(__file__)), "sqlite.sql"))
         self.db = sqlite3.connect(os.path.join(folder, "floor.db"), isolation_level=None)
         self.db.executescript(self.sql["pragmas"])
         self.db.executescript(self.sql["tables"])
@@ -83,6 +83,91 @@ def interpreters(tasks: Tasks) -> None:
     side_by_side(tasks, lambda _: os.posix_spawn(sys.executable, argv, environment))
 
 
+def shared(tasks: Tasks) -> None:
+    """Processes that are there already, one for each processor, and a pipe each way: no process for a task."""
+    import select
+
+    workers = [Worker() for _ in range(os.cpu_count() or 1)]
+    owners = {worker.answers: worker for worker in workers}
+    waiting, open_tasks = tasks.names[::-1], len(tasks.names)
+    while open_tasks:
+        wave = [(worker, waiting.pop()) for worker in workers for _ in range(min(worker.room, len(waiting)))]
+        if wave:
+            tasks.dispatched(*(name for _, name in wave))
+            for worker, name in wave:
+                worker.give(name)
+        readable = select.select(list(owners), (), ())[0]
+        ended = [name for descriptor in readable for name in owners[descriptor].take()]
+        tasks.finished(*ended)
+        open_tasks -= len(ended)
+    for worker in reversed(workers):  # the later ones have inherited the pipes of the earlier ones
+        worker.end()
+
+
+class Worker:
+    """Answers every line it is given with the same line, after calling a function that does nothing."""
+
+    def __init__(self) -> None:
+        orders, self.orders = os.pipe()
+        self.answers, answers = os.pipe()
+        self.room = IN_HAND
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(self.orders)
+            with os.fdopen(orders, "rb", buffering=0) as given:
+                while data := given.read(1 << 16):
+                    os.write(answers, b"".join(light_task(name) for name in data.splitlines(keepends=True)))
+            os._exit(0)
+        os.close(orders)
+        os.close(answers)
+
+    def give(self, name: str) -> None:
+        self.room -= 1
+        os.write(self.orders, name.encode() + b"\n")
+
+    def take(self) -> list[str]:
+        # Few and short enough to be one write each way: no line is ever read in two parts.
+        names = os.read(self.answers, 1 << 16).decode().split()
+        self.room += len(names)
+        return names
+
+    def end(self) -> None:
+        os.close(self.orders)
+        os.waitpid(self._pid, 0)
+
+
+def light_task(name: bytes) -> bytes:
+    return name
+
+
+def latency(tasks: Tasks) -> list[float]:
+    """From the word of another process to the first line of a task: a wake-up, a commit, a fork and the gate."""
+    import socket
+
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    asker = os.fork()
+    if asker == 0:
+        for _ in tasks.names:
+            sleep(QUIET_SECONDS)
+            theirs.send(str(perf_counter()).encode())
+            theirs.recv(1)
+        os._exit(0)
+    found, outcome = [], os.pipe()
+    for name in tasks.names:
+        asked = float(ours.recv(64))
+        tasks.dispatched(name)
+        if os.fork() == 0:
+            os.mkdir(os.path.join(tasks.folder, name))
+            write_file(os.path.join(tasks.folder, name, "gate.json"), GATE)
+            os.write(outcome[1], str(perf_counter() - asked).encode())
+            os._exit(0)
+        found.append(float(os.read(outcome[0], 64)))
+        tasks.finished(name)
+        ours.send(b"!")
+    os.waitpid(asker, 0)
+    return found
+
+
 def engine(tasks: Tasks) -> None:
     """Rows alone: every task is dispatched, running and finished, a hundred to a transaction."""
     for first in range(0, len(tasks.names), 100):
@@ -123,12 +208,11 @@ def fork_task(folder: str, name: str) -> int:
 
 def leave_documents(folder: str) -> None:
     os.mkdir(folder)
-    write_file(folder + "/gate.tmp", GATE)
-    os.link(folder + "/gate.tmp", folder + "/gate.json")
-    os.unlink(folder + "/gate.tmp")
+    write_file(folder + "/gate.json", GATE)
     write_file(folder + "/log", b"")
-    write_file(folder + "/status.tmp", STATUS)
-    os.replace(folder + "/status.tmp", folder + "/status.json")
+    for name, data in (("output", b"1"), ("status", STATUS)):
+        write_file(f"{folder}/{name}.tmp", data)
+        os.replace(f"{folder}/{name}.tmp", f"{folder}/{name}.json")
 
 
 def write_file(path: str, data: bytes) -> None:
@@ -142,6 +226,7 @@ FLOORS: dict[str, Callable[[Tasks], None]] = {
     "fanout": fanout,
     "commands": commands,
     "interpreters": interpreters,
+    "shared": shared,
     "engine": engine,
 }
 
@@ -151,8 +236,11 @@ def main() -> None:
     tasks = Tasks(folder, count)
     begin = perf_counter()
     tasks.created()
-    FLOORS[name](tasks)
-    print(perf_counter() - begin)
+    if name == "latency":
+        print(*latency(tasks))
+    else:
+        FLOORS[name](tasks)
+        print(perf_counter() - begin)
 
 
 if __name__ == "__main__":

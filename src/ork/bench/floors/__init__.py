@@ -1,0 +1,1 @@
+"""The floors: what the same work costs with no engine at all."""

@@ -1,0 +1,36 @@
+"""Samples, each between two measurements of its floor: a machine that slows down in the middle slows down both."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from ork.bench.measure import Sample, TaskTimes
+from ork.bench.processes import run
+from ork.model.record import replaced
+
+
+def interleaved(repeats: int, floor: Callable[[], float], measure: Callable[[int], Sample]) -> list[Sample]:
+    """The floor of a sample is the mean of the one before it and the one after it."""
+    samples, before = [], floor()
+    for number in range(repeats):
+        sample = measure(number)
+        after = floor()
+        samples.append(replaced(sample, floor_seconds=(before + after) / 2))
+        before = after
+    return samples
+
+
+def driver_sample(folder: Path, store: str | None, *arguments: str) -> Sample:
+    """What the measured process says about itself; its floor is not known yet."""
+    measured = json.loads(run((sys.executable, "-m", "ork.bench.drive", *arguments), folder, store).stdout)
+    return Sample(
+        measured["seconds"],
+        0.0,
+        measured["cpu_s"],
+        measured["rss_mb"],
+        measured["statements"],
+        tuple(TaskTimes(*times) for times in measured["tasks"]),
+    )

@@ -1,0 +1,26 @@
+"""The named scenarios. Each measures its floor right beside every sample and returns its results as JSON data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ork.bench.ground import Ground
+from ork.bench.scale import Scale
+from ork.bench.scenarios.cold import cold
+from ork.bench.scenarios.engine import engine
+from ork.bench.scenarios.idle import idle
+from ork.bench.scenarios.latency import latency
+from ork.bench.scenarios.tasks import chain, commands, fanout
+
+Scenario = Callable[[Scale, Ground], list[dict[str, Any]]]
+
+SCENARIOS: dict[str, Scenario] = {
+    "chain": chain,
+    "fanout": fanout,
+    "commands": commands,
+    "engine": engine,
+    "latency": latency,
+    "cold": cold,
+    "idle": idle,
+}

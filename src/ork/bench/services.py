@@ -1,0 +1,41 @@
+"""Services that run beside what is measured, and what can be seen of them from outside."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ork.bench.processes import ORK, MeasuredProcessError, environment
+
+READY_SECONDS = 30
+
+
+@contextmanager
+def scheduler(folder: Path, store: str | None = None) -> Iterator[int]:
+    """The pid of an `ork scheduler` that has said that it is ready; it is stopped at the end."""
+    child = subprocess.Popen(
+        (*ORK, "scheduler"), cwd=folder, env=environment(store), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert child.stdout is not None
+    try:
+        if not select.select([child.stdout], [], [], READY_SECONDS)[0] or not child.stdout.readline():
+            raise MeasuredProcessError("`ork scheduler` did not get ready")
+        yield child.pid
+    finally:
+        child.terminate()
+        child.communicate()
+
+
+def cpu_seconds(pid: int) -> float:
+    """What its threads used, to the nanosecond: a clock tick would be half a minute's allowance."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
+
+
+def rss_mb(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
