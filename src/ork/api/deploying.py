@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ork.compile.content import from_document, make_version, to_document
+from ork.compile.content import make_version
 from ork.compile.load import load_workflow
-from ork.errors import DefinitionError, DocumentError, UsageError
-from ork.model.ids import NAME_PATTERN
+from ork.compile.received import received_workflow
+from ork.errors import DocumentError, UsageError
 from ork.model.workflow import CompiledWorkflow, Version
 from ork.objects.json_text import strict_json
 
@@ -59,34 +59,8 @@ class _Files:
 
 
 def _compiled(text: bytes) -> CompiledWorkflow:
-    """Only what our own compiler could have written: it is read, written again, and must be the same."""
     try:
         document = strict_json(text, max_size=MAX_DEFINITION)
-        workflow = from_document(document)
-        is_same = to_document(workflow) == document
     except DocumentError as error:
         raise UsageError(f"the body is {error.message}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
-        raise DefinitionError(f"not a compiled workflow: {error!r}") from None
-    if not is_same:
-        raise DefinitionError("not a compiled workflow: it does not mean what it says")
-    _check_graph(workflow)
-    return workflow
-
-
-def _check_graph(workflow: CompiledWorkflow) -> None:
-    """Names are names, dependencies are there, and nothing waits for itself."""
-    import re
-
-    names = {spec.name for spec in workflow.tasks}
-    every: list[Any] = [workflow.name, *names]
-    if not names or len(names) != len(workflow.tasks):
-        raise DefinitionError("a workflow has tasks, each with a name of its own")
-    if not all(isinstance(name, str) and re.fullmatch(NAME_PATTERN, name) for name in every):
-        raise DefinitionError("a name is letters, digits, `_`, `-` and `.`")
-    waiting = {spec.name: set(spec.depends_on) for spec in workflow.tasks}
-    while waiting:
-        free = {name for name, needs in waiting.items() if not needs}
-        if not free:
-            raise DefinitionError("some tasks wait for each other, or for a task that is not there")
-        waiting = {name: needs - free for name, needs in waiting.items() if name not in free}
+    return received_workflow(document)

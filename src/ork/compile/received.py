@@ -1,0 +1,76 @@
+"""A compiled workflow that somebody else sends: only what our own compiler could have written is taken for one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ork.compile.content import from_document, to_document
+from ork.errors import DefinitionError
+from ork.model.ids import NAME_PATTERN
+from ork.model.workflow import CompiledWorkflow, TaskSpec
+
+_Number = (int, float)
+_OPTIONAL_NUMBERS = ("retry_delay", "timeout", "cache")
+_WHOLE_NUMBERS = ("retries", "priority")
+_OPTIONAL_TEXTS = ("pool", "output_type")
+
+
+def received_workflow(document: Any) -> CompiledWorkflow:
+    """The workflow of a document from outside; DefinitionError if it is none. Costs what the document's size costs."""
+    try:
+        workflow = from_document(document)
+        is_same = to_document(workflow) == document
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+        raise DefinitionError(f"not a compiled workflow: {error!r}") from None
+    if not is_same:
+        raise DefinitionError("not a compiled workflow: it does not mean what it says")
+    _check_names(workflow)
+    for spec in workflow.tasks:
+        _check_values(spec)
+    _check_graph(workflow)
+    return workflow
+
+
+def _check_names(workflow: CompiledWorkflow) -> None:
+    names = {spec.name for spec in workflow.tasks}
+    if not names or len(names) != len(workflow.tasks):
+        raise DefinitionError("a workflow has tasks, each with a name of its own")
+    every: list[Any] = [workflow.name, *names]
+    if not all(isinstance(name, str) and re.fullmatch(NAME_PATTERN, name) for name in every):
+        raise DefinitionError("a name is letters, digits, `_`, `-` and `.`")
+
+
+def _check_values(spec: TaskSpec) -> None:
+    """What the machine counts with are numbers, and what it looks up are words."""
+    numbers = [getattr(spec, name) for name in _OPTIONAL_NUMBERS]
+    whole = [*(getattr(spec, name) for name in _WHOLE_NUMBERS), spec.concurrency or 1]
+    texts = [spec.executor, *spec.depends_on, *(getattr(spec, name) or "" for name in _OPTIONAL_TEXTS)]
+    texts += [name for name, _ in (*spec.inputs, *spec.env)]
+    if not (
+        all(number is None or _is_number(number) for number in numbers)
+        and all(type(number) is int for number in whole)
+        and all(isinstance(text, str) for text in texts)
+    ):
+        raise DefinitionError(f"not a compiled workflow: task {spec.name} has a value of the wrong kind")
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in _Number and 0 <= value < 1e12
+
+
+def _check_graph(workflow: CompiledWorkflow) -> None:
+    """Dependencies are there, and nothing waits for itself."""
+    waits_for = {spec.name: len(set(spec.depends_on)) for spec in workflow.tasks}
+    below: dict[str, list[str]] = {name: [] for name in waits_for}
+    for spec in workflow.tasks:
+        for name in set(spec.depends_on):
+            below.setdefault(name, []).append(spec.name)
+    free = [name for name, count in waits_for.items() if count == 0]
+    for name in free:  # grows while it is walked
+        for next_name in below[name]:
+            waits_for[next_name] -= 1
+            if waits_for[next_name] == 0:
+                free.append(next_name)
+    if len(free) != len(waits_for):
+        raise DefinitionError("some tasks wait for each other, or for a task that is not there")
