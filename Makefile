@@ -27,12 +27,12 @@ demo: $(STAMPS)/run
 
 # Where a component cannot be installed, the tests that need it skip and say why.
 test: $(STAMPS)/test
-	-scripts/components.sh postgres docker network pgbouncer
+	-scripts/components.sh postgres docker network pgbouncer faketime
 	$(BIN)/python -m pytest -n auto $(TESTS)
 
 soak: $(STAMPS)/test
-	-scripts/components.sh postgres network pgbouncer
-	$(BIN)/python -m pytest -m soak -rA --durations=0 $(TESTS)
+	-scripts/components.sh postgres network pgbouncer faketime
+	$(BIN)/python -m pytest -n 2 -m soak -rA --durations=0 $(TESTS)
 
 check: lint
 	$(BIN)/python -m pytest -n auto -q -m "not slow" $(TESTS)

@@ -60,15 +60,14 @@ class Court:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("ORK_", "PYTHONDONT"))}
         return clean | dict(self.pace) | self.settings
 
-    def ork(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    def ork(self, *words: str, inside: Sequence[str] | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*self.inside, sys.executable, "-m", "ork", *words],
+            self._command(words, inside),
             cwd=self.folder,
             env=self.environment(),
             capture_output=True,
             text=True,
             timeout=120,
-            **options,
         )
 
     def start(
@@ -77,15 +76,22 @@ class Court:
         """What it says is added to the log."""
         with open(self.folder / log, "ab") as said:
             return subprocess.Popen(
-                [*(self.inside if inside is None else inside), sys.executable, "-m", "ork", *words],
+                self._command(words, inside),
                 cwd=self.folder,
                 env=self.environment(),
                 stdout=said,
                 stderr=said,
             )
 
-    def write_workflow(self, name: str, tasks: dict[str, dict[str, Any]]) -> None:
-        (self.folder / f"{name}.yaml").write_text(json.dumps({"name": name, "tasks": tasks}))
+    def _command(self, words: Sequence[str], inside: Sequence[str] | None) -> list[str]:
+        return [*(self.inside if inside is None else inside), sys.executable, "-m", "ork", *words]
+
+    def write_workflow(self, name: str, tasks: dict[str, dict[str, Any]], **fields: Any) -> None:
+        (self.folder / f"{name}.yaml").write_text(json.dumps({"name": name, **fields, "tasks": tasks}))
+
+    def deploy(self, name: str, *, inside: Sequence[str] | None = None) -> None:
+        done = self.ork("deploy", f"{name}.yaml", inside=inside)
+        assert done.returncode == 0, done.stderr
 
     def task(self, seconds: float, **fields: Any) -> dict[str, Any]:
         return {"command": [sys.executable, "task.py", str(self.folder / "judged"), str(seconds)], **fields}
@@ -94,6 +100,9 @@ class Court:
         done = self.ork("trigger", name)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
+
+    def runs(self) -> list[dict[str, Any]]:
+        return list(json.loads(self.ork("runs", "--limit", "1000", "--json").stdout)["runs"])
 
     def run(self, id: str) -> dict[str, Any]:
         return dict(json.loads(self.ork("show", id, "--json").stdout))

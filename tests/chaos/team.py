@@ -111,8 +111,7 @@ def assembled(
     court = Court(folder, {"ORK_STORE": (url or server.url)(database)}, size.pace, inside)
     fields = {name: {"depends_on": needed} for name, needed in AFTER.items()}
     court.write_workflow("flow", {name: court.task(seconds, **fields.get(name, {})) for name, seconds in TASKS.items()})
-    deployed = court.ork("deploy", "flow.yaml")
-    assert deployed.returncode == 0, deployed.stderr
+    court.deploy("flow")
     team = Team(court, server, database, size)
     try:
         yield team

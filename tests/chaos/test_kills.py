@@ -21,8 +21,7 @@ def court(tmp_path: Path) -> Court:
 
 
 def finished(court: Court, ids: list[str]) -> bool:
-    runs = json.loads(court.ork("runs", "--limit", "1000", "--json").stdout)["runs"]
-    done = {run["id"] for run in runs if run["status"] in ("success", "failed", "cancelled")}
+    done = {run["id"] for run in court.runs() if run["status"] in ("success", "failed", "cancelled")}
     return set(ids) <= done
 
 
