@@ -1,0 +1,38 @@
+"""Names of images: which registry, which repository in it, and which image of that."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+DOCKER_HUB = "docker.io"
+
+
+class ImageName(NamedTuple):
+    """As registries understand it: `reference` is a tag or a digest, `written` the name without either."""
+
+    registry: str
+    repository: str
+    reference: str
+    written: str
+
+    @property
+    def is_fixed(self) -> bool:
+        """A digest stands for one image for ever."""
+        return self.reference.startswith("sha256:")
+
+    def at(self, digest: str) -> str:
+        """That very image."""
+        return f"{self.written}@{digest}"
+
+
+def read_image_name(text: str) -> ImageName:
+    """`[host[:port]/]name[:tag][@digest]`; the first part is a host only if it looks like one."""
+    name, _, digest = text.partition("@")
+    before, colon, tag = name.rpartition(":")
+    if not colon or "/" in tag:  # what looks like a tag is a port
+        before, tag = name, "latest"
+    host, slash, path = before.partition("/")
+    if slash and ("." in host or ":" in host or host == "localhost"):
+        return ImageName(host, path, digest or tag, before)
+    repository = before if slash else f"library/{before}"
+    return ImageName(DOCKER_HUB, repository, digest or tag, before)
