@@ -10,6 +10,7 @@ from fastapi import Path, Query
 from ork.errors import UsageError
 from ork.model.ids import NAME_PATTERN
 
+LARGEST_PAGE = 1000
 _LARGEST = 2**53
 _NAME = f"^{NAME_PATTERN}$"
 
@@ -22,11 +23,15 @@ TaskName = Annotated[str, Path(pattern=_NAME)]
 TaskIndex = Annotated[int, Path(ge=0, le=10**9, description="Which instance; 0 for a task without instances.")]
 AttemptNumber = Annotated[int, Path(ge=1, le=10**6)]
 VersionText = Annotated[str, Path(min_length=1, max_length=200)]
-Limit = Annotated[int, Query(ge=1, le=1000)]
-Cursor = Annotated[str | None, Query(max_length=500, description="As given by the previous page.")]
-RunCursor = Annotated[
-    str | None, Query(max_length=500, pattern="^([0-9a-f]{2})+$", description="As given by the previous page.")
-]
+Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE)]
+_TASK = rf"{NAME_PATTERN}(\[[0-9]{{1,9}}\])?"
+_PREVIOUS = "As given by the previous page."
+NameCursor = Annotated[str | None, Query(pattern=_NAME, description=_PREVIOUS)]
+IdCursor = Annotated[str | None, Query(pattern="^[0-9a-f]{1,64}$", description=_PREVIOUS)]
+NumberCursor = Annotated[int | None, Query(ge=0, le=_LARGEST, description=_PREVIOUS)]
+RunCursor = Annotated[str | None, Query(max_length=500, pattern="^([0-9a-f]{2})+$", description=_PREVIOUS)]
+TaskCursor = Annotated[str | None, Query(pattern=f"^{_TASK}$", description=_PREVIOUS)]
+AttemptCursor = Annotated[str | None, Query(pattern=f"^{_TASK}/[0-9]{{1,6}}$", description=_PREVIOUS)]
 Folder = Annotated[
     str | None, Query(max_length=4000, pattern="^/", description="The folder of its files, where tasks run.")
 ]

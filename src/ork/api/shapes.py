@@ -78,12 +78,15 @@ class FullRunShape(RunShape):
 
 class TasksShape(Shape):
     run: RunShape
+    owner: str | None
     tasks: list[TaskShape]
     mark: int
+    cursor: str | None
 
 
 class AttemptsShape(Shape):
     attempts: list[AttemptShape]
+    cursor: str | None
 
 
 class NodeShape(Shape):
@@ -164,10 +167,12 @@ class VersionEntryShape(Shape):
 
 class VersionsShape(Shape):
     versions: list[VersionEntryShape]
+    cursor: str | None
 
 
 class SchedulesShape(Shape):
     schedules: list[dict[str, Any]]
+    cursor: str | None
 
 
 class ScheduleStateShape(Shape):
@@ -224,6 +229,7 @@ class NewTokenShape(TokenShape):
 
 class TokensShape(Shape):
     tokens: list[TokenShape]
+    cursor: str | None
 
 
 class AuditShape(Shape):

@@ -1,8 +1,14 @@
-"""Where a page of runs ended, as text that a caller hands back unread."""
+"""Where a page ended: of runs, as text that a caller hands back unread; of tasks and attempts, the last one's key."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ork.errors import UsageError
+from ork.model.ids import AttemptKey, TaskKey
+from ork.state.rows import index_number
+
+_BEFORE_ALL = -1
 
 
 def write_cursor(created_at: str, id: str) -> str:
@@ -13,5 +19,22 @@ def read_cursor(cursor: str) -> tuple[str, str]:
     try:
         created_at, id = bytes.fromhex(cursor).decode().split(" ")
     except ValueError as error:
-        raise UsageError("This is not a cursor of ours.", hint="Use the cursor of the previous page.") from error
+        raise not_ours() from error
     return created_at, id
+
+
+def task_place(order: Mapping[str, int], after: TaskKey | None) -> tuple[int, int]:
+    """Behind which place of the workflow's order the page begins."""
+    if after is None:
+        return _BEFORE_ALL, _BEFORE_ALL
+    if after.name not in order:
+        raise not_ours()
+    return order[after.name], index_number(after.index)
+
+
+def attempt_place(order: Mapping[str, int], after: AttemptKey | None) -> tuple[int, int, int]:
+    return (*task_place(order, after.task if after else None), after.number if after else _BEFORE_ALL)
+
+
+def not_ours() -> UsageError:
+    return UsageError("This is not a cursor of ours.", hint="Use the cursor of the previous page.")

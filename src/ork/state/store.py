@@ -15,7 +15,7 @@ from ork.core.effects import Alert, Wish
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.record import Record
 from ork.model.run import NewRun, Run, RunCommand, RunStatus, SchedulerEntry
-from ork.model.task import Attempt, Output, Task
+from ork.model.task import Attempt, Output, Task, TaskStatus
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
 from ork.state.locations import LocationVerbs
 from ork.state.schedules import ScheduleVerbs
@@ -99,6 +99,18 @@ class RunFilter(Record):
 class RunPage(NamedTuple):
     runs: tuple[Run, ...]
     cursor: str | None  # None on the last page
+
+
+class TaskFilter(Record):
+    """Which of a run's tasks: at most `limit`, and only those behind `after` in the workflow's order."""
+
+    name: str | None = None
+    statuses: frozenset[TaskStatus] = frozenset()
+    after: TaskKey | None = None
+    limit: int | None = None
+
+
+ALL_TASKS = TaskFilter()
 
 
 class RunUpdate(NamedTuple):
@@ -285,12 +297,19 @@ class StateStore(ScheduleVerbs, LocationVerbs, Protocol):
         """Newest first; a run created between two pages is never seen twice."""
         ...
 
-    async def run_updates(self, run: RunId, since: int = 0) -> RunUpdate | None:
-        """With since=0 all tasks, in the order the workflow names them. None: no such run."""
+    async def run_updates(self, run: RunId, since: int = 0, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
+        """With since=0 all tasks, in the order the workflow names them. None: no such run.
+
+        Page by page, what changes in between is among the updates behind the first page's mark. An `after` that
+        the workflow does not have is UsageError.
+        """
         ...
 
-    async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]:
-        """By task in the workflow's order, then by number. An unknown run has none."""
+    async def list_attempts(
+        self, run: RunId, task: TaskKey | None = None, *, after: AttemptKey | None = None, limit: int | None = None
+    ) -> tuple[Attempt, ...]:
+        """By task in the workflow's order, then by number: all of them, or at most `limit` of those behind `after`.
+        An unknown run has none; an `after` that the workflow does not have is UsageError."""
         ...
 
     async def find_cached(self, key: str, since: datetime) -> Cached | None:

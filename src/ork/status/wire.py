@@ -88,7 +88,7 @@ def read_task(run: RunId, row: dict[str, Any]) -> Task:
         row["attempt"],
         row["earlier_attempts"],
         row["reason"],
-        _read_key(row["cause"]),
+        _read_cause(row["cause"]),
         _read_failure(row["failure"]),
         row["exit_code"],
         read_time(row["dispatched_at"]),
@@ -170,9 +170,12 @@ def _read_failure(row: dict[str, Any] | None) -> Failure | None:
     return None if row is None else Failure(FailureKind(row["kind"]), row["message"], row["detail"])
 
 
-def _read_key(text: str | None) -> TaskKey | None:
-    if text is None:
-        return None
+def _read_cause(text: str | None) -> TaskKey | None:
+    return None if text is None else read_key(text)
+
+
+def read_key(text: str) -> TaskKey:
+    """TASK or TASK[3]."""
     name, bracket, index = text.partition("[")
     return TaskKey(name, int(index[:-1]) if bracket else None)
 

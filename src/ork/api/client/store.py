@@ -6,7 +6,7 @@ Calls are plain and block: the command line does one thing at a time. What only 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _COMPILED = "application/vnd.ork.workflow+json"
 _ALIVE_SECONDS = 1.0
 _CREATED = 201
+_PAGE = 1000
 
 
 class RemoteStore:
@@ -79,7 +80,7 @@ class RemoteStore:
         return self._versions[version]
 
     async def list_versions(self, workflow: str, limit: int = 20) -> tuple[VersionEntry, ...]:
-        found = self._get("workflows", workflow, "versions", limit=limit) or {"versions": []}
+        found = self._get("workflows", workflow, "versions", limit=min(limit, _PAGE)) or {"versions": []}
         rows = found["versions"]
         return tuple(VersionEntry(VersionId(row["id"]), read_time(row["saved_at"]), row["source"]) for row in rows)
 
@@ -88,14 +89,7 @@ class RemoteStore:
         return None if row is None else read_workflow(row)
 
     async def list_workflows(self) -> tuple[WorkflowEntry, ...]:
-        entries: list[WorkflowEntry] = []
-        cursor = None
-        while True:
-            page = self._server.get("workflows", limit=1000, cursor=cursor)
-            entries += [read_workflow(row) for row in page["workflows"]]
-            cursor = page["cursor"]
-            if cursor is None:
-                return tuple(entries)
+        return tuple(read_workflow(row) for page in self._pages("workflows") for row in page["workflows"])
 
     # ── runs and what people ask of them ─────────────────────────────────────────────────────────
 
@@ -159,19 +153,20 @@ class RemoteStore:
         return {RunStatus(status): number for status, number in counts.items()}
 
     async def run_updates(self, run: RunId, since: int = 0) -> RunUpdate | None:
-        found = self._get("runs", run, "tasks", since=since)
-        if found is None:
+        pages = list(self._pages("runs", run, "tasks", since=since))
+        if not pages:
             return None
-        tasks = tuple(read_task(run, row) for row in found["tasks"])
-        return RunUpdate(read_run(found["run"]), tasks, found["mark"])
+        tasks = tuple(read_task(run, row) for page in pages for row in page["tasks"])
+        # What changed while the pages were read is behind the first one's mark, and comes again.
+        return RunUpdate(read_run(pages[0]["run"]), tasks, pages[0]["mark"])
 
     async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]:
         key = task or TaskKey(None)  # type: ignore[arg-type]
-        found = self._get("runs", run, "attempts", task=key.name, index=key.index) or {"attempts": []}
-        return tuple(read_attempt(run, row) for row in found["attempts"])
+        pages = self._pages("runs", run, "attempts", task=key.name, index=key.index)
+        return tuple(read_attempt(run, row) for page in pages for row in page["attempts"])
 
     async def get_owner(self, run: RunId) -> SchedulerId | None:
-        found = self._get("runs", run)
+        found = self._get("runs", run, "tasks", limit=1)
         return SchedulerId(found["owner"]) if found and found["owner"] else None
 
     async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:
@@ -201,7 +196,8 @@ class RemoteStore:
             ScheduleEntry(
                 row["workflow"], VersionId(row["version"]), schedule, row["enabled"], read_time(row["next_fire"])
             )
-            for row in self._server.get("schedules")["schedules"]
+            for page in self._pages("schedules")
+            for row in page["schedules"]
             if (entry := workflows.get(row["workflow"])) is not None and (schedule := entry.schedule) is not None
         )
 
@@ -220,7 +216,8 @@ class RemoteStore:
                 read_moment(row["created_at"]),
                 read_time(row["revoked_at"]),
             )
-            for row in self._server.get("tokens")["tokens"]
+            for page in self._pages("tokens")
+            for row in page["tokens"]
         )
 
     async def revoke_token(self, id: str, now: datetime) -> bool:  # noqa: ARG002
@@ -249,6 +246,14 @@ class RemoteStore:
         if self._listener is not None:
             self._listener.close()
         self._server.close()
+
+    def _pages(self, *path: object, **query: Any) -> Iterator[Any]:
+        """No page at all where there is nothing of that name."""
+        page = self._get(*path, limit=_PAGE, **query)
+        while page is not None:
+            yield page
+            cursor = page["cursor"]
+            page = self._get(*path, limit=_PAGE, cursor=cursor, **query) if cursor is not None else None
 
     def _get(self, *path: object, **query: Any) -> Any | None:
         """None where there is nothing of that name."""

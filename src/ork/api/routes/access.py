@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-from fastapi import Path, Query, Request
+from fastapi import Path, Request
 from starlette.responses import Response
 
 from ork.api import shapes
 from ork.api.bodies import TokenBody, answer, described, read_body
 from ork.api.context import api_of, caller_of
-from ork.api.parameters import Limit
+from ork.api.paging import page_behind
+from ork.api.parameters import LARGEST_PAGE, IdCursor, Limit, NumberCursor
 from ork.api.routing import Routes
 from ork.api.tokens import make_token
 from ork.errors import NotFoundError, RefusedError, UsageError
@@ -23,9 +24,11 @@ routes = Routes()
 
 
 @routes.add("GET", "/tokens", Role.ADMIN, response_model=shapes.TokensShape)
-async def list_tokens(request: Request) -> Response:
-    """Who may do what. Nobody is told a token's text again."""
-    return answer({"tokens": [token_json(token) for token in await api_of(request).store.list_tokens()]})
+async def list_tokens(request: Request, limit: Limit = LARGEST_PAGE, cursor: IdCursor = None) -> Response:
+    """Who may do what, oldest first. Nobody is told a token's text again."""
+    tokens = await api_of(request).store.list_tokens()
+    shown, last = page_behind(tokens, cursor, limit, lambda token: token.id)
+    return answer({"tokens": [token_json(token) for token in shown], "cursor": last})
 
 
 @routes.add(
@@ -65,9 +68,7 @@ async def revoke_token(request: Request, id: Annotated[str, Path(pattern="^[0-9a
 
 
 @routes.add("GET", "/audit", Role.ADMIN, response_model=shapes.AuditShape)
-async def list_audit(
-    request: Request, limit: Limit = 50, cursor: Annotated[int | None, Query(ge=0, le=2**53)] = None
-) -> Response:
+async def list_audit(request: Request, limit: Limit = 50, cursor: NumberCursor = None) -> Response:
     """Who changed what, newest first."""
     entries = await api_of(request).store.list_audit(limit, cursor)
     rows = [

@@ -12,24 +12,37 @@ from starlette.responses import Response
 from ork.api import shapes
 from ork.api.bodies import CommandBody, TriggerBody, answer, described, read_body
 from ork.api.context import Api, Caller, api_of, caller_of
-from ork.api.parameters import Limit, Mark, OptionalName, RunCursor, RunText, TaskTarget, WorkflowName, moment_of
+from ork.api.parameters import (
+    LARGEST_PAGE,
+    AttemptCursor,
+    Limit,
+    Mark,
+    OptionalName,
+    RunCursor,
+    RunText,
+    TaskCursor,
+    TaskTarget,
+    WorkflowName,
+    moment_of,
+)
 from ork.api.problems import of_error
 from ork.api.routes.workflows import known_workflow
 from ork.api.routing import Routes
 from ork.api.triggering import Wanted, trigger
 from ork.errors import NotFoundError
 from ork.model.access import Role
-from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, TaskKey
+from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, AttemptKey, RunId, TaskKey
 from ork.model.run import CommandKind, RunCommand, RunStatus
+from ork.model.task import TaskStatus
 from ork.model.workflow import Trigger
-from ork.state.store import Accepted, RunFilter, TooLate
+from ork.state.store import Accepted, RunFilter, TaskFilter, TooLate
 from ork.status.explain import explain
 from ork.status.follow import open_view
 from ork.status.ids import parse_target, resolve_run
 from ork.status.questions import named_task, waiting_task
 from ork.status.refusals import check_retry, too_late
 from ork.status.shapes import full_run_json
-from ork.status.wire import attempt_row, run_row, task_row
+from ork.status.wire import attempt_row, read_key, run_row, task_row
 
 routes = Routes()
 
@@ -43,6 +56,7 @@ KEY = Annotated[
     ),
 ]
 Status = Annotated[list[RunStatus] | None, Query(description="Only these; may be repeated.")]
+TaskStatuses = Annotated[list[TaskStatus] | None, Query(description="Only these; may be repeated.")]
 
 
 @routes.add(
@@ -100,19 +114,38 @@ async def get_run(request: Request, run: RunText) -> Response:
 
 
 @routes.add("GET", "/runs/{run}/tasks", Role.VIEWER, response_model=shapes.TasksShape)
-async def list_tasks(request: Request, run: RunText, since: Mark = 0) -> Response:
-    """The run and its tasks, or those that changed after the mark `since`; `mark` is the next one.
+async def list_tasks(
+    request: Request,
+    run: RunText,
+    since: Mark = 0,
+    name: OptionalName = None,
+    status: TaskStatuses = None,
+    limit: Limit = LARGEST_PAGE,
+    cursor: TaskCursor = None,
+) -> Response:
+    """The run and its tasks in the workflow's order, or those that changed after the mark `since`; `mark` is the next
+    one. What changes between two pages is behind the mark of the first.
 
     A task that has fanned out has a row of its own, with `instances`, beside those of its instances.
     """
     api = api_of(request)
-    update = await api.store.run_updates(await resolve_run(api.store, run), since)
+    only = TaskFilter(name, frozenset(status or ()), read_key(cursor) if cursor else None, limit + 1)
+    found = await resolve_run(api.store, run)
+    update = await api.store.run_updates(found, since, only)
     version = await api.store.get_version(update.run.version) if update else None
     if update is None or version is None:
         raise unknown_run(run)
+    shown = update.tasks[:limit]
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
-    rows = [task_row(task, needs.get(task.key.name, ())) for task in update.tasks]
-    return answer({"run": run_row(update.run), "tasks": rows, "mark": update.mark})
+    return answer(
+        {
+            "run": run_row(update.run),
+            "owner": await api.store.get_owner(found),
+            "tasks": [task_row(task, needs.get(task.key.name, ())) for task in shown],
+            "mark": update.mark,
+            "cursor": str(shown[-1].key) if len(update.tasks) > limit else None,
+        }
+    )
 
 
 @routes.add("GET", "/runs/{run}/attempts", Role.VIEWER, response_model=shapes.AttemptsShape)
@@ -121,12 +154,23 @@ async def list_attempts(
     run: RunText,
     task: OptionalName = None,
     index: Annotated[int | None, Query(ge=0, le=10**9)] = None,
+    limit: Limit = LARGEST_PAGE,
+    cursor: AttemptCursor = None,
 ) -> Response:
     """Every try, in the workflow's order."""
     api = api_of(request)
+    found = await resolve_run(api.store, run)
     key = None if task is None else TaskKey(task, index)
-    attempts = await api.store.list_attempts(await resolve_run(api.store, run), key)
-    return answer({"attempts": [attempt_row(attempt) for attempt in attempts]})
+    after = None if cursor is None else _attempt_at(found, cursor)
+    attempts = await api.store.list_attempts(found, key, after=after, limit=limit + 1)
+    shown = attempts[:limit]
+    last = f"{shown[-1].key.task}/{shown[-1].key.number}" if len(attempts) > limit else None
+    return answer({"attempts": [attempt_row(attempt) for attempt in shown], "cursor": last})
+
+
+def _attempt_at(run: RunId, cursor: str) -> AttemptKey:
+    task, _, number = cursor.rpartition("/")
+    return AttemptKey(run, read_key(task), int(number))
 
 
 @routes.add("GET", "/runs/{run}/graph", Role.VIEWER, response_model=shapes.GraphShape)

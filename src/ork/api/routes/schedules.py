@@ -13,7 +13,7 @@ from starlette.responses import Response
 from ork.api import shapes
 from ork.api.bodies import BackfillBody, WorkflowBody, answer, described, read_body
 from ork.api.context import api_of, caller_of
-from ork.api.parameters import WorkflowName, moment_of
+from ork.api.parameters import LARGEST_PAGE, Limit, NameCursor, WorkflowName, moment_of
 from ork.api.routes.workflows import known_workflow, unknown_workflow
 from ork.api.routing import Routes
 from ork.api.triggering import new_run_id
@@ -33,14 +33,18 @@ AT_ONCE = 100
 
 
 @routes.add("GET", "/schedules", Role.VIEWER, response_model=shapes.SchedulesShape)
-async def list_schedules(request: Request, count: Annotated[int, Query(alias="next", ge=1, le=1000)] = 1) -> Response:
-    """Every workflow that has a schedule, with its next times. It fires while workflow and schedule are enabled."""
+async def list_schedules(
+    request: Request,
+    count: Annotated[int, Query(alias="next", ge=1, le=1000)] = 1,
+    limit: Limit = LARGEST_PAGE,
+    cursor: NameCursor = None,
+) -> Response:
+    """Every workflow that has a schedule, by name, with its next times. It fires while workflow and schedule are
+    enabled. The cursor is the workflow the last page ended with."""
     api = api_of(request)
-    rows = [
-        {**upcoming_json(upcoming(entry, api.now(), count)), "version": entry.version}
-        for entry in await api.store.list_schedules()
-    ]
-    return answer({"schedules": rows})
+    entries = [entry for entry in await api.store.list_schedules() if cursor is None or entry.workflow > cursor]
+    rows = [{**upcoming_json(upcoming(entry, api.now(), count)), "version": entry.version} for entry in entries[:limit]]
+    return answer({"schedules": rows, "cursor": rows[-1]["workflow"] if len(entries) > limit else None})
 
 
 @routes.add(

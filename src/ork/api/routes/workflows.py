@@ -12,7 +12,8 @@ from ork.api import shapes
 from ork.api.bodies import WorkflowBody, answer, described, read_body
 from ork.api.context import Api, api_of, caller_of
 from ork.api.deploying import COMPILED, MAX_DEFINITION, read_version
-from ork.api.parameters import Cursor, Folder, Limit, VersionText, WorkflowName
+from ork.api.paging import page_behind
+from ork.api.parameters import Folder, IdCursor, Limit, NameCursor, VersionText, WorkflowName
 from ork.api.routing import Routes
 from ork.compile.content import to_document
 from ork.errors import NotFoundError
@@ -26,6 +27,8 @@ from ork.status.shapes import time_json
 from ork.status.wire import workflow_row
 
 routes = Routes()
+
+MOST_VERSIONS = 10_000
 
 _TEXT = {"schema": {"type": "string", "description": "A workflow file."}}
 _DEFINITION = {
@@ -41,7 +44,7 @@ _DEFINITION = {
 
 
 @routes.add("GET", "/workflows", Role.VIEWER, response_model=shapes.WorkflowPageShape)
-async def list_workflows(request: Request, limit: Limit = 100, cursor: Cursor = None) -> Response:
+async def list_workflows(request: Request, limit: Limit = 100, cursor: NameCursor = None) -> Response:
     """The workflows known here, by name, each with its last run. The cursor is the name the last page ended with."""
     api = api_of(request)
     entries = [entry for entry in await api.store.list_workflows() if cursor is None or entry.name > cursor]
@@ -113,14 +116,14 @@ async def delete_workflow(request: Request, name: WorkflowName) -> Response:
 
 
 @routes.add("GET", "/workflows/{name}/versions", Role.VIEWER, response_model=shapes.VersionsShape)
-async def list_versions(request: Request, name: WorkflowName, limit: Limit = 20) -> Response:
-    """Newest first."""
-    api = api_of(request)
-    entries = await api.store.list_versions(name, limit)
+async def list_versions(request: Request, name: WorkflowName, limit: Limit = 20, cursor: IdCursor = None) -> Response:
+    """Newest first. The cursor is the version the last page ended with."""
+    entries = await api_of(request).store.list_versions(name, MOST_VERSIONS)
     if not entries:
         raise unknown_workflow(name)
-    rows = [{"id": each.id, "saved_at": time_json(each.saved_at), "source": each.source} for each in entries]
-    return answer({"versions": rows})
+    shown, last = page_behind(entries, cursor, limit, lambda each: each.id)
+    rows = [{"id": each.id, "saved_at": time_json(each.saved_at), "source": each.source} for each in shown]
+    return answer({"versions": rows, "cursor": last})
 
 
 @routes.add("GET", "/versions/{version}", Role.VIEWER, response_model=shapes.VersionShape)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from ork.core.effects import Alert
 from ork.core.limits import limit_names
-from ork.errors import NotFoundError, UsageError
-from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
+from ork.errors import NotFoundError
+from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.location import location_of
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
@@ -21,10 +21,13 @@ from ork.state.admission import room_left
 from ork.state.memory.access import AccessVerbs
 from ork.state.memory.commit import came_to_nothing, write_changes
 from ork.state.memory.locations import LocationsInMemory
+from ork.state.memory.pages import attempts_page, tasks_page
 from ork.state.memory.rows import RunRow, SchedulerRow, Shared
 from ork.state.memory.timely import TimelyVerbs, plan
+from ork.state.paging import not_ours
 from ork.state.refusals import check_same_request, is_too_late, still_has_runs
 from ork.state.store import (
+    ALL_TASKS,
     NO_RATES,
     Accepted,
     Cached,
@@ -37,6 +40,7 @@ from ork.state.store import (
     RunFilter,
     RunPage,
     RunUpdate,
+    TaskFilter,
     TooLate,
 )
 
@@ -321,24 +325,23 @@ class MemoryStore(AccessVerbs, LocationsInMemory, TimelyVerbs):
         if query.cursor is not None:
             before = tuple(query.cursor.split(" "))
             if len(before) != 2:
-                raise UsageError("This is not a cursor of ours.", hint="Use the cursor of the previous page.")
+                raise not_ours()
             places = [place for place in places if place < before]
         limit = max(query.limit, 1)
         shown = tuple(self._shared.runs[id].run for _, id in places[:limit])
         return RunPage(shown, " ".join(places[limit - 1]) if len(places) > limit else None)
 
-    async def run_updates(self, run: RunId, since: int = 0) -> RunUpdate | None:
+    async def run_updates(self, run: RunId, since: int = 0, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
         state = self._used()
         row = state.runs.get(run)
-        return None if row is None else RunUpdate(row.run, state.tasks_in_order(row, since), row.changed)
+        return None if row is None else RunUpdate(row.run, tasks_page(state, row, since, only), row.changed)
 
-    async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]:
+    async def list_attempts(
+        self, run: RunId, task: TaskKey | None = None, *, after: AttemptKey | None = None, limit: int | None = None
+    ) -> tuple[Attempt, ...]:
         state = self._used()
         row = state.runs.get(run)
-        if row is None:
-            return ()
-        keys = [key for key in row.attempts if task is None or key[0] == task]
-        return tuple(row.attempts[key] for key in sorted(keys, key=lambda key: (state.place(row, key[0]), key[1])))
+        return () if row is None else attempts_page(state, row, task, after, limit)
 
     async def find_cached(self, key: str, since: datetime) -> Cached | None:
         equal = [

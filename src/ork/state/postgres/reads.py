@@ -7,17 +7,16 @@ from datetime import datetime
 
 from ork.core.effects import Alert
 from ork.core.limits import EVERYTHING
-from ork.errors import UsageError
-from ork.model.ids import RunId, TaskKey
+from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt
 from ork.state.admission import ActiveAttempts, room_left
-from ork.state.paging import read_cursor, write_cursor
-from ork.state.postgres.connection import Session
+from ork.state.paging import attempt_place, not_ours, read_cursor, task_place, write_cursor
+from ork.state.postgres.connection import Row, Session
 from ork.state.postgres.database import Database, run_by_id, runs_by_id
 from ork.state.postgres.rows import attempt_of, run_of, task_of
 from ork.state.rows import attempt_key, failure_of, index_number, index_of, output_of
-from ork.state.store import Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate
+from ork.state.store import ALL_TASKS, Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate, TaskFilter
 
 _HOLDERS_SHOWN = 5
 _LAST_ORDINAL = 2**31 - 1
@@ -60,7 +59,7 @@ def _place(cursor: str) -> tuple[datetime, str]:
     try:
         return datetime.fromisoformat(created_at), id
     except ValueError as error:
-        raise UsageError("This is not a cursor of ours.", hint="Use the cursor of the previous page.") from error
+        raise not_ours() from error
 
 
 async def count_unfinished(db: Database) -> dict[RunStatus, int]:
@@ -102,7 +101,7 @@ async def _settled_changes(db: Database) -> int:
     return int(last if lowest is None else min(last, lowest))
 
 
-async def run_updates(db: Database, run: RunId, since: int) -> RunUpdate | None:
+async def run_updates(db: Database, run: RunId, since: int, only: TaskFilter) -> RunUpdate | None:
     async with db.reading() as session:
         found = await runs_by_id(session, [run])
         if not found:
@@ -110,25 +109,43 @@ async def run_updates(db: Database, run: RunId, since: int) -> RunUpdate | None:
         known, row = found[0]
         # Every write to a task touches its run as well, so the run's number is the newest of all.
         mark = row[-1]
-        tasks = [] if 0 < since >= mark else await session.rows("tasks_changed_since", run, max(since, 0))
+        if only != ALL_TASKS:
+            tasks = await _page_of_tasks(db, session, known, since, only)
+        else:
+            tasks = [] if 0 < since >= mark else await session.rows("tasks_changed_since", run, max(since, 0))
     return RunUpdate(known, tuple(task_of(task) for task in tasks), mark)
 
 
-async def list_attempts(db: Database, run: RunId, task: TaskKey | None) -> tuple[Attempt, ...]:
-    first, last, idx = 0, _LAST_ORDINAL, None
+async def _page_of_tasks(db: Database, session: Session, run: Run, since: int, only: TaskFilter) -> list[Row]:
+    order = await db.order(session, run.version)
+    if only.name is not None and only.name not in order:
+        return []
+    place = order[only.name] if only.name is not None else None
+    statuses = sorted(only.statuses) or None
+    after = task_place(order, only.after)
+    return await session.rows("page_of_tasks", run.id, max(since, 0), *after, place, statuses, only.limit)
+
+
+async def list_attempts(
+    db: Database, run: RunId, task: TaskKey | None, after: AttemptKey | None, limit: int | None
+) -> tuple[Attempt, ...]:
+    which: tuple[int, int, int | None] = (0, _LAST_ORDINAL, None)
     async with db.reading() as session:
+        order = {} if task is None and after is None else await _order(db, session, run)
         if task is not None:
-            place = await _ordinal(db, session, run, task)
-            if place is None:
+            if task.name not in order:
                 return ()
-            first, last, idx = place, place, index_number(task.index)
-        rows = await session.rows("attempts_of_run", run, first, last, idx)
+            which = (order[task.name], order[task.name], index_number(task.index))
+        if after is None and limit is None:
+            rows = await session.rows("attempts_of_run", run, *which)
+        else:
+            rows = await session.rows("page_of_attempts", run, *attempt_place(order, after), *which, limit)
     return tuple(attempt_of(row) for row in rows)
 
 
-async def _ordinal(db: Database, session: Session, run: RunId, task: TaskKey) -> int | None:
+async def _order(db: Database, session: Session, run: RunId) -> dict[str, int]:
     known = await run_by_id(session, run)
-    return None if known is None else (await db.order(session, known.version)).get(task.name)
+    return {} if known is None else await db.order(session, known.version)
 
 
 async def find_cached(db: Database, key: str, since: datetime) -> Cached | None:

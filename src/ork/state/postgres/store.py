@@ -10,7 +10,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from ork.core.effects import Alert
 from ork.errors import StoreError
 from ork.model.access import AuditEntry, Token
-from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
+from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.location import LocationEntry, Look
 from ork.model.notice import Notice
 from ork.model.run import NewRun, Run, RunCommand, RunStatus, SchedulerEntry
@@ -23,6 +23,7 @@ from ork.state.postgres.failures import TROUBLE, store_error
 from ork.state.postgres.waiting import Listener
 from ork.state.schedules import ScheduleEntry
 from ork.state.store import (
+    ALL_TASKS,
     NO_RATES,
     Accepted,
     Cached,
@@ -34,6 +35,7 @@ from ork.state.store import (
     RunFilter,
     RunPage,
     RunUpdate,
+    TaskFilter,
     TooLate,
 )
 
@@ -209,11 +211,13 @@ class PostgresStore:
     async def list_runs(self, query: RunFilter) -> RunPage:
         return await self._do(reads.list_runs, query)
 
-    async def run_updates(self, run: RunId, since: int = 0) -> RunUpdate | None:
-        return await self._do(reads.run_updates, run, since)
+    async def run_updates(self, run: RunId, since: int = 0, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
+        return await self._do(reads.run_updates, run, since, only)
 
-    async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]:
-        return await self._do(reads.list_attempts, run, task)
+    async def list_attempts(
+        self, run: RunId, task: TaskKey | None = None, *, after: AttemptKey | None = None, limit: int | None = None
+    ) -> tuple[Attempt, ...]:
+        return await self._do(reads.list_attempts, run, task, after, limit)
 
     async def find_cached(self, key: str, since: datetime) -> Cached | None:
         return await self._do(reads.find_cached, key, since)

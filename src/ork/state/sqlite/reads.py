@@ -6,11 +6,12 @@ from datetime import datetime
 
 from ork.core.effects import Alert
 from ork.core.limits import EVERYTHING
-from ork.model.ids import RunId, TaskKey
+from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt
 from ork.state.admission import ActiveAttempts, room_left
-from ork.state.paging import read_cursor, write_cursor
+from ork.state.paging import attempt_place, read_cursor, task_place, write_cursor
+from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import (
     attempt_key,
@@ -18,14 +19,16 @@ from ork.state.sqlite.rows import (
     failure_of,
     index_number,
     index_of,
+    json_text,
     output_of,
     task_of,
     time_text,
 )
-from ork.state.store import Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate
+from ork.state.store import ALL_TASKS, Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate, TaskFilter
 
 _HOLDERS_SHOWN = 5
 _LAST_ORDINAL = 2**62
+_NO_LIMIT = -1
 _NEWEST = ("~", "")  # sorts after every time
 
 
@@ -68,7 +71,7 @@ def changes_since(db: Database, mark: int | None, limit: int) -> Changes:
     return Changes(runs, places[-1][1] if places else mark)
 
 
-def run_updates(db: Database, run: RunId, since: int) -> RunUpdate | None:
+def run_updates(db: Database, run: RunId, since: int, only: TaskFilter) -> RunUpdate | None:
     with db.connection.reading():
         found = db.runs([run])
         if not found:
@@ -76,7 +79,9 @@ def run_updates(db: Database, run: RunId, since: int) -> RunUpdate | None:
         known, row = found[0]
         # Every write to a task touches its run as well, so the run's number is the newest of all.
         mark = row[-1]
-        if since <= 0:
+        if only != ALL_TASKS:
+            tasks = _page_of_tasks(db, known, since, only)
+        elif since <= 0:
             tasks = db.connection.rows("tasks_of_run", {"run": run})
         elif since < mark:
             tasks = db.connection.rows("tasks_changed_since", {"run": run, "since": since})
@@ -85,16 +90,45 @@ def run_updates(db: Database, run: RunId, since: int) -> RunUpdate | None:
     return RunUpdate(known, tuple(task_of(task) for task in tasks), mark)
 
 
-def list_attempts(db: Database, run: RunId, task: TaskKey | None) -> tuple[Attempt, ...]:
-    first, last, idx = 0, _LAST_ORDINAL, None
+def _page_of_tasks(db: Database, run: Run, since: int, only: TaskFilter) -> list[Row]:
+    order = db.order(run.version)
+    if only.name is not None and only.name not in order:
+        return []
+    after, after_idx = task_place(order, only.after)
+    wanted = {
+        "run": run.id,
+        "after": after,
+        "after_idx": after_idx,
+        "place": order[only.name] if only.name is not None else None,
+        "statuses": json_text(sorted(only.statuses)) if only.statuses else None,
+        "limit": _NO_LIMIT if only.limit is None else only.limit,
+    }
+    if since <= 0:
+        return db.connection.rows("page_of_tasks", wanted)
+    return db.connection.rows("page_of_changed_tasks", {**wanted, "since": since})
+
+
+def list_attempts(
+    db: Database, run: RunId, task: TaskKey | None, after: AttemptKey | None, limit: int | None
+) -> tuple[Attempt, ...]:
+    wanted = {"run": run, "first": 0, "last": _LAST_ORDINAL, "idx": None}
+    order = {} if task is None and after is None else _order(db, run)
     if task is not None:
-        known = db.run(run)
-        place = None if known is None else db.order(known.version).get(task.name)
-        if place is None:
+        if task.name not in order:
             return ()
-        first, last, idx = place, place, index_number(task.index)
-    rows = db.connection.rows("attempts_of_run", {"run": run, "first": first, "last": last, "idx": idx})
+        wanted |= {"first": order[task.name], "last": order[task.name], "idx": index_number(task.index)}
+    if after is None and limit is None:
+        rows = db.connection.rows("attempts_of_run", wanted)
+    else:
+        ordinal, idx, number = attempt_place(order, after)
+        wanted |= {"after": ordinal, "after_idx": idx, "after_number": number}
+        rows = db.connection.rows("page_of_attempts", {**wanted, "limit": _NO_LIMIT if limit is None else limit})
     return tuple(attempt_of(row) for row in rows)
+
+
+def _order(db: Database, run: RunId) -> dict[str, int]:
+    known = db.run(run)
+    return {} if known is None else db.order(known.version)
 
 
 def find_cached(db: Database, key: str, since: datetime) -> Cached | None:

@@ -37,6 +37,17 @@ FROM ork.tasks
 WHERE run_id = $1 AND changed > $2
 ORDER BY ordinal, idx;
 
+-- name: page_of_tasks
+-- A range of the primary key, or of the index on what changed: a page of a large run costs a page.
+SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
+       dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output,
+       instances, item, cache_key
+FROM ork.tasks
+WHERE run_id = $1 AND changed > $2 AND (ordinal, idx) > ($3::integer, $4::integer)
+  AND ($5::integer IS NULL OR ordinal = $5) AND ($6::text[] IS NULL OR status = ANY ($6))
+ORDER BY ordinal, idx
+LIMIT $7;
+
 -- name: attempts_of_run
 -- All of a run, or those of the tasks between two places of the workflow's order.
 SELECT run_id, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
@@ -44,6 +55,15 @@ SELECT run_id, name, idx, number, status, executor, pool, external_name, token_h
 FROM ork.attempts
 WHERE run_id = $1 AND ordinal BETWEEN $2 AND $3 AND ($4::integer IS NULL OR idx = $4)
 ORDER BY ordinal, idx, number;
+
+-- name: page_of_attempts
+SELECT run_id, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
+       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for
+FROM ork.attempts
+WHERE run_id = $1 AND (ordinal, idx, number) > ($2::integer, $3::integer, $4::integer)
+  AND ordinal BETWEEN $5 AND $6 AND ($7::integer IS NULL OR idx = $7)
+ORDER BY ordinal, idx, number
+LIMIT $8;
 
 -- name: alerts_of_run
 SELECT task, idx, failure FROM ork.alerts WHERE run_id = $1 AND run_id IS NOT NULL AND kind IN ('task', 'run') ORDER BY id;

@@ -31,6 +31,28 @@ FROM tasks INDEXED BY tasks_changed
 WHERE run_id = :run AND changed > :since
 ORDER BY ordinal, idx;
 
+-- name: page_of_tasks
+-- A range of the primary key: a page of a large run costs a page.
+SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
+       dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output,
+       instances, item, cache_key
+FROM tasks
+WHERE run_id = :run AND (ordinal, idx) > (:after, :after_idx) AND (:place IS NULL OR ordinal = :place)
+  AND (:statuses IS NULL OR status IN (SELECT value FROM json_each(:statuses)))
+ORDER BY ordinal, idx
+LIMIT :limit;
+
+-- name: page_of_changed_tasks
+SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
+       dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output,
+       instances, item, cache_key
+FROM tasks INDEXED BY tasks_changed
+WHERE run_id = :run AND changed > :since AND (ordinal, idx) > (:after, :after_idx)
+  AND (:place IS NULL OR ordinal = :place)
+  AND (:statuses IS NULL OR status IN (SELECT value FROM json_each(:statuses)))
+ORDER BY ordinal, idx
+LIMIT :limit;
+
 -- name: attempts_of_run
 -- All of a run, or those of the tasks between two places of the workflow's order.
 SELECT run_id, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
@@ -38,6 +60,15 @@ SELECT run_id, name, idx, number, status, executor, pool, external_name, token_h
 FROM attempts
 WHERE run_id = :run AND ordinal BETWEEN :first AND :last AND (:idx IS NULL OR idx = :idx)
 ORDER BY ordinal, idx, number;
+
+-- name: page_of_attempts
+SELECT run_id, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
+       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for
+FROM attempts
+WHERE run_id = :run AND (ordinal, idx, number) > (:after, :after_idx, :after_number)
+  AND ordinal BETWEEN :first AND :last AND (:idx IS NULL OR idx = :idx)
+ORDER BY ordinal, idx, number
+LIMIT :limit;
 
 -- name: alerts_of_run
 SELECT task, idx, failure FROM alerts WHERE run_id = :run AND kind IN ('task', 'run') ORDER BY id;
