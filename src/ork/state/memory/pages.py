@@ -1,16 +1,30 @@
-"""Tasks and attempts of a run, page by page, in memory."""
+"""Runs, tasks and attempts, page by page, in memory."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ork.model.ids import AttemptKey, TaskKey
+from ork.model.run import Run
 from ork.model.task import Attempt, Task
-from ork.state.paging import attempt_place, task_place
-from ork.state.store import TaskFilter
+from ork.state.paging import attempt_place, not_ours, task_place
+from ork.state.store import RunFilter, RunPage, TaskFilter
 
 if TYPE_CHECKING:
     from ork.state.memory.rows import RunRow, Shared
+
+
+def runs_page(state: Shared, query: RunFilter) -> RunPage:
+    runs = [row.run for row in state.runs.values()]
+    places = sorted(((run.created_at.isoformat(), run.id) for run in runs if _matches(run, query)), reverse=True)
+    if query.cursor is not None:
+        before = tuple(query.cursor.split(" "))
+        if len(before) != 2:
+            raise not_ours()
+        places = [place for place in places if place < before]
+    limit = max(query.limit, 1)
+    shown = tuple(state.runs[id].run for _, id in places[:limit])
+    return RunPage(shown, " ".join(places[limit - 1]) if len(places) > limit else None)
 
 
 def tasks_page(state: Shared, row: RunRow, since: int, only: TaskFilter) -> tuple[Task, ...]:
@@ -37,3 +51,8 @@ def attempts_page(
 def _order(state: Shared, row: RunRow) -> dict[str, int]:
     specs = state.versions[row.run.version].workflow.tasks
     return {spec.name: place for place, spec in enumerate(specs)}
+
+
+def _matches(run: Run, query: RunFilter) -> bool:
+    right_workflow = query.workflow is None or run.workflow == query.workflow
+    return right_workflow and (not query.statuses or run.status in query.statuses)

@@ -21,10 +21,9 @@ from ork.state.admission import room_left
 from ork.state.memory.access import AccessVerbs
 from ork.state.memory.commit import came_to_nothing, write_changes
 from ork.state.memory.locations import LocationsInMemory
-from ork.state.memory.pages import attempts_page, tasks_page
+from ork.state.memory.pages import attempts_page, runs_page, tasks_page
 from ork.state.memory.rows import RunRow, SchedulerRow, Shared
 from ork.state.memory.timely import TimelyVerbs, plan
-from ork.state.paging import not_ours
 from ork.state.refusals import check_same_request, is_too_late, still_has_runs
 from ork.state.store import (
     ALL_TASKS,
@@ -320,16 +319,7 @@ class MemoryStore(AccessVerbs, LocationsInMemory, TimelyVerbs):
         return tuple(sorted(id for id in self._used().runs if id.startswith(prefix))[:limit])
 
     async def list_runs(self, query: RunFilter) -> RunPage:
-        runs = [row.run for row in self._used().runs.values()]
-        places = sorted(((run.created_at.isoformat(), run.id) for run in runs if _matches(run, query)), reverse=True)
-        if query.cursor is not None:
-            before = tuple(query.cursor.split(" "))
-            if len(before) != 2:
-                raise not_ours()
-            places = [place for place in places if place < before]
-        limit = max(query.limit, 1)
-        shown = tuple(self._shared.runs[id].run for _, id in places[:limit])
-        return RunPage(shown, " ".join(places[limit - 1]) if len(places) > limit else None)
+        return runs_page(self._used(), query)
 
     async def run_updates(self, run: RunId, since: int = 0, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
         state = self._used()
@@ -394,8 +384,3 @@ class MemoryStore(AccessVerbs, LocationsInMemory, TimelyVerbs):
     async def close(self) -> None:
         if self in self._shared.handles:
             self._shared.handles.remove(self)
-
-
-def _matches(run: Run, query: RunFilter) -> bool:
-    right_workflow = query.workflow is None or run.workflow == query.workflow
-    return right_workflow and (not query.statuses or run.status in query.statuses)
