@@ -42,7 +42,7 @@ def test_a_cancelled_task_that_heeds_no_signal_is_killed_without_a_scheduler(
         wait_until(lambda: "cancelling run" in said.read_text())
         run.send_signal(signal.SIGINT)
     else:
-        wait_until(lambda: any(tmp_path.glob(".ork/objects/runs/*/a/0/1/stop.json")))
+        wait_until(lambda: any(tmp_path.glob(".ork/objects/runs/*/a.0.1/stop.json")))
         run.kill()
     assert run.wait(60) in (130, -signal.SIGKILL)
     for path in pids:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ork.executors import fork_server
+from ork.executors import residents
 from ork.executors.executor import Presence
 from ork.model.record import replaced
 from ork.model.task import Attempt
@@ -194,7 +194,7 @@ def test_a_server_that_does_not_answer_is_replaced(tmp_path: Path, monkeypatch: 
         first, second, third = (shop.attempt(name) for name in "abc")
         await shop.start(first)
         server = await server_of(shop, first)
-        monkeypatch.setattr(fork_server, "PATIENCE_SECONDS", 0.2)
+        monkeypatch.setattr(residents, "PATIENCE_SECONDS", 0.2)
         os.kill(server, signal.SIGSTOP)
         await shop.start(second)
         await shop.running(second)
@@ -316,8 +316,8 @@ def test_a_server_is_replaced_when_what_it_loaded_has_changed(tmp_path: Path, mo
         first, second = shop.attempt("first"), shop.attempt("second")
         await shop.start(first)
         server = await server_of(shop, first)
-        changed = fork_server._looks_of(sys.executable, 0)[1:]
-        monkeypatch.setattr(fork_server, "_looks_of", lambda _interpreter, _moment: changed)
+        changed = residents.looks_of(sys.executable, 0)[1:]
+        monkeypatch.setattr(residents, "looks_of", lambda _interpreter, _moment: changed)
         await shop.start(second)
         assert await server_of(shop, second) != server
         await died(server)

@@ -192,7 +192,7 @@ def test_a_task_whose_input_finds_no_room_begins_when_there_is(objects_on_it: Pr
     wait_until(lambda: "✓ a" in project.said())
     disk.fill(leave=300_000)
     project.go()
-    wait_until(lambda: bool(list((disk.folder / "objects").glob("runs/*/b/0/1/scratch"))))
+    wait_until(lambda: bool(list((disk.folder / "objects").glob("runs/*/b.0.1/scratch"))))
     with pytest.raises(subprocess.TimeoutExpired):
         running.wait(0.5)
     disk.free()

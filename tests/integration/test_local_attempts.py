@@ -349,7 +349,7 @@ async def test_large_outputs_lie_beside_the_status(shop: Workshop) -> None:
 @in_every_workshop
 async def test_nothing_but_documents_and_the_log_is_left(shop: Workshop) -> None:
     attempt = shop.attempt()
-    await shop.run(attempt, argv=["true"])
+    await shop.run(attempt, argv=["echo", "hello"])
     await shop.vanished(attempt)
     assert sorted(path.name for path in shop.folder(attempt).iterdir()) == [
         "gate.json",

@@ -1,7 +1,7 @@
 """Attempts as processes on this machine: a shim each, in a session of its own, that outlives this process.
 
-Nothing here waits: processes are spawned at once, or asked for from a fork server; their ends and their news wake the
-event loop.
+Nothing here waits: processes are spawned at once, or attempts are given to workers that stay; their ends and their news
+wake the event loop.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import Any, Literal, Protocol
 from ork.errors import ObjectsError
 from ork.executors import processes
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
-from ork.executors.fork_server import MARK, ORDINARY_SIGNALS, ForkServers
+from ork.executors.fork_server import MARK, ORDINARY_SIGNALS
 from ork.executors.local_news import NewsSocket
 from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for
+from ork.executors.residents import Residents
 from ork.model.ids import AttemptKey
 from ork.model.record import Record
 from ork.model.task import Attempt
@@ -39,7 +40,7 @@ class GatesAndLogs(Protocol):
 
 
 class _OnTheWay(Record, frozen=False):
-    """A worker that a fork server was asked for."""
+    """An attempt that a worker was asked to take."""
 
     order: LaunchOrder
     news: News
@@ -65,10 +66,11 @@ class LocalExecutor:
         self._news = NewsSocket(news_dir)
         self._listeners: dict[str, Callable[[], None]] = {}
         self._isolation = isolation
-        self._forks = ForkServers(self._forked, self._handed_back)
+        self._residents = Residents(self)
         self._on_the_way: dict[str, _OnTheWay] = {}
+        self._taken: dict[str, tuple[int, int]] = {}  # by residents of ours: their pid and start time
         self._children: dict[AttemptKey, int] = {}  # started for us and not yet known to have ended
-        self._twins: dict[AttemptKey, Attempt] = {}  # spawned, but a fork server may have made another worker for it
+        self._twins: dict[AttemptKey, Attempt] = {}  # spawned, but a resident may have taken it all the same
         self._pidfds: dict[AttemptKey, int] = {}
         self._is_closed = False
 
@@ -83,7 +85,7 @@ class LocalExecutor:
 
     async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
         self._news.listen(self._listeners)
-        self._forks.use_environment(dict(os.environ))
+        self._residents.use_environment(dict(os.environ))
         problems = []
         for order in orders:
             problem = self._start_one(order, news)
@@ -120,8 +122,9 @@ class LocalExecutor:
         for descriptor in self._pidfds.values():
             loop.remove_reader(descriptor)
             os.close(descriptor)
-        self._forks.close()
+        self._residents.close()
         self._on_the_way.clear()
+        self._taken.clear()
         self._pidfds.clear()
         self._children.clear()
         self._twins.clear()
@@ -140,7 +143,7 @@ class LocalExecutor:
             self._watch_one(attempt, news, _Looks())
             return None
         try:
-            if not self._ask_for_fork(order, news):
+            if not self._ask_resident(order, news):
                 self._spawn_and_watch(order, news)
         except InterpreterError as error:
             return NotStarted(attempt.key, str(error), final=True)
@@ -150,10 +153,11 @@ class LocalExecutor:
         return None
 
     def _knows(self, key: AttemptKey) -> bool:
-        return key in self._children or key in self._pidfds or str(key) in self._on_the_way
+        name = str(key)
+        return name in self._taken or name in self._on_the_way or key in self._children or key in self._pidfds
 
-    def _ask_for_fork(self, order: LaunchOrder, news: News) -> bool:
-        # What a server has read could be found in the memory of every later worker: secrets never go there.
+    def _ask_resident(self, order: LaunchOrder, news: News) -> bool:
+        # What a worker has read could be found in the memory of every later task: secrets never go there.
         if (order.isolation or self._isolation) is not Isolation.FORK or order.secrets:
             return False
         key = order.attempt.key
@@ -164,22 +168,30 @@ class LocalExecutor:
             "spec": order.spec_key,
             "log": self._documents.log_path(key),
         }
-        if not self._forks.ask(interpreter_for(order, self._uses_project_python), request):
+        if not self._residents.ask(interpreter_for(order, self._uses_project_python), request):
             return False
         self._on_the_way[str(key)] = _OnTheWay(order, news)
         self._listen_for(key, news)
         return True
 
-    def _forked(self, attempt: str, pid: int, start_time: int) -> None:
+    def taken(self, attempt: str, pid: int, start_time: int) -> None:
         asked = self._on_the_way.pop(attempt, None)
-        if asked is None:
-            return
-        key = asked.order.attempt.key
-        self._children[key] = pid
-        self._watch_process(key, pid, start_time or None, asked.news)
-        self._stop_as_asked(asked)
+        if asked is not None:
+            self._taken[attempt] = pid, start_time
+            self._stop_as_asked(asked)
 
-    def _handed_back(self, attempt: str) -> None:
+    def told(self, attempt: str) -> None:
+        listener = self._listeners.get(attempt)
+        if listener is not None:
+            listener()
+
+    def over(self, attempt: str) -> None:
+        self._taken.pop(attempt, None)
+        listener = self._listeners.pop(attempt, None)
+        if listener is not None:
+            listener()
+
+    def handed_back(self, attempt: str) -> None:
         """A worker may have been made all the same; the gate lets only one of them through."""
         asked = self._on_the_way.pop(attempt, None)
         if asked is None:
@@ -292,6 +304,9 @@ class LocalExecutor:
             return place
         if str(attempt.key) in self._on_the_way:
             return Presence.RUNNING
+        resident, start_time = self._taken.get(str(attempt.key), (0, 0))
+        if resident and processes.process_start_time(resident) == start_time:
+            return Presence.RUNNING
         child = self._children.get(attempt.key)
         if child is not None and processes.process_start_time(child) is not None:
             return Presence.RUNNING
@@ -322,7 +337,7 @@ class LocalExecutor:
             return False
 
     def _shim(self, attempt: Attempt) -> tuple[int, int] | None:
-        """Pid and start time of the process that won the gate, if it is alive."""
+        """Pid and start time of the process that won the gate, if it is alive and still has this attempt."""
         try:
             gate = self._documents.gate(attempt)
         except ObjectsError:
@@ -332,11 +347,15 @@ class LocalExecutor:
         pid, start_time = gate.get("pid"), gate.get("start_time")
         if not isinstance(pid, int) or not isinstance(start_time, int):
             return None
-        return (pid, start_time) if processes.process_start_time(pid) == start_time else None
+        has_it = processes.mark_of(pid, MARK) == str(attempt.key)
+        return (pid, start_time) if has_it and processes.process_start_time(pid) == start_time else None
 
     def _ask_to_end(self, attempt: Attempt, looks: _Looks) -> None:
+        if self._residents.stop(str(attempt.key)):
+            return
         shim = self._shim(attempt)
-        if shim is not None and processes.send_signal(*shim, signal.SIGTERM):
+        # A resident of another scheduler may have done with this attempt, and have its next one.
+        if shim is not None and processes.send_signal_if(*shim, signal.SIGTERM, lambda: self._shim(attempt) == shim):
             return
         if attempt.key in self._children:
             # On its way to the gate: it is gone without a trace, or stops as soon as it can say so.

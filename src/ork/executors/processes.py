@@ -9,6 +9,8 @@ from functools import cache
 from typing import NamedTuple
 
 _DEAD = (b"Z", b"X")
+_HALTED = (b"T", b"t")
+_LOOKS_UNTIL_HALTED = 1000
 
 
 class Process(NamedTuple):
@@ -104,6 +106,23 @@ def send_signal(pid: int, start_time: int, number: signal.Signals) -> bool:
     return True
 
 
+def send_signal_if(pid: int, start_time: int, number: signal.Signals, is_meant: Callable[[], bool]) -> bool:
+    """The same, if it is meant: asked while it is halted, so that it cannot become another's meanwhile."""
+    send_signal(pid, start_time, signal.SIGSTOP)
+    for _ in range(_LOOKS_UNTIL_HALTED):
+        fields = _stat_fields(pid)
+        if fields is None or fields[0] in _HALTED:
+            break
+    sent = is_meant() and send_signal(pid, start_time, number)
+    send_signal(pid, start_time, signal.SIGCONT)
+    return sent
+
+
+def mark_of(pid: int, mark: str) -> str | None:
+    """The attempt that a process works for now; None if it bears no such mark, or is gone."""
+    return _marked(str(pid), mark.encode() + b"=")
+
+
 def marked_processes(mark: str) -> list[Process]:
     """One look at the whole process table; `mark` is the environment variable that names a process's attempt."""
     prefix = mark.encode() + b"="
@@ -141,14 +160,16 @@ def end_family(look: Callable[[], list[Process]], rounds: int = 50) -> bool:
     """
     for _ in range(rounds):
         halted: set[tuple[int, int]] = set()
-        while new := [process for process in look() if (process.pid, process.start_time) not in halted]:
-            for process in new:
-                halted.add((process.pid, process.start_time))
-                send_signal(process.pid, process.start_time, signal.SIGSTOP)
+        while new := (meant := {(process.pid, process.start_time) for process in look()}) - halted:
+            halted |= new
+            for pid, start_time in new:
+                send_signal(pid, start_time, signal.SIGSTOP)
         if not halted:
             return True
         for pid, start_time in halted:
-            send_signal(pid, start_time, signal.SIGKILL)
+            # A worker that stays may have moved on to another attempt between the look and the halt.
+            is_meant = (pid, start_time) in meant
+            send_signal(pid, start_time, signal.SIGKILL if is_meant else signal.SIGCONT)
     return not look()
 
 

@@ -26,7 +26,7 @@ class TaskKey(NamedTuple):
 
 
 class AttemptKey(NamedTuple):
-    """One try of one task of one run: unique for ever, and the path of its folder in the object store."""
+    """One try of one task of one run: unique for ever."""
 
     run: RunId
     task: TaskKey

@@ -1,6 +1,7 @@
 """Where an attempt's documents are. Nothing else knows these keys.
 
-runs/<run>/<task>/<index or 0>/<attempt>/{spec,gate,status,output,stop}.json and `log` beside them.
+runs/<run>/<task>.<index or 0>.<attempt>/{spec,gate,status,output,stop}.json and `log` beside them. One folder for an
+attempt rather than three: making folders is a good part of what a small task costs.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ def run_folder(run: RunId) -> str:
 
 
 def attempt_folder(key: AttemptKey) -> str:
-    return f"runs/{key}"
+    return f"runs/{key.run}/{key.task.name}.{key.task.index or 0}.{key.number}"
 
 
 def shared_key(run: RunId, task: str, round: int) -> str:
     """The output of a task, put down once for the many that are given it."""
-    return f"runs/{run}/{task}/shared-{round}.json"
+    return f"runs/{run}/{task}.shared-{round}.json"
 
 
 def folder_of(key: str) -> str:

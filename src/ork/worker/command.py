@@ -101,6 +101,8 @@ class CommandJob:
         return Ending("success", exit_code=0, output=stored)
 
     def clean(self) -> None:
+        for stream in self._streams:
+            os.close(stream.source)
         try:
             for name in os.listdir(self._scratch):
                 os.unlink(self._scratch + "/" + name)

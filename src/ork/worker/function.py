@@ -54,9 +54,11 @@ class FunctionJob:
         try:
             pid = fork_into(body)
         except OSError as error:
+            os.close(printed)
             return failed("start", f"no process could be made: {error.strerror}")
-        os.close(answer)
-        os.close(speak)
+        finally:
+            os.close(answer)
+            os.close(speak)
         os.set_blocking(self._source, False)
         self._printed = log.attach(Stream(printed, log))
         return pid
@@ -74,7 +76,9 @@ class FunctionJob:
         return ended_badly(wait_status, self._objects, self._folder, self._log)
 
     def clean(self) -> None:
-        """Nothing was made."""
+        for descriptor in self.pipes():
+            if descriptor >= 0:
+                os.close(descriptor)
 
     def _read_reply(self) -> bool:
         try:

@@ -23,18 +23,26 @@ class Log:
     """Takes everything and never fails: the task is worth more than its log.
 
     What cannot be written waits, up to a bound; what is more than that is counted, and the count stands in its place.
+    The file is made with its first byte.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._is_open = False
-        self.descriptor = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        self.descriptor = -1
         self._waiting = bytearray()
         self._lost = 0
         self._why = ""
         self._is_at_line_start = True
         self._streams: list[Stream] = []
-        self._open()
+
+    def opened(self) -> int:
+        """Its descriptor, for a process that writes to it by itself; of the null device where it cannot be opened."""
+        try:
+            self._open()
+        except OSError as error:
+            self._why = _reason(error)
+            return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        return self.descriptor
 
     def attach(self, stream: Stream) -> Stream:
         """From now on looked after: its unfinished lines are not held back for long."""
@@ -56,8 +64,8 @@ class Log:
     def flush(self) -> bool:
         """Writes what waits, as far as there is room; True if nothing waits any more."""
         try:
-            self._open()
             while self._waiting or self._lost:
+                self._open()
                 if not self._waiting:
                     self._waiting += self._note()
                     self._lost = 0
@@ -95,6 +103,11 @@ class Log:
             stream.release()
         self._streams.clear()
 
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
     def unwritten(self) -> bytes:
         return bytes(self._waiting)
 
@@ -104,18 +117,8 @@ class Log:
 
     def _open(self) -> None:
         """Where it cannot be opened it is as if the disk were full: the task goes on, and it is tried again."""
-        if self._is_open:
-            return
-        try:
-            opened = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            self._why = _reason(error)
-            if self._waiting or self._lost:
-                raise
-            return
-        os.dup2(opened, self.descriptor, inheritable=False)
-        os.close(opened)
-        self._is_open = True
+        if self.descriptor < 0:
+            self.descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _reason(error: OSError) -> str:

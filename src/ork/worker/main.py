@@ -22,7 +22,7 @@ _REFUSED = 3
 
 
 def main() -> None:
-    """`ork-worker SPEC_URL`, e.g. file:/data/objects/runs/7f3k…/load/0/1/spec.json; the token is in ORK_TOKEN."""
+    """`ork-worker SPEC_URL`, e.g. file:/data/objects/runs/7f3k…/load.0.1/spec.json; the token is in ORK_TOKEN."""
     if len(sys.argv) != 2 or "/runs/" not in sys.argv[1]:
         sys.stderr.write("usage: ork-worker SPEC_URL   (the token in the environment variable ORK_TOKEN)\n")
         sys.exit(2)
@@ -37,25 +37,30 @@ def perform(objects_url: str, spec_key: str) -> int:
         return _refuse("ORK_TOKEN is not set: this worker cannot prove that the task is meant for it")
     secret = token_hash(token)
     try:
-        objects = LocalObjects(root_of_url(objects_url))
-        data = objects.get(spec_key, limit=SPEC_LIMIT)
-        if data is None:
-            return _refuse(f"there is no {spec_key}")
-        spec = open_signed(data, secret, limit=SPEC_LIMIT)
-        if spec["durability"] == "full":
-            objects = LocalObjects(objects.root, "full")
+        objects, spec = read_spec(objects_url, spec_key, secret)
         # A stop that comes between winning the gate and being able to tell of it must not be lost on the way.
         _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGTERM,))
-        if not _win_gate(objects, layout.folder_of(spec_key), spec["attempt"], secret):
+        if not win_gate(objects, layout.folder_of(spec_key), spec["attempt"], secret, system.own_process()):
             return 0
     except ObjectsError as error:
         return _refuse(error.message)
     from ork.worker.shim import Shim
 
-    return Shim(objects, layout.folder_of(spec_key), spec, secret).run()
+    return 0 if Shim(objects, layout.folder_of(spec_key), spec, secret).run() else 1
 
 
-def _win_gate(objects: LocalObjects, folder: str, attempt: str, secret: str) -> bool:
+def read_spec(objects_url: str, spec_key: str, secret: str) -> tuple[LocalObjects, dict[str, Any]]:
+    """What is to be done, and where to write what comes of it; ObjectsError if that cannot be read, or is not meant."""
+    objects = LocalObjects(root_of_url(objects_url))
+    data = objects.get(spec_key, limit=SPEC_LIMIT)
+    if data is None:
+        raise ObjectsError(f"there is no {spec_key}")
+    spec = open_signed(data, secret, limit=SPEC_LIMIT)
+    return LocalObjects(objects.root, "full") if spec["durability"] == "full" else objects, spec
+
+
+def win_gate(objects: LocalObjects, folder: str, attempt: str, secret: str, process: dict[str, Any]) -> bool:
+    """Whether this worker, and no other, performs the attempt. `process` names it for ever."""
     gate: dict[str, Any] = {
         "v": 1,
         "attempt": attempt,
@@ -63,7 +68,7 @@ def _win_gate(objects: LocalObjects, folder: str, attempt: str, secret: str) -> 
         "host": os.uname().nodename,
         "nonce": os.urandom(8).hex(),
         "at": utc_text(time.time_ns()),
-        **system.own_process(),
+        **process,
     }
     give_up_at = time.monotonic() + GATE_PATIENCE_SECONDS
     while True:

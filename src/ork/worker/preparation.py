@@ -81,8 +81,8 @@ class Preparation:
 
         def body() -> NoReturn:
             os.close(self._source)
-            os.dup2(log.descriptor, 1)
-            os.dup2(log.descriptor, 2)
+            os.dup2(log.opened(), 1)
+            os.dup2(1, 2)
             os._exit(self._build(answer))
 
         pid = fork_into(body)

@@ -22,6 +22,8 @@ _TAIL_BYTES = 8192
 _TAIL_LINE_CHARACTERS = 500
 _SIGKILL = 9
 
+private: set[int] = set()  # descriptors that no child may keep open: others wait for their end
+
 
 def fork_into(body: Callable[[], NoReturn]) -> int:
     """Runs `body` in a new process: a group of its own, ordinary signals, and it dies with its parent."""
@@ -35,6 +37,8 @@ def fork_into(body: Callable[[], NoReturn]) -> int:
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+        for descriptor in private:
+            os.close(descriptor)
         body()
     except BaseException as error:
         # First in words that need no module: the user's folder may hide the one that prints tracebacks.

@@ -16,6 +16,7 @@ from ork.objects import layout
 from ork.objects.documents import DOCUMENT_LIMIT, open_signed
 from ork.worker import system
 from ork.worker.log import Log
+from ork.worker.signals import Signals
 from ork.worker.status import Ending, StatusWriter, failed
 
 TYPE_CHECKING = False
@@ -39,10 +40,23 @@ if TYPE_CHECKING:
 
         def ending(self, wait_status: int) -> Ending: ...
 
-        def clean(self) -> None: ...
+        def clean(self) -> None:
+            """Leaves nothing open, and nothing on the disk that only the task needed."""
+            ...
+
+    class Door(Protocol):
+        """Where somebody may come in with a request to stop while an attempt is going on."""
+
+        descriptor: int
+
+        def look(self) -> bool:
+            """Takes in what is there; False when nobody will come any more."""
+            ...
 
 
 LEFTOVER_GRACE_SECONDS = 1.0
+# A task that is over by then tells of its start and of its end in one document.
+FIRST_BEAT_SECONDS = 0.1
 PREPARATION_SECONDS = 3600.0
 _KILL_AGAIN_SECONDS = 0.02
 _RETRY_BEAT_SECONDS = 1.0
@@ -50,14 +64,25 @@ _MOST_READS = 64  # more than any pipe holds
 
 
 class Shim:
-    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any], secret: str) -> None:
+    def __init__(
+        self,
+        objects: LocalObjects,
+        folder: str,
+        spec: dict[str, Any],
+        secret: str,
+        *,
+        signals: Signals | None = None,
+        door: Door | None = None,
+        tell: Callable[[bool], None] | None = None,
+    ) -> None:
         self._objects = objects
         self._folder = folder
         self._spec = spec
         self._secret = secret
+        self._signals = signals or Signals()
+        self._door = door
         self._marker = b"ORK_ATTEMPT_ID=" + str(spec["attempt"]).encode()
-        self._status = StatusWriter(objects, folder, spec, secret)
-        self._terms = 0
+        self._status = StatusWriter(objects, folder, spec, secret, tell)
         self._is_subreaper = False
         self._main = 0
         self._main_status: int | None = None
@@ -68,23 +93,24 @@ class Shim:
         self._is_killing = False
         self._preparation: Preparation | None = None  # keeps what was built from being pruned
 
-    def run(self) -> int:
-        wake = self._listen_to_signals()
+    def run(self) -> bool:
+        """To the very end; whether that could be told."""
         self._is_subreaper = system.become_subreaper()
-        log = self._open_log()
+        log = Log(self._objects.path(layout.log_key(self._folder)))
         job = self._job()
         try:
-            ending = self._prepare(log, wake) or self._perform(job, log, wake, self._spec["timeout"])
+            ending = self._prepare(log) or self._perform(job, log, self._spec["timeout"])
         except Exception as error:
-            ending = self._own_fault(error)
-        terms = self._terms
+            ending = self._own_fault(error, log)
+        terms = self._signals.terms
         log.flush()
-        is_written = self._status.finish(ending, is_told_to_go=lambda: self._terms > terms)
-        log.flush_at_last(is_told_to_go=lambda: self._terms > terms)
+        is_written = self._status.finish(ending, is_told_to_go=lambda: self._signals.terms > terms)
+        log.flush_at_last(is_told_to_go=lambda: self._signals.terms > terms)
+        log.close()
         job.clean()
-        return 0 if is_written else 1
+        return is_written
 
-    def _prepare(self, log: Log, wake: int) -> Ending | None:
+    def _prepare(self, log: Log) -> Ending | None:
         """Builds what the task needs, once for all who need the same; None when it is there."""
         if self._spec.get("environment") is None and self._spec["kind"] != "rust":
             return None
@@ -96,7 +122,7 @@ class Shim:
             return ending
         if not preparation.is_ready():
             self._status.is_preparing = True
-            ending = self._perform(preparation, log, wake, PREPARATION_SECONDS)
+            ending = self._perform(preparation, log, PREPARATION_SECONDS)
             self._status.is_preparing = False
             if ending.state != "success":
                 return ending
@@ -108,21 +134,21 @@ class Shim:
         self._main_status = self._kill_at = None
         self._are_all_gone = self._is_asked = self._is_killing = False
 
-    def _perform(self, job: Job, log: Log, wake: int, timeout: float | None) -> Ending:
-        if self._terms:
+    def _perform(self, job: Job, log: Log, timeout: float | None) -> Ending:
+        if self._signals.terms:
             return _stopped("asked by the scheduler")
         started = job.start(log)
         if isinstance(started, Ending):
             return started
         self._main = started
-        self._watch(job, log, wake, timeout)
+        self._watch(job, log, timeout)
         return self._ending or job.ending(self._main_status or 0)
 
-    def _own_fault(self, error: Exception) -> Ending:
+    def _own_fault(self, error: Exception, log: Log) -> Ending:
         """A mistake of ours must not leave the task running, nor the scheduler waiting."""
         import traceback
 
-        traceback.print_exc()
+        log.write(traceback.format_exc().encode("utf-8", "replace"))
         self._signal_all(_signal.SIGKILL)
         return failed("internal", f"the worker failed: {type(error).__name__}: {error}")
 
@@ -135,34 +161,15 @@ class Shim:
 
         return CommandJob(self._objects, self._folder, self._spec)
 
-    def _listen_to_signals(self) -> int:
-        wake, ring = os.pipe()
-        os.set_blocking(wake, False)
-        os.set_blocking(ring, False)
-        _signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
-        _signal.signal(_signal.SIGTERM, self._on_term)
-        # Without a handler the wake-up descriptor stays silent.
-        _signal.signal(_signal.SIGCHLD, lambda _signal, _frame: None)
-        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGTERM,))
-        return wake
-
-    def _on_term(self, _number: int, _frame: object) -> None:
-        self._terms += 1
-
-    def _open_log(self) -> Log:
-        """The log itself becomes our standard error too."""
-        log = Log(self._objects.path(layout.log_key(self._folder)))
-        os.dup2(log.descriptor, 2)
-        return log
-
-    def _watch(self, job: Job, log: Log, wake: int, timeout: float | None) -> None:
+    def _watch(self, job: Job, log: Log, timeout: float | None) -> None:
         """Returns when nothing of the attempt is alive and every pipe has been emptied."""
         now = time.monotonic()
         deadline = None if timeout is None else now + timeout
-        last_beat = next_beat = now
+        last_beat, next_beat = now, now + FIRST_BEAT_SECONDS
         pipes = job.pipes()
+        readers = pipes | {self._door.descriptor: self._door.look} if self._door else pipes
         poller = select.poll()
-        for descriptor in (wake, *pipes):
+        for descriptor in (self._signals.wake, *readers):
             poller.register(descriptor, select.POLLIN)
         while True:
             if now >= next_beat:
@@ -178,14 +185,14 @@ class Shim:
             self._press(now)
             log.tend(now)
             for descriptor, _ in poller.poll(self._pause(now, next_beat, deadline, log.due(now))):
-                if descriptor == wake:
-                    os.read(wake, 4096)
-                elif not pipes[descriptor]():
+                if descriptor == self._signals.wake:
+                    self._signals.quiet()
+                elif not readers[descriptor]():
                     poller.unregister(descriptor)
             now = time.monotonic()
-        readers = list(pipes.values())
+        rest = list(pipes.values())
         for _ in range(_MOST_READS):
-            readers = [read for read in readers if read()]
+            rest = [read for read in rest if read()]
         log.let_go()
 
     def _pause(self, now: float, next_beat: float, deadline: float | None, log_due: float | None) -> float:
@@ -216,7 +223,7 @@ class Shim:
 
     def _judge(self, now: float, timeout: float | None, deadline: float | None, last_beat: float) -> None:
         """Whether it is time to end the task ourselves."""
-        if self._terms:
+        if self._signals.terms:
             self._end(_stopped("asked by the scheduler"), now)
         if deadline is not None and now >= deadline and self._main_status is None:
             self._end(_timed_out(timeout), now)

@@ -58,12 +58,23 @@ def storable(text: str, limit: int = MESSAGE_CHARACTERS) -> str:
 
 
 class StatusWriter:
-    def __init__(self, objects: ObjectStore, folder: str, spec: dict[str, Any], secret: str) -> None:
+    """`tell` is how others learn that there is something to see, and whether it is the end; without one, by the address
+    in the spec."""
+
+    def __init__(
+        self,
+        objects: ObjectStore,
+        folder: str,
+        spec: dict[str, Any],
+        secret: str,
+        tell: Callable[[bool], None] | None = None,
+    ) -> None:
         self._objects = objects
         self._key = layout.status_key(folder)
         self._secret = secret
         self._attempt: str = spec["attempt"]
         self._news: str | None = spec["news"]
+        self._tell = tell or self._send_news
         self._wake_url: str | None = spec.get("wake_url")
         self._seq = 0
         self.is_preparing = False  # what the task needs is being built: its own time has not begun
@@ -74,14 +85,14 @@ class StatusWriter:
         self._seq += 1
         self._objects.put(self._key, self._document("running", None))
         if self._seq == 1:
-            self._tell()
+            self._tell(False)
 
     def finish(self, ending: Ending, *, is_told_to_go: Callable[[], bool]) -> bool:
         """The last word. Tried for long while the disk is full, unless somebody wants us gone."""
         self._seq += 1
         document = self._document(ending.state, ending)
         is_written = put_patiently(self._objects, self._key, document, is_told_to_go)
-        self._tell()
+        self._tell(True)
         if self._wake_url:
             from ork.worker.wake import wake
 
@@ -109,7 +120,7 @@ class StatusWriter:
             document["jobs"] = ending.jobs
         return sign(document, self._secret)
 
-    def _tell(self) -> None:
+    def _send_news(self, _is_over: bool) -> None:
         """A hint for a scheduler on this machine; whether anybody listens does not matter."""
         if not self._news:
             return

@@ -1,34 +1,32 @@
-"""The fork server: has loaded what a worker needs, and becomes one, by a fork, for every attempt it is asked for.
+"""The fork server: has loaded what a worker needs, and becomes one, by a fork, whenever it is asked for one.
 
-Its standard input is a socket to the executor: one request in, one answer out, each a message. It knows nothing of
-attempts but what it passes on, has one thread and imports nothing of the user's. When the executor lets go it ends;
-the workers it became do not care.
+Its standard input is a socket to the executor. Each message brings the door of a worker to be: a socket on which that
+worker and the executor will talk. The server knows nothing of attempts, has one thread and imports nothing of the
+user's. When the executor lets go it ends; the workers it became do not care.
 """
 
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
+import _socket
 import gc
 import os
 import select
 
-from ork.objects.json_text import strict_json
-from ork.worker import main, packages, system
-from ork.worker.mark import MARK, Mark
+from ork.worker import packages
+from ork.worker.mark import Mark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
 IDLE_SECONDS = 300.0
-LARGEST_REQUEST = 1 << 18
 _SOCKET = 0
 _CANNOT_MARK = 4
 # What most tasks need. The child that is forked first imports it by itself.
 _USUAL = (
     "_ctypes",
-    "_socket",
-    "ork.worker.shim",
+    "ork.worker.resident",
     "ork.worker.command",
     "ork.worker.function",
     "ork.worker.invoke",
@@ -44,11 +42,11 @@ def start() -> int:
     server = _Server(mark)
     os.chdir("/")  # it belongs to no project; workers know the folders they need by their whole names
     # The first one is on its way before anything is loaded that only later ones profit from.
-    if server.serve_one():
+    if server.serve_one(None):
         _load()
         traces = packages.Traces()
         # One that is out of date leaves the request to others.
-        while server.is_asked() and traces.are_fresh() and server.serve_one():
+        while server.is_asked() and traces.are_fresh() and server.serve_one(traces):
             continue
     return 0
 
@@ -66,6 +64,7 @@ def _load() -> None:
 class _Server:
     def __init__(self, mark: Mark) -> None:
         self._mark = mark
+        self._socket = _socket.socket(fileno=_SOCKET)
         self._wake, self._ring = os.pipe()
         os.set_blocking(self._wake, False)
         os.set_blocking(self._ring, False)
@@ -87,65 +86,51 @@ class _Server:
             if _SOCKET in ready:
                 return True
 
-    def serve_one(self) -> bool:
-        """Waits for a request and carries it out; False when there will be no more."""
+    def serve_one(self, traces: packages.Traces | None) -> bool:
+        """Waits for the door of a worker and becomes that worker, by a fork; False when there will be no more."""
         if not self.is_asked():
             return False
         try:
-            data = os.read(_SOCKET, LARGEST_REQUEST)
+            message, doors = self._receive()
         except ConnectionResetError:
-            return True  # the executor left before it read our last answers; its last requests are still to come
+            return True
         except OSError:
             return False
-        if data:
-            self._fork(strict_json(data, max_size=LARGEST_REQUEST))
-        return bool(data)
+        for door in doors:
+            # Where no fork is possible the door is closed, too: whoever waits there will do without us.
+            with_fork = self._fork()
+            if with_fork == 0:
+                self._become_worker(door, traces)
+            os.close(door)
+        return bool(message)
 
-    def _fork(self, request: dict[str, Any]) -> None:
-        try:
-            pid = os.fork()
-        except OSError:
-            pid = -1
-        if pid == 0:
-            self._become_worker(request)
-        # Before it is collected, so that the pid means this process and no other.
-        start_time = system.start_time_of(pid) if pid > 0 else None
-        try:
-            os.write(_SOCKET, f"{pid} {start_time or 0} {request['attempt']}".encode())
-        except OSError:
-            return  # the executor is gone, and finds the attempt by its gate
+    def _receive(self) -> tuple[bytes, list[int]]:
+        size = 4
+        message, extra, _, _ = self._socket.recvmsg(16, _socket.CMSG_LEN(size))
+        doors = [data for level, kind, data in extra if (level, kind) == (_socket.SOL_SOCKET, _socket.SCM_RIGHTS)]
+        return message, [int.from_bytes(data[:size], "little") for data in doors]
 
-    def _become_worker(self, request: dict[str, Any]) -> NoReturn:
-        """From here on everything is as in an interpreter that was started for this attempt."""
+    def _fork(self) -> int:
+        try:
+            return os.fork()
+        except OSError:
+            return -1
+
+    def _become_worker(self, door: int, traces: packages.Traces | None) -> NoReturn:
+        """From here on everything is as in an interpreter of its own."""
         code = 1
         try:
-            self._mark.write(request["attempt"])
             os.setsid()
-            _signal.set_wakeup_fd(-1)
-            _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+            self._mark.write("")
             os.close(self._wake)
             os.close(self._ring)
             os.dup2(1, _SOCKET)  # the null device, open for reading too
-            _use_log(request["log"])
-            os.environ["ORK_TOKEN"] = request["token"]
-            os.environ[MARK] = request["attempt"]
-            code = main.perform(request["objects"], request["spec"])
-        except BaseException:
-            import traceback
+            os.set_inheritable(door, False)
+            from ork.worker.resident import Resident
 
-            traceback.print_exc()
+            code = Resident(door, self._mark, traces).serve()
         finally:
             os._exit(code)
-
-
-def _use_log(path: str) -> None:
-    """Its own troubles, should it have any before the task begins, are told in the task's log."""
-    try:
-        log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
-        return
-    os.dup2(log, 2)
-    os.close(log)
 
 
 def _collect() -> None:

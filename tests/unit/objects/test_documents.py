@@ -90,7 +90,7 @@ def test_times_are_rfc_3339_with_microseconds() -> None:
 
 def test_keys_of_an_attempt_are_in_its_folder() -> None:
     folder = layout.attempt_folder(AttemptKey(RunId("r1"), TaskKey("load", 3), 2))
-    assert folder == "runs/r1/load/3/2"
+    assert folder == "runs/r1/load.3.2"
     assert layout.folder_of(layout.spec_key(folder)) == folder
     keys = {
         make(folder)

@@ -28,11 +28,12 @@ class Piped:
         self.streams[number].empty()
 
     def logged(self) -> bytes:
-        return self.path.read_bytes()
+        return self.path.read_bytes() if self.path.exists() else b""
 
     def close(self) -> None:
-        for descriptor in (*self.ends, *(stream.source for stream in self.streams), self.log.descriptor):
+        for descriptor in (*self.ends, *(stream.source for stream in self.streams)):
             os.close(descriptor)
+        self.log.close()
 
 
 def test_an_unfinished_line_waits_for_its_end_while_others_go_by(tmp_path: Path) -> None:
@@ -110,6 +111,16 @@ def test_what_finds_no_room_is_kept_up_to_a_bound_and_the_rest_is_counted(
     expected = b"first\nse\n[ork: 11 bytes of log lost: the disk was full]\nfourth\n"
     assert (tmp_path / "log").read_bytes() == expected
     assert log.due(7.0) is None
+
+
+def test_a_log_is_made_with_its_first_byte(tmp_path: Path) -> None:
+    log = Log(str(tmp_path / "log"))
+    assert log.flush()
+    log.tend(1.0)
+    assert not (tmp_path / "log").exists()
+    log.write(b"x")
+    log.close()
+    assert (tmp_path / "log").read_bytes() == b"x"
 
 
 def test_a_log_that_cannot_be_opened_yet_is_written_when_it_can(tmp_path: Path) -> None:

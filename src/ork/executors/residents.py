@@ -1,0 +1,250 @@
+"""Workers that stay (see `ork.worker.resident`), forked from a server for each interpreter: attempts out, news in.
+
+Nothing here is needed: whatever cannot be done in this way, or is not answered, is handed back, to be done without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from ork.executors.fork_server import MOST_SERVERS, ROOM_FOR_MARK, ForkServer, looks_of
+
+PATIENCE_SECONDS = 5.0
+_LARGEST_REQUEST = 1 << 16
+_MOST_IDLE = 32
+_UNFIT_SECONDS = 60.0
+_LOOK_AT_FILES_SECONDS = 1.0
+
+
+class Listener(Protocol):
+    """Who is told what becomes of an attempt that was asked for."""
+
+    def taken(self, attempt: str, pid: int, start_time: int) -> None:
+        """A worker has it, and will say when it is over."""
+        ...
+
+    def told(self, attempt: str) -> None:
+        """There is something to see."""
+        ...
+
+    def over(self, attempt: str) -> None:
+        """Its worker is done with it, or gone."""
+        ...
+
+    def handed_back(self, attempt: str) -> None:
+        """Nobody took it: start it in another way."""
+        ...
+
+
+class Residents:
+    """At most a few servers at a time; the one that was not used for longest goes first."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._servers: dict[str, ForkServer] = {}
+        self._idle: dict[str, list[_Resident]] = {}
+        self._busy: dict[str, _Resident] = {}  # by attempt
+        self._unfit: dict[str, float] = {}  # interpreters in which no server came up, and until when none is tried
+        self._environ: dict[str, str] = {}
+        self._looks: dict[str, object] = {}  # what the servers of now have loaded, and in which environment
+        self._timer: asyncio.TimerHandle | None = None
+
+    def use_environment(self, environ: dict[str, str]) -> None:
+        """For servers from now on; one with another environment is no longer like a new interpreter."""
+        self._environ = environ
+
+    def ask(self, interpreter: str, request: Mapping[str, Any]) -> bool:
+        """True if a worker for `request["attempt"]` is on its way, or it will be handed back."""
+        data, attempt = json.dumps(request).encode(), str(request["attempt"])
+        if len(data) > _LARGEST_REQUEST or len(attempt.encode()) > ROOM_FOR_MARK:
+            return False
+        self._renew(interpreter)
+        resident = self._idle_one(interpreter) or self._new_one(interpreter)
+        if resident is None:
+            return False
+        self._busy[attempt] = resident
+        resident.give(attempt, data)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._judge)
+        return True
+
+    def stop(self, attempt: str) -> bool:
+        """Asks whoever has the attempt to end it; False if nobody here has it."""
+        resident = self._busy.get(attempt)
+        if resident is not None:
+            resident.send(b"stop " + attempt.encode())
+        return resident is not None
+
+    def close(self) -> None:
+        """What was asked for is still done; nobody will hear of it here."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for server in list(self._servers.values()):
+            server.let_go()
+        for resident in [*self._busy.values(), *(one for idle in self._idle.values() for one in idle)]:
+            resident.let_go()
+        self._busy.clear()
+        self._idle.clear()
+
+    def _renew(self, interpreter: str) -> None:
+        """Whoever is out of date takes nothing more."""
+        looks = looks_of(interpreter, int(time.monotonic() / _LOOK_AT_FILES_SECONDS)), self._environ
+        if self._looks.get(interpreter) == looks:
+            return
+        self._looks[interpreter] = looks
+        if interpreter in self._servers:
+            self._servers.pop(interpreter).retire()
+        for resident in self._idle.pop(interpreter, []):
+            resident.let_go()
+
+    def _idle_one(self, interpreter: str) -> _Resident | None:
+        idle = self._idle.get(interpreter)
+        return idle.pop() if idle else None
+
+    def _new_one(self, interpreter: str) -> _Resident | None:
+        server = self._server(interpreter)
+        if server is None:
+            return None
+        try:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        except OSError:
+            return None
+        ours.setblocking(False)
+        resident = _Resident(self, server, ours, self._looks[interpreter])
+        server.make_worker(theirs)
+        return resident
+
+    def _server(self, interpreter: str) -> ForkServer | None:
+        server = self._servers.pop(interpreter, None)
+        if server is None:
+            server = self._started(interpreter)
+        if server is not None:
+            self._servers[interpreter] = server  # the last one: used most recently
+        return server
+
+    def _started(self, interpreter: str) -> ForkServer | None:
+        if time.monotonic() < self._unfit.get(interpreter, 0.0):
+            return None
+        while len(self._servers) >= MOST_SERVERS:
+            self._servers.pop(next(iter(self._servers))).retire()
+        try:
+            return ForkServer(interpreter, self._environ, self._server_ended)
+        except OSError:
+            return None
+
+    def _server_ended(self, server: ForkServer) -> None:
+        if self._servers.get(server.interpreter) is server:
+            del self._servers[server.interpreter]
+
+    def _judge(self) -> None:
+        """One that says nothing for long (halted, perhaps) is done without: the gate lets only one worker through."""
+        self._timer = None
+        now, silent = time.monotonic(), []
+        for resident in self._busy.values():
+            if not resident.has_taken and now - resident.asked_at >= PATIENCE_SECONDS:
+                silent.append(resident)
+        for server in {resident.server for resident in silent if not resident.has_spoken}:
+            server.kill()
+        for resident in silent:
+            resident.end()
+        waiting = [resident.asked_at for resident in self._busy.values() if not resident.has_taken]
+        if waiting:
+            pause = max(0.01, min(waiting) + PATIENCE_SECONDS - now)
+            self._timer = asyncio.get_running_loop().call_later(pause, self._judge)
+
+    # ── what residents say ───────────────────────────────────────────────────────────────────────
+
+    def heard(self, resident: _Resident, word: str) -> None:
+        kind, *facts = word.split(" ")
+        attempt = resident.attempt
+        if attempt is None:
+            return
+        if kind == "took":
+            resident.has_taken = resident.has_spoken = resident.server.has_served = True
+            self._listener.taken(attempt, int(facts[0]), int(facts[1]))
+        elif kind == "news":
+            self._listener.told(attempt)
+        elif kind == "over":
+            del self._busy[attempt]
+            resident.attempt = None
+            self._keep(resident)
+            self._listener.over(attempt)
+
+    def gone(self, resident: _Resident) -> None:
+        server, attempt = resident.server, resident.attempt
+        if attempt is None:
+            idle = self._idle.get(server.interpreter, [])
+            if resident in idle:
+                idle.remove(resident)
+            return
+        del self._busy[attempt]
+        if resident.has_taken:
+            self._listener.over(attempt)
+            return
+        if not server.has_served:
+            self._unfit[server.interpreter] = time.monotonic() + _UNFIT_SECONDS
+            server.retire()
+        self._listener.handed_back(attempt)
+
+    def _keep(self, resident: _Resident) -> None:
+        idle = self._idle.setdefault(resident.server.interpreter, [])
+        if resident.looks is not self._looks.get(resident.server.interpreter) or len(idle) >= _MOST_IDLE:
+            resident.let_go()
+        else:
+            idle.append(resident)
+
+
+class _Resident:
+    """The executor's end of a worker's door."""
+
+    __slots__ = ("_owner", "_socket", "asked_at", "attempt", "has_spoken", "has_taken", "looks", "server")
+
+    def __init__(self, owner: Residents, server: ForkServer, door: socket.socket, looks: object) -> None:
+        self.server = server
+        self.looks = looks
+        self.attempt: str | None = None
+        self.asked_at = 0.0
+        self.has_taken = False
+        self.has_spoken = False
+        self._owner = owner
+        self._socket = door
+        asyncio.get_running_loop().add_reader(door, self._receive)
+
+    def give(self, attempt: str, request: bytes) -> None:
+        self.attempt, self.asked_at, self.has_taken = attempt, time.monotonic(), False
+        self.send(request)
+
+    def send(self, message: bytes) -> None:
+        try:
+            self._socket.send(message)
+        except OSError:
+            # Not from within `ask`: who asked has not yet noted that it did.
+            asyncio.get_running_loop().call_soon(self.end)
+
+    def let_go(self) -> None:
+        """It finishes what it has, and ends; nobody hears of it here."""
+        if self._socket.fileno() >= 0:
+            asyncio.get_running_loop().remove_reader(self._socket)
+            self._socket.close()
+
+    def end(self) -> None:
+        if self._socket.fileno() >= 0:
+            self.let_go()
+            self._owner.gone(self)
+
+    def _receive(self) -> None:
+        try:
+            while data := self._socket.recv(256):
+                self._owner.heard(self, data.decode())
+                if self._socket.fileno() < 0:
+                    return
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self.end()

@@ -1,0 +1,141 @@
+"""A shim that stays: when an attempt is over it waits for the next one, so that only the user's process is made anew.
+
+It has one attempt at a time, and a socket to the executor: attempts to take and requests to stop come in, what
+happened goes out, each a message. When the executor is gone it finishes what it has, and ends.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+
+from ork.errors import ObjectsError
+from ork.objects import layout
+from ork.objects.documents import token_hash
+from ork.objects.json_text import strict_json
+from ork.worker import process, system
+from ork.worker.main import read_spec, win_gate
+from ork.worker.shim import Shim
+from ork.worker.signals import Signals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ork.worker.mark import Mark
+    from ork.worker.packages import Traces
+
+IDLE_SECONDS = 60.0
+LARGEST_MESSAGE = 1 << 16
+MOST_ATTEMPTS = 1000  # whatever a long life would gather does not become much
+_STOP = b"stop "
+
+
+class Resident:
+    def __init__(self, door: int, mark: Mark, traces: Traces | None) -> None:
+        self.descriptor = door
+        self._mark = mark
+        self._traces = traces
+        self._signals = Signals()
+        self._process = system.own_process()
+        self._attempt = b""
+        # The one that was made before the server had loaded anything would load it again for every attempt.
+        self._room = 1 if traces is None else MOST_ATTEMPTS
+        self._is_open = True
+        process.private.update((door, self._signals.wake, self._signals.ring))
+
+    def serve(self) -> int:
+        """Takes one attempt after the other, until there will be no more."""
+        while self._room and (request := self._next()) is not None:
+            self._room -= 1
+            self._take(request)
+        return 0
+
+    def look(self) -> bool:
+        """A request to stop what is going on, or the end of whoever could ask for it."""
+        message = self._read()
+        if message.startswith(_STOP) and message[len(_STOP) :] == self._attempt:
+            self._signals.terms += 1
+        return self._is_open
+
+    def _next(self) -> dict[str, Any] | None:
+        poller = select.poll()
+        poller.register(self.descriptor, select.POLLIN)
+        poller.register(self._signals.wake, select.POLLIN)
+        while self._is_open and not self._signals.terms:
+            ready = [descriptor for descriptor, _ in poller.poll(IDLE_SECONDS * 1000)]
+            if self._signals.wake in ready:
+                self._signals.quiet()
+            # One that is out of date leaves the request to others.
+            if not ready or (self._traces is not None and not self._traces.are_fresh()):
+                return None
+            message = self._read() if self.descriptor in ready else b""
+            if message and not message.startswith(_STOP):
+                request: dict[str, Any] = strict_json(message, max_size=LARGEST_MESSAGE)
+                return request
+        return None
+
+    def _take(self, request: dict[str, Any]) -> None:
+        """Performs the attempt, unless another worker has it."""
+        attempt = str(request["attempt"])
+        self._attempt = attempt.encode()
+        self._mark.write(attempt)
+        self._say(f"took {self._process['pid']} {self._process['start_time'] or 0}")
+        try:
+            self._perform(request)
+        except Exception:
+            import traceback
+
+            _complain(request["log"], traceback.format_exc())
+            self._room = 0
+        self._mark.write("")
+        if self._room:
+            self._say("over")  # and the next may come
+
+    def _perform(self, request: dict[str, Any]) -> None:
+        secret, folder = token_hash(request["token"]), layout.folder_of(request["spec"])
+        try:
+            objects, spec = read_spec(request["objects"], request["spec"], secret)
+            is_ours = win_gate(objects, folder, spec["attempt"], secret, self._process)
+        except ObjectsError as error:
+            _complain(request["log"], error.message)
+            is_ours = False
+        if not is_ours:
+            return
+        if spec.get("environment") is not None or spec["kind"] == "rust":
+            self._room = 0  # what was built for a task stays locked as long as its worker lives
+        shim = Shim(objects, folder, spec, secret, signals=self._signals, door=self, tell=self._tell)
+        if not shim.run():
+            self._room = 0
+
+    def _tell(self, is_over: bool) -> None:
+        if not (is_over and self._room):  # else it will be said that it is over, as soon as all is tidied up
+            self._say("news")
+
+    def _read(self) -> bytes:
+        try:
+            message = os.read(self.descriptor, LARGEST_MESSAGE)
+        except ConnectionResetError:
+            return b""  # the executor left before it read our last words; its own last ones are still to come
+        except OSError:
+            message = b""
+        self._is_open = bool(message)
+        return message
+
+    def _say(self, word: str) -> None:
+        try:
+            os.write(self.descriptor, word.encode())
+        except OSError:
+            return  # the executor is gone, and its successor finds the attempt by its gate
+
+
+def _complain(path: str, why: str) -> None:
+    """Troubles before the task has begun are told in the task's log, if that can be."""
+    try:
+        log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return
+    try:
+        os.write(log, f"ork-worker: {why}\n".encode("utf-8", "replace"))
+    finally:
+        os.close(log)

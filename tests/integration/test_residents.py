@@ -1,0 +1,167 @@
+"""Workers that stay for the next attempt: one at a time, and nobody's stop reaches an attempt it is not meant for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from ork.executors import local, processes, residents
+from ork.executors.executor import Presence
+from ork.executors.fork_server import MARK
+from ork.executors.local import LocalExecutor
+from ork.model.task import Attempt
+from tests.integration.workshop import Workshop, in_workshop, is_alive
+
+# Says who ran it, and holds on while there is a file of its name.
+TASKS = """
+import os, time
+
+def main():
+    name = os.environ['ORK_TASK_NAME']
+    while os.path.exists(f'hold-{name}'):
+        time.sleep(0.01)
+    print(name)
+    return [os.getpid(), os.getppid()]
+"""
+
+
+async def resident_of(shop: Workshop, attempt: Attempt) -> int:
+    """The worker that performs, or performed, the attempt."""
+    async with asyncio.timeout(30):
+        while (gate := shop.documents.gate(attempt)) is None:
+            await asyncio.sleep(0.01)
+    return int(gate["pid"])
+
+
+async def settled(shop: Workshop) -> int:
+    """A resident that is there to stay: the first worker of a server is not."""
+    shop.write("tasks.py", TASKS)
+    for name in ("first", "second"):
+        assert (await shop.run(shop.attempt(name)))["state"] == "success"
+    await shop.vanished(shop.made[-1])
+    return await resident_of(shop, shop.made[-1])
+
+
+@in_workshop
+async def test_a_worker_takes_one_attempt_after_another_each_in_a_process_of_its_own(shop: Workshop) -> None:
+    resident = await settled(shop)
+    made = [shop.attempt(f"t{n}") for n in range(5)]
+    outputs = []
+    for attempt in made:
+        outputs.append((await shop.run(attempt))["output"]["inline"])
+        await shop.vanished(attempt)
+        assert await resident_of(shop, attempt) == resident
+        assert shop.log(attempt) == attempt.key.task.name.encode() + b"\n"
+    assert len(set(outputs)) == 5
+    assert all(output.endswith(f",{resident}]") for output in outputs)
+
+
+@in_workshop
+async def test_attempts_at_the_same_time_have_workers_of_their_own(shop: Workshop) -> None:
+    await settled(shop)
+    made = [shop.attempt(name) for name in "abc"]
+    for attempt in made:
+        shop.write(f"hold-{attempt.key.task.name}", "")
+        await shop.start(attempt)
+    assert len({await resident_of(shop, attempt) for attempt in made}) == 3
+
+
+@in_workshop
+async def test_an_attempt_that_is_over_is_gone_though_its_worker_lives(shop: Workshop) -> None:
+    resident = await settled(shop)
+    assert is_alive(resident)
+    assert processes.mark_of(resident, MARK) == ""
+    assert await shop.executor.find([shop.made[-1]]) == [Presence.GONE]
+
+
+@in_workshop
+async def test_stopping_an_attempt_that_is_over_harms_nobody_who_came_after_it(shop: Workshop) -> None:
+    resident = await settled(shop)
+    past, present = shop.made[-1], shop.attempt("present")
+    shop.write("hold-present", "")
+    await shop.start(present)
+    assert await resident_of(shop, present) == resident
+    other = LocalExecutor("python", shop.documents)
+    for executor in (shop.executor, other):
+        for at_once in (False, True):
+            await executor.stop([past], at_once=at_once)
+    await other.close()
+    (shop.root / "hold-present").unlink()
+    assert (await shop.ended(present))["state"] == "success"
+
+
+@in_workshop
+async def test_another_executor_stops_what_a_resident_has_now(shop: Workshop) -> None:
+    await settled(shop)
+    attempt = shop.attempt("present")
+    shop.write("hold-present", "")
+    await shop.start(attempt)
+    await resident_of(shop, attempt)
+    other = LocalExecutor("python", shop.documents)
+    await other.stop([attempt], at_once=False)
+    await other.close()
+    assert (await shop.ended(attempt))["state"] == "stopped"
+
+
+def test_a_signal_for_a_worker_that_moved_on_is_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the worker had taken its next attempt right after the look at its mark."""
+
+    @in_workshop
+    async def inside(shop: Workshop) -> None:
+        resident = await settled(shop)
+        past, present = shop.made[-1], shop.attempt("present")
+        shop.write("hold-present", "")
+        await shop.start(present)
+        await resident_of(shop, present)
+        honest, looks = processes.mark_of, [str(past.key)]
+        monkeypatch.setattr(local.processes, "mark_of", lambda pid, mark: looks.pop() if looks else honest(pid, mark))
+        other = LocalExecutor("python", shop.documents)
+        await other.stop([past], at_once=False)
+        assert looks == []
+        await other.close()
+        assert is_alive(resident)
+        (shop.root / "hold-present").unlink()
+        assert (await shop.ended(present))["state"] == "success"
+
+    inside(tmp_path)
+
+
+@in_workshop
+async def test_an_idle_worker_that_was_killed_is_replaced(shop: Workshop) -> None:
+    resident = await settled(shop)
+    os.kill(resident, signal.SIGKILL)
+    attempt = shop.attempt("after")
+    assert (await shop.run(attempt))["state"] == "success"
+    assert await resident_of(shop, attempt) != resident
+
+
+def test_an_idle_worker_that_does_not_answer_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @in_workshop
+    async def inside(shop: Workshop) -> None:
+        resident = await settled(shop)
+        monkeypatch.setattr(residents, "PATIENCE_SECONDS", 0.2)
+        os.kill(resident, signal.SIGSTOP)
+        attempt = shop.attempt("after")
+        assert (await shop.run(attempt))["state"] == "success"
+        assert await resident_of(shop, attempt) != resident
+        # When it wakes up it finds the gate held, and leaves quietly.
+        os.kill(resident, signal.SIGCONT)
+        async with asyncio.timeout(30):
+            while is_alive(resident):
+                await asyncio.sleep(0.01)
+        assert shop.log(attempt) == b"after\n"
+
+    inside(tmp_path)
+
+
+@in_workshop
+async def test_workers_end_when_their_executor_does(shop: Workshop) -> None:
+    resident = await settled(shop)
+    await shop.executor.close()
+    async with asyncio.timeout(30):
+        while is_alive(resident):
+            await asyncio.sleep(0.01)
