@@ -18,8 +18,15 @@ settings.load_profile("ork")
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+# What starts processes, servers and whole programs is left out of the quick loop by its place.
+SLOW_PLACES = ("acceptance", "chaos", "integration")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that take many minutes run only where they are asked for by name: `pytest -m soak`."""
+    for item in items:
+        if item.path.relative_to(config.rootpath).parts[1] in SLOW_PLACES:
+            item.add_marker("slow")
     if "soak" in config.option.markexpr:
         return
     long = [item for item in items if item.get_closest_marker("soak")]

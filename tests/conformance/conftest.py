@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from ork.state.memory import MemoryStore
 from ork.state.sqlite import SqliteStore
@@ -112,14 +113,18 @@ class Stores:
             await handle.close()
 
 
-@pytest.fixture(params=list(STORES))
+def _chosen(names: Iterable[str]) -> list[ParameterSet]:
+    return [pytest.param(name, marks=pytest.mark.slow if name == "postgres" else ()) for name in names]
+
+
+@pytest.fixture(params=_chosen(STORES))
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     opened = Stores(STORES[request.param], tmp_path)
     yield opened
     asyncio.run(opened.close())
 
 
-@pytest.fixture(params=[name for name in STORES if name not in ANSWERS_AT_ONCE])
+@pytest.fixture(params=_chosen(name for name in STORES if name not in ANSWERS_AT_ONCE))
 def waiting_stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     """Those whose handles can wait; the others answer at once, as the simulation needs it."""
     opened = Stores(STORES[request.param], tmp_path)

@@ -10,6 +10,7 @@ from ork.testing.mutations import Mutant
 from ork.testing.world import World
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_every_mutant_is_killed(mutant: Mutant) -> None:
     verdict = hunt(mutant, range(MOST_SEEDS))

@@ -38,6 +38,7 @@ def roomy_worlds(count: int) -> list[int]:
     return list(islice(seeds, count))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event_type", [ev.Created, ev.Started, ev.Succeeded], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("seed", roomy_worlds(4))
 def test_a_run_that_keeps_raising_is_set_aside_and_the_others_end(

@@ -14,7 +14,9 @@ CHUNKS = 24
 KNOWN = [line.split() for line in Path(__file__).with_name("seeds.txt").read_text().splitlines() if line[:1].isdigit()]
 
 
-@pytest.mark.parametrize("first", [number * CHUNK for number in range(CHUNKS)])
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(number * CHUNK, marks=pytest.mark.slow) for number in range(1, CHUNKS))]
+)
 def test_no_promise_is_broken_whatever_goes_wrong(first: int) -> None:
     report = simulate(range(first, first + CHUNK))
     assert report.seeds == CHUNK

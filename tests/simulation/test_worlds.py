@@ -11,6 +11,8 @@ from ork.model.workflow import Approval, TaskSpec
 from ork.testing.faults import FaultRates
 from ork.testing.world import World
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def histories() -> Counter[str]:
