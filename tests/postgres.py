@@ -50,7 +50,7 @@ class Server:
         self.folder.chmod(0o777)
         self.data = self.folder / "data"
         self.log_file = self.folder / "server.log"
-        self.port = _free_port()
+        self.port = free_port()
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         if copy_of is None:
@@ -67,7 +67,7 @@ class Server:
         ]  # fmt: skip
         with open(self.log_file, "ab") as log:
             self._process = subprocess.Popen(
-                [*self._inside, *_as_user(dies_with_us=True), str(self.bin / "postgres"), "-D", str(self.data), *settings],
+                [*self._inside, *as_user(dies_with_us=True), str(self.bin / "postgres"), "-D", str(self.data), *settings],
                 stdout=log, stderr=log, cwd=self.folder,
             )  # fmt: skip
         self._wait_until_ready()
@@ -137,7 +137,7 @@ class Server:
 
     def _call(self, program: str, *words: object) -> None:
         done = subprocess.run(
-            [*self._inside, *_as_user(), str(self.bin / program), *map(str, words)],
+            [*self._inside, *as_user(), str(self.bin / program), *map(str, words)],
             capture_output=True, text=True, cwd=self.folder,
         )  # fmt: skip
         if done.returncode != 0:
@@ -199,13 +199,13 @@ def programs() -> Path | None:
     return folders[-1] if folders else None
 
 
-def _as_user(dies_with_us: bool = False) -> list[str]:
+def as_user(dies_with_us: bool = False) -> list[str]:
     user = ["--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if os.getuid() == 0 else []
     death = ["--pdeathsig", "QUIT"] if dies_with_us else []
     return ["setpriv", *user, *death] if user or death else []
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

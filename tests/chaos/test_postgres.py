@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.pgbouncer import bouncer_or_skip
 from tests.postgres import Server, server_or_skip
 
 from .judge import eventually
@@ -33,10 +34,25 @@ def team(tmp_path: Path, server: Server, size: Size) -> Iterator[Team]:
 
 
 @both_sizes
-def test_killing_one_of_three_schedulers_again_and_again_starts_each_attempt_exactly_once(
-    team: Team, size: Size
-) -> None:
+def test_killing_one_of_three_schedulers_again_and_again_starts_each_attempt_exactly_once(team: Team) -> None:
     """P3, P4, P5, P6."""
+    kill_again_and_again(team)
+    team.judge()
+
+
+@both_sizes
+def test_behind_pgbouncer_they_may_be_killed_as_well(tmp_path: Path, server: Server, size: Size) -> None:
+    bouncer = bouncer_or_skip(server)
+    try:
+        with assembled(tmp_path, server, size, url=lambda name: f"{bouncer.url(name)}?pooler=transaction") as team:
+            kill_again_and_again(team)
+            team.judge()
+    finally:
+        bouncer.remove()
+
+
+def kill_again_and_again(team: Team) -> None:
+    size = team.size
     team.trigger(size.runs)
     dice, kills, began = random.Random(11), 0, time.monotonic()
     for _ in range(3):
@@ -49,7 +65,6 @@ def test_killing_one_of_three_schedulers_again_and_again_starts_each_attempt_exa
         team.replace_scheduler(dice.randrange(3))
     print(f"{kills} kills in {time.monotonic() - began:.0f} s")
     assert kills
-    team.judge()
 
 
 @both_sizes

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,6 +16,7 @@ from _pytest.mark import ParameterSet
 from ork.state.memory import MemoryStore
 from ork.state.sqlite import SqliteStore
 from ork.state.store import StateStore
+from tests.pgbouncer import Bouncer, bouncer_or_skip
 from tests.postgres import server_or_skip, template
 
 LEASE_SECONDS = 60.0
@@ -71,14 +74,32 @@ _databases: list[str] = []
 
 
 def _postgres(folder: Path, clock: LeaseClock) -> Callable[[], StateStore]:
-    """A database for each test; that of the test before is dropped when the next one begins."""
-    from ork.state.postgres import PostgresStore
+    return _postgres_at(server_or_skip().url(_next_database()), clock)
 
+
+def _behind_pgbouncer(folder: Path, clock: LeaseClock) -> Callable[[], StateStore]:
+    return _postgres_at(f"{_bouncer().url(_next_database())}?pooler=transaction", clock)
+
+
+@functools.cache
+def _bouncer() -> Bouncer:
+    """One for the whole test process."""
+    bouncer = bouncer_or_skip(server_or_skip())
+    atexit.register(bouncer.remove)
+    return bouncer
+
+
+def _next_database() -> str:
+    """A database for each test; that of the test before is dropped when the next one begins."""
     server = server_or_skip()
     while _databases:
         server.drop_database(_databases.pop())
     _databases.append(server.new_database(template()))
-    url = server.url(_databases[0])
+    return _databases[0]
+
+
+def _postgres_at(url: str, clock: LeaseClock) -> Callable[[], StateStore]:
+    from ork.state.postgres import PostgresStore
 
     def moment() -> datetime:
         return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=clock.seconds)
@@ -91,6 +112,7 @@ STORES: dict[str, Opener] = {
     "sqlite-inline": _sqlite_inline,
     "sqlite-file": _sqlite_file,
     "postgres": _postgres,
+    "postgres-behind-pgbouncer": _behind_pgbouncer,
 }
 ANSWERS_AT_ONCE = {"sqlite-inline"}
 
@@ -114,7 +136,7 @@ class Stores:
 
 
 def _chosen(names: Iterable[str]) -> list[ParameterSet]:
-    return [pytest.param(name, marks=pytest.mark.slow if name == "postgres" else ()) for name in names]
+    return [pytest.param(name, marks=pytest.mark.slow if name.startswith("postgres") else ()) for name in names]
 
 
 @pytest.fixture(params=_chosen(STORES))

@@ -19,6 +19,8 @@ _FOR_NOW = {
     "57": ("was interrupted", _TRY_AGAIN),
     "58": ("has trouble with its machine", "See the server's log."),
 }
+# PgBouncer has one code for all it says: only by its words can this be told from a database that restarts behind it.
+_POOLER_WORDS = "unsupported startup parameter"
 _FOR_GOOD = {
     "28": ("does not let us in", "Check user and password in the store's URL."),
     "3D": ("does not exist", "Create the database, or check its name in the store's URL."),
@@ -38,6 +40,11 @@ def store_error(error: BaseException, store: str) -> StoreError:
 
 
 def _by_state(error: BaseException, store: str, state: str) -> StoreError:
+    if _POOLER_WORDS in str(error):
+        return StoreError(
+            f"The store {store} is behind a pooler ({_words(error)}).",
+            hint="Add pooler=transaction to the store's URL.",
+        )
     for kind, table in ((StoreUnavailableError, _FOR_NOW), (StoreError, _FOR_GOOD)):
         what, hint = table.get(state) or table.get(state[:2]) or (None, None)
         if what is not None:
