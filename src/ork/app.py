@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ork.api.client.connection import Server
     from ork.api.context import Api
     from ork.executors.executor import Executor
+    from ork.locations.refresh import Refresher
     from ork.scheduler.options import SchedulerOptions
     from ork.scheduler.poll import Poller
     from ork.scheduler.service import SchedulerService, TickReport
@@ -88,8 +89,26 @@ class Installation:
             telemetry=telemetry,
         )
         outbox = self._outbox(telemetry)
-        self._service = SchedulerService(scheduler, self.store, watch_death=watch_death, waiting=waiting, outbox=outbox)
+        refresher = await self.refresher(telemetry) if kind != "run" else None
+        self._service = SchedulerService(
+            scheduler, self.store, watch_death=watch_death, waiting=waiting, outbox=outbox, refresher=refresher
+        )
         return self._service
+
+    async def refresher(self, telemetry: Telemetry) -> Refresher | None:
+        """Looks into the project's locations, which hold from now on; None where the project does not speak of any."""
+        if not os.path.exists(os.path.join(self.settings.root, "locations.yaml")):
+            return None
+        from ork.locations.places import Places
+        from ork.locations.refresh import Refresher
+        from ork.locations.written import read_locations
+
+        settings = self.settings
+        locations = read_locations(settings.root) or {}
+        sources = {name: location.source for name, location in locations.items()}
+        await self.store.set_locations(sources, datetime.now(UTC))
+        places = Places(settings.root, os.path.join(settings.home, "cache"), settings.environ)
+        return Refresher(self.store, locations, places.of, telemetry, on_change=self._wake_service)
 
     def _outbox(self, telemetry: Telemetry) -> Outbox:
         from ork.alerts.outbox import Outbox

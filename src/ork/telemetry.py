@@ -32,6 +32,8 @@ class Happening(StrEnum):
     SCHEDULE_FAILED = "schedule_failed"  # nobody here can tell when it is due
     ALERT_SENT = "alert_sent"
     ALERT_FAILED = "alert_failed"
+    LOCATION_REFRESHED = "location_refreshed"  # what it holds now has been taken over
+    LOCATION_FAILED = "location_failed"  # the last good version goes on
     OBJECTS_FAILED = "objects_failed"  # an attempt's documents cannot be read or written for now
     TRACES_FAILED = "traces_failed"  # spans are dropped: their collector does not take them
 

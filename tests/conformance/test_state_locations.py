@@ -63,6 +63,19 @@ async def test_whose_hold_ran_out_has_lost_it_to_the_next(stores: Stores) -> Non
     assert (await entry_of(one)).digest == "sha256:2"
 
 
+async def test_who_keeps_holding_is_not_disturbed(stores: Stores) -> None:
+    one, other = stores.open(), stores.open()
+    await one.set_locations({ETL: ETL_IMAGE}, NOW)
+    held = await taken(one, hold=60)
+    kept = await one.keep_location(held, later(40), 60)
+    assert kept is not None
+    assert kept.held_until == later(100)
+    assert await other.take_location(later(99), 60) is None
+    assert await one.keep_location(held, later(50), 60) is None
+    assert await one.settle_location(kept, Look("sha256:1", "sha256:1"), later(300), later(101))
+    assert await one.keep_location(kept, later(102), 60) is None
+
+
 async def test_the_one_that_waited_longest_comes_first(store: StateStore) -> None:
     await store.set_locations({"b": "x", "a": "y"}, NOW)
     for _ in range(2):
@@ -99,6 +112,14 @@ async def test_a_look_that_is_asked_for_is_due_at_once(store: StateStore) -> Non
     assert await store.ask_refresh(ETL, later(10))
     assert await store.next_location_at() == later(10)
     assert (await taken(store, 10)).name == ETL
+
+
+async def test_who_asks_wants_what_was_not_good_looked_into_again(store: StateStore) -> None:
+    await store.set_locations({ETL: ETL_IMAGE}, NOW)
+    await store.settle_location(await taken(store), Look("sha256:1", "sha256:1"), later(300), NOW)
+    await store.settle_location(await taken(store, 300), Look("sha256:2", None, "ORK707", "no"), later(600), NOW)
+    await store.ask_refresh(ETL, later(301))
+    assert (await taken(store, 301)).seen == "sha256:1"
 
 
 async def test_who_asks_during_a_look_gets_another_one(store: StateStore) -> None:

@@ -19,6 +19,7 @@ RunText = Annotated[
     Path(pattern="^(@last|[0-9A-Za-z]{1,40})$", description="A run's id, any unique beginning of it, or @last."),
 ]
 WorkflowName = Annotated[str, Path(pattern=_NAME)]
+LocationName = Annotated[str, Path(pattern=_NAME)]
 TaskName = Annotated[str, Path(pattern=_NAME)]
 TaskIndex = Annotated[int, Path(ge=0, le=10**9, description="Which instance; 0 for a task without instances.")]
 AttemptNumber = Annotated[int, Path(ge=1, le=10**6)]

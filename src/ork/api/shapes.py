@@ -200,6 +200,32 @@ class SchedulersShape(Shape):
     schedulers: list[SchedulerShape]
 
 
+class LocationErrorShape(Shape):
+    code: str | None
+    message: str
+    output: str | None
+    digest: str | None
+
+
+class LocationShape(Shape):
+    name: str
+    source: str
+    status: str
+    digest: str | None
+    workflows: list[str]
+    vanished: list[str]
+    looked_at: str | None
+    changed_at: str | None
+    looking_until: str | None
+    next_refresh: str
+    error: LocationErrorShape | None
+
+
+class LocationPageShape(Shape):
+    locations: list[LocationShape]
+    cursor: str | None
+
+
 class LimitsShape(Shape):
     limits: list[dict[str, Any]]
 

@@ -37,6 +37,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "workflows": "The workflows known here",
         "workflow": "Show, enable, disable or delete one workflow",
         "schedules": "What fires when",
+        "locations": "Images and folders that workflows come from, and looking into them now",
         "graph": "A workflow's graph as text, Mermaid or SVG",
         "status": "What goes on in this store right now",
     },

@@ -47,6 +47,8 @@ _WORDS = {
     "schedule_fired": "schedule fired",
     "schedule_missed": "schedule missed",
     "schedule_failed": "schedule failed",
+    "location_refreshed": "location refreshed",
+    "location_failed": "location failed",
     "alert_sent": "alert sent",
     "alert_failed": "alert failed",
 }
@@ -62,6 +64,7 @@ _TROUBLES = frozenset(
         "schedule_missed",
         "schedule_failed",
         "alert_failed",
+        "location_failed",
     }
 )
 # A person reads what happened to what; programs also want the rest.
@@ -73,6 +76,8 @@ _FOR_PEOPLE = (
     "error",
     "why",
     "scheduled_for",
+    "location",
+    "digest",
     "alert",
     "to",
     "final",

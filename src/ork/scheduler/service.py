@@ -11,6 +11,7 @@ import contextlib
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 from ork.alerts.outbox import Outbox
 from ork.errors import OrkError, StoreError, StoreUnavailableError
@@ -44,6 +45,16 @@ class TickReport(Record):
     next_wake: datetime | None
 
 
+class Refreshing(Protocol):
+    """Looks into code locations beside the loop, in its own time."""
+
+    async def run(self) -> None: ...
+
+    async def refresh_due(self) -> datetime | None: ...
+
+    def look_soon(self) -> None: ...
+
+
 class SchedulerService:
     def __init__(
         self,
@@ -53,6 +64,7 @@ class SchedulerService:
         watch_death: WatchDeath = lambda _identity: None,
         waiting: Waiting | None = None,
         outbox: Outbox | None = None,
+        refresher: Refreshing | None = None,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         self.scheduler = scheduler
@@ -61,6 +73,7 @@ class SchedulerService:
         self._watch_death = watch_death
         self._waiting = waiting
         self._outbox = outbox
+        self._refresher = refresher
         self._now = now
         self._wake = asyncio.Event()
         self._stopping = False
@@ -86,7 +99,9 @@ class SchedulerService:
 
         StoreError if the store is broken for good.
         """
-        listener = asyncio.create_task(self._listen())
+        beside = [asyncio.create_task(self._listen())]
+        if self._refresher is not None:
+            beside.append(asyncio.create_task(self._refresher.run()))
         sender = None if self._outbox is None else asyncio.create_task(self._outbox.run())
         try:
             await self._step_when_due()
@@ -97,9 +112,9 @@ class SchedulerService:
             if sender is not None and self._outbox is not None:
                 self._tell_people()
                 await self._outbox.finish(sender, LAST_ALERTS_SECONDS)
-            listener.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await listener
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
             self._forget_neighbours()
             with contextlib.suppress(StoreError):  # then our lease will have to run out
                 await self.scheduler.stop(self._now())
@@ -114,6 +129,7 @@ class SchedulerService:
         next tick, however soon it is: one that fires every second would keep this one for ever.
         """
         counts, steps = self.telemetry.counts, 0
+        refreshing = None if self._refresher is None else asyncio.create_task(self._refresher.refresh_due())
         while True:
             due = await self.scheduler.step(self._now())
             steps += 1
@@ -127,9 +143,13 @@ class SchedulerService:
                 await self._stay(due)
             else:
                 break
+        looks_due = None
+        if refreshing is not None:
+            looks_due = await refreshing
+            due = await self.scheduler.step(self._now())  # what was found may have a schedule
         alerts_due = None if self._outbox is None else await self._outbox.deliver()
         await self.scheduler.stop(self._now())
-        next_wake = min((moment for moment in (due, alerts_due) if moment is not None), default=None)
+        next_wake = min((moment for moment in (due, alerts_due, looks_due) if moment is not None), default=None)
         return TickReport(steps, counts[Happening.ATTEMPT_LAUNCHED], counts[Happening.RUN_FINISHED], next_wake)
 
     async def _stay(self, due: datetime | None) -> None:
@@ -204,6 +224,8 @@ class SchedulerService:
             self._waiting.runs_changed()
         if self._outbox is not None:
             self._outbox.others_changed()
+        if self._refresher is not None:
+            self._refresher.look_soon()
         self._wake.set()
 
     # ── schedulers on the same machine ───────────────────────────────────────────────────────────

@@ -25,12 +25,17 @@ class LocationVerbs(Protocol):
         ...
 
     async def ask_refresh(self, location: str, now: datetime) -> bool:
-        """Somebody will look into it soon, and those who might are woken. False if unknown."""
+        """Somebody will look into it soon, and those who might are woken; what was not good counts as not seen, so that
+        it is looked into again. False if unknown."""
         ...
 
     async def take_location(self, now: datetime, hold_seconds: float) -> LocationEntry | None:
         """One that is due or asked for, the one that waited longest first; None: there is none. Nobody else gets it
         until it is settled or `hold_seconds` have passed, so of any number of callers one looks."""
+        ...
+
+    async def keep_location(self, held: LocationEntry, now: datetime, hold_seconds: float) -> LocationEntry | None:
+        """It is held for `hold_seconds` from now. None if it is not held as it was."""
         ...
 
     async def settle_location(self, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:

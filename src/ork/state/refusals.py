@@ -60,7 +60,7 @@ def check_owner(workflow: str, owner: str | None, origin: str | None) -> None:
 def belongs_to_location(workflow: str, owner: str) -> RefusedError:
     return RefusedError(
         f"Workflow {workflow} belongs to location {owner} and can only be changed there.",
-        hint=f"Change what is at the location, or take it out of locations.yaml: ork locations {owner}",
+        hint="Change what is at the location, or take it out of locations.yaml: ork locations",
         code="ORK709",
     )
 

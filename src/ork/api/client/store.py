@@ -14,12 +14,14 @@ from ork.compile.content import from_document, to_document
 from ork.errors import DefinitionError, NotFoundError, RefusedError, UsageError
 from ork.model.access import AuditEntry, Role, Token
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
+from ork.model.location import LocationEntry
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt
 from ork.model.workflow import Version, VersionEntry, WorkflowEntry
 from ork.state.schedules import ScheduleEntry
 from ork.state.store import Accepted, LimitUse, RunFilter, RunPage, RunUpdate, TooLate
+from ork.status.locations import read_location
 from ork.status.wire import read_attempt, read_moment, read_run, read_task, read_time, read_workflow
 
 if TYPE_CHECKING:
@@ -200,6 +202,12 @@ class RemoteStore:
             for row in page["schedules"]
             if (entry := workflows.get(row["workflow"])) is not None and (schedule := entry.schedule) is not None
         )
+
+    async def list_locations(self) -> tuple[LocationEntry, ...]:
+        return tuple(read_location(row) for page in self._pages("locations") for row in page["locations"])
+
+    async def ask_refresh(self, location: str, now: datetime) -> bool:  # noqa: ARG002 (by the server's clock)
+        return self._found("POST", ("locations", location, "refresh"))
 
     # ── who may do what ──────────────────────────────────────────────────────────────────────────
 

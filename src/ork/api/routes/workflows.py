@@ -16,9 +16,10 @@ from ork.api.paging import page_behind
 from ork.api.parameters import Folder, IdCursor, Limit, NameCursor, VersionText, WorkflowName
 from ork.api.routing import Routes
 from ork.compile.content import to_document
-from ork.errors import NotFoundError
+from ork.errors import NotFoundError, UsageError
 from ork.model.access import Role
 from ork.model.ids import VersionId
+from ork.model.location import location_of
 from ork.model.run import Run
 from ork.model.workflow import WorkflowEntry
 from ork.state.store import RunFilter
@@ -69,6 +70,8 @@ async def deploy_workflow(
 ) -> Response:
     """Registers a workflow: new runs get this version. All its mistakes come back at once. No user code is run."""
     api, caller = api_of(request), caller_of(request)
+    if location_of(source) is not None:
+        raise UsageError("only a location itself can say that a workflow comes from there")
     text, kind = await request.body(), request.headers.get("content-type", "").partition(";")[0].strip().lower()
     version = await asyncio.to_thread(read_version, text, kind, root or api.root, source, api.project)
     is_new = await deploy(api.store, version, origin=source, now=api.now())

@@ -42,6 +42,19 @@ CODES = by_code(
         right="ork-parse DIR",
     ),
     Explanation(
+        "ORK707",
+        "`ork-parse` gave no answer",
+        "It is not in the image, it took too long, said too much, or said something else. What it printed is shown with\n"
+        "the error. The last good version goes on.",
+        right="docker run --rm --network none IMAGE ork-parse",
+    ),
+    Explanation(
+        "ORK708",
+        "mistakes in the workflows of a location",
+        "Nothing of it is taken over unless all of it is right. The last good version goes on.",
+        right="docker run --rm --network none IMAGE ork-parse\nork-parse DIR",
+    ),
+    Explanation(
         "ORK709",
         "a workflow that belongs to a location",
         "The image or folder it comes from is its only source: it cannot be deployed, replaced or deleted anywhere else.\n"

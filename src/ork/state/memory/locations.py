@@ -50,7 +50,8 @@ class LocationsInMemory:
     async def ask_refresh(self, location: str, now: datetime) -> bool:
         row = self._changing().locations.get(location)
         if row is not None:
-            row.entry, row.is_asked = replaced(row.entry, due_at=min(row.entry.due_at, now)), True
+            due_at = min(row.entry.due_at, now)
+            row.entry, row.is_asked = replaced(row.entry, due_at=due_at, seen=row.entry.digest), True
         return row is not None
 
     async def take_location(self, now: datetime, hold_seconds: float) -> LocationEntry | None:
@@ -61,9 +62,16 @@ class LocationsInMemory:
         row.entry, row.is_asked = replaced(row.entry, held_until=now + timedelta(seconds=hold_seconds)), False
         return row.entry
 
+    async def keep_location(self, held: LocationEntry, now: datetime, hold_seconds: float) -> LocationEntry | None:
+        row = self._held(held)
+        if row is None:
+            return None
+        row.entry = replaced(row.entry, held_until=now + timedelta(seconds=hold_seconds))
+        return replaced(held, held_until=row.entry.held_until)
+
     async def settle_location(self, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:
-        row = self._used().locations.get(held.name)
-        if row is None or (row.entry.source, row.entry.held_until) != (held.source, held.held_until):
+        row = self._held(held)
+        if row is None:
             return False
         before = row.entry
         changed = look.digest is not None and look.digest != before.digest
@@ -84,6 +92,11 @@ class LocationsInMemory:
     async def next_location_at(self) -> datetime | None:
         entries = [row.entry for row in self._used().locations.values()]
         return min((entry.held_until or entry.due_at for entry in entries), default=None)
+
+    def _held(self, held: LocationEntry) -> LocationRow | None:
+        row = self._used().locations.get(held.name)
+        is_same = row is not None and (row.entry.source, row.entry.held_until) == (held.source, held.held_until)
+        return row if is_same else None
 
     def _check_owner(self, workflow: str, origin: str | None) -> None:
         state = self._used()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ork.model.location import LocationEntry, Look
+from ork.model.record import replaced
 from ork.state.postgres.database import Database
 from ork.state.postgres.rows import free_text
 from ork.state.refusals import check_owner
@@ -44,6 +45,13 @@ async def take_location(db: Database, now: datetime, hold_seconds: float) -> Loc
     async with db.writing() as session:
         row = await session.row("take_location", now, hold_seconds)
     return None if row is None else LocationEntry(*row)
+
+
+async def keep_location(db: Database, held: LocationEntry, now: datetime, hold_seconds: float) -> LocationEntry | None:
+    kept = replaced(held, held_until=now + timedelta(seconds=hold_seconds))
+    async with db.writing() as session:
+        is_held = await session.run("keep_location", held.name, held.source, held.held_until, kept.held_until) == 1
+    return kept if is_held else None
 
 
 async def settle_location(db: Database, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:

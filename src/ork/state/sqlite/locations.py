@@ -47,11 +47,16 @@ def take_location(db: Database, now: datetime, hold_seconds: float) -> LocationE
     return replaced(_entry_of(row), held_until=until)
 
 
+def keep_location(db: Database, held: LocationEntry, now: datetime, hold_seconds: float) -> LocationEntry | None:
+    kept = replaced(held, held_until=now + timedelta(seconds=hold_seconds))
+    with db.connection.writing():
+        values = {**_held(held), "until": time_text(kept.held_until)}
+        return kept if db.connection.run("keep_location", values) == 1 else None
+
+
 def settle_location(db: Database, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:
     values = {
-        "name": held.name,
-        "source": held.source,
-        "held_until": time_text(held.held_until),
+        **_held(held),
         "due_at": time_text(due_at),
         "now": time_text(now),
         "seen": look.seen,
@@ -71,6 +76,10 @@ def next_location_at(db: Database) -> datetime | None:
 def check_workflow_owner(db: Database, workflow: str, origin: str | None) -> None:
     row = db.connection.row("owner_of_workflow", {"workflow": workflow})
     check_owner(workflow, None if row is None else row[0], origin)
+
+
+def _held(entry: LocationEntry) -> dict[str, str | None]:
+    return {"name": entry.name, "source": entry.source, "held_until": time_text(entry.held_until)}
 
 
 def _entry_of(row: Row) -> LocationEntry:

@@ -171,6 +171,9 @@ class SqliteStore:
     async def take_location(self, now: datetime, hold_seconds: float) -> LocationEntry | None:
         return await self._do(locations.take_location, now, hold_seconds)
 
+    async def keep_location(self, held: LocationEntry, now: datetime, hold_seconds: float) -> LocationEntry | None:
+        return await self._do(locations.keep_location, held, now, hold_seconds)
+
     async def settle_location(self, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:
         return await self._do(locations.settle_location, held, look, due_at, now)
 

@@ -25,7 +25,7 @@ WHERE l.source <> excluded.source;
 
 -- name: ask_refresh
 -- Remembered beside the time: whoever looks at this moment will set another time when done.
-UPDATE ork.locations SET due_at = least(due_at, $2), is_asked = true WHERE name = $1;
+UPDATE ork.locations SET due_at = least(due_at, $2), is_asked = true, seen = digest WHERE name = $1;
 
 -- name: take_location
 -- Who asks from now on wants another look than the one that begins. Two callers at once get two locations, or one none.
@@ -36,6 +36,9 @@ WHERE name = (
     ORDER BY due_at, name LIMIT 1
     FOR UPDATE SKIP LOCKED)
 RETURNING name, source, due_at, held_until, digest, seen, looked_at, changed_at, code, error, output;
+
+-- name: keep_location
+UPDATE ork.locations SET held_until = $4 WHERE name = $1 AND source = $2 AND held_until = $3;
 
 -- name: settle_location
 UPDATE ork.locations SET

@@ -20,7 +20,7 @@ WHERE source <> excluded.source;
 
 -- name: ask_refresh
 -- Remembered beside the time: whoever looks at this moment will set another time when done.
-UPDATE locations SET due_at = min(due_at, :now), is_asked = 1 WHERE name = :name;
+UPDATE locations SET due_at = min(due_at, :now), is_asked = 1, seen = digest WHERE name = :name;
 
 -- name: due_location
 SELECT name, source, due_at, held_until, digest, seen, looked_at, changed_at, code, error, output
@@ -31,6 +31,9 @@ ORDER BY due_at, name LIMIT 1;
 -- name: hold_location
 -- Who asks from now on wants another look than the one that begins.
 UPDATE locations SET held_until = :until, is_asked = 0 WHERE name = :name;
+
+-- name: keep_location
+UPDATE locations SET held_until = :until WHERE name = :name AND source = :source AND held_until = :held_until;
 
 -- name: settle_location
 UPDATE locations SET

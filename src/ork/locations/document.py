@@ -1,0 +1,69 @@
+"""What `ork-parse` answered, believed only as far as it can be checked."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from ork.compile.received import received_workflow
+from ork.definition.problems import Problem
+from ork.errors import DefinitionError, DocumentError
+from ork.locations.parse import FORMAT
+from ork.model.workflow import CompiledWorkflow
+from ork.objects.json_text import strict_json
+
+MOST_BYTES = 16 << 20
+MOST_PROBLEMS = 1000
+_MOST_TEXT = 4000
+
+
+class Found(NamedTuple):
+    """A workflow of a location; `file` and `root` as seen where `ork-parse` ran, absolute."""
+
+    workflow: CompiledWorkflow
+    file: str
+    root: str
+
+
+class Parsed(NamedTuple):
+    found: tuple[Found, ...]
+    problems: tuple[Problem, ...]
+
+
+def read_document(data: bytes) -> Parsed:
+    """DocumentError, with a sentence that says why, for anything `ork-parse` would not have written."""
+    document = strict_json(data, max_size=MOST_BYTES)
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise DocumentError(f"not a document of ork-parse in format {FORMAT}")
+    try:
+        folder = _text(document["folder"])
+        found = tuple(_found(entry, folder) for entry in document["workflows"])
+        problems = tuple(_problem(entry) for entry in document["problems"][:MOST_PROBLEMS])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DocumentError(f"not a document of ork-parse: {error!r}") from None
+    names = [each.workflow.name for each in found]
+    if not os.path.isabs(folder) or (len(set(names)) != len(names) and not problems):
+        raise DocumentError("not a document of ork-parse: it contradicts itself")
+    return Parsed(found, problems)
+
+
+def _found(entry: dict[str, Any], folder: str) -> Found:
+    try:
+        workflow = received_workflow(entry["definition"])
+    except DefinitionError as error:
+        raise DocumentError(error.message) from None
+    file, root = (os.path.normpath(os.path.join(folder, _text(entry[name]))) for name in ("file", "root"))
+    return Found(workflow, file, root)
+
+
+def _problem(entry: dict[str, Any]) -> Problem:
+    code, message, file = (_text(entry[name]) for name in ("code", "message", "file"))
+    line, column, end_column = (int(entry[name]) for name in ("line", "column", "end_column"))
+    source_line, hint = (None if entry[name] is None else _text(entry[name]) for name in ("source_line", "hint"))
+    return Problem(code, message, file, line, column, end_column, source_line, hint)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is not text")
+    return value[:_MOST_TEXT]

@@ -1,0 +1,108 @@
+"""A folder of this machine as a location."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Mapping
+
+from ork.compile.content import make_version
+from ork.locations.document import MOST_BYTES, Found
+from ork.locations.find import TooManyFilesError, files_below
+from ork.locations.place import PARSE_SECONDS, TAIL_BYTES, Answer, LookError
+from ork.model.workflow import Version
+
+_READ_WHOLE = 1 << 20
+_CHUNK = 1 << 16
+
+
+class Folder:
+    """`project` is the ork.yaml that holds for it, `environ` what its parser may see of our environment."""
+
+    def __init__(
+        self, path: str, *, project: str | None = None, cache_dir: str | None = None, environ: Mapping[str, str]
+    ) -> None:
+        self._path = path
+        self._project = project
+        self._cache_dir = cache_dir
+        self._environ = {name: value for name, value in environ.items() if not name.startswith("ORK_")}
+
+    async def digest(self) -> str:
+        return await asyncio.to_thread(folder_digest, self._path)
+
+    async def parse(self, digest: str) -> Answer:  # noqa: ARG002 (a folder has but one state)
+        words = [] if self._project is None else ["--project", self._project]
+        words += [] if self._cache_dir is None else ["--cache", self._cache_dir]
+        child = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "ork.locations.parse", self._path, *words,
+            stdin=asyncio.subprocess.DEVNULL, stdout=PIPE, stderr=PIPE, env=self._environ, start_new_session=True,
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(PARSE_SECONDS):
+                return await _heard(child)
+        except TimeoutError:
+            message = f"looking into {self._path} took more than {PARSE_SECONDS:g} seconds"
+            raise LookError(message, is_lasting=True) from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            await child.wait()
+
+    def version(self, found: Found, digest: str) -> Version:  # noqa: ARG002 (its files are read when tasks run)
+        return make_version(found.workflow, found.root, found.file)
+
+
+def folder_digest(path: str) -> str:
+    """Of the names and contents of its files; of large ones, of their size and time."""
+    whole = hashlib.sha256()
+    try:
+        names = sorted(files_below(path))
+    except TooManyFilesError as error:
+        raise LookError(str(error), code="ORK704") from None
+    if not names and not os.path.isdir(path):
+        raise LookError(f"there is no folder {path}", code="ORK704")
+    for name in names:
+        whole.update(os.fsencode(name) + b"\0" + _file_digest(os.path.join(path, name)))
+    return f"sha256:{whole.hexdigest()}"
+
+
+def _file_digest(path: str) -> bytes:
+    try:
+        facts = os.stat(path)
+        if facts.st_size > _READ_WHOLE or not os.path.isfile(path):
+            return b"%d %d" % (facts.st_size, facts.st_mtime_ns)
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read(_READ_WHOLE)).digest()
+    except OSError:
+        return b"unreadable"
+
+
+async def _heard(child: Process) -> Answer:
+    assert child.stdout is not None
+    assert child.stderr is not None
+    document, said = await asyncio.gather(_all(child.stdout), _end(child.stderr))
+    code = await child.wait()
+    if not document:
+        raise LookError(f"ork-parse ended with exit code {code} and said nothing", output=said)
+    return Answer(document, said)
+
+
+async def _all(stream: asyncio.StreamReader) -> bytes:
+    data = bytearray()
+    while part := await stream.read(_CHUNK):
+        data += part
+        if len(data) > MOST_BYTES:
+            raise LookError(f"ork-parse said more than {MOST_BYTES >> 20} MiB", is_lasting=True)
+    return bytes(data)
+
+
+async def _end(stream: asyncio.StreamReader) -> str:
+    data = b""
+    while part := await stream.read(_CHUNK):
+        data = (data + part)[-TAIL_BYTES:]
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,225 @@
+"""Looks into code locations when they are due and takes over what is found. Never in the way of a scheduler's step.
+
+The image or folder is the source of truth: all of what it holds is taken over, or nothing is and the last good version
+goes on. Of several schedulers one looks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from ork.core.cron import first_fire
+from ork.definition.problems import render_concise
+from ork.errors import DocumentError, OrkError, StoreError
+from ork.locations.document import Found, Parsed, read_document
+from ork.locations.place import LookError, Place
+from ork.model.location import Location, LocationEntry, Look, location_of, origin_of
+from ork.model.workflow import Schedule, WorkflowEntry
+from ork.state.store import StateStore
+from ork.status.schedules import deploy, switch
+from ork.telemetry import Happening, Telemetry
+
+HOLD_SECONDS = 60.0
+STORE_RETRY_SECONDS = 5.0
+OTHERS_SECONDS = 1.0
+UNKNOWN_SECONDS = 300.0
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+_SHOWN_PROBLEMS = 20
+
+PlaceOf = Callable[[Location], Place]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Refresher:
+    """`on_change` is called when workflows have been written through our own store handle, which tells only others."""
+
+    def __init__(
+        self,
+        store: StateStore,
+        locations: Mapping[str, Location],
+        place_of: PlaceOf,
+        telemetry: Telemetry,
+        *,
+        on_change: Callable[[], None] = lambda: None,
+        now: Callable[[], datetime] = _now,
+    ) -> None:
+        self._store = store
+        self._locations = locations
+        self._place_of = place_of
+        self._telemetry = telemetry
+        self._on_change = on_change
+        self._now = now
+        self._wake = asyncio.Event()
+
+    def look_soon(self) -> None:
+        """Somebody may have asked for a look."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Until cancelled. Sleeps until a location is due."""
+        while True:
+            self._wake.clear()
+            try:
+                due = await self.refresh_due()
+            except StoreError:
+                due = self._now() + timedelta(seconds=STORE_RETRY_SECONDS)
+            await self._wait_until(due)
+            await asyncio.sleep(OTHERS_SECONDS)  # whatever else happens in the store wakes us too
+
+    async def refresh_due(self) -> datetime | None:
+        """Looks into all that are due, one after the other. Returns when one is due again."""
+        while (held := await self._store.take_location(self._now(), HOLD_SECONDS)) is not None:
+            await self._refresh(held)
+        return await self._store.next_location_at()
+
+    async def _refresh(self, held: LocationEntry) -> None:
+        lease = _Lease(self._store, held, self._now)
+        keeping = asyncio.create_task(lease.keep())
+        due: datetime | None = self._now()  # for whoever comes next, if we are stopped
+        look = _as_before(held)
+        try:
+            look, due = await self._looked(held)
+        finally:
+            lease.end()
+            await keeping  # what is on its way must arrive first
+            settled = await self._store.settle_location(lease.held, look, due or NEVER, self._now())
+        if settled:
+            self._tell(held, look)
+
+    async def _looked(self, held: LocationEntry) -> tuple[Look, datetime | None]:
+        location = self._locations.get(held.name)
+        if location is None:  # another scheduler's file has it
+            return _as_before(held), self._now() + timedelta(seconds=UNKNOWN_SECONDS)
+        look = await self._look(location, held)
+        return look, first_fire(Schedule(location.refresh), location.name, self._now())
+
+    async def _look(self, location: Location, held: LocationEntry) -> Look:
+        """One bad location never stops the loop or its neighbours, whatever is wrong with it."""
+        digest: str | None = None
+        try:
+            place = self._place_of(location)
+            digest = await place.digest()
+            if not needs_look(held, digest):
+                return Look(digest, digest) if digest == held.digest else _as_before(held)
+            await self._take_over(location.name, held, place, digest)
+            return Look(digest, digest)
+        except LookError as error:
+            seen = digest if error.is_lasting else held.seen
+            return Look(seen, None, error.code, error.message, error.output)
+        except StoreError:
+            raise
+        except OrkError as error:
+            return Look(held.seen, None, error.code, error.message)
+        except Exception as error:
+            return Look(held.seen, None, OrkError.code, f"looking failed: {error!r}")
+
+    async def _take_over(self, name: str, held: LocationEntry, place: Place, digest: str) -> None:
+        answer = await place.parse(digest)
+        try:
+            # In a thread: a large document must not hold up the scheduler beside us.
+            parsed = await asyncio.to_thread(read_document, answer.document)
+        except DocumentError as error:
+            shown = answer.said or answer.document[:2000].decode("utf-8", "replace")
+            raise LookError(f"ork-parse answered {error.message}", output=shown, is_lasting=True) from None
+        _refuse_problems(parsed)
+        known = {entry.name: entry for entry in await self._store.list_workflows()}
+        await self._refuse_others(name, parsed, known)
+        versions = [place.version(found, digest) for found in parsed.found]
+        for version in versions:
+            before = known.get(version.workflow.name)
+            await deploy(self._store, version, origin=origin_of(name, digest), now=self._now())
+            if was_switched_off(before, held):
+                await self._store.set_enabled(version.workflow.name, False)
+        for entry in vanished(name, parsed.found, known):
+            await switch(self._store, entry.name, False, self._now())
+        self._on_change()
+
+    async def _refuse_others(self, name: str, parsed: Parsed, known: Mapping[str, WorkflowEntry]) -> None:
+        """Before anything is written: a name that another location has cannot be had."""
+        locations = {entry.name for entry in await self._store.list_locations()}
+        for found in parsed.found:
+            entry = known.get(found.workflow.name)
+            owner = None if entry is None else location_of(entry.origin)
+            if owner is not None and owner != name and owner in locations:
+                raise LookError(f"workflow {found.workflow.name} belongs to location {owner} already", code="ORK710")
+
+    def _tell(self, held: LocationEntry, look: Look) -> None:
+        """Only what is news."""
+        if look.error is not None:
+            if (look.code, look.error, look.seen) != (held.code, held.error, held.seen):
+                self._telemetry.tell(Happening.LOCATION_FAILED, location=held.name, error=look.error, digest=look.seen)
+        elif look.digest != held.digest or held.error is not None:
+            self._telemetry.tell(Happening.LOCATION_REFRESHED, location=held.name, digest=look.digest)
+
+    async def _wait_until(self, due: datetime | None) -> None:
+        seconds = None if due is None else max(0.0, (due - self._now()).total_seconds())
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), seconds)
+
+
+class _Lease:
+    """A location that is ours for as long as the look takes, and free a minute after we died."""
+
+    def __init__(self, store: StateStore, held: LocationEntry, now: Callable[[], datetime]) -> None:
+        self.held = held
+        self._store = store
+        self._now = now
+        self._is_over = asyncio.Event()
+
+    def end(self) -> None:
+        self._is_over.set()
+
+    async def keep(self) -> None:
+        """Until it ends, or is lost: then what comes of our look is refused."""
+        while not self._is_over.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._is_over.wait(), HOLD_SECONDS / 3)
+                return
+            with contextlib.suppress(StoreError):
+                kept = await self._store.keep_location(self.held, self._now(), HOLD_SECONDS)
+                if kept is None:
+                    return
+                self.held = kept
+
+
+def needs_look(held: LocationEntry, digest: str) -> bool:
+    """Something new is there, or what is there could not be looked into for a reason that may have gone."""
+    if digest == held.digest:
+        return False
+    return digest != held.seen or held.code not in (None, "ORK707", "ORK708")
+
+
+def was_switched_off(entry: WorkflowEntry | None, held: LocationEntry) -> bool:
+    """By a person: it was in the last good digest, and yet it is disabled. One that had vanished comes back enabled."""
+    return (
+        entry is not None
+        and not entry.enabled
+        and held.digest is not None
+        and entry.origin == origin_of(held.name, held.digest)
+    )
+
+
+def vanished(name: str, found: tuple[Found, ...], known: Mapping[str, WorkflowEntry]) -> list[WorkflowEntry]:
+    """Workflows of the location that are not in it any more."""
+    there = {each.workflow.name for each in found}
+    ours = [entry for entry in known.values() if location_of(entry.origin) == name]
+    return [entry for entry in ours if entry.enabled and entry.name not in there]
+
+
+def _refuse_problems(parsed: Parsed) -> None:
+    if not parsed.problems:
+        return
+    first, rest = parsed.problems[0], len(parsed.problems) - 1
+    more = f" (and {rest:,} more)" if rest else ""
+    shown = "\n".join(render_concise(problem) for problem in parsed.problems[:_SHOWN_PROBLEMS])
+    raise LookError(f"{render_concise(first)}{more}", code="ORK708", output=shown, is_lasting=True)
+
+
+def _as_before(held: LocationEntry) -> Look:
+    return Look(held.seen, None, held.code, held.error, held.output)
