@@ -139,6 +139,27 @@ async def test_an_idle_worker_that_was_killed_is_replaced(shop: Workshop) -> Non
     assert await resident_of(shop, attempt) != resident
 
 
+@in_workshop
+async def test_a_process_that_was_killed_while_it_waited_for_its_task_is_replaced(shop: Workshop) -> None:
+    resident = await settled(shop)
+    async with asyncio.timeout(30):
+        while not (waiting := Path(f"/proc/{resident}/task/{resident}/children").read_text().split()):
+            await asyncio.sleep(0.01)
+    os.kill(int(waiting[0]), signal.SIGKILL)
+    attempt = shop.attempt("after")
+    assert (await shop.run(attempt))["state"] == "success"
+    assert await resident_of(shop, attempt) == resident
+
+
+@in_workshop
+async def test_a_command_after_a_function_is_over_when_it_ends(shop: Workshop) -> None:
+    """The process that waited for another function is not taken for something the command left behind."""
+    resident = await settled(shop)
+    attempt = shop.attempt("command")
+    assert (await shop.run(attempt, argv=["echo", "1"]))["output"] == {"inline": "1"}
+    assert await resident_of(shop, attempt) == resident
+
+
 def test_an_idle_worker_that_does_not_answer_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @in_workshop
     async def inside(shop: Workshop) -> None:

@@ -10,6 +10,7 @@ import time
 from ork.errors import DocumentError, ObjectsError
 from ork.objects.json_text import dumps, strict_json
 from ork.worker.bound import Bindings, InputError
+from ork.worker.child import dismiss_spare
 from ork.worker.environment import task_environment
 from ork.worker.outputs import store_output
 from ork.worker.process import ended_badly, fork_into
@@ -138,6 +139,7 @@ class CommandJob:
         return descriptor
 
     def _start_process(self, argv: list[str], env: dict[str, str], stdin: int, log: Log) -> Ending | int:
+        dismiss_spare()  # all that is below us during an attempt belongs to it
         # Pipes both: a program that opens /dev/stderr for writing would cut the log itself short.
         said, stdout = os.pipe()
         complained, stderr = os.pipe()

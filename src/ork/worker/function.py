@@ -1,4 +1,4 @@
-"""A task that is a Python function, seen from the shim: a forked child, and its reply through a pipe."""
+"""A task that is a Python function, seen from the shim: a child that is given it, and its reply through a pipe."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import os
 from ork.errors import DocumentError
 from ork.objects.documents import DOCUMENT_LIMIT
 from ork.objects.json_text import strict_json
-from ork.worker.process import ended_badly, fork_into, log_tail
+from ork.worker.child import Child, take_spare
+from ork.worker.process import ended_badly, log_tail
 from ork.worker.pump import Stream
 from ork.worker.status import Ending, failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, NoReturn
+    from typing import Any
 
     from ork.objects.local import LocalObjects
     from ork.worker.log import Log
@@ -35,33 +36,26 @@ class FunctionJob:
 
     def start(self, log: Log) -> Ending | int:
         self._log = log
-        self._source, answer = os.pipe()
-        printed, speak = os.pipe()
-
-        def body() -> NoReturn:
-            os.close(self._source)
-            os.dup2(speak, 1)
-            os.dup2(speak, 2)
-            python = self._spec.get("python")
-            if python is not None:
-                from ork.worker.elsewhere import become
-
-                become(python, self._objects, self._folder, self._spec, answer)
-            from ork.worker.invoke import run_function
-
-            run_function(self._objects, self._folder, self._spec, answer)
-
         try:
-            pid = fork_into(body)
+            child = self._with_a_spare() or self._with_a_new_one()
         except OSError as error:
-            os.close(printed)
             return failed("start", f"no process could be made: {error.strerror}")
-        finally:
-            os.close(answer)
-            os.close(speak)
+        self._source = child.source
         os.set_blocking(self._source, False)
-        self._printed = log.attach(Stream(printed, log))
-        return pid
+        self._printed = log.attach(Stream(child.printed, log))
+        return child.pid
+
+    def _with_a_spare(self) -> Child | None:
+        spare = take_spare()
+        if spare is None or spare.give(self._objects, self._folder, self._spec):
+            return spare
+        spare.dismiss()  # somebody killed it while it waited
+        return None
+
+    def _with_a_new_one(self) -> Child:
+        child = Child()
+        child.give(self._objects, self._folder, self._spec)
+        return child
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
         readers = {self._source: self._read_reply}

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ork.sdk.context import Context
     from ork.worker.arguments import Arguments
 
+_has_streams = False
 _GENERATOR = 0x20
 _ASYNC_GENERATOR = 0x200
 
@@ -168,15 +169,22 @@ def prepared(objects: LocalObjects, folder: str, spec: dict[str, Any]) -> tuple[
 
 def settle_in(spec: dict[str, Any], bindings: Bindings) -> None:
     """The process becomes the user's: folder, environment, packages, import path, standard streams."""
-    environment = task_environment(spec, os.environ, bindings)
-    os.environ.clear()
-    os.environ.update(environment)
+    _use_environment(task_environment(spec, os.environ, bindings))
     try:
         os.chdir(spec["root"])
     except OSError as error:
         raise LoadError(f"cannot work in {spec['root']}: {error.strerror}") from None
     use_streams()
     use_packages(spec["root"])
+
+
+def _use_environment(environment: dict[str, str]) -> None:
+    """Changes what is different: each change is a call of the system's library, and most variables stay."""
+    for name in [name for name in os.environ if name not in environment]:
+        del os.environ[name]
+    for name, value in environment.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
 
 
 def call(function: Callable[..., Any], positional: list[Any], named: dict[str, Any]) -> Any:
@@ -195,7 +203,11 @@ def call(function: Callable[..., Any], positional: list[Any], named: dict[str, A
 
 
 def use_streams() -> None:
-    """Text reaches the log line by line, and no character can make printing fail."""
+    """Text reaches the log line by line, and no character can make printing fail. Done once."""
+    global _has_streams
+    if _has_streams:
+        return
+    _has_streams = True
     for descriptor, name in ((1, "stdout"), (2, "stderr")):
         # New ones: those of the interpreter may have been made for another file than is there now.
         stream: Any = open(  # noqa: SIM115 - stays open as long as the process lives

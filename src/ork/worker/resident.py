@@ -14,6 +14,7 @@ from ork.objects import layout
 from ork.objects.documents import token_hash
 from ork.objects.json_text import strict_json
 from ork.worker import process, system
+from ork.worker.child import keep_spare
 from ork.worker.main import read_spec, win_gate
 from ork.worker.shim import Shim
 from ork.worker.signals import Signals
@@ -42,6 +43,7 @@ class Resident:
         # The one that was made before the server had loaded anything would load it again for every attempt.
         self._room = 1 if traces is None else MOST_ATTEMPTS
         self._is_open = True
+        self._calls_functions = False
         process.private.update((door, self._signals.wake, self._signals.ring))
 
     def serve(self) -> int:
@@ -91,6 +93,8 @@ class Resident:
         self._mark.write("")
         if self._room:
             self._say("over")  # and the next may come
+            if self._is_open and self._calls_functions:
+                keep_spare(self._mark)
 
     def _perform(self, request: dict[str, Any]) -> None:
         secret, folder = token_hash(request["token"]), layout.folder_of(request["spec"])
@@ -104,6 +108,7 @@ class Resident:
             return
         if spec.get("environment") is not None or spec["kind"] == "rust":
             self._room = 0  # what was built for a task stays locked as long as its worker lives
+        self._calls_functions = spec["kind"] == "python"  # so the next one will, most likely
         shim = Shim(objects, folder, spec, secret, signals=self._signals, door=self, tell=self._tell)
         if not shim.run():
             self._room = 0
