@@ -26,7 +26,7 @@ class Bindings:
     def __init__(self, objects: ObjectStore, output_limit: int, environ: dict[str, str]) -> None:
         self._objects = objects
         self._limit = output_limit
-        self._environ = environ
+        self.environ = environ
         self._opened: dict[str, Any] = {}
 
     def value(self, bound: dict[str, Any]) -> Any:
@@ -61,7 +61,7 @@ class Bindings:
 
     def _secret(self, variable: str) -> str:
         try:
-            return self._environ[variable]
+            return self.environ[variable]
         except KeyError:
             raise InputError(f"the secret {variable} was not given to this worker") from None
 

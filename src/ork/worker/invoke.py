@@ -19,7 +19,7 @@ from ork.worker.status import storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any, NoReturn
 
     from ork.objects.local import LocalObjects
@@ -169,7 +169,7 @@ def prepared(objects: LocalObjects, folder: str, spec: dict[str, Any]) -> tuple[
 
 def settle_in(spec: dict[str, Any], bindings: Bindings) -> None:
     """The process becomes the user's: folder, environment, packages, import path, standard streams."""
-    _use_environment(task_environment(spec, os.environ, bindings))
+    _use_environment(bindings.environ, task_environment(spec, bindings.environ, bindings))
     try:
         os.chdir(spec["root"])
     except OSError as error:
@@ -178,12 +178,12 @@ def settle_in(spec: dict[str, Any], bindings: Bindings) -> None:
     use_packages(spec["root"])
 
 
-def _use_environment(environment: dict[str, str]) -> None:
+def _use_environment(inherited: Mapping[str, str], wanted: Mapping[str, str]) -> None:
     """Changes what is different: each change is a call of the system's library, and most variables stay."""
-    for name in [name for name in os.environ if name not in environment]:
+    for name in inherited.keys() - wanted.keys():
         del os.environ[name]
-    for name, value in environment.items():
-        if os.environ.get(name) != value:
+    for name, value in wanted.items():
+        if inherited.get(name) != value:
             os.environ[name] = value
 
 

@@ -190,9 +190,10 @@ class Shim:
                 elif not readers[descriptor]():
                     poller.unregister(descriptor)
             now = time.monotonic()
-        rest = list(pipes.values())
-        for _ in range(_MOST_READS):
-            rest = [read for read in rest if read()]
+        for read in pipes.values():
+            reads = 0
+            while reads < _MOST_READS and read():
+                reads += 1
         log.let_go()
 
     def _pause(self, now: float, next_beat: float, deadline: float | None, log_due: float | None) -> float:
