@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -477,28 +472,6 @@ def test_waiting_for_news_runs_no_statement_at_all(server: Server, url: str) -> 
         asleep.cancel()
 
     with_stores(url, 1, scene)
-
-
-@pytest.mark.slow
-def test_a_scheduler_with_nothing_to_do_runs_no_statement(server: Server, url: str, tmp_path: Path) -> None:
-    database = url.rsplit("/", 1)[1]
-    server.log_statements(database)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ORK_")}
-    scheduler = subprocess.Popen(
-        [sys.executable, "-m", "ork", "scheduler"], cwd=tmp_path, env={**environment, "ORK_STORE": url},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        while not any("LISTEN" in line for line in server.statements(database)):
-            assert scheduler.poll() is None
-            time.sleep(0.1)
-        time.sleep(3)  # it has looked around
-        before = len(server.statements(database))
-        time.sleep(8)
-        assert server.statements(database)[before:] == []
-    finally:
-        scheduler.kill()
-        scheduler.wait()
 
 
 def test_who_waits_hears_what_was_committed_while_its_connection_was_gone(server: Server, url: str) -> None:

@@ -18,7 +18,7 @@ from ork.state.postgres.failures import TROUBLE, store_error
 from ork.state.postgres.sql import sql
 
 CHANNEL = "ork"
-FIRST_LOOK_SECONDS = 30.0
+FIRST_LOOK_SECONDS = 60.0
 LAST_LOOK_SECONDS = 600.0
 POOLER_LOOK_SECONDS = 5.0  # nobody can listen through a transaction pooler
 ANSWER_SECONDS = 30.0
