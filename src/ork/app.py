@@ -207,11 +207,11 @@ class RemoteInstallation(Installation):
 
         # What a server does not offer is refused by name when it is asked for.
         super().__init__(settings, cast(StateStore, RemoteStore(server)), cast(LocalObjects, RemoteObjects(server)))
-        self._server = server
+        self.server = server
 
     @property
     def address(self) -> str:
-        return self._server.url
+        return self.server.url
 
     async def scheduler(self, kind: str, on_commit: OnCommit | None = None) -> SchedulerService:  # noqa: ARG002
         raise UsageError("the schedulers of the server do the work", hint="leave --server away to work here")
@@ -219,7 +219,7 @@ class RemoteInstallation(Installation):
     async def explain(self, target: Target, now: datetime) -> Explained:  # noqa: ARG002 (the server's clock counts)
         from ork.api.client.store import explained
 
-        return explained(self._server, target)
+        return explained(self.server, target)
 
     async def record(self, by: str, action: str, subject: str, detail: str | None = None) -> None:
         """The server knows by the token who asks."""

@@ -181,3 +181,15 @@ async def test_the_newest_runs_of_each_workflow_are_kept_when_asked_for(store: S
     other = [await end(store, RunStatus.FAILED, number, "other") for number in range(2)]
     assert await store.prune(later(99), 10, keep_last=2) == (mine[0], mine[1])
     assert await store.prune(later(99), 10, keep_last=1) == (other[0], mine[2])
+
+
+async def test_forgotten_runs_are_leftovers_until_somebody_has_swept_them(stores: Stores) -> None:
+    one, other = stores.open(), stores.open()
+    runs = sorted([await end(one, RunStatus.SUCCESS, number) for number in range(3)])
+    assert await one.leftovers(10) == ()
+    await one.prune(later(99), 10)
+    assert await other.leftovers(2) == tuple(runs[:2])
+    await other.swept(runs[:2])
+    assert await one.leftovers(10) == (runs[2],)
+    await one.swept(runs)
+    assert await one.leftovers(10) == ()

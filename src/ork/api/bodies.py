@@ -60,6 +60,13 @@ class BackfillBody(Body):
     dry_run: bool = Field(False, description="Only say which times there are.")
 
 
+class PruneBody(Body):
+    before: str = Field(max_length=60, description="RFC 3339: runs that ended earlier.", json_schema_extra=_MOMENT)
+    keep_last: int = Field(0, ge=0, le=1_000_000, description="The newest so many of each workflow stay.")
+    limit: int = Field(50, ge=1, le=10_000, description="At most so many in this call.")
+    dry_run: bool = Field(False, description="Only say which.")
+
+
 class TokenBody(Body):
     name: str = Field(min_length=1, max_length=100)
     role: str = Field(json_schema_extra={"enum": [role.value for role in Role]})

@@ -263,5 +263,9 @@ class AuditShape(Shape):
     cursor: str | None
 
 
+class PrunedShape(Shape):
+    runs: list[str]
+
+
 class HealthShape(Shape):
     status: str

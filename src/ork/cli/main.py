@@ -93,9 +93,19 @@ MODULES = {
 }
 
 
+class _ReaderLeftError(Exception):
+    """Nobody reads what we write any more."""
+
+
 class _Ork(LazyGroup):
     sections = SECTIONS
     modules = MODULES
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderLeftError from error  # click would call it a failure
 
 
 @click.command(cls=_Ork, name="ork", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -137,7 +147,7 @@ def run(arguments: list[str]) -> int:
         result = ork.main(args=arguments, prog_name="ork", standalone_mode=False)
         sys.stdout.flush()  # here, where a reader that has gone is understood
         return result if isinstance(result, int) else 0
-    except BrokenPipeError:
+    except (BrokenPipeError, _ReaderLeftError):
         return _leave_broken_pipe()
     except BaseException as error:
         return _code_of(error, arguments, as_json)

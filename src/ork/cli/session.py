@@ -12,6 +12,7 @@ import click
 
 from ork.cli.paint import Palette
 from ork.cli.region import terminal_width
+from ork.errors import UsageError
 from ork.settings import Settings, load_settings, wants_colour
 
 if TYPE_CHECKING:
@@ -40,6 +41,15 @@ def json_option(command: F) -> F:
 def current_settings() -> Settings:
     given = click.get_current_context().ensure_object(dict)
     return load_settings(store=given.get("store"), objects=given.get("objects"), server=given.get("server"))
+
+
+def settings_beside_the_store(command: str) -> Settings:
+    """For commands that need the store itself, or the machine it is on."""
+    settings = current_settings()
+    if settings.server is not None:
+        hint = "leave --server and ORK_SERVER away, where the store can be reached"
+        raise UsageError(f"`ork {command}` cannot go through a server", hint=hint)
+    return settings
 
 
 def palette(stream: IO[str]) -> Palette:

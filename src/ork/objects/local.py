@@ -88,12 +88,14 @@ class LocalObjects:
     def delete(self, prefix: str) -> None:
         import shutil
 
-        try:
-            shutil.rmtree(self._folder(prefix))
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise _explained(error, "delete", prefix) from error
+        folder = self._folder(prefix)
+        while os.path.lexists(folder):
+            try:
+                shutil.rmtree(folder)
+            except FileNotFoundError:
+                continue  # somebody else deletes as well: what is left is begun anew
+            except OSError as error:
+                raise _explained(error, "delete", prefix) from error
 
     def _folder(self, prefix: str) -> str:
         """A prefix is a whole path: `runs/a` says nothing about `runs/ab`."""

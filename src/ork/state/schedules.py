@@ -84,6 +84,14 @@ class ScheduleVerbs(Protocol):
         ...
 
     async def prune(self, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
-        """Those runs and everything about them are forgotten, in one small transaction. Their objects are the
-        caller's to delete."""
+        """Those runs and everything about them are forgotten, in one small transaction. Their objects are the caller's
+        to delete: the same transaction notes the runs as leftovers, so that a caller who dies loses none."""
+        ...
+
+    async def leftovers(self, limit: int) -> tuple[RunId, ...]:
+        """Up to `limit` forgotten runs whose objects nobody has said to be gone, by id."""
+        ...
+
+    async def swept(self, runs: Sequence[RunId]) -> None:
+        """The objects of these runs are gone: they are leftovers no more."""
         ...

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 from fastapi import Request
 from starlette.responses import Response
 
 from ork.api import shapes
-from ork.api.bodies import answer
+from ork.api.bodies import PruneBody, answer, described, read_body
 from ork.api.context import Api, api_of, caller_of
 from ork.api.metrics import MEDIA_TYPE, render_metrics
+from ork.api.parameters import moment_of
 from ork.api.problems import of_error
 from ork.api.routing import Routes
 from ork.errors import OrkError
 from ork.model.access import Role
+from ork.status.forgetting import Delete, forget_some
 from ork.status.pulse import pulse_json, take_pulse
 from ork.status.serving import is_alive
 from ork.status.shapes import time_json
@@ -107,6 +110,29 @@ async def _tick_quietly(api: Api) -> None:
 
         api.telemetry.tell(Happening.STEP_FAILED, run=None, why=error.message)
     api.hub.poke()
+
+
+@routes.add(
+    "POST", "/prune", Role.ADMIN, response_model=shapes.PrunedShape, openapi_extra=described(PruneBody, required=True)
+)
+async def prune(request: Request) -> Response:
+    """Forgets old runs with their logs and outputs, a few at a time: ask again until none comes back."""
+    api, caller = api_of(request), caller_of(request)
+    body = await read_body(request, PruneBody)
+    before = moment_of(body.before, "before")
+    if body.dry_run:
+        return answer({"runs": await api.store.prunable_runs(before, body.limit, body.keep_last)})
+    runs = await forget_some(api.store, _deleter(api), before, body.keep_last, body.limit)
+    if runs:
+        await api.changed(caller, "runs.prune", f"{len(runs)} runs", json.dumps({"before": time_json(before)}))
+    return answer({"runs": runs})
+
+
+def _deleter(api: Api) -> Delete:
+    async def delete(prefix: str) -> None:
+        await asyncio.to_thread(api.objects.delete, prefix)
+
+    return delete
 
 
 @routes.add("GET", "/metrics", Role.VIEWER, responses=_METRICS, response_class=Response)

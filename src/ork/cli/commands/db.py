@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ork.cli.errors import DONE, FAILED
-from ork.cli.session import current_settings, json_option, print_json, store_options
+from ork.cli.session import json_option, print_json, settings_beside_the_store, store_options
 
 
 @click.group(name="db")
@@ -24,7 +24,7 @@ def migrate_command(as_json: bool) -> None:
     """
     from ork.app import migrate_store
 
-    before, after = migrate_store(current_settings())
+    before, after = migrate_store(settings_beside_the_store("db"))
     if as_json:
         print_json({"before": before, "schema": after})
     else:
@@ -43,7 +43,7 @@ def status_command(as_json: bool) -> int:
     from ork.state.urls import without_password
     from ork.stores import store_schema
 
-    settings = current_settings()
+    settings = settings_beside_the_store("db")
     current, known = store_schema(settings)
     store = without_password(settings.store)
     if as_json:

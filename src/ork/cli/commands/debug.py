@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ork.cli.session import current_settings, look, store_options
+from ork.cli.session import look, settings_beside_the_store, store_options
 from ork.errors import NotFoundError, RefusedError, UsageError
 from ork.settings import OWN_VARIABLES, Settings
 
@@ -36,8 +36,8 @@ def debug_command(run: str, task: str | None, number: int | None, trace: bool) -
     Example:  ork debug @last transform
               ork debug 7f3k load[417] --attempt 1 --trace
     """
+    settings = settings_beside_the_store("debug")
     found = look(lambda installation: _find(installation, run, task, number))
-    settings = current_settings()
     python = _interpreter(found)
     arguments = [_bootstrap(), "ork.worker.debug", found.objects_url, found.spec_key, "trace" if trace else "fail"]
     inherited = {name: value for name, value in settings.environ.items() if name not in OWN_VARIABLES}

@@ -36,7 +36,8 @@ def doctor_command(as_json: bool) -> int:
     Example:  ork doctor
     """
     settings = current_settings()
-    found = [finding for check in CHECKS for finding in _guarded(check, settings)]
+    checks = CHECKS if settings.server is None else CHECKS_OF_A_SERVER
+    found = [finding for check in checks for finding in _guarded(check, settings)]
     # Several checks need the store: what is wrong with it is told by the first of them.
     findings = [each for place, each in enumerate(found) if each.says not in (other.says for other in found[:place])]
     broken = any(finding.broken for finding in findings)
@@ -167,7 +168,7 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
     from ork.stores import store_path
 
     path = store_path(settings)
-    if path is not None and not os.path.exists(path):
+    if settings.server is None and path is not None and not os.path.exists(path):
         return
 
     async def read(installation: Installation) -> tuple[SchedulerEntry, ...]:
@@ -185,4 +186,16 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
     yield Finding("schedulers", f"{len(entries) - len(dead)} running")
 
 
+def _server(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
+    from ork.app import Installation
+    from ork.status.words import count
+
+    async def read(installation: Installation) -> tuple[str, int]:
+        return installation.address, len(await installation.store.list_workflows())
+
+    address, workflows = look(read)
+    yield Finding("server", f"{address} answers, {count(workflows, 'workflow')}")
+
+
+CHECKS_OF_A_SERVER = (_interpreter, _server, _clock, _schedulers)
 CHECKS = (_interpreter, _folders, _store, _clock, _executors, _permissions, _schedulers)

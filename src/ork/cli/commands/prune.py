@@ -15,11 +15,11 @@ from ork.cli.session import current_settings, json_option, look, now, print_json
 from ork.errors import UsageError
 
 if TYPE_CHECKING:
+    from ork.api.client.connection import Server
     from ork.app import Installation
     from ork.model.ids import RunId
 
 DAY_SECONDS = 86_400.0
-AT_ONCE = 50
 DRY_RUN_LIMIT = 10_000
 _AGE = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
@@ -48,11 +48,14 @@ def prune_command(older_than: str | None, keep_last: int, dry_run: bool, days: f
     \b
     Example:  ork prune --older-than 30d --keep-last 10
     """
+    is_remote = current_settings().server is not None
+    if is_remote and older_than is None:
+        raise UsageError("what was built is pruned where the schedulers are", hint="through a server: --older-than AGE")
     runs: list[RunId] = []
     if older_than is not None:
         before = now() - read_age(older_than)
         runs = look(lambda installation: _forget(installation, before, keep_last, dry_run))
-    removed = [] if dry_run else _remove_builds(days)
+    removed = [] if dry_run or is_remote else _remove_builds(days)
     if as_json:
         print_json({"removed": removed, "runs": runs, "dry_run": dry_run})
         return DONE
@@ -62,21 +65,38 @@ def prune_command(older_than: str | None, keep_last: int, dry_run: bool, days: f
         for run in runs if dry_run else ():
             print(run)
         print(f"{len(runs):,} run{'' if len(runs) == 1 else 's'} {'would be ' if dry_run else ''}forgotten.")
-    if not dry_run:
+    if not dry_run and not is_remote:
         print(f"{len(removed)} removed." if removed else "Nothing to remove.")
     return DONE
 
 
 async def _forget(installation: Installation, before: datetime, keep_last: int, dry_run: bool) -> list[RunId]:
-    from ork.objects.layout import run_folder
+    from ork.app import RemoteInstallation
+    from ork.cli.commands.act import who_asks
+    from ork.status.forgetting import forget_some
 
-    store = installation.store
+    if isinstance(installation, RemoteInstallation):
+        return _forget_there(installation.server, before, keep_last, dry_run)
     if dry_run:
-        return [*await store.prunable_runs(before, DRY_RUN_LIMIT, keep_last)]
+        return [*await installation.store.prunable_runs(before, DRY_RUN_LIMIT, keep_last)]
+
+    async def delete(prefix: str) -> None:
+        installation.objects.delete(prefix)
+
     forgotten: list[RunId] = []
-    while runs := await store.prune(before, AT_ONCE, keep_last):
-        for run in runs:
-            installation.objects.delete(run_folder(run))
+    while runs := await forget_some(installation.store, delete, before, keep_last):
+        forgotten += runs
+    if forgotten:
+        await installation.record(who_asks(), "runs.prune", f"{len(forgotten)} runs")
+    return forgotten
+
+
+def _forget_there(server: Server, before: datetime, keep_last: int, dry_run: bool) -> list[RunId]:
+    body = {"before": before.isoformat(), "keep_last": keep_last}
+    if dry_run:
+        return list(server.post("prune", body={**body, "limit": DRY_RUN_LIMIT, "dry_run": True})["runs"])
+    forgotten: list[RunId] = []
+    while runs := server.post("prune", body=body)["runs"]:
         forgotten += runs
     return forgotten
 

@@ -9,9 +9,10 @@ import click
 
 from ork.cli.service_log import LOG_FORMAT, LOG_FORMAT_OR_NONE, ServiceLog
 from ork.cli.session import json_option, now, print_json, serve, store_options
+from ork.errors import UsageError
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app import Installation, RemoteInstallation
     from ork.scheduler.service import TickReport
 
 
@@ -82,7 +83,21 @@ def _in_words(report: TickReport) -> str:
 
 
 async def _tick(installation: Installation, log_format: str | None, *, stays: bool) -> TickReport:
+    from ork.app import RemoteInstallation
+
+    if isinstance(installation, RemoteInstallation):
+        if stays:
+            raise UsageError("a server does not stay for its tasks", hint="leave --stay away, or --server")
+        return _tick_there(installation)
     service = await installation.scheduler("tick")
     if log_format is not None:
         service.telemetry.listen(ServiceLog(log_format))
     return await service.tick(stays=stays)
+
+
+def _tick_there(installation: RemoteInstallation) -> TickReport:
+    from ork.scheduler.service import TickReport
+    from ork.status.wire import read_time
+
+    found = installation.server.post("tick")
+    return TickReport(found["steps"], found["launched"], found["finished"], read_time(found["next_wake"]))

@@ -71,6 +71,7 @@ class Shared(Record, frozen=False):
     changed: int = 0
     key: bytes = made(default_factory=lambda: os.urandom(32))
     handles: list[Handle] = made(default_factory=list)
+    leftovers: set[RunId] = made(default_factory=set)
     next_fires: dict[str, datetime | None] = made(default_factory=dict)  # of the schedules that are on
     notices: list[NoticeRow] = made(default_factory=list)
     locations: dict[str, LocationRow] = made(default_factory=dict)

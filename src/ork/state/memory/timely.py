@@ -123,10 +123,17 @@ class TimelyVerbs:
         state = self._used()
         for run in runs:
             del state.runs[run]
+        state.leftovers.update(runs)
         for row in state.notices:
             if row.notice.run in runs:
                 row.due_at = None
         return runs
+
+    async def leftovers(self, limit: int) -> tuple[RunId, ...]:
+        return tuple(sorted(self._used().leftovers)[:limit])
+
+    async def swept(self, runs: Sequence[RunId]) -> None:
+        self._used().leftovers.difference_update(runs)
 
 
 def _is_old(row: RunRow, before: datetime) -> bool:

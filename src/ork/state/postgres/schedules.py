@@ -16,7 +16,7 @@ from ork.state.rows import failure_of, index_of, schedule_of
 from ork.state.schedules import ScheduleEntry
 
 _FINAL = tuple(status.value for status in RunStatus if status.is_final)
-_PARTS = ("forget_alerts", "forget_commands", "forget_attempts", "forget_tasks", "forget_runs")
+_PARTS = ("forget_alerts", "forget_commands", "forget_attempts", "forget_tasks", "forget_runs", "note_leftovers")
 
 
 async def list_schedules(db: Database) -> tuple[ScheduleEntry, ...]:
@@ -85,6 +85,16 @@ async def prune(db: Database, before: datetime, limit: int, keep_last: int) -> t
         for part in _PARTS if locked else ():
             await session.run(part, sorted(locked))
     return tuple(RunId(id) for id in wanted if id in locked)
+
+
+async def leftovers(db: Database, limit: int) -> tuple[RunId, ...]:
+    async with db.reading() as session:
+        return tuple(RunId(id) for (id,) in await session.rows("list_leftovers", limit))
+
+
+async def swept(db: Database, runs: Sequence[RunId]) -> None:
+    async with db.writing() as session:
+        await session.run("drop_leftovers", sorted(runs))
 
 
 def _entries(rows: Sequence[Row]) -> tuple[ScheduleEntry, ...]:

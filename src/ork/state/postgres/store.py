@@ -131,6 +131,12 @@ class PostgresStore:
     async def prune(self, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
         return await self._do(schedules.prune, before, limit, keep_last)
 
+    async def leftovers(self, limit: int) -> tuple[RunId, ...]:
+        return await self._do(schedules.leftovers, limit)
+
+    async def swept(self, runs: Sequence[RunId]) -> None:
+        await self._do(schedules.swept, runs)
+
     # ── code locations ───────────────────────────────────────────────────────────────────────────
 
     async def set_locations(self, sources: Mapping[str, str], now: datetime) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from ork.model.ids import RunId
@@ -10,7 +11,7 @@ from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import time_text
 
 _FINAL = tuple(status.value for status in RunStatus if status.is_final)
-_PARTS = ("forget_alerts", "forget_commands", "forget_attempts", "forget_tasks", "forget_run")
+_PARTS = ("forget_alerts", "forget_commands", "forget_attempts", "forget_tasks", "forget_run", "note_leftover")
 
 
 def prunable_runs(db: Database, before: datetime, limit: int, keep_last: int) -> tuple[RunId, ...]:
@@ -27,3 +28,12 @@ def prune(db: Database, before: datetime, limit: int, keep_last: int) -> tuple[R
         for part in _PARTS:
             db.connection.run_many(part, [(run,) for run in runs])
     return runs
+
+
+def leftovers(db: Database, limit: int) -> tuple[RunId, ...]:
+    return tuple(RunId(id) for (id,) in db.connection.rows("list_leftovers", {"limit": limit}))
+
+
+def swept(db: Database, runs: Sequence[RunId]) -> None:
+    with db.connection.writing():
+        db.connection.run_many("drop_leftover", [(run,) for run in runs])

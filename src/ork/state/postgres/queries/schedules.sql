@@ -74,3 +74,14 @@ DELETE FROM ork.commands WHERE run_id = ANY ($1::text[]);
 
 -- name: forget_alerts
 DELETE FROM ork.alerts WHERE run_id = ANY ($1::text[]) AND run_id IS NOT NULL;
+
+-- name: note_leftovers
+INSERT INTO ork.leftovers (run_id) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING;
+
+-- name: list_leftovers
+SELECT run_id FROM ork.leftovers ORDER BY run_id LIMIT $1;
+
+-- name: drop_leftovers
+-- In order of id, so that two who sweep at once wait for each other and never both.
+DELETE FROM ork.leftovers WHERE run_id IN (
+    SELECT run_id FROM ork.leftovers WHERE run_id = ANY ($1::text[]) ORDER BY run_id FOR UPDATE);

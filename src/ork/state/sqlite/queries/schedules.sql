@@ -85,3 +85,12 @@ DELETE FROM commands WHERE run_id = ? AND done_at IS NOT NULL;
 
 -- name: forget_alerts
 DELETE FROM alerts WHERE run_id = ? AND run_id IS NOT NULL;
+
+-- name: note_leftover
+INSERT OR IGNORE INTO leftovers (run_id) VALUES (?);
+
+-- name: list_leftovers
+SELECT run_id FROM leftovers ORDER BY run_id LIMIT :limit;
+
+-- name: drop_leftover
+DELETE FROM leftovers WHERE run_id = ?;
