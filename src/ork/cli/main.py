@@ -22,6 +22,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Start": {
         "init": "A project that runs, with a test",
         "run": "Run a workflow to its end and show how it goes",
+        "dev": "Serve a project while you work on it, and deploy what changes",
         "validate": "All mistakes in workflow files at once",
         "plan": "What a deploy would change, and when schedules would fire",
         "deploy": "Register workflow files and their schedules",

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ork.telemetry import Happening
 
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from ork.scheduler.service import SchedulerService
 
 
+class Watcher(Protocol):
+    """Whatever else is to run beside them."""
+
+    async def run(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
 @dataclass
 class Parts:
     """What runs in this process; either may be missing."""
@@ -26,6 +34,7 @@ class Parts:
     service: SchedulerService | None
     server: ApiServer | None = None
     hub: Hub | None = None
+    watcher: Watcher | None = None
     api_installation: Installation | None = None
     token_file: str | None = None
     drains: bool = False
@@ -46,6 +55,8 @@ class Parts:
             self.hub.close()
         if self.server is not None:
             self.server.stop()
+        if self.watcher is not None:
+            self.watcher.stop()
 
 
 async def work_together(parts: Parts, log: ServiceLog) -> None:
@@ -54,7 +65,9 @@ async def work_together(parts: Parts, log: ServiceLog) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, parts.heed_signal)
     ready = _readiness(parts)
-    work = [asyncio.create_task(part.run()) for part in (parts.service, parts.server) if part is not None]
+    work = [
+        asyncio.create_task(part.run()) for part in (parts.service, parts.server, parts.watcher) if part is not None
+    ]
     telling = asyncio.create_task(_tell_when_ready(parts, ready, log))
     try:
         await asyncio.wait([*work, telling], return_when=asyncio.FIRST_COMPLETED)

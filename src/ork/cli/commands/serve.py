@@ -74,7 +74,7 @@ async def _work(installation: Installation, options: Options) -> None:
     if not installation.can_work:
         raise UsageError("a server is not served through another one", hint="leave --server away")
     log = ServiceLog(options.log_format)
-    parts = await _parts(installation, options, log)
+    parts = await make_parts(installation, options, log)
     try:
         await work_together(parts, log)
     finally:
@@ -82,7 +82,8 @@ async def _work(installation: Installation, options: Options) -> None:
             await parts.api_installation.close()
 
 
-async def _parts(installation: Installation, options: Options, log: ServiceLog) -> Parts:
+async def make_parts(installation: Installation, options: Options, log: ServiceLog) -> Parts:
+    """The scheduler and the API that are wished for, ready to run together."""
     from ork.cli.together import Parts
 
     service = await installation.scheduler("scheduler") if options.with_scheduler else None
