@@ -35,6 +35,7 @@ class Happening(StrEnum):
     LOCATION_REFRESHED = "location_refreshed"  # what it holds now has been taken over
     LOCATION_FAILED = "location_failed"  # the last good version goes on
     OBJECTS_FAILED = "objects_failed"  # an attempt's documents cannot be read or written for now
+    API_FAILED = "api_failed"  # an error of ours: the caller got a 500
     TRACES_FAILED = "traces_failed"  # spans are dropped: their collector does not take them
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from ork import __version__
@@ -58,6 +59,7 @@ def _handle_errors(app: FastAPI) -> None:
     app.add_exception_handler(OrkError, problems.on_ork_error)
     app.add_exception_handler(RequestValidationError, problems.on_invalid)
     app.add_exception_handler(HTTPException, problems.on_http_error)
+    app.add_exception_handler(ClientDisconnect, problems.on_disconnect)
     app.add_exception_handler(Exception, problems.on_bug)
 
 

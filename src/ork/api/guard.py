@@ -41,6 +41,7 @@ SECURITY_HEADERS = {
     "Cache-Control": "no-store",
 }
 HSTS = "max-age=31536000"
+HEAD_LIMIT = 32 * 1024
 _ATTEMPT = re.compile(rf"(?P<run>[0-9a-z]{{1,40}})/(?P<task>{NAME_PATTERN})/(?P<index>\d{{1,9}})/(?P<number>\d{{1,6}})")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ork"'}
 
@@ -97,6 +98,8 @@ class Guard:
         await self.app(scope, _limited(receive, match.route.body_limit), send)
 
     def _refuse_strangers(self, scope: Scope, headers: Headers) -> Response | None:
+        if _head_size(scope) > HEAD_LIMIT:
+            return problem(431, problems.TOO_LARGE, f"at most {HEAD_LIMIT:,} bytes of headers are taken")
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
             return problem(400, UsageError.code, "a NUL character is part of no name")
         refusal = self._origins.refusal(headers, scope["scheme"])
@@ -192,6 +195,11 @@ class Guard:
         if not length.isdecimal() or int(length) > route.body_limit:
             return problem(413, problems.TOO_LARGE, f"at most {route.body_limit:,} bytes are taken here")
         return None
+
+
+def _head_size(scope: Scope) -> int:
+    pairs = sum(len(name) + len(value) for name, value in scope["headers"])
+    return pairs + len(scope["path"]) + len(scope["query_string"])
 
 
 def _with_security_headers(send: Send, scheme: str) -> Send:

@@ -48,6 +48,7 @@ _TITLES = {
     421: "Not the host asked for",
     422: "Cannot be understood",
     429: "Too many failed attempts",
+    431: "Headers too large",
     500: "Internal error",
     503: "Try again later",
 }
@@ -108,6 +109,11 @@ async def on_http_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = TOO_LARGE if error.status_code == 413 else NotFoundError.code
     return problem(error.status_code, code, str(error.detail))
+
+
+async def on_disconnect(_request: Request, _error: Exception) -> Response:
+    """Whoever left in the middle of a body hears nothing of this; it is no error of ours."""
+    return problem(400, UsageError.code, "the body ended too soon")
 
 
 async def on_bug(_request: Request, error: Exception) -> Response:

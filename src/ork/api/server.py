@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import ssl
+import traceback
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from ork.api.connections import Connection
 from ork.api.origins import is_loopback
 from ork.errors import RefusedError, StoreError, UsageError
 from ork.model.access import Token
+from ork.telemetry import Happening, Telemetry
 
 GOODBYE_SECONDS = 5
 HEALTH_SECONDS = 10.0
@@ -59,7 +63,7 @@ def bind(place: Place) -> socket.socket:
 
 
 class ApiServer:
-    def __init__(self, app: ASGIApp, place: Place) -> None:
+    def __init__(self, app: ASGIApp, place: Place, telemetry: Telemetry) -> None:
         if (place.tls_cert is None) != (place.tls_key is None):
             raise UsageError("--tls-cert and --tls-key go together")
         self._socket = bind(place)
@@ -68,7 +72,7 @@ class ApiServer:
         config = uvicorn.Config(
             app,
             loop="asyncio",
-            http="h11",
+            http=Connection,
             ws="none",
             lifespan="off",
             access_log=False,
@@ -84,6 +88,7 @@ class ApiServer:
         except OSError as error:  # ssl.SSLError is one
             raise UsageError(f"the certificate cannot be used: {error}") from error
         self._server = _Server(config)
+        _listen_to(logging.getLogger("uvicorn.error"), telemetry)
 
     @property
     def url(self) -> str:
@@ -134,6 +139,30 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Signals are heeded by the process as a whole: the scheduler stops with the API."""
         yield
+
+
+class _Errors(logging.Handler):
+    """What uvicorn would print in its own way becomes one of the events that our own log lines are made from."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        super().__init__(logging.ERROR)
+        self._telemetry = telemetry
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        why = record.getMessage().strip() if error is None else f"{type(error).__name__}: {error}{_place_of(error)}"
+        self._telemetry.tell(Happening.API_FAILED, why=why)
+
+
+def _place_of(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+
+
+def _listen_to(logger: logging.Logger, telemetry: Telemetry) -> None:
+    """Errors only: what strangers send that is no HTTP is none of ours."""
+    logger.propagate = False
+    logger.handlers = [_Errors(telemetry)]
 
 
 def _trusting() -> ssl.SSLContext:

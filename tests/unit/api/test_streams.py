@@ -30,7 +30,7 @@ PATIENCE_SECONDS = 20
 
 @asynccontextmanager
 async def serving(bench: Bench) -> AsyncIterator[httpx.AsyncClient]:
-    server = ApiServer(bench.app, Place("127.0.0.1", 0))
+    server = ApiServer(bench.app, Place("127.0.0.1", 0), bench.api.telemetry)
     work = asyncio.create_task(server.run())
     await server.check_health()
     headers = {"Authorization": f"Bearer {await bench.token(Role.ADMIN)}"}

@@ -92,11 +92,11 @@ async def make_parts(installation: Installation, options: Options, log: ServiceL
         service.telemetry.listen(lambda happening, fields: None if happening == "ready" else log(happening, fields))
     parts = Parts(service, drains=options.drains)
     if options.with_api:
-        await _add_api(installation, options, parts)
+        await _add_api(installation, options, parts, log)
     return parts
 
 
-async def _add_api(installation: Installation, options: Options, parts: Parts) -> None:
+async def _add_api(installation: Installation, options: Options, parts: Parts, log: ServiceLog) -> None:
     _need_server_packages()
     from ork.api.app import create_app
     from ork.api.origins import is_loopback
@@ -114,7 +114,9 @@ async def _add_api(installation: Installation, options: Options, parts: Parts) -
     parts.api_installation = await open_installation(installation.settings)
     api = http_api(parts.api_installation, parts.service)
     parts.hub = api.hub
-    parts.server = ApiServer(create_app(api, allowed_hosts=options.allowed_hosts), place)
+    if parts.service is None:
+        api.telemetry.listen(log)
+    parts.server = ApiServer(create_app(api, allowed_hosts=options.allowed_hosts), place, api.telemetry)
 
 
 def _need_server_packages() -> None:
