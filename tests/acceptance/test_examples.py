@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.waiting import wait_until
+from tests.loopback import loopback
 
 Finished = tuple[int, dict[str, Any], Path]
 RunExample = Callable[..., Finished]
@@ -330,3 +331,29 @@ def test_subworkflow_runs_another_workflow_twice(run_example: RunExample) -> Non
     assert code == 0
     assert task_of(run, "north")["output"] == {"name": "north", "sum": 6}
     assert task_of(run, "total")["output"] == 36
+
+
+def test_scheduled_is_for_its_time_and_tells_of_failure_and_recovery(
+    tmp_path: Path, ork_cli: Callable[..., CompletedProcess[str]]
+) -> None:
+    folder = tmp_path / "scheduled"
+    shutil.copytree(EXAMPLES / "scheduled", folder, ignore=shutil.ignore_patterns(".ork", "__pycache__"))
+    with loopback() as site, (folder / "ork.yaml").open("a") as settings:
+        site.answers["/hook"] = (200, {})
+        settings.write("alerts_allow_private: true\n")
+        settings.flush()
+
+        def ork(*args: str) -> Any:
+            env = {"OPS_WEBHOOK": f"{site.url}/hook"}
+            return json.loads(ork_cli(*args, "--json", cwd=folder, env=env).stdout)
+
+        assert ork("run", "-p", "fail=true")["status"] == "failed"
+        assert ork("run")["status"] == "success"
+        texts = [json.loads(asked.body)["text"] for asked in site.asked]
+        assert ["failed" in texts[0], "on fire" in texts[0], "succeeded again" in texts[1]] == [True] * 3
+        ork("backfill", "morning_report", "--from", "2026-03-29", "--to", "2026-03-30")
+        while any(run["status"] != "success" for run in ork("runs", "--limit", "1")["runs"]):
+            ork("tick")
+        newest = ork("show", ork("runs")["runs"][0]["id"])
+    assert newest["scheduled_for"] == "2026-03-29T04:30:00.000000Z"  # summer time begins on that day
+    assert task_of(newest, "publish")["output"] == "42 sold on 2026-03-28"
