@@ -351,7 +351,7 @@ def test_scheduled_is_for_its_time_and_tells_of_failure_and_recovery(
         assert ork("run")["status"] == "success"
         texts = [json.loads(asked.body)["text"] for asked in site.asked]
         assert ["failed" in texts[0], "on fire" in texts[0], "succeeded again" in texts[1]] == [True] * 3
-        ork("backfill", "morning_report", "--from", "2026-03-29", "--to", "2026-03-30")
+        ork("backfill", "morning_report", "--from", "2026-03-29", "--to", "2026-03-29")
         while any(run["status"] != "success" for run in ork("runs", "--limit", "1")["runs"]):
             ork("tick")
         newest = ork("show", ork("runs")["runs"][0]["id"])
