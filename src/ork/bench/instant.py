@@ -21,9 +21,9 @@ class MemoryObjects:
 
     def __init__(self) -> None:
         self._objects: dict[str, bytes] = {}
-        self._after_reading: dict[str, Callable[[], None]] = {}
+        self._after_reading: dict[str, Callable[[], object]] = {}
 
-    def call_after_reading(self, key: str, action: Callable[[], None]) -> None:
+    def call_after_reading(self, key: str, action: Callable[[], object]) -> None:
         """Once, as soon as somebody has read the object as it is now."""
         self._after_reading[key] = action
 
@@ -61,6 +61,7 @@ class InstantExecutor:
 
     def __init__(self, objects: MemoryObjects) -> None:
         self._objects = objects
+        self._running: set[AttemptKey] = set()
 
     def name_for(self, attempt: AttemptKey) -> str:
         return f"instant:{attempt}"
@@ -77,16 +78,19 @@ class InstantExecutor:
         key = layout.status_key(folder)
 
         def finish() -> None:
+            self._running.discard(attempt.key)
             self._objects.put(key, documents.sign(final_status(attempt.key), attempt.token_hash))
-            # Not at once: the reader is in the middle of looking at this very attempt.
-            asyncio.get_running_loop().call_soon(news, attempt.key)
+            news(attempt.key)
 
+        # Not at once: the reader is in the middle of looking at this very attempt, and is to commit what it saw.
+        loop = asyncio.get_running_loop()
+        self._running.add(attempt.key)
         self._objects.put(key, documents.sign(running_status(attempt.key), attempt.token_hash))
-        self._objects.call_after_reading(key, finish)
+        self._objects.call_after_reading(key, lambda: loop.call_soon(finish))
         news(attempt.key)
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
-        return [Presence.GONE] * len(attempts)
+        return [Presence.RUNNING if attempt.key in self._running else Presence.GONE for attempt in attempts]
 
     async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
         for attempt in attempts:
