@@ -87,9 +87,10 @@ def attempt_key(row: Row) -> AttemptKey:
     return AttemptKey(RunId(run), TaskKey(name, index_of(idx)), number)
 
 
-def _output_columns(output: Output | None) -> tuple[str | None, int | None, str | None]:
-    if output is None:
-        return None, None, None
+_NO_OUTPUT = (None, None, None)
+
+
+def _output_columns(output: Output) -> tuple[str | None, int | None, str | None]:
     if isinstance(output, InlineOutput):
         return None, None, output.json
     return output.key, output.size, None
@@ -145,15 +146,22 @@ class RowCodec:
         }
 
     def task_row(self, run: RunId, ordinal: int, changed: int, task: Task) -> Columns:
+        """Nothing is called for a field that is empty, as most are: every change of a task comes through here."""
         name, index = task.key
-        cause, output = task.cause, task.output
+        reason, cause, failure, retry_at = task.reason, task.cause, task.failure, task.retry_at
+        dispatched_at, started_at, finished_at = task.dispatched_at, task.started_at, task.finished_at
+        output_key, output_size, output = _NO_OUTPUT if task.output is None else _output_columns(task.output)
         # `_value_` rather than the enum itself: sqlite3 looks for an adapter for every subclass of str.
         return (
             run, ordinal, NO_INDEX if index is None else index, name, task.status._value_, task.executor, task.attempt,
-            task.earlier_attempts, self._text(task.reason), None if cause is None else cause.name,
-            None if cause is None else index_number(cause.index), failure_text(task.failure), task.exit_code,
-            self._kept(task.dispatched_at), self._kept(task.started_at), self._kept(task.finished_at),
-            self._kept(task.retry_at), *_output_columns(output), task.instances, task.item, task.cache_key, changed,
+            task.earlier_attempts, None if reason is None else self._text(reason),
+            None if cause is None else cause.name, None if cause is None else index_number(cause.index),
+            None if failure is None else failure_text(failure), task.exit_code,
+            None if dispatched_at is None else self._kept(dispatched_at),
+            None if started_at is None else self._kept(started_at),
+            None if finished_at is None else self._kept(finished_at),
+            None if retry_at is None else self._kept(retry_at),
+            output_key, output_size, output, task.instances, task.item, task.cache_key, changed,
         )  # fmt: skip
 
     def task_of(self, row: Row) -> Task:
@@ -169,14 +177,17 @@ class RowCodec:
 
     def attempt_row(self, ordinal: int, attempt: Attempt) -> Columns:
         run, (name, index), number = attempt.key
-        closing = attempt.closing
+        failure, closing, waits_for = attempt.failure, attempt.closing, attempt.waits_for
+        started_at, finished_at, seen_at = attempt.started_at, attempt.finished_at, attempt.seen_at
         return (
             run, ordinal, NO_INDEX if index is None else index, number, name, attempt.status._value_, attempt.executor,
             attempt.pool, attempt.external_name, attempt.token_hash, self._kept(attempt.dispatched_at),
-            self._kept(attempt.started_at), self._kept(attempt.finished_at), attempt.exit_code,
-            failure_text(attempt.failure), None if closing is None else closing._value_,
-            self._kept(attempt.closing_since), attempt.seq, self._kept(attempt.seen_at), attempt.waits_for,
-            attempt.waits_for is not None,
+            None if started_at is None else self._kept(started_at),
+            None if finished_at is None else self._kept(finished_at),
+            attempt.exit_code, None if failure is None else failure_text(failure),
+            None if closing is None else closing._value_,
+            None if closing is None else self._kept(attempt.closing_since),
+            attempt.seq, None if seen_at is None else self._kept(seen_at), waits_for, waits_for is not None,
         )  # fmt: skip
 
     def attempt_of(self, row: Row) -> Attempt:

@@ -120,7 +120,7 @@ class Database:
                 return None
             root, source, document = row
             known = Version(id, from_document(json.loads(document)), root, source)
-            self._remember(known)
+            self.remember(known)
         return known
 
     async def needed_version(self, session: Session, id: VersionId) -> Version:
@@ -137,7 +137,8 @@ class Database:
             order = self._orders[id] = {task.name: place for place, task in enumerate(tasks)}
         return order
 
-    def _remember(self, version: Version) -> None:
+    def remember(self, version: Version) -> None:
+        """It is what the store holds under its id."""
         if len(self._versions) >= _VERSIONS_KEPT:
             oldest = next(iter(self._versions))
             del self._versions[oldest]

@@ -32,6 +32,8 @@ async def save_version(
             workflow.max_active_runs, fires, next_fire if fires else None,
         )  # fmt: skip
         await session.tell_others()
+    if added:
+        db.remember(version)
     return added == 1
 
 

@@ -76,7 +76,7 @@ class Database:
                 return None
             _, root, source, document = row
             known = Version(id, from_document(json.loads(document)), root, source)
-            self._remember(known)
+            self.remember(known)
         return known
 
     def needed_version(self, id: VersionId) -> Version:
@@ -107,7 +107,8 @@ class Database:
         if self._owns_connection:
             self.connection.close()
 
-    def _remember(self, version: Version) -> None:
+    def remember(self, version: Version) -> None:
+        """It is what the store holds under its id."""
         if len(self._versions) >= _VERSIONS_KEPT:
             oldest = next(iter(self._versions))
             del self._versions[oldest]

@@ -47,6 +47,8 @@ def save_version(db: Database, version: Version, origin: str | None, now: dateti
                 "max_active_runs": workflow.max_active_runs,
             },
         )
+    if is_new:
+        db.remember(version)
     return is_new
 
 
