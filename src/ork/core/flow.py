@@ -18,7 +18,7 @@ from ork.core.effects import Alert, Stop
 from ork.core.events import CacheAnswer
 from ork.core.fanout import Group, group_failure, output_of
 from ork.core.graph import Node, link
-from ork.core.prepare import CACHE, Expand, Go, Question, Skip, Unanswerable, prepare
+from ork.core.prepare import CACHE, Expand, Go, Question, Skip, Unanswerable, is_plain, prepare
 from ork.core.ready import ReadyTasks
 from ork.core.rules import Verdict, judge
 from ork.core.transitions import RunStep, TaskStep
@@ -123,6 +123,9 @@ class Flow:
     def _consider(self, node: Node, now: datetime) -> None:
         """Its rule holds. Conditions and fan-out come next; what is too large to be known here is asked for."""
         key = TaskKey(node.spec.name)
+        if is_plain(node.spec):
+            self._make_ready(key, now)
+            return
         task = self._book.tasks[key]
         try:
             found = prepare(node.spec, self.scope(key), self._known.get(key, {}))

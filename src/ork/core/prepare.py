@@ -58,6 +58,11 @@ class Go(Record):
 Preparation: TypeAlias = Question | Skip | Expand | Go
 
 
+def is_plain(spec: TaskSpec) -> bool:
+    """Nothing has to be looked up before it starts."""
+    return not spec.when and not spec.fans_out
+
+
 def prepare(spec: TaskSpec, scope: Scope, known: Mapping[str, Any]) -> Preparation:
     """`known` holds the answers to earlier questions about this task. BindError: it can never start."""
     key = TaskKey(spec.name)

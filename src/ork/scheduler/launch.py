@@ -35,6 +35,7 @@ from ork.scheduler.options import SchedulerOptions
 SECRET_PREFIX = "ORK_SECRET_"
 SHARED_BY_INSTANCES = 2048  # bytes of an upstream output that an instance carries itself
 MOST_SHARED = 1000
+MANY_LAUNCHES = 300
 
 
 class Job(Record):
@@ -63,6 +64,7 @@ class Launcher:
         self._news = news
         self._signing_key = b""
         self._shared: dict[tuple[str, str, int], str] = {}
+        self._launches = 0
 
     def use_key(self, signing_key: bytes) -> None:
         self._signing_key = signing_key
@@ -75,6 +77,7 @@ class Launcher:
 
     async def launch(self, jobs: Sequence[Job]) -> list[Refused]:
         """Create-or-get, so repeatable; whatever could not be started is named in the answer."""
+        self._count(len(jobs))
         refused: list[Refused] = []
         orders: dict[str, list[LaunchOrder]] = {}
         for job in jobs:
@@ -91,6 +94,11 @@ class Launcher:
             for failed in await self._start(name, group):
                 refused.append(Refused(failed.attempt, Failure(FailureKind.START, failed.why), failed.final))
         return refused
+
+    def _count(self, launches: int) -> None:
+        if self._launches < MANY_LAUNCHES <= self._launches + launches:
+            documents.expect_many()
+        self._launches += launches
 
     async def _start(self, name: str, orders: Sequence[LaunchOrder]) -> Sequence[NotStarted]:
         executor = self._executors.get(name)
