@@ -6,30 +6,18 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.chaos.judge import eventually
-from tests.postgres import Server, fresh_database, server_or_skip
+from tests.postgres import Server
 
 SCHEDULES = 50
 SECONDS = 20
 TICKS_AT_MOST = SECONDS * os.sysconf("SC_CLK_TCK") // 100  # one percent of a processor
 MEGABYTES_AT_MOST = 80
 FLOW = 'name: flow{0}\nschedule: {{cron: "0 0 1 1 *"}}\ntasks:\n  a: {{command: echo 1}}\n'
-
-
-@pytest.fixture
-def server() -> Server:
-    return server_or_skip()
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    with fresh_database() as url:
-        yield url.rsplit("/", 1)[1]
 
 
 def cpu_ticks(pid: int) -> int:

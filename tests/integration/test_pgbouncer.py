@@ -10,7 +10,7 @@ import pytest
 from ork.errors import StoreError, StoreUnavailableError
 from tests.conformance.state_samples import start_runs
 from tests.pgbouncer import Bouncer, bouncer_or_skip
-from tests.postgres import Server, fresh_database, server_or_skip
+from tests.postgres import Server, server_or_skip
 
 pytest.importorskip("asyncpg", reason="asyncpg is not installed: nothing is tried on Postgres")
 
@@ -18,21 +18,10 @@ from ork.state.postgres import PostgresStore, migrate, waiting
 
 
 @pytest.fixture
-def server() -> Server:
-    return server_or_skip()
-
-
-@pytest.fixture
 def bouncer(server: Server) -> Iterator[Bouncer]:
     bouncer = bouncer_or_skip(server)
     yield bouncer
     bouncer.remove()
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    with fresh_database() as url:
-        yield url.rsplit("/", 1)[1]
 
 
 def test_a_url_that_does_not_speak_of_the_pooler_is_refused_with_what_to_write(bouncer: Bouncer, database: str) -> None:

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
 from ork.errors import StoreUnavailableError
-from tests.postgres import Server, fresh_database, server_or_skip
+from tests.postgres import Server
 
 pytest.importorskip("asyncpg", reason="asyncpg is not installed: nothing is tried on Postgres")
 
 from ork.state.postgres import PostgresStore, connection, db_status
 
 CLOSED_PORT = 1
-
-
-@pytest.fixture
-def server() -> Server:
-    return server_or_skip()
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    with fresh_database() as url:
-        yield url.rsplit("/", 1)[1]
 
 
 def url_of(database: str, *ports: int) -> str:

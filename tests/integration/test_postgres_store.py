@@ -1,26 +1,23 @@
-"""What only a database on a network can do wrong: claimers in a crowd, crossed batches, lost connections, lost answers."""
+"""What only a database on a network can do wrong: claimers in a crowd, crossed batches, news that nobody hears."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
 
 import pytest
 
-from ork.errors import StoreError, StoreUnavailableError
+from ork.errors import StoreUnavailableError
 from ork.model.ids import RunId, SchedulerId
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
-from ork.model.task import AttemptStatus, TaskStatus
+from ork.model.task import TaskStatus
 from ork.state.store import RunChanges, StateStore
 from tests.conformance.state_samples import (
     ANN,
     BEN,
     NOW,
-    attempt,
     changes,
     claim,
     command,
@@ -34,39 +31,12 @@ from tests.conformance.state_samples import (
     task,
     wish,
 )
-from tests.integration.cutting_proxy import CuttingProxy, Where
-from tests.postgres import Server, fresh_database, server_or_skip
+from tests.integration.conftest import with_stores
+from tests.postgres import Server, server_or_skip
 
 pytest.importorskip("asyncpg", reason="asyncpg is not installed: nothing is tried on Postgres")
 
 from ork.state.postgres import PostgresStore, waiting
-from ork.state.postgres.connection import connect_options
-
-
-@pytest.fixture
-def server() -> Server:
-    return server_or_skip()
-
-
-@pytest.fixture
-def url(server: Server) -> Iterator[str]:
-    before = len(server.log())
-    with fresh_database() as url:
-        yield url
-    assert "deadlock detected" not in server.log()[before:]
-
-
-def with_stores(url: str, number: int, scene: Callable[..., Awaitable[Any]], **options: Any) -> Any:
-    async def run() -> Any:
-        stores = [PostgresStore(url, **options) for _ in range(number)]
-        try:
-            return await scene(*stores)
-        finally:
-            for store in stores:
-                await store.close()
-
-    return asyncio.run(run())
-
 
 # ── many at once ─────────────────────────────────────────────────────────────────────────────────
 
@@ -223,234 +193,6 @@ def test_no_change_is_passed_over_though_numbers_are_handed_out_before_they_are_
     with_stores(url, 6, scene, pool_size=3)
 
 
-# ── connections that are lost ────────────────────────────────────────────────────────────────────
-
-
-async def prepare(store: StateStore) -> dict[str, Any]:
-    await introduce(store, ANN)
-    await store.set_limits({"*": 500, "pool:api": 200})
-    return {"owned": await owned_run(store), "ready": (await start_runs(store))[0]}
-
-
-async def do_commit(store: StateStore, given: dict[str, Any]) -> None:
-    owned = given["owned"]
-    first = wish(owned.run.id, "load", pool="api")
-    over = attempt(owned.run.id, "extract", status=AttemptStatus.SUCCESS)
-    done = task("extract", TaskStatus.SUCCESS)
-    run = replaced(owned.run, note="written")
-    answer = await store.commit(ANN, [changes(owned, run=run, tasks=(done,), attempts=(over,), wishes=(first,))], NOW)
-    assert answer.admitted
-
-
-async def saw_commit(store: StateStore, given: dict[str, Any]) -> set[bool]:
-    id = given["owned"].run.id
-    update = await store.run_updates(id)
-    assert update is not None
-    return {
-        update.run.note == "written",
-        update.tasks[0].status is TaskStatus.SUCCESS,
-        update.tasks[1].status is TaskStatus.DISPATCHED,
-        len(await store.list_attempts(id)) == 2,
-    }
-
-
-async def do_claim(store: StateStore, given: dict[str, Any]) -> None:
-    assert await claim(store, ANN)
-
-
-async def saw_claim(store: StateStore, given: dict[str, Any]) -> set[bool]:
-    return {await store.get_owner(given["ready"].id) == ANN}
-
-
-async def do_create(store: StateStore, given: dict[str, Any]) -> None:
-    flow = given["owned"].version
-    given.setdefault("new", [new_run(flow), new_run(flow, key="k")])
-    await store.create_runs(given["new"], NOW)
-
-
-async def saw_create(store: StateStore, given: dict[str, Any]) -> set[bool]:
-    return {await store.get_run(new.id) is not None for new in given["new"]}
-
-
-async def do_cancel(store: StateStore, given: dict[str, Any]) -> None:
-    await store.submit_command(command(given["ready"].id), NOW)
-
-
-async def saw_cancel(store: StateStore, given: dict[str, Any]) -> set[bool]:
-    run = await store.get_run(given["ready"].id)
-    assert run is not None
-    return {run.cancel_requested_at is not None, bool(await store.pending_commands(run.id))}
-
-
-VERBS = {
-    "commit": (do_commit, saw_commit),
-    "claim": (do_claim, saw_claim),
-    "create": (do_create, saw_create),
-    "cancel": (do_cancel, saw_cancel),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("where", ["before", "after"])
-@pytest.mark.parametrize("verb", list(VERBS))
-def test_a_connection_lost_at_any_statement_is_an_error_all_or_nothing_and_the_handle_goes_on(
-    server: Server, url: str, verb: str, where: Where
-) -> None:
-    do, saw = VERBS[verb]
-
-    async def lose_at(number: int, proxy: CuttingProxy, direct: StateStore, store: StateStore) -> tuple[bool, bool]:
-        server.sql("TRUNCATE ork.runs, ork.tasks, ork.attempts, ork.commands", url.rsplit("/", 1)[1])
-        given = await prepare(direct)
-        await store.get_version(
-            given["owned"].version.id
-        )  # remembered, so that each time asks the same number of things
-        proxy.arm(lambda _data, request: request == number, where)
-        failed = False
-        try:
-            await do(store, given)
-        except StoreUnavailableError:
-            failed = True
-        assert failed == proxy.has_cut
-        effects = await saw(direct, given)
-        assert len(effects) == 1, "half of it was written"
-        return proxy.has_cut, effects.pop()
-
-    async def lose_everywhere() -> list[bool]:
-        outcomes = []
-        async with CuttingProxy(server.port) as proxy:
-            direct, store = PostgresStore(url), PostgresStore(server.url(url.rsplit("/", 1)[1], port=proxy.port))
-            for number in range(1, 60):
-                cut, happened = await lose_at(number, proxy, direct, store)
-                if not cut:
-                    assert happened
-                    break
-                outcomes.append(happened)
-            await store.close()
-            await direct.close()
-        return outcomes
-
-    outcomes = asyncio.run(lose_everywhere())
-    assert len(outcomes) >= 4
-    # Only the last request, the commit itself, can leave it done though the caller was told of a failure.
-    assert outcomes[:-1] == [False] * (len(outcomes) - 1)
-    assert outcomes[-1] == (where == "after")
-
-
-def test_an_ambiguous_commit_is_an_error_and_what_it_wrote_is_there(server: Server, url: str) -> None:
-    async def scene() -> None:
-        async with CuttingProxy(server.port) as proxy:
-            direct = PostgresStore(url)
-            store = PostgresStore(server.url(url.rsplit("/", 1)[1], port=proxy.port))
-            given = await prepare(direct)
-            await store.signing_key()
-            proxy.arm(lambda data, _: b"COMMIT;" in data, "after")
-            with pytest.raises(StoreUnavailableError, match="connection was closed"):
-                await do_create(store, given)
-            assert await saw_create(direct, given) == {True}
-            # Repeating it, as the caller of an ambiguous call does, gives the same runs.
-            created = await store.create_runs(given["new"], later(9))
-            assert [run.created_at for run in created] == [NOW, NOW]
-            await store.close()
-            await direct.close()
-
-    asyncio.run(scene())
-
-
-@pytest.mark.slow
-def test_a_server_that_restarts_at_once_in_the_middle_of_work_loses_nothing_that_was_acknowledged() -> None:
-    found = server_or_skip()
-    server = Server(found.bin, ("-cfsync=on",))
-    database = server.new_database()
-    acknowledged: list[RunId] = []
-    failures = 0
-
-    async def scene() -> None:
-        nonlocal failures
-        store = PostgresStore(server.url(database))
-        flow = await deploy(store)
-        stopping = asyncio.Event()
-
-        async def create() -> None:
-            nonlocal failures
-            while not stopping.is_set():
-                new = new_run(flow)
-                try:
-                    await store.create_runs([new], NOW)
-                    acknowledged.append(new.id)
-                except StoreUnavailableError:
-                    failures += 1
-                    await asyncio.sleep(0.02)
-
-        working = [asyncio.ensure_future(create()) for _ in range(4)]
-        for _ in range(3):
-            before = len(acknowledged)
-            while len(acknowledged) < before + 50:
-                await asyncio.sleep(0.01)
-            await asyncio.to_thread(server.restart_at_once)
-        stopping.set()
-        await asyncio.gather(*working)
-        for id in acknowledged:
-            assert await store.get_run(id) is not None
-        await store.close()
-
-    try:
-        asyncio.run(scene())
-    finally:
-        server.remove()
-    assert failures > 0
-
-
-def test_a_server_that_does_not_answer_is_an_error_and_not_a_hang(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    """The server takes the request and is silent: here because somebody else holds the row."""
-    monkeypatch.setattr("ork.state.postgres.store.ANSWER_SECONDS", 0.3)
-
-    async def scene(store: PostgresStore, other: PostgresStore) -> None:
-        (run,) = await start_runs(store)
-        async with other._db.writing() as session:
-            await session.rows("lock_run", run.id)
-            with pytest.raises(StoreUnavailableError, match="did not answer in time"):
-                await store.submit_command(command(run.id), NOW)
-        assert await store.submit_command(command(run.id), NOW)
-
-    with_stores(url, 2, scene)
-
-
-def test_a_caller_that_is_cancelled_in_the_middle_leaves_no_lock_behind(url: str) -> None:
-    async def scene(store: PostgresStore, other: PostgresStore) -> None:
-        (run,) = await start_runs(store)
-        async with other._db.writing() as session:
-            await session.rows("lock_run", run.id)
-            asking = asyncio.ensure_future(store.submit_command(command(run.id), NOW))
-            await asyncio.sleep(0.1)
-            asking.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await asking
-        assert await other.submit_command(command(run.id), NOW)
-
-    with_stores(url, 2, scene)
-
-
-def test_every_connection_gives_up_on_a_peer_that_is_silent(server: Server, url: str) -> None:
-    import socket
-
-    async def scene(store: PostgresStore) -> None:
-        async with store._db.writing() as session:
-            peer = session._connection._con._transport.get_extra_info("socket")
-            assert peer.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-            assert 0 < peer.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) <= 30_000
-            for name in connect_options(store._db.address, "x")["server_settings"]:
-                value = await session._connection.fetchval(f"SHOW {name}")
-                assert value not in ("0", ""), name
-
-    with_stores(url, 1, scene)
-
-
-def test_wrong_passwords_and_missing_databases_are_errors_for_good(server: Server) -> None:
-    with pytest.raises(StoreError, match="does not exist") as caught:
-        asyncio.run(PostgresStore(server.url("nowhere")).signing_key())
-    assert not isinstance(caught.value, StoreUnavailableError)
-
-
 # ── waiting ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -504,23 +246,6 @@ def test_a_lost_notification_costs_time_and_not_the_news(server: Server, url: st
         assert await asyncio.wait_for(asleep, 30)
 
     with_stores(url, 1, scene)
-
-
-def test_behind_a_transaction_pooler_everything_works_but_hearing_at_once(url: str, monkeypatch) -> None:
-    monkeypatch.setattr(waiting, "POOLER_LOOK_SECONDS", 0.1)
-
-    async def scene(here: PostgresStore, there: PostgresStore) -> None:
-        given = await prepare(here)
-        for do, saw in VERBS.values():
-            await do(here, given)
-            assert await saw(there, given) == {True}
-        assert await there.wait_for_change(0)
-        asleep = asyncio.ensure_future(there.wait_for_change(None))
-        await start_runs(here)
-        assert await asyncio.wait_for(asleep, 30)
-        assert here._db.address.statement_cache_size == 0
-
-    with_stores(f"{url}?pooler=transaction", 2, scene)
 
 
 @pytest.mark.parametrize("parameters", ["", "?pooler=transaction"])
