@@ -55,8 +55,8 @@ async def prepare(store: StateStore) -> Given:
     await start_runs(store, 3)
     over = [ended(each, RunStatus.FAILED, alerts=(Alert(None, None),)) for each in await claim(store)]
     await store.commit(ANN, over, NOW)
-    (alert, *_) = await store.take_alerts(1, NOW)
     gone = await store.prune(later(60), 1)
+    (alert,) = await store.take_alerts(1, NOW)
     await store.add_token(_token("old"))
     await store.set_locations({"etl": "/flows", "other": "/more"}, NOW)
     held = await store.take_location(NOW, 60)
