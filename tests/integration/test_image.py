@@ -26,7 +26,7 @@ from tests.docker import Daemon, daemon_or_skip, fresh_name, python_image
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-EXTRAS = "server,postgres,traces"
+EXTRAS = "server,postgres,traces,alerts"
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 FLOW = """\
 name: shipped

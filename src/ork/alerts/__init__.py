@@ -1,1 +1,1 @@
-"""Telling people: what the outbox holds goes out by webhook, Slack or mail, and stays until it has."""
+"""Telling people: what the outbox holds goes out by webhook, Slack, mail or any service that Apprise knows, and stays until it has."""

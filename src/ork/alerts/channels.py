@@ -13,7 +13,8 @@ from ork.model.workflow import Secret
 
 Word: TypeAlias = str | Secret
 
-_KEYS = frozenset({"webhook", "slack", "mail", "on", "every_workflow", "template"})
+_WAYS = ("webhook", "slack", "mail", "apprise")
+_KEYS = frozenset({*_WAYS, "on", "every_workflow", "template"})
 _MAIL_KEYS = frozenset({"to", "from", "host", "port", "user", "password", "tls"})
 _TLS = ("starttls", "ssl", "none")
 
@@ -35,6 +36,7 @@ class Channel(Record):
     webhook: Word | None = None
     slack: Word | None = None
     mail: Mail | None = None
+    apprise: Word | None = None
     kinds: frozenset[NoticeKind] = frozenset(NoticeKind)
     every_workflow: bool = False
     template: str | None = None
@@ -68,16 +70,28 @@ def _read(name: str, given: Any) -> Channel:
         webhook=_word(f"{where}: webhook", given.get("webhook")),
         slack=_word(f"{where}: slack", given.get("slack")),
         mail=None if mail is None else _read_mail(f"{where}: mail", mail),
+        apprise=_word(f"{where}: apprise", given.get("apprise")),
         kinds=_kinds(where, given.get("on")),
         every_workflow=given.get("every_workflow") is True,
         template=_template(where, given.get("template")),
     )
-    if [channel.webhook, channel.slack, channel.mail].count(None) != 2:
+    if [getattr(channel, way) for way in _WAYS].count(None) != len(_WAYS) - 1:
         raise UsageError(
-            f"{where} leads to none or several of webhook, slack and mail",
+            f"{where} leads to none or several of {', '.join(_WAYS)}",
             hint="give each a name of its own: one that cannot be reached is tried again, the others are not",
         )
+    if channel.apprise is not None:
+        _need_apprise(where)
     return channel
+
+
+def _need_apprise(where: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("apprise") is None:
+        raise UsageError(
+            f"{where} needs a package that is not here: apprise", hint="pip install 'ork-orchestrator[alerts]'"
+        )
 
 
 def _read_mail(where: str, given: Any) -> Mail:

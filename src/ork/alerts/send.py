@@ -28,6 +28,10 @@ def send(notice: Notice, channel: Channel, secrets: Secrets, *, allow_private: b
         _post(_value(channel.slack, secrets), {"text": text}, notice.id, allow_private)
     if channel.mail is not None:
         _mail(notice, text, channel.mail, secrets)
+    if channel.apprise is not None:
+        from ork.alerts.by_apprise import notify
+
+        notify(notice, text, _value(channel.apprise, secrets), allow_private=allow_private)
 
 
 def _value(word: Word, secrets: Secrets) -> str:
