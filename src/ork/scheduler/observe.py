@@ -45,6 +45,7 @@ class Observer:
         self._telemetry = telemetry
         self._tell_news = news
         self._watched: dict[AttemptKey, Watched] = {}
+        self._waiting: dict[RunId, set[AttemptKey]] = {}  # without a worker, for an external job or another run
         self._news: dict[AttemptKey, None] = {}
         self._looks: list[tuple[float, AttemptKey]] = []
 
@@ -98,6 +99,11 @@ class Observer:
     def has_active(self) -> bool:
         """Whether something may be running; what waits for somebody else's job is not."""
         return any(watched.attempt.waits_for is None for watched in self._watched.values())
+
+    @property
+    def waiting_runs(self) -> int:
+        """Of how many runs something waits for a job: they need no room, and the job may be a run that does."""
+        return len(self._waiting)
 
     def forget_run(self, run: RunId) -> None:
         for key in [key for key in self._watched if key.run == run]:
@@ -181,6 +187,7 @@ class Observer:
 
     def _hand_over(self, watched: Watched, jobs: str, seen: Seen) -> None:
         watched.attempt = replaced(watched.attempt, waits_for=jobs)
+        self._waiting.setdefault(watched.attempt.run, set()).add(watched.attempt.key)
         watched.stop_asked_at = None  # it was the worker that was asked: the jobs have not been told
         seen.handed_over.append(watched.attempt)
 
@@ -206,7 +213,8 @@ class Observer:
         if watched.closing:
             await self._close_on(watched, presence, seen, now)
         elif presence is Presence.GONE and self._waits_unwatched(watched):
-            await self._have_watched([watched.attempt])
+            if self._status(watched.attempt) is not None:
+                await self._have_watched([watched.attempt])
             self._judge_silence(watched, seen)
             self._look_again(watched, RETRY_SECONDS)
         elif presence in (Presence.GONE, Presence.ORPHANED):
@@ -220,11 +228,11 @@ class Observer:
 
     def _waits_unwatched(self, watched: Watched) -> bool:
         """Its job goes on, but nobody asks about it: whoever was to do so could not read what it needs. Tried again,
-        until that is silence, too."""
+        until that is silence, too. That it has handed over is known; we may only be slow to see where it says so."""
         if watched.attempt.waits_for is None:
             return False
         status = self._status(watched.attempt)
-        return status is not None and status.jobs is not None
+        return status is None or status.jobs is not None
 
     def _judge_gone(self, watched: Watched, seen: Seen) -> None:
         # The process may have written its last word between our first look and the executor's answer.
@@ -297,7 +305,7 @@ class Observer:
             if is_overdue or presence is Presence.ORPHANED:  # nobody is left who could end it gently
                 await executor.stop([attempt], at_once=True)
             watched.close_looks += 1
-            self._look_again(watched, min(RETRY_SECONDS, FIRST_CLOSE_LOOK_SECONDS * 2**watched.close_looks))
+            self._look_again(watched, min(RETRY_SECONDS, FIRST_CLOSE_LOOK_SECONDS * 2 ** min(watched.close_looks, 16)))
 
     def _close_gone(self, watched: Watched, seen: Seen, mono: float) -> None:
         if watched.gone_since is None:
@@ -369,9 +377,16 @@ class Observer:
 
     def _add(self, watched: Watched, look_at: float) -> None:
         self._watched[watched.attempt.key] = watched
+        if watched.attempt.waits_for is not None:
+            self._waiting.setdefault(watched.attempt.run, set()).add(watched.attempt.key)
         watched.look_at = look_at
         heappush(self._looks, (look_at, watched.attempt.key))
 
     def _forget(self, key: AttemptKey) -> None:
         self._watched.pop(key, None)
+        waiting = self._waiting.get(key.run)
+        if waiting is not None:
+            waiting.discard(key)
+            if not waiting:
+                del self._waiting[key.run]
         self._news.pop(key, None)

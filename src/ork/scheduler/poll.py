@@ -79,12 +79,20 @@ class Poller:
             else:
                 wait.looked.set()
 
+    async def goes_on_alone(self, attempt: Attempt) -> bool:
+        """Whether a run that the attempt waits for has not ended, though nobody here waits."""
+        runs = [await self._store.get_run(RunId(job["run"])) for job in _jobs_of(attempt) if "run" in job]
+        return any(run is not None and not run.status.is_final for run in runs)
+
     def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
+        """Runs are cancelled and seen to end: nothing ends them sooner, and the next attempt must not overlap them."""
         for attempt in attempts:
-            wait = self._waits.get(attempt.key)
+            wait, is_for_runs = self._waits.get(attempt.key), waits_for_runs(attempt)
+            if wait is None and is_for_runs:
+                wait = self._begin(attempt, attempt.waits_for or "[]", _nobody_is_told)
             if wait is None:
                 continue
-            if at_once:
+            if at_once and not is_for_runs:
                 self._drop(wait)
             elif not wait.is_stopping:
                 wait.is_stopping = True
@@ -221,10 +229,12 @@ class Poller:
         if "run" not in job:
             return await self._jobs.cancel(job, wait.handover)
         command = RunCommand(RunId(job["run"]), CommandKind.CANCEL, by=f"task {wait.attempt.key.task}")
-        try:
-            await self._store.submit_command(command, datetime.now(UTC))
-        except StoreError as trouble:
-            return trouble.message
+        while True:
+            try:
+                await self._store.submit_command(command, datetime.now(UTC))
+                break
+            except StoreError:
+                await asyncio.sleep(WRITE_AGAIN_SECONDS)
         self._on_change()
         # Not before its own processes are gone: whoever works on it may leave when we are done.
         while isinstance(await self._ask_run(job, wait), NotYet):
@@ -277,6 +287,19 @@ class Poller:
     def _note(self, wait: _Wait, text: str) -> None:
         with contextlib.suppress(OSError), open(wait.handover.log, "a", encoding="utf-8") as log:
             log.write(f"ork: {text}\n")
+
+
+def waits_for_runs(attempt: Attempt) -> bool:
+    return any("run" in job for job in _jobs_of(attempt))
+
+
+def _jobs_of(attempt: Attempt) -> list[dict[str, Any]]:
+    jobs: list[dict[str, Any]] = json.loads(attempt.waits_for or "[]")
+    return jobs
+
+
+def _nobody_is_told(_key: AttemptKey) -> None:
+    """Whoever has given the attempt up looks by itself."""
 
 
 def _checked(jobs: list[dict[str, Any]], spec: dict[str, Any]) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from heapq import heappop, heappush
-from typing import Any
 
 from ork.core import events as ev
 from ork.core.decisions import Decisions
@@ -15,7 +14,7 @@ from ork.core.machine import NameAttempt, RunMachine
 from ork.core.prepare import Question
 from ork.model.ids import RunId
 from ork.model.record import Record, replaced
-from ork.model.run import Run, RunCommand, RunStatus
+from ork.model.run import RunCommand, RunStatus
 from ork.model.task import Attempt
 from ork.model.workflow import Version
 from ork.state.store import ClaimedRun, Committed, RunChanges
@@ -244,14 +243,14 @@ class OwnedRuns:
     # ── asking ───────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def has_something_to_commit(self) -> bool:
-        return bool(self._touched or self._condemned)
+    def has_something_to_do(self) -> bool:
+        return bool(self._touched or self._condemned) or self._has_something_to_launch
 
     def launch_nothing_more(self) -> None:
         self._launch_batch = 0
 
     @property
-    def has_something_to_launch(self) -> bool:
+    def _has_something_to_launch(self) -> bool:
         if self._room == 0 or self._launch_batch == 0:
             return False
         return any(self._owned[run].machine.has_ready(self._full) for run in self._ready if run in self._owned)
@@ -281,34 +280,3 @@ class OwnedRuns:
     def _note_error(self, run: RunId, problem: Exception) -> None:
         self._errors[run] = self._errors.get(run, 0) + 1
         self._telemetry.tell(Happening.STEP_FAILED, run=run, why=repr(problem))
-
-
-def describe(run: Run) -> dict[str, Any]:
-    return {
-        "run": run.id,
-        "workflow": run.workflow,
-        "status": str(run.status),
-        "error": run.error,
-        "trigger": str(run.trigger),
-        "round": run.round,
-        "parent": run.parent,
-        "scheduled_for": run.scheduled_for,
-        "created_at": run.created_at,
-        "started_at": run.started_at,
-        "finished_at": run.finished_at,
-    }
-
-
-def describe_attempt(attempt: Attempt, run: Run) -> dict[str, Any]:
-    return {
-        "attempt": attempt.key,
-        "workflow": run.workflow,
-        "status": str(attempt.status),
-        "error": attempt.failure.message if attempt.failure else None,
-        "executor": attempt.executor,
-        "round": run.round,
-        "exit_code": attempt.exit_code,
-        "dispatched_at": attempt.dispatched_at,
-        "started_at": attempt.started_at,
-        "finished_at": attempt.finished_at,
-    }

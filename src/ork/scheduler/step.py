@@ -17,16 +17,17 @@ from ork.core.prepare import Question
 from ork.errors import ObjectsError, OrkError, StoreError, StoreUnavailableError
 from ork.executors.executor import Executor
 from ork.model.ids import AttemptKey, RunId, SchedulerId
-from ork.model.run import Run, RunStatus
+from ork.model.run import RunStatus
 from ork.model.task import Attempt
 from ork.objects.store import ObjectStore
 from ork.scheduler.answers import Answers
+from ork.scheduler.describe import describe, tell_of_ends
 from ork.scheduler.fire import Firing
 from ork.scheduler.launch import Job, Launcher
 from ork.scheduler.lead import Lead
 from ork.scheduler.observe import Observer
 from ork.scheduler.options import SchedulerOptions
-from ork.scheduler.runs import Decided, OwnedRuns, describe, describe_attempt
+from ork.scheduler.runs import Decided, OwnedRuns
 from ork.scheduler.trouble import Trouble
 from ork.state.store import ClaimedRun, StateStore
 from ork.telemetry import Happening, Telemetry
@@ -81,6 +82,8 @@ class Scheduler:
         self._limits_again_at: float | None = None
         self._to_release: dict[RunId, None] = {}  # ours in the store, forgotten here
         self._claim_at: float | None = 0.0
+        self._was_woken = False
+        self._has_left_some = False  # there may be more to claim than we had room for
         self._is_draining = False
         self._fresh_start_at: float | None = 0.0  # when to introduce ourselves and forget all we knew
 
@@ -100,6 +103,7 @@ class Scheduler:
         self._claim_at = 0.0
         self._firing.look_again()
         self._runs.ask_limits_again()
+        self._was_woken = True
 
     def drain(self) -> None:
         """From now on no run is claimed and nothing is started; what runs is seen to its end."""
@@ -226,12 +230,10 @@ class Scheduler:
             await self._store.release(self.lead.id, tuple(self._to_release))
             self._to_release.clear()
             self._claim_at = 0.0
-        if not self._is_due(self._claim_at):
+        if not self._is_due(self._claim_at) and not self._wants_more:
             return
         self._claim_at = await self.lead.look_around()
-        # One more than we have room for while we wait for slots: whoever holds them may have died, and then
-        # nobody but us can free them.
-        room = max(int(self._runs.is_starved), self._options.claim_room - len(self._runs))
+        room = self._room
         claim = await self._store.claim_runs(self.lead.id, 0 if self._is_draining else room, now)
         if claim.runs and self._runs.is_starved:
             self._claim_at = 0.0
@@ -239,9 +241,24 @@ class Scheduler:
             self._claim_at = 0.0  # we stood still for so long that the store may have answered a dead man
         for claimed in claim.runs:
             await self._take_over(claimed, now)
+        self._has_left_some = len(claim.runs) >= room
         for command in claim.commands:
             if not self._runs.apply(command, now):
                 self._let_go_of([command.run])
+
+    @property
+    def _room(self) -> int:
+        """One more than there is while we wait for slots: whoever holds them may have died, and then nobody but us can
+        free them. What only waits takes none: what it waits for may be a run that nobody has room for."""
+        return max(int(self._runs.is_starved), self._free_room)
+
+    @property
+    def _free_room(self) -> int:
+        return self._options.claim_room - len(self._runs) + self._observer.waiting_runs
+
+    @property
+    def _wants_more(self) -> bool:
+        return self._has_left_some and self._free_room > 0 and not self._is_draining
 
     async def _take_over(self, claimed: ClaimedRun, now: datetime) -> None:
         run = claimed.run
@@ -285,6 +302,7 @@ class Scheduler:
         decided = self._runs.collect(self._launcher.name, now)
         if not decided:
             return []
+        self._was_woken = False
         committed = await self._store.commit(self.lead.id, [each.changes for each in decided.values()], now)
         for run in sorted(committed.fenced):
             self.telemetry.tell(Happening.RUN_FENCED, run=run)
@@ -292,6 +310,8 @@ class Scheduler:
         self._let_go_of(sorted(committed.overruled))
         ended = sum(_frees_slots(a) for each in decided.values() for a in each.decisions.attempts)
         self._runs.note_limits(committed, ended)
+        if self._was_woken:
+            self._runs.ask_limits_again()  # a slot may have been freed after the store had said that there is none
         if committed.again_in is not None:
             self._limits_again_at = self._monotonic() + committed.again_in
         launch: list[Attempt] = []
@@ -308,10 +328,9 @@ class Scheduler:
         """The run's decisions are facts: tell of them, and set in motion what they ask for."""
         owned, row = self._runs.get(run), decided.changes.run
         if owned is not None:
-            self._tell(decided, owned.machine.run)
-        self.has_news_for_people |= bool(decided.changes.alerts) or (
-            row is not None and row.status is RunStatus.SUCCESS
-        )
+            tell_of_ends(self.telemetry, decided.decisions, owned.machine.run)
+        has_recovered = row is not None and row.status is RunStatus.SUCCESS
+        self.has_news_for_people |= bool(decided.changes.alerts) or has_recovered
         for effect in decided.decisions.effects:
             if isinstance(effect, Stop):
                 self._observer.close(effect.attempt)
@@ -328,10 +347,9 @@ class Scheduler:
         for attempt in attempts:
             owned = self._runs.get(attempt.run)
             if owned is not None:
+                workflow = owned.machine.run.workflow
                 jobs.append(Job(attempt, owned.machine, owned.version))
-                self.telemetry.tell(
-                    Happening.ATTEMPT_LAUNCHED, attempt=attempt.key, workflow=owned.machine.run.workflow
-                )
+                self.telemetry.tell(Happening.ATTEMPT_LAUNCHED, attempt=attempt.key, workflow=workflow)
         for refused in await self._launcher.launch(jobs) if jobs else ():
             why, final = refused.failure.message, refused.final
             self.telemetry.tell(Happening.START_FAILED, attempt=refused.attempt, why=why, final=final)
@@ -354,13 +372,6 @@ class Scheduler:
         self._observer.forget_run(run)
         return self._runs.forget(run)
 
-    def _tell(self, decided: Decided, run: Run) -> None:
-        for attempt in decided.decisions.attempts:
-            if attempt.status.is_final:
-                self.telemetry.tell(Happening.ATTEMPT_ENDED, **describe_attempt(attempt, run))
-        if decided.decisions.run is not None and run.status.is_final:
-            self.telemetry.tell(Happening.RUN_FINISHED, **describe(run))
-
     def _is_due(self, moment: float | None) -> bool:
         return moment is not None and self._monotonic() >= moment
 
@@ -375,7 +386,7 @@ class Scheduler:
         mono = self._monotonic()
         if self._fresh_start_at is not None:
             return now + timedelta(seconds=max(0.0, self._fresh_start_at - mono))
-        if self._to_release or self._runs.has_something_to_commit or self._runs.has_something_to_launch:
+        if self._to_release or self._wants_more or self._runs.has_something_to_do:
             return now
         moments = [
             self._observer.next_look,
@@ -385,6 +396,5 @@ class Scheduler:
             mono + OBJECTS_RETRY_SECONDS if self._unanswered else None,
         ]
         seconds = [max(0.0, moment - mono) for moment in moments if moment is not None]
-        wakes = [now + timedelta(seconds=min(seconds))] if seconds else []
-        timer = self._runs.next_timer
-        return min([*wakes, timer] if timer is not None else wakes, default=None)
+        soonest = now + timedelta(seconds=min(seconds)) if seconds else None
+        return min((moment for moment in (soonest, self._runs.next_timer) if moment is not None), default=None)

@@ -37,10 +37,17 @@ class WorkflowExecutor:
     name = "workflow"
     news_address = None
 
-    def __init__(self, store: StateStore, objects: ObjectStore, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        store: StateStore,
+        objects: ObjectStore,
+        on_change: Callable[[], None],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self._store = store
         self._objects = objects
         self._on_change = on_change
+        self._now = now
 
     def name_for(self, attempt: AttemptKey) -> str:
         return f"run:{child_id(attempt)}"
@@ -84,9 +91,9 @@ class WorkflowExecutor:
             try:
                 if gate_state(self._objects, attempt) != "started":
                     continue
-                await self._store.create_runs([await self._new_run(attempt, self._spec(attempt))], datetime.now(UTC))
+                await self._store.create_runs([await self._new_run(attempt, self._spec(attempt))], self._now())
                 command = RunCommand(child_id(attempt.key), CommandKind.CANCEL, by=f"task {attempt.key.task}")
-                await self._store.submit_command(command, datetime.now(UTC))
+                await self._store.submit_command(command, self._now())
                 self._on_change()
             except CannotStartError:
                 continue
@@ -102,10 +109,10 @@ class WorkflowExecutor:
         new = await self._new_run(attempt, spec)  # before the gate: what cannot start never did
         if not self._win_gate(attempt):
             return
-        await self._store.create_runs([new], datetime.now(UTC))
+        await self._store.create_runs([new], self._now())
         self._on_change()
         key = layout.status_key(layout.attempt_folder(attempt.key))
-        at = datetime.now(UTC).isoformat()
+        at = self._now().isoformat()
         jobs = [{"run": new.id, "workflow": new.workflow}]
         status = {"v": 1, "attempt": str(attempt.key), "seq": 1, "state": "deferred", "at": at, "started_at": at}
         self._objects.put_if_absent(key, documents.sign({**status, "jobs": jobs}, attempt.token_hash))
@@ -162,8 +169,9 @@ class WorkflowExecutor:
         return parent
 
     async def _is_over(self, attempt: Attempt) -> bool:
+        """One that was never created is not over: somebody may be about to. `stop` sees to it."""
         run = await self._store.get_run(child_id(attempt.key))
-        return run is None or run.status.is_final
+        return run is not None and run.status.is_final
 
     def _spec(self, attempt: Attempt) -> dict[str, Any]:
         key = layout.spec_key(layout.attempt_folder(attempt.key))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ork.errors import ExecutorError, StoreError
 from ork.executors.executor import DEFERRED, LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey, RunId
 from ork.model.task import Attempt
@@ -29,21 +30,33 @@ class Waiting:
         return [NotStarted(order.attempt.key, "nothing begins by waiting", final=True) for order in orders]
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
-        is_known = self._poller.is_waiting if self._poller else lambda _key: False
-        return [Presence.RUNNING if is_known(attempt.key) else Presence.GONE for attempt in attempts]
+        return [Presence.RUNNING if await self._goes_on(attempt) else Presence.GONE for attempt in attempts]
 
     async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
-        if self._poller is None:
-            self._poller = self._make()
-        self._poller.watch(attempts, news)
+        self._made().watch(attempts, news)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
-        if self._poller is not None:
-            self._poller.stop(attempts, at_once=at_once)
+        self._made().stop(attempts, at_once=at_once)
 
     async def close(self) -> None:
         if self._poller is not None:
             self._poller.close()
+
+    async def _goes_on(self, attempt: Attempt) -> bool:
+        """One that is given up is over when the runs it waited for are, whoever waits."""
+        if self._poller is not None and self._poller.is_waiting(attempt.key):
+            return True
+        if attempt.closing is None:
+            return False
+        try:
+            return await self._made().goes_on_alone(attempt)
+        except StoreError as problem:
+            raise ExecutorError(problem.message) from None
+
+    def _made(self) -> Poller:
+        if self._poller is None:
+            self._poller = self._make()
+        return self._poller
 
     # ── what else may be said to it ──────────────────────────────────────────────────────────────
 

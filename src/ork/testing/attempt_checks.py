@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from ork.model.ids import AttemptKey
+from ork.model.ids import AttemptKey, RunId
 from ork.model.task import Attempt, AttemptStatus, FailureKind, GiveUp, Task
-from ork.model.workflow import RetryOn, TaskSpec
+from ork.model.workflow import RetryOn, SubWorkflow, TaskSpec
+from ork.scheduler.subworkflow import child_id
 from ork.testing.ledger import Ledger, RunRecord
 from ork.testing.values import Values
 
@@ -107,8 +108,25 @@ class AttemptChecks:
         never_began = attempt.failure is not None and attempt.failure.kind is FailureKind.START
         if never_began and attempt.key in self._starts:
             self._violate("true-failure", f"{attempt.key} could not be started, they say; its user code ran")
+        if isinstance(record.spec(attempt.key.task).action, SubWorkflow):
+            self._check_child(attempt)
         if record.tasks[attempt.key.task].attempt < attempt.key.number:
             self._violate("attempt-numbers", f"{attempt.key} ended and is not yet its task's attempt")
+
+    def check_birth(self, child: RunId, parent: str) -> None:
+        for record in self._ledger.runs.values():
+            for key, row in record.attempts.items():
+                if str(key) == parent and row.status.is_final:
+                    self._violate("child-ends-first", f"{child} was created and {key} is {row.status} already")
+
+    def _check_child(self, attempt: Attempt) -> None:
+        """A run within a run never goes on alone. (Later rounds are those of people, who asked for them.)"""
+        child = self._ledger.runs.get(child_id(attempt.key))
+        if child is not None and child.run.round == 1 and not child.run.status.is_final:
+            detail = f"{attempt.key} became {attempt.status} while its run {child.run.id} is {child.run.status}"
+            self._violate("child-ends-first", detail)
+        if child is None and attempt.status is AttemptStatus.SUCCESS:
+            self._violate("child-ends-first", f"{attempt.key} is success and its run never was")
 
     def check_next(self, before: RunRecord, record: RunRecord, attempt: Attempt, now: datetime) -> None:
         """A dispatched attempt is the next one, is allowed by the budget and the rule, and does not come too soon."""

@@ -13,6 +13,7 @@ from ork.executors.executor import DEFERRED
 from ork.model.ids import SchedulerId
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.step import Scheduler
+from ork.scheduler.subworkflow import WorkflowExecutor
 from ork.state.store import StateStore
 from ork.testing.cluster import Cluster, Machine
 from ork.testing.executor import ScriptedExecutor
@@ -125,15 +126,21 @@ class Host:
         self._incarnation += 1
         process = Process(self._id, self._kernel, self._faults)
         self._judge.alive.add(self._id)
-        poller = ScriptedPoller(self._cluster, process)
+        store = cast(StateStore, LaggingStore(self._store, process, self._judge, self._on_write))
+        objects = FlakyObjects(self._cluster.objects, process)
+        poller = ScriptedPoller(self._cluster, process, store, self.wake)
         workers = ScriptedExecutor(EXECUTOR, self._cluster, self._machine, process)
         scheduler = Scheduler(
             id=self._id,
             identity=self._id,
             kind="scheduler",
-            store=cast(StateStore, LaggingStore(self._store, process, self._judge, self._on_write)),
-            objects=FlakyObjects(self._cluster.objects, process),
-            executors={EXECUTOR: workers, DEFERRED: poller},
+            store=store,
+            objects=objects,
+            executors={
+                EXECUTOR: workers,
+                DEFERRED: poller,
+                "workflow": WorkflowExecutor(store, objects, self.wake, process.clock.now),
+            },
             options=self._options,
             monotonic=process.clock.monotonic,
             is_provably_dead=self._is_provably_dead,

@@ -71,6 +71,8 @@ class Judge:
                     self.violate("one-run-per-slot", f"{slot}: {self._slots[slot]} and {run.id}")
             if run.id not in self.ledger.runs:
                 self.ledger.runs[run.id] = RunRecord(run, self.workflows[run.workflow])
+                if run.parent is not None:
+                    self.attempts.check_birth(run.id, run.parent)
 
     def fire(
         self, answer: bool, _workflow: str, _expected: object, runs: Sequence[NewRun], _next: object, now: datetime,

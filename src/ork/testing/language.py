@@ -1,4 +1,4 @@
-"""The rest of the language, drawn on top of plain workflows: fan-out, conditions, rates, approvals, caching, deferral."""
+"""The rest of the language, drawn on top of plain workflows: fan-out, conditions, rates, approvals, and so on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from random import Random
 from typing import Any
 
 from ork.model.record import Record, replaced
-from ork.model.workflow import Approval, CompiledWorkflow, Condition, Const, Op, Rate, Ref, RunIf, TaskSpec
+from ork.model.workflow import (
+    Approval,
+    CompiledWorkflow,
+    Condition,
+    Const,
+    Op,
+    Param,
+    Rate,
+    Ref,
+    RunIf,
+    SubWorkflow,
+    TaskSpec,
+)
 
 PARAMS = ("number", "list", "width")
 
@@ -21,6 +33,7 @@ class Features(Record):
     approvals: float = 0.0
     cache: float = 0.0
     deferral: float = 0.0
+    children: float = 0.0
     is_plain: bool = False
 
 
@@ -37,6 +50,11 @@ def draw_features(random: Random) -> Features:
         fan_out=chance(0.6), conditions=chance(0.5), rates=chance(0.4), approvals=chance(0.3), cache=chance(0.8),
         deferral=chance(0.5),
     )  # fmt: skip
+
+
+def draw_children(random: Random) -> float:
+    """Drawn apart: worlds without runs within runs stay what they were."""
+    return random.choice((0.0, 0.0, 0.15, 0.4))
 
 
 def draw_params(random: Random) -> dict[str, Any]:
@@ -70,6 +88,24 @@ def _enrich_task(spec: TaskSpec, above: Mapping[str, TaskSpec], random: Random, 
     if random.random() < features.cache:
         spec = replaced(spec, cache=random.choice((60.0, 10_000.0)))
     return spec
+
+
+def with_children(workflow: CompiledWorkflow, child: str, random: Random, chance: float) -> CompiledWorkflow:
+    """Some of its tasks are runs of another workflow."""
+    return replaced(workflow, tasks=tuple(_perhaps_a_run(spec, child, random, chance) for spec in workflow.tasks))
+
+
+def as_child(workflow: CompiledWorkflow) -> CompiledWorkflow:
+    """It can be run without being given anything."""
+    defaults = {"number": 1, "list": ["a"], "width": 2}
+    params = tuple(Param(name, required=False, default=defaults[name]) for name in PARAMS)
+    return replaced(workflow, params=params)
+
+
+def _perhaps_a_run(spec: TaskSpec, child: str, random: Random, chance: float) -> TaskSpec:
+    if isinstance(spec.action, Approval) or random.random() >= chance:
+        return spec
+    return replaced(spec, executor="workflow", action=SubWorkflow(child), cache=None, pool=None)
 
 
 def _draw_rate(random: Random) -> Rate:

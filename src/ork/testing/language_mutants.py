@@ -1,11 +1,11 @@
-"""Every named mutant of fan-out, conditions, rates, approvals, the cache and deferral."""
+"""Every named mutant of fan-out, conditions, rates, approvals, the cache, deferral and runs within runs."""
 
 from __future__ import annotations
 
 from ork.core import commands, fanout, prepare, transitions
 from ork.core.flow import Flow
 from ork.core.machine import RunMachine
-from ork.scheduler import observe
+from ork.scheduler import observe, subworkflow
 from ork.scheduler.answers import Answers
 from ork.scheduler.runs import OwnedRuns
 from ork.state.sqlite import commit as sqlite_commit
@@ -13,6 +13,7 @@ from ork.state.sqlite import connection
 from ork.state.sqlite.store import SqliteStore
 from ork.testing import language_mutations as m
 from ork.testing.mutations import Mutant, always
+from ork.testing.poller import ScriptedPoller
 
 LANGUAGE_MUTANTS = (
     Mutant(
@@ -99,5 +100,20 @@ LANGUAGE_MUTANTS = (
         "next-timer-lost",
         "only the first timer of a run is set",
         ((OwnedRuns, "_set_timer", m.forget_the_next_timer),),
+    ),
+    Mutant(
+        "waiting-takes-room",
+        "a run that waits for another takes the room that one needs",
+        ((observe.Observer, "waiting_runs", m.nobody_waits),),
+    ),
+    Mutant(
+        "two-children",
+        "every try to begin a run within a run begins another",
+        ((subworkflow, "child_id", m.another_child_each_time),),
+    ),
+    Mutant(
+        "child-left-behind",
+        "a task that waits for a run ends without it",
+        ((ScriptedPoller, "stop", m.leave_the_child),),
     ),
 )

@@ -160,3 +160,29 @@ def forget_the_next_timer(_original: Any) -> Any:
             self._timers.sort()
 
     return set_timer
+
+
+def nobody_waits(_original: Any) -> Any:
+    return property(lambda _self: 0)
+
+
+def another_child_each_time(original: Any) -> Any:
+    counts: dict[Any, int] = {}
+
+    def child(attempt: Any) -> Any:
+        counts[attempt] = counts.get(attempt, 0) + 1
+        return original(attempt._replace(number=attempt.number + 1000 * counts[attempt]))
+
+    return child
+
+
+def leave_the_child(original: Any) -> Any:
+    async def stop(self: Any, attempts: Any, *, at_once: bool) -> None:
+        for attempt in attempts:
+            if attempt.key in self._waits and self._waits[attempt.key].run is not None:
+                self._drop(self._waits[attempt.key])
+        await original(
+            self, [attempt for attempt in attempts if "run" not in (attempt.waits_for or "")], at_once=at_once
+        )
+
+    return stop

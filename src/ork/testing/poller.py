@@ -1,28 +1,36 @@
-"""External jobs on virtual time, and the poller that waits for them in an attempt's stead."""
+"""The poller on virtual time: it waits in an attempt's stead for an external job, or for a run within the run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from ork.errors import DocumentError, ExecutorError, ObjectsError
+from ork.errors import DocumentError, ExecutorError, ObjectsError, StoreError
 from ork.executors.executor import DEFERRED, LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey, RunId
 from ork.model.record import Record
+from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import Attempt
 from ork.objects import documents, layout
+from ork.scheduler.child_output import output_of_run
+from ork.state.store import StateStore
 from ork.testing.cluster import Cluster
 from ork.testing.faults import Process
+from ork.testing.kernel import Crashed
 from ork.testing.objects import FlakyObjects
 
 ASK_SECONDS = 10.0
 WRITE_AGAIN_SECONDS = 1.0
 SETTLE_SECONDS = 0.01
+OUTPUT_LIMIT = 1 << 20
+INLINE_LIMIT = 200
 
 
 class _Wait(Record, frozen=False):
     attempt: Attempt
     news: News
+    run: RunId | None = None  # the child it waits for, if it is one
     has_looked: bool = False
     is_stopping: bool = False
     is_over: bool = False
@@ -33,9 +41,11 @@ class ScriptedPoller:
 
     name = DEFERRED
 
-    def __init__(self, cluster: Cluster, process: Process) -> None:
+    def __init__(self, cluster: Cluster, process: Process, store: StateStore, on_change: Callable[[], None]) -> None:
         self._cluster = cluster
         self._process = process
+        self._store = store
+        self._on_change = on_change
         self._objects = FlakyObjects(cluster.objects, process)
         self._waits: dict[AttemptKey, _Wait] = {}
         self._finished = 0
@@ -48,26 +58,30 @@ class ScriptedPoller:
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
         await self._process.stumble_in_executor()
-        return [Presence.RUNNING if attempt.key in self._waits else Presence.GONE for attempt in attempts]
+        return [Presence.RUNNING if await self._goes_on(attempt) else Presence.GONE for attempt in attempts]
 
     async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
         await self._process.stumble_in_executor()
         for attempt in attempts:
             if attempt.key not in self._waits and attempt.waits_for is not None:
                 self._read_spec(attempt)
-                wait = self._waits[attempt.key] = _Wait(attempt, news, has_looked=attempt.closing is not None)
+                run = _run_of(attempt)
+                wait = self._waits[attempt.key] = _Wait(attempt, news, run, has_looked=attempt.closing is not None)
                 if attempt.closing is None:
-                    self._cluster.kernel.spawn(f"wait {attempt.key}", self._wait_for(wait))
+                    waiting = self._wait_for_run(wait) if wait.run is not None else self._wait_for(wait)
+                    self._cluster.kernel.spawn(f"wait {attempt.key}", self._lives_through(waiting))
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         await self._process.stumble_in_executor()
         for attempt in attempts:
-            wait = self._waits.get(attempt.key)
-            if wait is not None and at_once:
+            wait, run = self._waits.get(attempt.key), _run_of(attempt)
+            if wait is None and run is not None:
+                wait = self._waits[attempt.key] = _Wait(attempt, lambda _key: None, run, has_looked=True)
+            if wait is not None and at_once and run is None:
                 self._drop(wait)
             elif wait is not None and not wait.is_stopping:
                 wait.is_stopping = True
-                self._cluster.kernel.spawn(f"tell {attempt.key}", self._tell_to_stop(wait))
+                self._cluster.kernel.spawn(f"tell {attempt.key}", self._lives_through(self._tell_to_stop(wait)))
 
     async def close(self) -> None:
         for wait in list(self._waits.values()):
@@ -84,6 +98,15 @@ class ScriptedPoller:
             await self._cluster.kernel.pause(SETTLE_SECONDS)
             self._process.check_alive()
         return self._finished != before
+
+    async def _goes_on(self, attempt: Attempt) -> bool:
+        if attempt.key in self._waits or attempt.closing is None or _run_of(attempt) is None:
+            return attempt.key in self._waits
+        try:
+            run = await self._store.get_run(_run_of(attempt) or RunId(""))
+        except StoreError as problem:
+            raise ExecutorError(problem.message) from None
+        return run is not None and not run.status.is_final
 
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────
 
@@ -102,17 +125,73 @@ class ScriptedPoller:
             self._process.check_alive()
             if wait.is_over or wait.is_stopping:
                 return
-        await self._finish(wait, job.last_words())
+        await self._finish(wait, job.last_words(), None if job.fails else job.output)
+
+    async def _lives_through(self, waiting: Awaitable[None]) -> None:
+        """If the process dies here, its scheduler is dead as well and has to be told."""
+        try:
+            await waiting
+        except Crashed:
+            self._process.news.set()
+            raise
+
+    async def _wait_for_run(self, wait: _Wait) -> None:
+        run = await self._ended_run(wait)
+        if run is None:
+            return
+        if run.status is RunStatus.SUCCESS:
+            text = await self._output_of(run)
+            await self._finish(wait, {"state": "success"}, text)
+        else:
+            failure = {"kind": "exit", "message": f"run {run.id} is {run.status}", "detail": None}
+            await self._finish(wait, {"state": "failed", "failure": failure})
+
+    async def _ended_run(self, wait: _Wait) -> Run | None:
+        """The child, once it has ended; None if nobody wants to know any more."""
+        was_stopping = wait.is_stopping
+        while True:
+            try:
+                run = await self._store.get_run(wait.run or RunId(""))
+                if run is not None and run.status.is_final:
+                    return run
+            except StoreError:
+                pass
+            wait.has_looked = True
+            await self._cluster.kernel.pause(ASK_SECONDS)
+            self._process.check_alive()
+            if wait.is_over or wait.is_stopping != was_stopping:
+                return None
+
+    async def _output_of(self, run: Run) -> str | None:
+        while True:
+            try:
+                return await output_of_run(self._store, self._objects, run, OUTPUT_LIMIT)
+            except (StoreError, ObjectsError):
+                await self._cluster.kernel.pause(WRITE_AGAIN_SECONDS)
+
+    async def _cancel_run(self, wait: _Wait) -> None:
+        command = RunCommand(wait.run or RunId(""), CommandKind.CANCEL, by=f"task {wait.attempt.key.task}")
+        while not wait.is_over:
+            try:
+                await self._store.submit_command(command, self._process.clock.now())
+            except StoreError:
+                await self._cluster.kernel.pause(WRITE_AGAIN_SECONDS)
+            else:
+                self._on_change()
+                await self._ended_run(wait)
+                return
 
     async def _tell_to_stop(self, wait: _Wait) -> None:
+        if wait.run is not None:
+            await self._cancel_run(wait)
         failure = {"kind": "cancelled", "message": "stopped while it waited", "detail": None}
         await self._finish(wait, {"state": "stopped", "failure": failure})
 
-    async def _finish(self, wait: _Wait, ending: dict[str, Any]) -> None:
+    async def _finish(self, wait: _Wait, ending: dict[str, Any], text: str | None = None) -> None:
         while not wait.is_over:
             self._process.check_alive()
             try:
-                self._write(wait.attempt, ending)
+                self._write(wait.attempt, ending, text)
                 break
             except DocumentError:
                 break
@@ -124,17 +203,17 @@ class ScriptedPoller:
             self._drop(wait)
             wait.news(wait.attempt.key)
 
-    def _write(self, attempt: Attempt, ending: dict[str, Any]) -> None:
+    def _write(self, attempt: Attempt, ending: dict[str, Any], output: str | None) -> None:
         folder = layout.attempt_folder(attempt.key)
         data = self._cluster.objects.get(layout.status_key(folder))
         handed_over = documents.open_signed(data, attempt.token_hash) if data is not None else {}
         if handed_over.get("state") != "deferred":
             return  # somebody has written the last word already
-        job = self._cluster.jobs[attempt.key]
-        output = job.output if ending["state"] == "success" else None
         self._cluster.will_report(attempt.key, ending["state"], output)
         if output is not None:
-            ending = {**ending, "output": self._stored(output, folder, is_large=job.output_is_large)}
+            job = self._cluster.jobs.get(attempt.key)
+            is_large = len(output) > INLINE_LIMIT if job is None else job.output_is_large
+            ending = {**ending, "output": self._stored(output, folder, is_large=is_large)}
         at = self._process.clock.now().isoformat()
         kept = {name: value for name, value in handed_over.items() if name != "jobs"}
         status = {**kept, "seq": handed_over["seq"] + 1, "at": at, "finished_at": at, **ending}
@@ -150,3 +229,10 @@ class ScriptedPoller:
     def _drop(self, wait: _Wait) -> None:
         wait.is_over = wait.has_looked = True
         self._waits.pop(wait.attempt.key, None)
+
+
+def _run_of(attempt: Attempt) -> RunId | None:
+    """The run within a run that an attempt waits for."""
+    jobs = json.loads(attempt.waits_for or "[{}]")
+    found: RunId | None = jobs[0].get("run")
+    return found

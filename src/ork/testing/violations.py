@@ -45,6 +45,7 @@ INVARIANTS = {
     "retry-scope": "a retry of a part changes what it names and what depends on that, and nothing else",
     "cache": "a cached success is an earlier success of the same task, given the same, and never in a fresh run",
     "deferred": "an attempt that waits for a job is not lost for want of a worker",
+    "child-ends-first": "a task that is a run of another workflow ends only after that run, and it has but one",
     "loop-lives": "one bad moment never stops a scheduler",
 }
 

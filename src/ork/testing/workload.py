@@ -17,7 +17,7 @@ from ork.model.workflow import Command, CompiledWorkflow, Const, RetryOn, RunIf,
 from ork.state.store import StateStore
 from ork.testing.clock import EPOCH
 from ork.testing.faults import Process
-from ork.testing.language import Features, draw_params, enrich
+from ork.testing.language import Features, as_child, draw_params, enrich, with_children
 
 EXECUTOR = "sim"
 POOL = "narrow"
@@ -50,11 +50,21 @@ def _draw_task(random: Random, number: int) -> TaskSpec:
     )
 
 
-def draw_versions(random: Random, more: Random, features: Features) -> tuple[Version, ...]:
-    """`more` draws what the language has beyond plain tasks, so that the graphs are the same with and without it."""
+def draw_versions(random: Random, more: Random, kin: Random, features: Features) -> tuple[Version, ...]:
+    """`more` draws what the language has beyond plain tasks, so that the graphs are the same with and without it; `kin`
+    draws the workflows that others run as tasks."""
     workflows = [draw_workflow(random, f"w{number}") for number in range(random.choice((1, 1, 2)))]
     workflows = [enrich(workflow, more, features) for workflow in workflows]
+    if features.children:
+        workflows = _draw_family(workflows, kin, features)
     return tuple(make_version(workflow, "/project", None) for workflow in workflows)
+
+
+def _draw_family(workflows: list[CompiledWorkflow], random: Random, features: Features) -> list[CompiledWorkflow]:
+    grandchild = as_child(draw_workflow(random, "grandchild"))
+    child = as_child(enrich(draw_workflow(random, "child"), random, features))
+    child = with_children(child, grandchild.name, random, features.children / 2)
+    return [*(with_children(each, child.name, random, features.children) for each in workflows), child, grandchild]
 
 
 def draw_limits(random: Random) -> dict[str, int]:
@@ -82,7 +92,7 @@ class People:
         approvals: Callable[[], list[tuple[RunId, TaskSpec]]] = list,
     ) -> None:
         self.runs: list[RunId] = []
-        self._workflow_of: dict[RunId, CompiledWorkflow] = {}
+        self._workflow_of: dict[RunId, CompiledWorkflow] = {}  # of those they created
         self.waiting_for_an_answer = 0
         self.have_acted = False
         self.triggers = random.choice((1, 2, 3))
@@ -148,6 +158,8 @@ class People:
 
     def meddle(self, run: RunId) -> None:
         """Asks for something this very moment, when an attempt of the run has just ended."""
+        if run not in self.runs:
+            self.runs.append(run)  # a run within another: what is asked of it is their business from now on
         kind = self._random.choice((CommandKind.CANCEL, CommandKind.CANCEL, *KINDS))
         self._client.kernel.spawn("meddler", self._ask(run, kind), self._random.uniform(0.0, 0.02))
 
@@ -159,7 +171,8 @@ class People:
     async def _ask(self, run: RunId, kind: CommandKind) -> None:
         everything = kind is CommandKind.RETRY and self._random.random() < 0.3
         command = RunCommand(run, kind, by="somebody", everything=everything)
-        if kind is CommandKind.RETRY and self._more is not None and self._more.random() < 0.5:
+        is_own = run in self._workflow_of
+        if kind is CommandKind.RETRY and is_own and self._more is not None and self._more.random() < 0.5:
             command = replaced(command, everything=False, task=self._draw_part(self._more, run))
         await self._insist(self._store.submit_command, command, self._client.clock.now())
 

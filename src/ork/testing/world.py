@@ -9,7 +9,7 @@ from typing import cast
 from ork.model.ids import RunId
 from ork.model.record import Record, replaced
 from ork.model.task import TaskStatus
-from ork.model.workflow import Approval, TaskSpec
+from ork.model.workflow import Approval, CompiledWorkflow, SubWorkflow, TaskSpec
 from ork.objects import documents, layout
 from ork.state.sqlite.store import SqliteStore
 from ork.state.store import StateStore
@@ -20,7 +20,7 @@ from ork.testing.faults import FaultRates, Faults, Process, draw_rates
 from ork.testing.host import OPTIONS, Host
 from ork.testing.invariants import Judge
 from ork.testing.kernel import Kernel
-from ork.testing.language import PLAIN, draw_features, draw_pool_rates
+from ork.testing.language import PLAIN, draw_children, draw_features, draw_pool_rates
 from ork.testing.objects import MemoryObjects
 from ork.testing.store import LaggingStore
 from ork.testing.violations import Violation
@@ -49,7 +49,8 @@ class World:
     ) -> None:
         self.seed = seed
         self._more = Random(f"language {seed}")
-        self.features = PLAIN if plain else draw_features(self._more)
+        kin = Random(f"kin {seed}")
+        self.features = PLAIN if plain else replaced(draw_features(self._more), children=draw_children(kin))
         self.random = Random(f"world {seed}")
         self.kernel = Kernel(seed)
         drawn = draw_rates(self.random)  # also when others are given: the rest of the world stays the same
@@ -73,14 +74,15 @@ class World:
             ":memory:", inline=True, clock=lambda: ("boot", self.kernel.time), lease_seconds=OPTIONS.lease_seconds
         )
         self._listener = self.store.sibling()
-        self.versions = draw_versions(self.random, self._more, self.features)
+        self.versions = draw_versions(self.random, self._more, kin, self.features)
         self.limits = draw_limits(self.random)
         self.pool_rates = draw_pool_rates(self._more, self.features, POOL)
         self.ends_at_violation = True
         self.hosts = [self._make_host(number) for number in range(self.random.choice((1, 2, 2, 3)))]
         client = Client("people", self.kernel, self.faults)
         more = None if plain else self._more
-        self.people = People(self.random, client, self._seen_by(client), self.versions, more, self._waiting_approvals)
+        triggered = tuple(version for version in self.versions if not version.workflow.params)
+        self.people = People(self.random, client, self._seen_by(client), triggered, more, self._waiting_approvals)
         self.cluster.on_report = self._meddle
 
     def run(self) -> Outcome:
@@ -197,9 +199,14 @@ class World:
 
     def _patience(self) -> float:
         """How long the promise allows, generously: what is left may have to run one by one."""
-        work = 0.0
-        for record in self.judge.ledger.runs.values():
-            for spec in record.workflow.tasks:
-                slowest = 0.0 if spec.rate is None else spec.rate.seconds
-                work += (LONGEST_ATTEMPT + slowest) * (1 + spec.retries) * (MOST_INSTANCES if spec.fans_out else 1)
+        work = sum(self._work_of(record.workflow) for record in self.judge.ledger.runs.values())
         return CALM_SECONDS + min(work, MOST_WORK)
+
+    def _work_of(self, workflow: CompiledWorkflow) -> float:
+        work = 0.0
+        for spec in workflow.tasks:
+            once = LONGEST_ATTEMPT + (0.0 if spec.rate is None else spec.rate.seconds)
+            if isinstance(spec.action, SubWorkflow):
+                once += self._work_of(self.judge.workflows[spec.action.name])
+            work += once * (1 + spec.retries) * (MOST_INSTANCES if spec.fans_out else 1)
+        return work

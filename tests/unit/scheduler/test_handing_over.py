@@ -159,12 +159,15 @@ def test_one_that_nobody_could_be_asked_to_wait_for_is_tried_again_and_not_taken
     assert attempt_of(top, run).closing is None
 
 
-def test_one_whose_documents_are_gone_is_lost_and_never_started_again() -> None:
+def test_one_whose_documents_are_gone_for_long_is_lost_and_never_started_again() -> None:
     top, run = handed_over()
     key = attempt_of(top, run).key
     top.objects.delete(layout.attempt_folder(key))
     top.waiting.alive.clear()
     top.scheduler.news(key)
+    top.step(4)
+    assert attempt_of(top, run).closing is None  # they may only be slow to be seen
+    top.clock.advance(61)
     top.step(4)
     assert [order.attempt.key for order in top.executor.started] == [key]
     assert str(top.run(run).status) == "failed"
