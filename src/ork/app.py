@@ -81,7 +81,7 @@ class Installation:
             kind=kind,
             store=self.store,
             objects=self.objects,
-            executors={**self._local_executors(), **self._waiting_executors(waiting)},
+            executors={**self._places(), **self._waiting_executors(waiting)},
             options=options,
             monotonic=_boot_seconds,
             is_provably_dead=is_provably_dead,
@@ -121,27 +121,12 @@ class Installation:
         allow = self.settings.alerts_allow_private
         return Outbox(self.store, channels, self.settings.secret, telemetry, allow_private=allow)
 
-    def _local_executors(self) -> dict[str, Executor]:
-        from functools import partial
+    def _places(self) -> dict[str, Executor]:
+        from ork.places import executors_of
 
-        from ork.executors.local import LocalExecutor
-        from ork.model.workflow import Isolation
-        from ork.objects.attempts import AttemptDocuments
-
-        documents = AttemptDocuments(self.objects)
-        make = partial(LocalExecutor, documents=documents, isolation=Isolation(self.settings.isolation))
-        made = {
-            "process": make("process", uses_project_python=False),
-            "python": make("python"),
-            "rust": make("rust", uses_project_python=False),
-        }
-        # Custom executors are classes that its workers load: here they differ in their names (and limits) alone.
-        from ork.compile.custom import custom_executors
-
-        for name in custom_executors(self.settings.project):
-            made[name] = make(name)
+        made = executors_of(self.settings, self.objects)
         self._executors += made.values()
-        return dict(made)
+        return made
 
     def _poller(self, options: SchedulerOptions) -> Poller:
         from ork.executors.local_poll import ask_process
@@ -326,6 +311,7 @@ def migrate_store(settings: Settings) -> tuple[int, int]:
 
 def scheduler_options(settings: Settings, kind: str) -> SchedulerOptions:
     from ork.core.liveness import Patience
+    from ork.places import worker_configs
     from ork.scheduler.options import SchedulerOptions
 
     return SchedulerOptions(
@@ -345,6 +331,7 @@ def scheduler_options(settings: Settings, kind: str) -> SchedulerOptions:
         schedule_grace_seconds=settings.schedule_grace_seconds or (TICK_GRACE if kind == "tick" else SERVICE_GRACE),
         wake_url=settings.wake_url,
         secrets=settings.secret,
+        worker_for=worker_configs(settings),
     )
 
 

@@ -14,9 +14,11 @@ from ork.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:
     from ork.definition.project_file import Project
+    from ork.model.infra import WorkerConfig
     from ork.model.workflow import Rate
 
 PROJECT_FILE = "ork.yaml"
+WORKERS_FILE = "workers.yaml"
 HOME = ".ork"
 LEASE_SECONDS = 55.0  # with what it takes to notice: all is taken over within a minute of the last renewal
 
@@ -60,6 +62,25 @@ class Settings(NamedTuple):
 
         store = without_password(self.store)
         return f"Settings(root={self.root!r}, store={store!r}, objects={self.objects!r})"
+
+    @property
+    def workers(self) -> Mapping[str, WorkerConfig]:
+        """What workers.yaml says."""
+        return (self.project.workers if self.project is not None else None) or {}
+
+    @property
+    def docker_host(self) -> str | None:
+        """Where the container engine is, for worker configs that do not say."""
+        return self.environ.get("DOCKER_HOST") or None
+
+    @property
+    def docker_certificates(self) -> str | None:
+        return self.environ.get("DOCKER_CERT_PATH") if self.environ.get("DOCKER_TLS_VERIFY") else None
+
+    @property
+    def docker_config(self) -> str:
+        """The folder in which `docker login` keeps accounts."""
+        return self.environ.get("DOCKER_CONFIG") or os.path.expanduser("~/.docker")
 
     @property
     def home(self) -> str:
@@ -196,20 +217,36 @@ def _read_secret_file(folder: str, name: str) -> str | None:
 
 
 def _read_project(root: str) -> Project | None:
-    path = os.path.join(root, PROJECT_FILE)
+    """What `ork.yaml` and `workers.yaml` say; None where there is neither."""
+    text, workers = (_read_file(os.path.join(root, name)) for name in (PROJECT_FILE, WORKERS_FILE))
+    if text is None and workers is None:
+        return None
+    from ork.definition.project_file import load_project
+    from ork.model.record import replaced
+
+    project, problems = load_project(text or b"", os.path.relpath(os.path.join(root, PROJECT_FILE)))
+    if problems:
+        raise DefinitionError(f"{PROJECT_FILE} has mistakes", problems)
+    return replaced(project, workers=_read_workers(workers, root) if workers is not None else {})
+
+
+def _read_workers(text: bytes, root: str) -> dict[str, WorkerConfig]:
+    from ork.definition.workers_file import load_workers
+
+    workers, problems = load_workers(text, os.path.relpath(os.path.join(root, WORKERS_FILE)))
+    if problems:
+        raise DefinitionError(f"{WORKERS_FILE} has mistakes", problems)
+    return workers
+
+
+def _read_file(path: str) -> bytes | None:
     try:
         with open(path, "rb") as file:
-            text = file.read()
+            return file.read()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    from ork.definition.project_file import load_project
-
-    project, problems = load_project(text, os.path.relpath(path))
-    if problems:
-        raise DefinitionError(f"{PROJECT_FILE} has mistakes", problems)
-    return project
 
 
 def _wishes(project: Project | None) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""A TCP proxy that cuts a connection at a chosen moment: the network between a client and its database."""
+"""A TCP proxy that cuts a connection at a chosen moment: the network between a client and its server."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class CuttingProxy:
     "before": the server never hears of it. "after": the server has answered, and the client never hears of that.
     """
 
-    def __init__(self, port: int) -> None:
-        self._target = port
+    def __init__(self, target: int | str) -> None:
+        self._target = target  # a port on this machine, or the path of a Unix socket
         self._server: asyncio.Server | None = None
         self._chooses: Callable[[bytes, int], bool] | None = None
         self._where: Where = "before"
@@ -43,7 +43,10 @@ class CuttingProxy:
         self._chooses, self._where = chooses, where
 
     async def _serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
-        server, to_server = await asyncio.open_connection("127.0.0.1", self._target)
+        if isinstance(self._target, str):
+            server, to_server = await asyncio.open_unix_connection(self._target)
+        else:
+            server, to_server = await asyncio.open_connection("127.0.0.1", self._target)
         cut, answered = asyncio.Event(), asyncio.Event()
         answers = asyncio.ensure_future(_pump(server, to_client, cut, answered))
         try:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ork.model.digest import sha256
 from ork.model.ids import VersionId
+from ork.model.infra import Resources
 from ork.model.workflow import (
     DEFAULT_RETRY_ON,
     Action,
@@ -20,6 +21,7 @@ from ork.model.workflow import (
     CompiledWorkflow,
     Condition,
     Const,
+    Container,
     Custom,
     Environment,
     Isolation,
@@ -156,12 +158,18 @@ def _decode_count(document: Any) -> Any:
 _ACTIONS: dict[str, tuple[type[Any], dict[str, _Field]]] = {
     "python": (PythonCall, {"file": _Field(None), "module": _Field(None), "function": _Field("main")}),
     "rust": (RustProgram, {"path": _Field(), "args": _Field((), _encode_values, _decode_values)}),
+    "container": (
+        Container,
+        {"argv": _Field((), _encode_values, _decode_values), "to_file": _Field(None), "from_file": _Field(None)},
+    ),
     "custom": (Custom, {"target": _Field(), "config": _Field(None), "task": _Field(None)}),
     "workflow": (SubWorkflow, {"name": _Field()}),
     "approval": (Approval, {"message": _Field()}),
 }
 
 _RATE = {"count": _Field(), "seconds": _Field()}
+
+_RESOURCES = {"cpu": _Field(None), "memory": _Field(None)}
 
 _ENVIRONMENT = {
     "path": _Field(None),
@@ -198,6 +206,13 @@ _TASK = {
         lambda environment: Environment(**_decode(environment, _ENVIRONMENT)),
     ),
     "isolation": _Field(None, str, Isolation),
+    "image": _Field(None),
+    "worker": _Field(None),
+    "resources": _Field(
+        None,
+        lambda resources: _encode(resources, _RESOURCES),
+        lambda resources: Resources(**_decode(resources, _RESOURCES)),
+    ),
     "input_types": _Field((), lambda pairs: [list(pair) for pair in pairs], lambda pairs: tuple(map(tuple, pairs))),
     "output_type": _Field(None),
 }

@@ -69,6 +69,8 @@ class Files:
 
     def _check_action(self, task: WrittenTask, depends_on: Iterable[str]) -> TaskSpec:
         action = task.spec.action
+        if task.spec.image is not None:
+            return task.spec  # its files are in there
         if isinstance(action, Command):
             return self._check_command(task, action)
         if isinstance(action, Custom):

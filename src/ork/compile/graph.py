@@ -11,7 +11,7 @@ from ork.definition.report import Report, Suggester
 from ork.definition.tasks import WrittenTask
 from ork.definition.workflow_file import WrittenWorkflow
 from ork.model.trees import pointers
-from ork.model.workflow import Command, Custom, Ref, RustProgram, Value
+from ork.model.workflow import Command, Container, Custom, Ref, RustProgram, Value
 
 # Keys and indexes from a task's body down to where something is written.
 Path: TypeAlias = tuple[str | int, ...]
@@ -37,7 +37,7 @@ def refs_of(task: WrittenTask) -> Iterator[tuple[Ref, Path]]:
         yield from _ref_at(value, "inputs", name)
     for name, value in task.spec.env:
         yield from _ref_at(value, "env", name)
-    if isinstance(task.spec.action, Command):
+    if isinstance(task.spec.action, Command | Container):
         for index, value in enumerate(task.spec.action.argv):
             yield from _ref_at(value, "command", index)
     elif isinstance(task.spec.action, RustProgram):

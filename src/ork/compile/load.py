@@ -150,7 +150,16 @@ def _workflow(written: WrittenWorkflow, tasks: tuple[TaskSpec, ...]) -> Compiled
 
 
 def _check_project_names(written: WrittenWorkflow, project: Project | None, report: Report) -> None:
-    """Where ork.yaml lists pools or alerts, a name that is not among them is a mistake, not a new one."""
+    """Where ork.yaml lists pools or alerts, a name that is not among them is a mistake, not a new one.
+
+    Worker configs are never made up: without a list of them there are none.
+    """
+    if any(task.spec.worker or task.spec.resources for task in written.tasks.values()):
+        from ork.compile.workers import check_workers
+
+        workers = project.workers if project is not None else {}
+        if workers is not None:
+            check_workers(written, workers, report)
     if project is None:
         return
     if project.alerts:

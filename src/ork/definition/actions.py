@@ -8,6 +8,7 @@ from typing import Any
 
 from ork.definition.approvals import check_approval
 from ork.definition.bindings import read_argument
+from ork.definition.containers import CONTAINER, is_for_container, settle_container
 from ork.definition.custom import custom_name, is_stray_config, settle_custom
 from ork.definition.keys import Reading
 from ork.definition.nodes import Kind, Node, is_null
@@ -114,6 +115,8 @@ def settle_action(
     """Executor and action of a task, or None after having complained."""
     if "executor" not in values and _is_written(body, "executor"):
         return None  # complained about already
+    if is_for_container(values, body):
+        return settle_container(values, body, key, reading)
     custom = custom_name(values, default_executor, body, reading)
     if custom is not None:
         return settle_custom(custom, values, body, key, reading)
@@ -128,7 +131,9 @@ def settle_action(
         )
         return None
     if not written:
-        hint = "add `file:`, `module:` or `command:`; `workflow:` or `approval:` if nothing of its own is to run"
+        hint = (
+            "add `file:`, `module:`, `command:` or `image:`; `workflow:` or `approval:` if nothing of its own is to run"
+        )
         reading.refuse("ORK602", f"task {quoted(key.value)} does not say what to run", key, hint=hint)
         return None
     if written[0] not in values:
@@ -141,7 +146,7 @@ def settle_action(
         )
     if written[0] == "workflow":
         return _sub_workflow(values, body, key, reading)
-    if default_executor in reading.custom:
+    if default_executor in reading.custom or default_executor == CONTAINER:
         default_executor = None  # it cannot run what this task says
     executor = values.get("executor") or _derived_executor(values, default_executor)
     return _combined(executor, values, body, key, reading)
@@ -208,4 +213,4 @@ def _script(file: str) -> Value:
 
 
 def known_or_default(executors: Collection[str] | None) -> frozenset[str]:
-    return frozenset(executors) if executors is not None else frozenset({"process", "python", "rust"})
+    return frozenset(executors) if executors is not None else frozenset({"process", "python", "rust", "container"})

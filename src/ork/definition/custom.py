@@ -13,8 +13,8 @@ from ork.definition.values import NotJsonError, json_constant, read_text
 from ork.model.trees import Tree, leaf, list_of, map_of, pointers
 from ork.model.workflow import Action, Const, Custom, Ref
 
-_ELSEWHERE = ("file", "module", "function", "command", "args", "workflow", "approval")
-_OWN_NAMES = ("process", "python", "rust", "workflow", "approval", "deferred")
+_ELSEWHERE = ("file", "module", "function", "command", "image", "args", "workflow", "approval")
+_OWN_NAMES = ("process", "python", "rust", "container", "workflow", "approval", "deferred")
 _ALIASES = {"http": "ork.sdk.http:HttpExecutor", "sql": "ork.sdk.sql:SqlExecutor"}
 
 

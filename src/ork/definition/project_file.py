@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -24,6 +25,7 @@ from ork.definition.values import (
     read_text,
 )
 from ork.definition.yaml_tree import parse_yaml
+from ork.model.infra import WorkerConfig
 from ork.model.record import Record, made
 from ork.model.workflow import Isolation, Rate
 
@@ -53,6 +55,7 @@ class Project(Record):
     alerts_allow_private: bool = False
     wake_url: str | None = None
     traces: bool | None = None
+    workers: Mapping[str, WorkerConfig] | None = None  # from workers.yaml; None where nobody looked for it
 
 
 def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Problem, ...]]:

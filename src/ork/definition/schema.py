@@ -6,16 +6,19 @@ from typing import Any
 
 from ork.definition.approvals import APPROVAL_TABLE
 from ork.definition.conditions import CONDITION_TABLE
+from ork.definition.containers import INPUT_TABLE, OUTPUT_TABLE
 from ork.definition.environments import ENVIRONMENT_TABLE
 from ork.definition.imports import IMPORT_TABLE
 from ork.definition.keys import Table
 from ork.definition.locations_file import LOCATION_TABLE
 from ork.definition.params import PARAM_TABLE
 from ork.definition.project_file import EXECUTOR_TABLE, POOL_TABLE, PROJECT_TABLE
+from ork.definition.quantities import RESOURCES_TABLE
 from ork.definition.rates import RATE_TABLE
 from ork.definition.schedule import SCHEDULE_TABLE
 from ork.definition.tasks import DEFAULTS_TABLE, TASK_TABLE
 from ork.definition.types import TYPE_SCHEMA
+from ork.definition.workers_file import WORKER_TABLE
 from ork.definition.workflow_file import WORKFLOW_TABLE
 from ork.model.ids import NAME_PATTERN
 
@@ -55,10 +58,19 @@ def workflow_schema() -> dict[str, Any]:
         "condition": _object(CONDITION_TABLE),
         "approval": _object(APPROVAL_TABLE),
         "environment": _object(ENVIRONMENT_TABLE),
+        "input": _object(INPUT_TABLE),
+        "output": _object(OUTPUT_TABLE),
+        "resources": _object(RESOURCES_TABLE),
         "import": _object(IMPORT_TABLE),
         "rate": _object(RATE_TABLE),
     }
     return {"$schema": _DRAFT, "title": "Ork workflow", **_object(WORKFLOW_TABLE), "$defs": definitions}
+
+
+def workers_schema() -> dict[str, Any]:
+    config = {"anyOf": [_object(WORKER_TABLE), _NAME]}
+    properties = {"type": "object", "propertyNames": _NAME, "additionalProperties": config}
+    return {"$schema": _DRAFT, "title": "Ork worker configs", **properties}
 
 
 def project_schema() -> dict[str, Any]:

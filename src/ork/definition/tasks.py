@@ -15,6 +15,7 @@ from ork.definition.actions import (
 from ork.definition.approvals import APPROVAL_SCHEMA, read_approval
 from ork.definition.bindings import read_argument, read_value, read_variable_value
 from ork.definition.conditions import WHEN_KEY
+from ork.definition.containers import CONTAINER_KEYS, WORKER_KEY
 from ork.definition.custom import read_config
 from ork.definition.environments import ENVIRONMENT_KEY
 from ork.definition.fan_out import FAN_OUT_KEYS, check_fan_out
@@ -48,7 +49,7 @@ def _read_retry_on(node: Node, reading: Reading) -> frozenset[RetryOn] | None:
 _EXECUTOR = Key(
     "executor",
     read_executor,
-    "Where it runs. Follows from `file`, `module` or `command` when left out.",
+    "Where it runs. Follows from `file`, `module`, `command` or `image` when left out.",
     {"type": "string"},
 )
 
@@ -87,6 +88,7 @@ SHARED_KEYS = (
         "How its process comes about: fork, of a small server; or interpreter, started anew. As `ork.yaml` says when left out.",
         {"enum": [option.value for option in Isolation]},
     ),
+    WORKER_KEY,
     Key("pool", read_name, "The pool whose slots it takes.", {"$ref": "#/$defs/name"}),
     Key(
         "priority",
@@ -135,6 +137,7 @@ TASK_TABLE = Table(
             {"type": "object"},
         ),
         Key("config_file", read_path, "A YAML or JSON file with such a config, below `config`.", {"type": "string"}),
+        *CONTAINER_KEYS,
         Key("depends_on", items_of(read_name), "The tasks that must end before this one starts.", _NAMES),
         Key(
             "inputs",
@@ -176,6 +179,9 @@ _SPEC_FIELDS = (
     "priority",
     "environment",
     "isolation",
+    "image",
+    "worker",
+    "resources",
     "run_if",
     "when",
     "parallel",
@@ -224,7 +230,8 @@ def read_task(key: Node, body: Node, defaults: dict[str, Any], reading: Reading)
         # Defaults speak of attempts: the time a program may take is not the time a person needs.
         fields |= {name: value for name, value in values["approval"].items() if name == "timeout"}
     else:
-        fields = with_defaults(fields, defaults)
+        shared = defaults if "image" not in values else _without(defaults, ("environment", "isolation"))
+        fields = with_defaults(fields, shared)
     return WrittenTask(TaskSpec(name, executor, action, **fields), key, body, settled is not None)
 
 
@@ -235,6 +242,10 @@ def with_defaults(fields: dict[str, Any], defaults: dict[str, Any]) -> dict[str,
     if "env" in defaults:
         filled["env"] = _merged(defaults["env"], fields.get("env", ()))
     return filled
+
+
+def _without(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 def _merged(defaults: tuple[tuple[str, Any], ...], own: tuple[tuple[str, Any], ...]) -> tuple[tuple[str, Any], ...]:

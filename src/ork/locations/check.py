@@ -45,7 +45,7 @@ def check_types(
 def _asked(draft: Draft, strict: bool) -> Iterator[tuple[PythonCall, TaskSpec]]:
     for spec in draft.workflow.tasks:
         action = spec.action
-        if not isinstance(action, PythonCall) or spec.name in draft.found.missing:
+        if not isinstance(action, PythonCall) or spec.image is not None or spec.name in draft.found.missing:
             continue
         # Nobody has looked into a module yet: it is found by its file, if that is the project's own.
         if strict or spec.name in draft.found.annotated or action.file is None:

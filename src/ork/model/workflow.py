@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from ork.model.ids import VersionId
+from ork.model.infra import Resources
 from ork.model.record import Record
 
 
@@ -139,6 +140,14 @@ class Custom(Record):
     task: Any = None  # from the task's `config` or `config_file`
 
 
+class Container(Record):
+    """The image's own program, or `argv` instead; nothing of Ork in it. Input and output are files in it, if named."""
+
+    argv: tuple[Value, ...] = ()
+    to_file: str | None = None
+    from_file: str | None = None
+
+
 class SubWorkflow(Record):
     """Another workflow, run with the task's inputs as its params; its output is that of its last tasks."""
 
@@ -151,7 +160,7 @@ class Approval(Record):
     message: str
 
 
-Action: TypeAlias = PythonCall | Command | RustProgram | Custom | SubWorkflow | Approval
+Action: TypeAlias = PythonCall | Command | RustProgram | Container | Custom | SubWorkflow | Approval
 
 
 class Condition(Record):
@@ -228,6 +237,9 @@ class TaskSpec(Record):
     rate: Rate | None = None
     environment: Environment | None = None
     isolation: Isolation | None = None  # None: as the project says
+    image: str | None = None  # what it runs in; whoever is not a `Container` gets a worker in there
+    worker: str | None = None  # a name from workers.yaml
+    resources: Resources | None = None  # no more than the worker config allows
     input_types: tuple[tuple[str, str], ...] = ()  # declared types as text, see ork.model.type_text
     output_type: str | None = None
 

@@ -12,12 +12,14 @@ from ork.core.machine import RunMachine
 from ork.errors import ExecutorError, ObjectsError
 from ork.executors.executor import Executor, LaunchOrder, News, NotStarted
 from ork.model.ids import AttemptKey, TaskKey
+from ork.model.infra import WorkerConfig
 from ork.model.record import Record
 from ork.model.task import Attempt, Failure, FailureKind
 from ork.model.trees import Tree, bind_tree, pointers
 from ork.model.workflow import (
     Approval,
     Command,
+    Container,
     Custom,
     Environment,
     PythonCall,
@@ -30,6 +32,7 @@ from ork.model.workflow import (
 )
 from ork.objects import documents, layout
 from ork.objects.store import ObjectStore
+from ork.scheduler.containers import container_document, least, root_in_place
 from ork.scheduler.options import SchedulerOptions
 
 SECRET_PREFIX = "ORK_SECRET_"
@@ -127,6 +130,7 @@ class Launcher:
 
     def _document(self, job: Job, spec: TaskSpec) -> dict[str, Any]:
         run, key, options = job.machine.run, job.attempt.key, self._options
+        config = options.worker_for(spec)
         scope, place = job.machine.scope(key.task), job.machine.place(key.task)
         return {
             "v": 1,
@@ -142,7 +146,8 @@ class Launcher:
             "round": run.round,
             "scheduled_for": run.scheduled_for.isoformat() if run.scheduled_for else None,
             **_what_to_run(spec, scope),
-            "root": job.version.root,
+            "root": root_in_place(job.version.root, spec),
+            "container": container_document(spec, config),
             "script_dir": options.script_dir,
             "environment": _environment(spec),
             "builds": options.builds_dir,
@@ -150,8 +155,8 @@ class Launcher:
             "upstream": {name: self._share(job, name, scope.upstream(name)) for name in spec.depends_on},
             "upstream_states": {name: str(job.machine.tasks[TaskKey(name)].status) for name in spec.depends_on},
             "params": run.params,
-            "env": {name: _without_value(scope.bind(value)) for name, value in spec.env},
-            "timeout": spec.timeout,
+            "env": _variables(spec, scope, config),
+            "timeout": least(spec.timeout, config.timeout if config else None),
             "heartbeat_seconds": options.heartbeat_seconds,
             "fence_seconds": options.fence_seconds,
             "stop_grace_seconds": options.stop_grace_seconds,
@@ -207,6 +212,9 @@ def _what_to_run(spec: TaskSpec, scope: Scope) -> dict[str, Any]:
             return {"kind": "command", "argv": [_word(word, scope) for word in argv]}
         case RustProgram(path, args):
             return {"kind": "rust", "path": path, "argv": [_word(word, scope) for word in args]}
+        case Container(argv, to_file, from_file):
+            words = [_word(word, scope) for word in argv]
+            return {"kind": "container", "argv": words, "to_file": to_file, "from_file": from_file}
         case Custom(target, config, task):
             made_of = {"kind": "custom", "executor": spec.executor, "target": target}
             return {**made_of, "config": _config(config, scope), "task_config": _config(task, scope)}
@@ -216,6 +224,12 @@ def _what_to_run(spec: TaskSpec, scope: Scope) -> dict[str, Any]:
             raise BindError("an approval is decided by a person, not launched")
         case _:
             assert_never(spec.action)
+
+
+def _variables(spec: TaskSpec, scope: Scope, config: WorkerConfig | None) -> dict[str, Bound]:
+    """Those of the worker config, and the task's own, which go before them."""
+    given: dict[str, Bound] = {name: {"value": value} for name, value in (config.env if config else ())}
+    return given | {name: _without_value(scope.bind(value)) for name, value in spec.env}
 
 
 def _config(tree: Tree | None, scope: Scope) -> Bound:

@@ -91,6 +91,13 @@ class Observer:
             watched.closing = True
             self._news[attempt.key] = None
 
+    def release(self, attempts: list[Attempt]) -> None:
+        """Their ends are committed: executors that keep something until then may let go of it."""
+        for executor, group in by_executor(attempts):
+            release = getattr(self._executors.get(executor), "release", None)
+            if release is not None:
+                release(group)
+
     def news(self, key: AttemptKey) -> None:
         if key in self._watched:
             self._news[key] = None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ork.core.liveness import Patience
 from ork.model.ids import AttemptKey
+from ork.model.infra import WorkerConfig
 from ork.model.record import Record, made
 from ork.model.workflow import TaskSpec, Version
 
@@ -19,6 +20,10 @@ def _no_code(_version: Version, _spec: TaskSpec) -> str:
 
 
 def _no_trace(_attempt: AttemptKey) -> str | None:
+    return None
+
+
+def _no_config(_spec: TaskSpec) -> WorkerConfig | None:
     return None
 
 
@@ -53,4 +58,5 @@ class SchedulerOptions(Record):
     code_hash: Callable[[Version, TaskSpec], str] = _no_code
     secrets: Callable[[str], str | None] = _no_secrets
     traceparent: Callable[[AttemptKey], str | None] = _no_trace  # what the spans of the attempt itself hang below
+    worker_for: Callable[[TaskSpec], WorkerConfig | None] = _no_config  # from workers.yaml
     interpreter_for: Callable[[str], str | None] = _own_interpreter  # a version's root → the user's Python

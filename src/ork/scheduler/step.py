@@ -334,6 +334,7 @@ class Scheduler:
         for effect in decided.decisions.effects:
             if isinstance(effect, Stop):
                 self._observer.close(effect.attempt)
+        self._observer.release([a for a in decided.decisions.attempts if a.status.is_final])
         for attempt in launched:
             if owned is not None:
                 self._observer.begin(attempt, owned.machine.spec(attempt.key.task).timeout)

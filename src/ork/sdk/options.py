@@ -26,6 +26,7 @@ class Defaults(TypedDict, total=False):
     pool: str
     priority: int
     environment: Any
+    worker: str
     isolation: Literal["fork", "interpreter"]
 
 
@@ -43,6 +44,10 @@ class TaskOptions(Defaults, total=False):
     rate: str | dict[str, float]
     input_type: Any
     output_type: Any
+    image: str
+    input: dict[str, str]
+    output: dict[str, str]
+    resources: dict[str, float | str]
     config: Any
     config_file: str
 

@@ -26,8 +26,9 @@ class Log:
     The file is made with its first byte.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, echo: int | None = None) -> None:
         self._path = path
+        self._echo = echo  # a descriptor that hears everything as well
         self.descriptor = -1
         self._waiting = bytearray()
         self._lost = 0
@@ -50,6 +51,8 @@ class Log:
         return stream
 
     def write(self, data: bytes) -> None:
+        if self._echo is not None:
+            self._tell(self._echo, data)
         if self._lost:
             self._lost += len(data)
         else:
@@ -110,6 +113,14 @@ class Log:
 
     def unwritten(self) -> bytes:
         return bytes(self._waiting)
+
+    def _tell(self, echo: int, data: bytes) -> None:
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(echo, rest) :]
+        except OSError:
+            self._echo = None  # nobody listens any more
 
     def _note(self) -> bytes:
         start = "" if self._is_at_line_start else "\n"

@@ -56,6 +56,8 @@ def read_spec(objects_url: str, spec_key: str, secret: str) -> tuple[LocalObject
     if data is None:
         raise ObjectsError(f"there is no {spec_key}")
     spec = open_signed(data, secret, limit=SPEC_LIMIT)
+    if spec.get("container") is not None:
+        spec["root"] = os.path.abspath(spec["root"])  # the image's own folder, wherever that is: we begin in it
     return LocalObjects(objects.root, "full") if spec["durability"] == "full" else objects, spec
 
 

@@ -96,7 +96,9 @@ class Shim:
     def run(self) -> bool:
         """To the very end; whether that could be told."""
         self._is_subreaper = system.become_subreaper()
-        log = Log(self._objects.path(layout.log_key(self._folder)))
+        # In a container the engine hears everything as well: that is how it gets out of there while it runs.
+        echo = None if self._spec.get("container") is None else 1
+        log = Log(self._objects.path(layout.log_key(self._folder)), echo)
         job = self._job()
         try:
             ending = self._prepare(log) or self._perform(job, log, self._spec["timeout"])

@@ -28,18 +28,23 @@ def explain_command(code: str, as_json: bool) -> None:
 
 
 @click.command(name="schema")
-@click.argument("file", type=click.Choice(["workflow", "project", "locations"]), default="workflow")
+@click.argument("file", type=click.Choice(["workflow", "project", "workers", "locations"]), default="workflow")
 @json_option
 def schema_command(file: str, as_json: bool) -> None:  # noqa: ARG001 - it is JSON either way
-    """JSON Schema of the YAML files, for editors (workflow files, ork.yaml with `project`, or locations.yaml).
+    """JSON Schema of the YAML files, for editors (workflow files, ork.yaml with `project`, workers.yaml, locations.yaml).
 
     \b
     Example:  ork schema > workflow.schema.json
     """
-    from ork.definition.schema import locations_schema, project_schema, workflow_schema
+    from ork.definition import schema
 
-    schemas = {"workflow": workflow_schema, "project": project_schema, "locations": locations_schema}
-    print(json.dumps(schemas[file](), indent=2))
+    made = {
+        "workflow": schema.workflow_schema,
+        "project": schema.project_schema,
+        "workers": schema.workers_schema,
+        "locations": schema.locations_schema,
+    }
+    print(json.dumps(made[file](), indent=2))
 
 
 @click.command(name="completion")

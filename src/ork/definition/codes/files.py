@@ -122,6 +122,37 @@ CODES = by_code(
         "report: {workflow: report}",
     ),
     Explanation(
+        "ORK606",
+        "a worker config that does not fit",
+        "`worker:` names an entry of workers.yaml beside ork.yaml. One with `where: docker` runs tasks with an `image`, one\n"
+        "with `where: local` all others.",
+        "report: {image: report, worker: hevy}",
+        "report: {image: report, worker: heavy}",
+    ),
+    Explanation(
+        "ORK607",
+        "more than the worker config allows",
+        "`resources` may ask for less than the worker config gives, never for more: how large tasks may be is decided where\n"
+        "they run. Limits are those of a container, so the task needs an image.",
+        "# workers.yaml\ndefault: {where: docker, memory: 512Mi}\n# workflow.yaml\nreport: {image: report, resources: {memory: 2Gi}}",
+        "report: {image: report, resources: {memory: 256Mi}}",
+    ),
+    Explanation(
+        "ORK608",
+        "a value that no worker config can have",
+        "An amount of processors (`2`, `0.5`, `500m`) or memory (`512Mi`, `2G`), a volume (`/folder:/where:ro`), or a key that\n"
+        "means nothing where the config runs its tasks.",
+        "heavy: {where: docker, memory: lots}",
+        "heavy: {where: docker, memory: 8Gi}",
+    ),
+    Explanation(
+        "ORK609",
+        "not an image, or no container",
+        "`image` is a name as `docker pull` takes it. `input` and `output` name files in its container by their whole path.",
+        "report: {command: report, output: {from_file: result.json}}",
+        "report: {image: registry/report:1, output: {from_file: /out/result.json}}",
+    ),
+    Explanation(
         "ORK610",
         "an attempt could not be started, found or stopped",
         "The executor could not do what it was asked to. The message says what the system answered.",

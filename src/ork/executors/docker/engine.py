@@ -13,6 +13,7 @@ from ork.executors.docker.address import EngineAddress
 from ork.executors.docker.archives import HEADROOM, PathFacts
 from ork.executors.docker.calls import LARGEST_ANSWER, Calls, parsed
 from ork.executors.docker.frames import unframed
+from ork.executors.docker.names import read_image_name
 
 # For `LogConfig`: keeps what a container writes as it is, and all of it. The usual driver replaces what is not UTF-8.
 BYTE_EXACT_LOG = {"Type": "local", "Config": {"max-size": "1000g", "max-file": "1", "compress": "false"}}
@@ -139,7 +140,8 @@ class Engine:
         `credentials`: username and password, or identitytoken, and serveraddress.
         """
         headers = {} if credentials is None else {"X-Registry-Auth": _encoded(credentials)}
-        query = _split_reference(reference)
+        image = read_image_name(reference)
+        query = {"fromImage": image.written, "tag": image.reference}  # without a tag it would pull all there are
         async with await self._calls.answer(
             "POST", "/images/create", query, headers=headers, seconds=_PULL_SECONDS
         ) as answer:
@@ -165,14 +167,3 @@ async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 def _encoded(credentials: Mapping[str, str]) -> str:
     return base64.urlsafe_b64encode(json.dumps(dict(credentials)).encode()).decode()
-
-
-def _split_reference(reference: str) -> dict[str, str | None]:
-    """Name and tag, as the call wants them: without a tag it would pull all there are."""
-    name, at, digest = reference.partition("@")
-    if at:
-        return {"fromImage": name, "tag": digest}
-    before, colon, tag = reference.rpartition(":")
-    if not colon or "/" in tag:  # what looks like a tag is a port
-        return {"fromImage": reference, "tag": "latest"}
-    return {"fromImage": before, "tag": tag}

@@ -1,0 +1,71 @@
+"""Which worker config a task runs with, and whether it may have what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ork.definition.problems import quoted
+from ork.definition.quantities import memory_text
+from ork.definition.report import Report, Suggester
+from ork.definition.tasks import WrittenTask
+from ork.definition.workers_file import DEFAULT
+from ork.definition.workflow_file import WrittenWorkflow
+from ork.model.infra import Place, Resources, WorkerConfig
+from ork.model.workflow import TaskSpec
+
+_REACHED = (Place.LOCAL, Place.DOCKER)
+
+
+def config_for(spec: TaskSpec, configs: Mapping[str, WorkerConfig]) -> WorkerConfig | None:
+    """The config of the task's own naming, else the default one; None where that is for another kind of task."""
+    named = configs.get(spec.worker or DEFAULT) or configs.get(DEFAULT)
+    return named if named is not None and fits(spec, named) else None
+
+
+def fits(spec: TaskSpec, config: WorkerConfig) -> bool:
+    return config.where is (Place.LOCAL if spec.image is None else Place.DOCKER)
+
+
+def check_workers(written: WrittenWorkflow, configs: Mapping[str, WorkerConfig], report: Report) -> None:
+    """Every config a task names is there and can run it, and no task asks for more than it may have."""
+    for task in written.tasks.values():
+        # A name that stands in `defaults` holds for those tasks it fits.
+        if task.spec.worker is not None and (task.body.get("worker") is not None or task.spec.worker not in configs):
+            _check_name(task, task.spec.worker, configs, report)
+        if task.spec.resources is not None and task.is_complete:
+            _check_size(task, task.spec.resources, config_for(task.spec, configs), report)
+
+
+def _check_name(task: WrittenTask, name: str, configs: Mapping[str, WorkerConfig], report: Report) -> None:
+    config = configs.get(name)
+    if config is None:
+        hint = Suggester(configs).hint(name) or (
+            f"workers.yaml has: {', '.join(sorted(configs))}" if configs else "write one into workers.yaml"
+        )
+        report.add("ORK606", f"there is no worker config {quoted(name)}", task.place("worker"), hint=hint)
+    elif config.where not in _REACHED:
+        message = f"worker config {quoted(name)} is for {config.where}, which this version cannot reach"
+        report.add("ORK606", message, task.place("worker"), hint="use one with `where: docker` or `where: local`")
+    elif task.is_complete and not fits(task.spec, config):
+        hint = "name an `image`" if task.spec.image is None else "use one with `where: docker`"
+        message = f"worker config {quoted(name)} is for {config.where}, and cannot run this task"
+        report.add("ORK606", message, task.place("worker"), hint=hint)
+
+
+def _check_size(task: WrittenTask, asked: Resources, config: WorkerConfig | None, report: Report) -> None:
+    if task.spec.image is None:
+        hint = "they are limits of containers: name an `image`"
+        report.add("ORK607", "`resources` mean nothing without an image", task.place("resources"), hint=hint)
+        return
+    if config is None:
+        return
+    allowed = config.resources
+    if asked.cpu is not None and allowed.cpu is not None and asked.cpu > allowed.cpu:
+        _refuse(task, "cpu", f"{asked.cpu:g} processors", f"{allowed.cpu:g}", config, report)
+    if asked.memory is not None and allowed.memory is not None and asked.memory > allowed.memory:
+        _refuse(task, "memory", memory_text(asked.memory), memory_text(allowed.memory), config, report)
+
+
+def _refuse(task: WrittenTask, key: str, asked: str, allowed: str, config: WorkerConfig, report: Report) -> None:
+    message = f"task {quoted(task.spec.name)} asks for {asked}, more than the {allowed} of worker config {config.name}"
+    report.add("ORK607", message, task.place("resources", key), hint="ask for less, or name a larger config")

@@ -1,0 +1,141 @@
+"""Tasks in images: `image`, `input.to_file`, `output.from_file`, and what follows from them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ork.definition.keys import Key, Reading, Table
+from ork.definition.nodes import Node, is_null
+from ork.definition.problems import quoted
+from ork.definition.quantities import read_resources
+from ork.definition.values import read_name, read_text
+from ork.model.workflow import Action, Command, Container, PythonCall
+
+CONTAINER = "container"
+# A registry with a port, lower-case names, a tag, a digest: each where it may stand.
+_IMAGE = re.compile(
+    r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\d+)?/)?"
+    r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*"
+    r"(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
+)
+_LONGEST_PATH = 4096
+
+
+def read_image(node: Node, reading: Reading) -> str | None:
+    text = read_text(node, reading)
+    if text is not None and not _IMAGE.fullmatch(text):
+        hint = "write NAME, NAME:TAG or REGISTRY/NAME@sha256:…, in lower case"
+        reading.refuse("ORK609", f"{quoted(text)} cannot be an image", node, hint=hint)
+        return None
+    return text
+
+
+def read_container_path(node: Node, reading: Reading) -> str | None:
+    """A file in a container: absolute, and written without detours."""
+    text = read_text(node, reading)
+    if text is None:
+        return None
+    parts = text.split("/")[1:]
+    is_plain = all(part not in ("", ".", "..") for part in parts) and "\0" not in text and len(text) <= _LONGEST_PATH
+    if not text.startswith("/") or not is_plain:
+        hint = "write the whole path, such as /data/input.json"
+        reading.refuse("ORK609", f"{quoted(text)} cannot be a file in a container", node, hint=hint)
+        return None
+    return text
+
+
+INPUT_TABLE = Table(
+    "`input`",
+    (
+        Key(
+            "to_file",
+            read_container_path,
+            "The file in the container that its input is written to before it starts.",
+            {"type": "string", "pattern": "^/"},
+            required=True,
+        ),
+    ),
+)
+OUTPUT_TABLE = Table(
+    "`output`",
+    (
+        Key(
+            "from_file",
+            read_container_path,
+            "The file in the container that is read as its output after it ended.",
+            {"type": "string", "pattern": "^/"},
+            required=True,
+        ),
+    ),
+)
+
+
+def _read_file_of(table: Table) -> Any:
+    (key,) = table.keys
+
+    def read(node: Node, reading: Reading) -> str | None:
+        values = table.read(node, reading)
+        if values == {} and table.missing(node):
+            reading.refuse("ORK102", f"{table.what} needs `{key.name}`", node)
+        return None if values is None else values.get(key.name)
+
+    return read
+
+
+CONTAINER_KEYS = (
+    Key("image", read_image, "The image it runs in. Needs nothing of Ork in it.", {"type": "string"}),
+    Key("input", _read_file_of(INPUT_TABLE), "Where a plain image finds its input.", {"$ref": "#/$defs/input"}),
+    Key("output", _read_file_of(OUTPUT_TABLE), "Where a plain image leaves its output.", {"$ref": "#/$defs/output"}),
+    Key(
+        "resources",
+        read_resources,
+        "How much it needs, no more than its worker config allows.",
+        {"$ref": "#/$defs/resources"},
+    ),
+)
+WORKER_KEY = Key("worker", read_name, "The worker config it runs with, from workers.yaml.", {"$ref": "#/$defs/name"})
+
+
+def is_for_container(values: dict[str, Any], body: Node) -> bool:
+    """Whether the task says anything that only a container understands."""
+    return values.get("executor") == CONTAINER or any(_is_written(body, name) for name in ("image", "input", "output"))
+
+
+def settle_container(values: dict[str, Any], body: Node, key: Node, reading: Reading) -> tuple[str, Action] | None:
+    """Executor and action of a task in an image, or None after having complained."""
+    if any(_is_written(body, name) and name not in values for name in ("image", "input", "output", "command")):
+        return None  # complained about already
+    if "image" not in values:
+        wrong = next((name for name in ("input", "output", "executor") if name in values), "executor")
+        message = f"task {quoted(key.value)} has no `image`: `{wrong}` makes no sense without"
+        reading.refuse("ORK609", message, body.get(wrong) or key, hint="name the image to run")
+        return None
+    executor = values.get("executor")
+    calls_python = executor == "python" or any(name in values for name in ("file", "module", "function"))
+    misplaced = _out_of_place(values, executor, calls_python)
+    if misplaced is not None:
+        name, hint = misplaced
+        message = f"`{name}` makes no sense with `image`" + (" and a Python function" if calls_python else "")
+        reading.refuse("ORK115", message, body.get(name) or key, hint=hint)
+        return None
+    if calls_python:
+        return CONTAINER, PythonCall(values.get("file"), values.get("module"), values.get("function", "main"))
+    command = values.get("command", Command(()))
+    return CONTAINER, Container(command.argv, values.get("input"), values.get("output"))
+
+
+def _out_of_place(values: dict[str, Any], executor: str | None, calls_python: bool) -> tuple[str, str] | None:
+    if executor not in (None, CONTAINER, "python"):
+        return "executor", "leave it out: the image is what runs"
+    if calls_python and not ("file" in values) ^ ("module" in values):
+        return ("module" if "module" in values else "executor"), "say `file:` or `module:` of the image"
+    rest = ("args", "workflow", "approval", "config", "config_file", "environment")
+    names = (*rest, "command", "input", "output") if calls_python else rest
+    found = next((name for name in names if name in values), None)
+    return None if found is None else (found, "what the task needs is in its image")
+
+
+def _is_written(body: Node, name: str) -> bool:
+    value = body.get(name)
+    return value is not None and not is_null(value)

@@ -1,0 +1,57 @@
+"""How a container ended, in the words of a status document. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_NEVER = "0001-01-01"
+_SIGNALS = {130: "SIGINT", 134: "SIGABRT", 137: "SIGKILL", 139: "SIGSEGV", 143: "SIGTERM"}
+
+
+def has_started(container: Mapping[str, Any]) -> bool:
+    """Whether its program ever ran, or was tried to."""
+    return not str(container["State"].get("StartedAt", _NEVER)).startswith(_NEVER)
+
+
+def is_running(container: Mapping[str, Any]) -> bool:
+    state = container["State"]
+    return bool(state.get("Running") or state.get("Paused") or state.get("Restarting"))
+
+
+def failed(kind: str, message: str, *, exit_code: int | None = None, tail: list[str] | None = None) -> dict[str, Any]:
+    detail = None if tail is None else {"tail": tail}
+    return {
+        "state": "failed",
+        "exit_code": exit_code,
+        "failure": {"kind": kind, "message": message, "detail": detail},
+    }
+
+
+def success(output: dict[str, Any] | None) -> dict[str, Any]:
+    return {"state": "success", "exit_code": 0, "output": output}
+
+
+def timed_out(seconds: float) -> dict[str, Any]:
+    failure = {"kind": "timeout", "message": f"timed out after {seconds:g}s", "detail": None}
+    return {"state": "timed_out", "failure": failure}
+
+
+def stopped(why: str) -> dict[str, Any]:
+    failure = {"kind": "cancelled", "message": f"stopped: {why}", "detail": None}
+    return {"state": "stopped", "failure": failure}
+
+
+def ended_badly(container: Mapping[str, Any], memory: int | None, tail: list[str]) -> dict[str, Any]:
+    """A non-zero exit code, with the last lines of the log."""
+    state = container["State"]
+    code = int(state["ExitCode"])
+    return failed("exit", _in_words(code, bool(state.get("OOMKilled")), memory), exit_code=code, tail=tail)
+
+
+def _in_words(code: int, is_out_of_memory: bool, memory: int | None) -> str:
+    if is_out_of_memory:
+        limit = f", more than {memory / (1 << 20):g}Mi" if memory else ""
+        return f"out of memory{limit}: exit code {code}"
+    signal = f", killed by {_SIGNALS[code]}" if code in _SIGNALS else ""
+    return f"exit code {code}{signal}"

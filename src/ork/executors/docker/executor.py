@@ -1,0 +1,162 @@
+"""Attempts as containers: each has a keeper in this process, and outlives it if it must.
+
+Nothing here waits for an engine on the scheduler's time: keepers do, each on its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from ork.errors import DocumentError, EngineError, ObjectsError, UsageError
+from ork.executors.docker.address import engine_address
+from ork.executors.docker.engine import Engine
+from ork.executors.docker.images import Images
+from ork.executors.docker.keeper import Keeper
+from ork.executors.docker.making import container_name
+from ork.executors.docker.papers import Papers, PapersOf
+from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
+from ork.model.ids import AttemptKey
+from ork.model.task import Attempt
+
+_BREATH_SECONDS = 1.0
+
+
+class DockerExecutor:
+    """`store` marks containers as this installation's; `host` and `certificates` hold where a worker config has none;
+    `logins` is the folder that `docker login` writes to."""
+
+    def __init__(
+        self,
+        name: str,
+        papers: PapersOf,
+        store: str,
+        *,
+        host: str | None = None,
+        certificates: str | None = None,
+        logins: str = "",
+    ) -> None:
+        self.name = name
+        self._papers = papers
+        self._store = store
+        self._host = host
+        self._certificates = certificates
+        self._logins = logins
+        self._engines: dict[tuple[str | None, str | None], tuple[Engine, Images]] = {}
+        self._keepers: dict[AttemptKey, tuple[Keeper, asyncio.Task[None]]] = {}
+        self._errands: set[asyncio.Task[None]] = set()
+
+    def name_for(self, attempt: AttemptKey) -> str:
+        return f"docker:{container_name(str(attempt))}"
+
+    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
+        problems = []
+        for order in orders:
+            try:
+                self._keep(order.attempt, news, order)
+            except (DocumentError, UsageError) as error:
+                problems.append(NotStarted(order.attempt.key, error.message, final=True))
+            except ObjectsError as error:
+                problems.append(NotStarted(order.attempt.key, error.message, final=False))
+        return problems
+
+    async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
+        return await asyncio.gather(*(self._find_one(attempt) for attempt in attempts))
+
+    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+        for attempt in attempts:
+            with contextlib.suppress(ObjectsError, UsageError):
+                self._keep(attempt, news)
+
+    async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
+        for attempt in attempts:
+            papers = self._papers(attempt)
+            keeper, task = self._keepers.get(attempt.key, (None, None))
+            if (papers.gate() or {}).get("state") == "closed":
+                if task is not None:
+                    task.cancel()
+                self._run_errand(self._remove(attempt, papers))
+            elif keeper is not None:
+                keeper.stop(at_once=at_once)
+
+    def release(self, attempts: Sequence[Attempt]) -> None:
+        """Their ends are facts in the store: nothing needs their containers any more."""
+        for attempt in attempts:
+            self._run_errand(self._remove(attempt, self._papers(attempt)))
+
+    async def close(self) -> None:
+        """What was begun for the ended is finished, briefly; what runs goes on without us."""
+        tasks = [task for _, task in self._keepers.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._errands:
+            _, late = await asyncio.wait(self._errands, timeout=_BREATH_SECONDS * 5)
+            for errand in late:
+                errand.cancel()
+
+    # ── keepers ──────────────────────────────────────────────────────────────────────────────────
+
+    def _keep(self, attempt: Attempt, news: News, order: LaunchOrder | None = None) -> None:
+        """Someone sees to it from now on, unless someone does already."""
+        if attempt.key in self._keepers:
+            return
+        papers = self._papers(attempt)
+        spec = papers.spec()
+        if spec is None or papers.is_over():
+            return
+        token, secrets = (order.token, dict(order.secrets)) if order is not None else (None, None)
+        engine, images = self._engine(spec)
+        keeper = Keeper(engine, images, papers, spec, self._store, token, secrets)
+        task = asyncio.ensure_future(self._kept(attempt.key, keeper, news))
+        self._keepers[attempt.key] = keeper, task
+
+    async def _kept(self, key: AttemptKey, keeper: Keeper, news: News) -> None:
+        try:
+            await keeper.keep(lambda: news(key))
+        except (EngineError, ObjectsError):
+            await asyncio.sleep(_BREATH_SECONDS)  # whoever looks next begins again
+        finally:
+            self._keepers.pop(key, None)
+        news(key)
+
+    async def _find_one(self, attempt: Attempt) -> Presence:
+        if attempt.key in self._keepers:
+            return Presence.RUNNING
+        try:
+            papers = self._papers(attempt)
+            spec = papers.spec()
+            if spec is None:
+                return Presence.GONE  # nobody has begun with it
+            found = await self._engine(spec)[0].inspect(container_name(str(attempt.key)))
+            if found is None or papers.gate() is None or papers.is_over():
+                return Presence.GONE
+        except (EngineError, ObjectsError, UsageError):
+            return Presence.UNKNOWN
+        self._keep(attempt, lambda _key: None)
+        return Presence.RUNNING
+
+    async def _remove(self, attempt: Attempt, papers: Papers) -> None:
+        keeper = self._keepers.get(attempt.key)
+        if keeper is not None:
+            await asyncio.wait([keeper[1]])
+        with contextlib.suppress(EngineError, ObjectsError, UsageError):
+            spec = papers.spec()
+            if spec is not None:
+                await self._engine(spec)[0].remove(container_name(str(attempt.key)), force=True)
+
+    def _run_errand(self, errand: Any) -> None:
+        task = asyncio.ensure_future(errand)
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)
+
+    def _engine(self, spec: dict[str, Any]) -> tuple[Engine, Images]:
+        """UsageError if what the worker config calls its address is none."""
+        wanted = spec["container"]
+        key = (wanted["host"] or self._host, wanted["certificates"] or self._certificates)
+        if key not in self._engines:
+            engine = Engine(engine_address(*key))
+            self._engines[key] = engine, Images(engine, self._logins)
+        return self._engines[key]

@@ -1,0 +1,118 @@
+"""Input and output of containers: put in before the start, taken out after the end, whatever is in the image."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from posixpath import basename, dirname
+
+from ork.errors import DocumentError
+from ork.executors.docker.archives import Entry, archive_of, only_file
+from ork.executors.docker.engine import Engine
+from ork.executors.docker.making import WORKER_HOME
+
+_FOR_ALL = 0o644
+_FOLDER_FOR_ALL = 0o755
+_OPEN_FOLDER = 0o1777  # whoever the container runs as may write there
+# What a worker needs of Ork: these import nothing but the standard library.
+_WORKER_ROOMS = ("", "worker", "objects", "model", "sdk")
+OBJECTS_FOLDER = f"{WORKER_HOME}/objects"
+BOOTSTRAP = f"{WORKER_HOME}/lib/ork/worker/bootstrap.py"
+
+
+class OutputError(Exception):
+    """A sentence saying why there is no output."""
+
+
+async def put_input(engine: Engine, container: str, path: str, data: bytes) -> None:
+    """Readable by anybody; the folders above it are made."""
+    folder, missing = await _existing_folder(engine, container, dirname(path))
+    entries = [Entry(name, None, _FOLDER_FOR_ALL) for name in _chain(missing)]
+    await engine.put_archive(
+        container, folder, archive_of([*entries, Entry(_join(missing, basename(path)), data, _FOR_ALL)])
+    )
+
+
+async def prepare_output(engine: Engine, container: str, path: str) -> None:
+    """The folder of the output is there. One that was made for it is open to any user."""
+    folder, missing = await _existing_folder(engine, container, dirname(path))
+    entries = [Entry(name, None, _OPEN_FOLDER) for name in _chain(missing)]
+    if entries:
+        await engine.put_archive(container, folder, archive_of(entries))
+
+
+async def take_output(engine: Engine, container: str, path: str, limit: int) -> bytes:
+    """OutputError, naming the path, if there is no plain file of at most `limit` bytes."""
+    facts = await engine.look_at(container, path)
+    if facts is None:
+        raise OutputError(f"it left no output: there is no file {path}")
+    if facts.kind != "file":
+        raise OutputError(f"{path} is a {facts.kind}, not a plain file: it is not read as output")
+    if facts.size > limit:
+        raise OutputError(f"{path} has {facts.size:,} bytes, more than the {limit:,} allowed")
+    packed = await engine.get_archive(container, path, limit)
+    if packed is None:
+        raise OutputError(f"it left no output: there is no file {path}")
+    try:
+        return only_file(packed)
+    except ValueError as error:
+        raise OutputError(f"{path} cannot be read as output: {error}") from None
+
+
+async def put_worker(engine: Engine, container: str, objects: Mapping[str, bytes]) -> None:
+    """A worker, and all it needs to know; any user may write beside what it was told."""
+    folder, missing = await _existing_folder(engine, container, WORKER_HOME)
+    below = f"{missing}/" if missing else ""
+    folders = {folder for key in objects for folder in _chain(f"objects/{dirname(key)}")}
+    entries = [Entry(missing, None, _FOLDER_FOR_ALL)] if missing else []
+    entries += [Entry(below + folder, None, _OPEN_FOLDER) for folder in sorted(folders)]
+    entries += [Entry(f"{below}objects/{key}", data, _FOR_ALL) for key, data in objects.items()]
+    entries += [Entry(f"{below}lib/ork/{name}", data, _FOR_ALL) for name, data in worker_files().items()]
+    await engine.put_archive(container, folder, archive_of(entries))
+
+
+async def take_object(engine: Engine, container: str, key: str, limit: int) -> bytes | None:
+    """A document that the worker in there has left; None if it has not."""
+    try:
+        return await take_output(engine, container, f"{OBJECTS_FOLDER}/{key}", limit)
+    except OutputError:
+        return None
+
+
+@cache
+def worker_files() -> dict[str, bytes]:
+    """The worker's own files, by their path below `ork/`."""
+    home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    files = {}
+    for room in _WORKER_ROOMS:
+        folder = os.path.join(home, room)
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".py") and (room or name in ("__init__.py", "errors.py")):
+                with open(os.path.join(folder, name), "rb") as file:
+                    files[f"{room}/{name}".lstrip("/")] = file.read()
+    return files
+
+
+async def _existing_folder(engine: Engine, container: str, folder: str) -> tuple[str, str]:
+    """The nearest folder upwards that is there, and what is missing below it."""
+    missing = ""
+    while folder != "/":
+        facts = await engine.look_at(container, folder)
+        if facts is not None:
+            if facts.kind not in ("folder", "link"):
+                raise DocumentError(f"{folder} in the image is a {facts.kind}, not a folder")
+            break
+        missing = _join(basename(folder), missing)
+        folder = dirname(folder)
+    return folder, missing
+
+
+def _chain(path: str) -> list[str]:
+    """The path's folders from the outermost on: `a/b` gives `a` and `a/b`."""
+    parts = [part for part in path.split("/") if part]
+    return ["/".join(parts[: count + 1]) for count in range(len(parts))]
+
+
+def _join(above: str, below: str) -> str:
+    return f"{above}/{below}" if above and below else above or below

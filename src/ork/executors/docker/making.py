@@ -1,0 +1,81 @@
+"""From an attempt's spec to the container the engine is asked to make. Pure: nothing is asked here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from posixpath import dirname
+from typing import Any
+
+from ork.errors import DocumentError
+from ork.executors.docker.engine import BYTE_EXACT_LOG
+
+LABEL = "ork.attempt"
+STORE_LABEL = "ork.store"
+WORKER_HOME = "/.ork"
+_NANO = 1_000_000_000
+
+
+def container_name(attempt: str) -> str:
+    """The same for the same attempt, different for any other: run, task, index and number, with dots."""
+    return "ork." + attempt.replace("/", ".")
+
+
+def is_plain(spec: Mapping[str, Any]) -> bool:
+    """Whether nothing of Ork runs in it."""
+    return bool(spec["kind"] == "container")
+
+
+def container_config(
+    spec: Mapping[str, Any], image: str, env: Mapping[str, str], store: str, command: list[str] | None
+) -> dict[str, Any]:
+    """`command` None: the image's own. Nothing in it comes from the workflow but image, command and variables."""
+    wanted = spec["container"]
+    config: dict[str, Any] = {
+        "Image": image,
+        "Env": [f"{name}={value}" for name, value in env.items()],
+        "Labels": {LABEL: spec["attempt"], STORE_LABEL: store},
+        "AttachStdout": False,
+        "AttachStderr": False,
+        "StopTimeout": max(1, int(spec["stop_grace_seconds"])),
+        "HostConfig": _host_config(wanted),
+    }
+    if command is not None:
+        config["Cmd"] = command
+    if not is_plain(spec):
+        config["Entrypoint"] = []
+    if wanted["user"] is not None:
+        config["User"] = wanted["user"]
+    if wanted["read_only"]:
+        config["Volumes"] = {folder: {} for folder in own_folders(spec)}
+    return config
+
+
+def own_folders(spec: Mapping[str, Any]) -> list[str]:
+    """Folders that Ork itself writes to or reads from; where the root is read-only they are volumes of their own."""
+    if not is_plain(spec):
+        return [WORKER_HOME]
+    folders = {dirname(path): path for path in (spec["to_file"], spec["from_file"]) if path}
+    if "/" in folders:
+        raise DocumentError(f"the root is read-only: {folders['/']} must be in a folder")
+    return sorted(folders)
+
+
+def _host_config(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    host: dict[str, Any] = {
+        "AutoRemove": False,  # whoever comes next must find what became of it
+        "LogConfig": BYTE_EXACT_LOG,
+        "ReadonlyRootfs": wanted["read_only"],
+        "RestartPolicy": {"Name": "no"},
+    }
+    if wanted["network"] is not None:
+        host["NetworkMode"] = wanted["network"]
+    if wanted["cpu"] is not None:
+        host["NanoCpus"] = int(wanted["cpu"] * _NANO)
+    if wanted["memory"] is not None:
+        # With swap the limit would be twice as large.
+        host["Memory"] = host["MemorySwap"] = int(wanted["memory"])
+    if wanted["pids"] is not None:
+        host["PidsLimit"] = wanted["pids"]
+    if wanted["volumes"]:
+        host["Binds"] = wanted["volumes"]
+    return host

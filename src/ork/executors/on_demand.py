@@ -1,0 +1,46 @@
+"""An executor that is made when it is first needed: most installations never need all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ork.executors.executor import Executor, LaunchOrder, News, NotStarted, Presence
+from ork.model.ids import AttemptKey
+from ork.model.task import Attempt
+
+
+class OnDemand:
+    def __init__(self, name: str, make: Callable[[], Executor]) -> None:
+        self.name = name
+        self._make = make
+        self._made: Executor | None = None
+
+    def name_for(self, attempt: AttemptKey) -> str:
+        return self._executor.name_for(attempt)
+
+    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
+        return await self._executor.start(orders, news)
+
+    async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
+        return await self._executor.find(attempts)
+
+    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+        await self._executor.watch(attempts, news)
+
+    async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
+        await self._executor.stop(attempts, at_once=at_once)
+
+    def release(self, attempts: Sequence[Attempt]) -> None:
+        release = getattr(self._executor, "release", None)
+        if release is not None:
+            release(attempts)
+
+    async def close(self) -> None:
+        if self._made is not None:
+            await self._made.close()
+
+    @property
+    def _executor(self) -> Executor:
+        if self._made is None:
+            self._made = self._make()
+        return self._made

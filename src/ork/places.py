@@ -1,0 +1,60 @@
+"""Where a project's tasks can run: settings in, executors out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ork.executors.local import LocalExecutor
+from ork.executors.on_demand import OnDemand
+from ork.model.workflow import Isolation
+from ork.objects.attempts import AttemptDocuments
+
+if TYPE_CHECKING:
+    from ork.executors.executor import Executor
+    from ork.model.infra import WorkerConfig
+    from ork.model.workflow import TaskSpec
+    from ork.objects.local import LocalObjects
+    from ork.settings import Settings
+
+CONTAINER = "container"
+
+
+def executors_of(settings: Settings, objects: LocalObjects) -> dict[str, Executor]:
+    """By the names that tasks say. Whoever gets them closes them."""
+    # Custom executors are classes that its workers load: here they differ in their names (and limits) alone.
+    from ork.compile.custom import custom_executors
+
+    make = partial(LocalExecutor, documents=AttemptDocuments(objects), isolation=Isolation(settings.isolation))
+    made: dict[str, Executor] = {
+        "process": make("process", uses_project_python=False),
+        "python": make("python"),
+        "rust": make("rust", uses_project_python=False),
+        CONTAINER: OnDemand(CONTAINER, lambda: _containers(settings, objects)),
+    }
+    return made | {name: make(name) for name in custom_executors(settings.project)}
+
+
+def worker_configs(settings: Settings) -> Callable[[TaskSpec], WorkerConfig | None]:
+    """The config a task runs with, from workers.yaml."""
+    if not settings.workers:
+        return lambda _spec: None
+    from ork.compile.workers import config_for
+
+    return lambda spec: config_for(spec, settings.workers)
+
+
+def _containers(settings: Settings, objects: LocalObjects) -> Executor:
+    """Nothing of it is loaded before the first task with an image comes along."""
+    from ork.executors.docker.executor import DockerExecutor
+    from ork.worker.stand_in import StandIn
+
+    return DockerExecutor(
+        CONTAINER,
+        lambda attempt: StandIn(objects, attempt),
+        objects.url,
+        host=settings.docker_host,
+        certificates=settings.docker_certificates,
+        logins=settings.docker_config,
+    )

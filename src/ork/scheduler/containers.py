@@ -1,0 +1,44 @@
+"""What a spec says about the container its attempt runs in: taken from the worker config, and from nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ork.model.infra import PLAIN_DOCKER, Resources, WorkerConfig
+from ork.model.workflow import TaskSpec
+
+# A version whose files are in an image has a root such as `image:/app`.
+IMAGE_ROOT = "image:"
+
+
+def container_document(spec: TaskSpec, config: WorkerConfig | None) -> dict[str, Any] | None:
+    """None for a task without an image. A task may ask for less than the config gives, never for more."""
+    if spec.image is None:
+        return None
+    config = config or PLAIN_DOCKER
+    asked = spec.resources or Resources()
+    return {
+        "image": spec.image,
+        "worker": config.name,
+        "host": config.host,
+        "certificates": config.certificates,
+        "network": config.network,
+        "user": config.user,
+        "read_only": config.read_only,
+        "pull": str(config.pull),
+        "cpu": least(asked.cpu, config.resources.cpu),
+        "memory": least(asked.memory, config.resources.memory),
+        "pids": config.pids,
+        "volumes": [str(mount) for mount in config.volumes],
+    }
+
+
+def root_in_place(root: str, spec: TaskSpec) -> str:
+    """Where the task's files are, seen from its process; in an image that does not say, its working directory."""
+    if spec.image is None:
+        return root
+    return root.removeprefix(IMAGE_ROOT) if root.startswith(IMAGE_ROOT) else "."
+
+
+def least(*amounts: float | None) -> float | None:
+    return min((amount for amount in amounts if amount is not None), default=None)

@@ -1,0 +1,152 @@
+"""Tasks in images and the worker configs they run with: what is written, what it means, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ork.compile.content import from_document, to_document
+from ork.compile.load import Loaded, load_workflow
+from ork.compile.workers import config_for
+from ork.definition.project_file import Project
+from ork.definition.quantities import memory_text
+from ork.definition.workers_file import load_workers
+from ork.errors import DefinitionError
+from ork.model.infra import Mount, Place, Pull, Resources, WorkerConfig
+from ork.model.workflow import Const, Container, PythonCall, Ref, TaskSpec
+from ork.settings import load_settings
+
+WORKERS = """
+default: {where: docker, memory: 512Mi, cpu: 1}
+heavy: {where: docker, cpu: 4, memory: 8Gi, pids: 100, user: "1000", network: none, read_only: true, pull: always,
+        volumes: ["/data:/data:ro", "cache:/cache"], env: {TZ: UTC}, timeout: 1h, host: "tcp://engine:2375"}
+here: {where: local, timeout: 10m}
+cloud: {where: cloudrun, service_account: etl@x, vpc_connector: main}
+"""
+
+
+def load(task: str, workers: str = WORKERS, more: str = "") -> Loaded:
+    configs, problems = load_workers(workers.encode())
+    assert problems == ()
+    text = f"name: w\n{more}tasks:\n  a:\n    {task}\n"
+    return load_workflow(text.encode(), "w.yaml", read={}.get, project=Project(workers=configs))
+
+
+def spec_of(task: str, more: str = "") -> TaskSpec:
+    return load(task, more=more).require().tasks[0]
+
+
+def test_a_plain_image_needs_no_executor_and_nothing_else() -> None:
+    spec = spec_of("image: registry:5000/team/report:1.0")
+    assert (spec.executor, spec.image, spec.action) == ("container", "registry:5000/team/report:1.0", Container())
+
+
+def test_command_input_and_output_of_a_plain_image() -> None:
+    spec = spec_of(
+        "image: report\n    command: [report, {ref: params.day}]\n    input: {to_file: /in/a.json}\n"
+        "    output: {from_file: /out/b.json}",
+        more="params: {day: date}\n",
+    )
+    words = (Const("report"), Ref(("params", "day")))
+    assert spec.action == Container(words, "/in/a.json", "/out/b.json")
+
+
+@pytest.mark.parametrize("task", ["executor: python\n    file: x.py", "file: x.py", "module: x\n    function: f"])
+def test_a_function_in_an_image_is_not_looked_for_here(task: str) -> None:
+    spec = spec_of(f"image: etl\n    {task}")
+    assert spec.executor == "container"
+    assert isinstance(spec.action, PythonCall)
+
+
+def test_what_is_compiled_can_be_read_back() -> None:
+    workflow = load(
+        "image: etl@sha256:" + "a" * 64 + "\n    command: [x]\n    input: {to_file: /i}\n    output: {from_file: /o}\n"
+        "    worker: heavy\n    resources: {cpu: 500m, memory: 64Mi}"
+    ).require()
+    assert workflow.tasks[0].resources == Resources(0.5, 64 << 20)
+    assert from_document(to_document(workflow)) == workflow
+
+
+def test_a_file_of_worker_configs_says_all_there_is_to_say() -> None:
+    configs, _ = load_workers(WORKERS.encode())
+    assert configs["heavy"] == WorkerConfig(
+        "heavy",
+        Place.DOCKER,
+        Resources(4.0, 8 << 30),
+        timeout=3600.0,
+        env=(("TZ", "UTC"),),
+        host="tcp://engine:2375",
+        network="none",
+        user="1000",
+        read_only=True,
+        pids=100,
+        pull=Pull.ALWAYS,
+        volumes=(Mount("/data", "/data", True), Mount("cache", "/cache")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line", "column"),
+    [
+        ("heavy: {where: moon}", "ORK104", 1, 16),
+        ("heavy: {cpu: 1}", "ORK102", 1, 8),
+        ("heavy: {where: docker, privileged: true}", "ORK101", 1, 24),
+        ("heavy: {where: docker, memory: lots}", "ORK608", 1, 32),
+        ("heavy: {where: docker, volumes: [data]}", "ORK608", 1, 34),
+        ("heavy: {where: local, memory: 1Gi}", "ORK608", 1, 31),
+        ("heavy: {where: docker, vpc_connector: x}", "ORK608", 1, 39),
+        ("default: hevy\nheavy: {where: docker}", "ORK606", 1, 10),
+    ],
+)
+def test_a_mistake_in_worker_configs_has_its_place(text: str, code: str, line: int, column: int) -> None:
+    _, (problem,) = load_workers(text.encode())
+    assert (problem.code, problem.line, problem.column) == (code, line, column)
+
+
+def test_the_default_may_be_another_one_by_name() -> None:
+    configs, _ = load_workers(b"default: small\nsmall: {where: docker, memory: 64Mi}")
+    assert configs["default"].resources.memory == 64 << 20
+
+
+def test_a_task_runs_with_the_config_it_names_else_with_the_default_if_that_fits() -> None:
+    configs, _ = load_workers(WORKERS.encode())
+    names = [
+        (config := config_for(spec_of(task), configs)) and config.name
+        for task in ("image: x\n    worker: heavy", "image: x", "command: x", "command: x\n    worker: here")
+    ]
+    assert names == ["heavy", "default", None, "here"]
+
+
+@pytest.mark.parametrize(
+    ("task", "code", "said"),
+    [
+        ("image: x\n    worker: hevy", "ORK606", "no worker config `hevy`"),
+        ("command: x\n    worker: heavy", "ORK606", "is for docker"),
+        ("image: x\n    worker: here", "ORK606", "is for local"),
+        ("image: x\n    worker: cloud", "ORK606", "is for cloudrun"),
+        ("image: x\n    resources: {memory: 1Gi}", "ORK607", "asks for 1Gi, more than the 512Mi"),
+        ("image: x\n    resources: {cpu: 2}", "ORK607", "asks for 2 processors, more than the 1 of"),
+    ],
+)
+def test_what_a_config_does_not_allow_is_refused(task: str, code: str, said: str) -> None:
+    (problem,) = load(task).problems
+    assert (problem.code, said in problem.message) == (code, True), problem
+
+
+def test_a_default_worker_holds_for_those_tasks_it_fits() -> None:
+    loaded = load("command: x\n  b:\n    image: y", more="defaults: {worker: heavy}\n")
+    configs, _ = load_workers(WORKERS.encode())
+    assert [config_for(spec, configs) is not None for spec in loaded.require().tasks] == [False, True]
+
+
+def test_settings_read_the_file_beside_ork_yaml_and_show_its_mistakes(tmp_path: Path) -> None:
+    (tmp_path / "workers.yaml").write_text(WORKERS)
+    assert sorted(load_settings(folder=str(tmp_path), environ={}).workers) == ["cloud", "default", "heavy", "here"]
+    (tmp_path / "workers.yaml").write_text("heavy: {where: moon}")
+    with pytest.raises(DefinitionError):
+        load_settings(folder=str(tmp_path), environ={})
+
+
+def test_memory_is_shown_as_it_was_written() -> None:
+    assert [memory_text(size) for size in (64 << 20, 2 << 30, 1000, 6144)] == ["64Mi", "2Gi", "1000", "6Ki"]
