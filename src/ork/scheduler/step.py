@@ -75,9 +75,8 @@ class Scheduler:
         self._answers = Answers(store, objects, options, monotonic)
         self._trouble = Trouble(self.telemetry, monotonic)
         self._firing = Firing(store, options, monotonic, self.telemetry)
-        self.has_news_for_people = (
-            options.fires_schedules
-        )  # notices may wait to be sent; whoever sends them takes this back
+        # Notices may wait to be sent; whoever sends them takes this back.
+        self.has_news_for_people = options.fires_schedules
         self._unanswered: list[tuple[RunId, Question]] = []
         self._limits_again_at: float | None = None
         self._to_release: dict[RunId, None] = {}  # ours in the store, forgotten here
