@@ -30,6 +30,9 @@ from ork.state.store import StateStore
 RUN_CHECK_SECONDS = 30.0
 WRITE_AGAIN_SECONDS = 1.0
 SETTLE_SECONDS = 0.01
+RUNNING = "running"
+# After that the handover is gone for good, and the attempt counts as lost.
+MOST_STALE_READS = 60
 
 
 class _Wait(Record, frozen=False):
@@ -243,25 +246,30 @@ class Poller:
 
     async def _finish(self, wait: _Wait, ending: dict[str, Any]) -> None:
         """The last word, in the attempt's own folder, under the number after the worker's. Tried until it is written."""
-        while True:
+        stale = 0
+        while stale < MOST_STALE_READS:
             try:
-                self._write(wait, ending)
-                break
+                if self._write(wait, ending):
+                    break
+                stale += 1
             except DocumentError:
                 break  # what stands there is not the worker's: nothing can be added to it, and it will count as lost
             except ObjectsError:
-                await asyncio.sleep(WRITE_AGAIN_SECONDS)
+                pass  # a full disk passes
+            await asyncio.sleep(WRITE_AGAIN_SECONDS)
         wait.task = None
         self._finished += 1
         self._drop(wait)
         wait.news(wait.attempt.key)
 
-    def _write(self, wait: _Wait, ending: dict[str, Any]) -> None:
+    def _write(self, wait: _Wait, ending: dict[str, Any]) -> bool:
+        """Whether a last word stands there now. What was read may be older than the handover that the attempt's row
+        knows of: on that nothing can be built."""
         attempt, folder = wait.attempt, layout.attempt_folder(wait.attempt.key)
         data = self._objects.get(layout.status_key(folder), limit=documents.DOCUMENT_LIMIT)
         handed_over = documents.open_signed(data, attempt.token_hash) if data is not None else {}
         if handed_over.get("state") != DEFERRED:
-            return  # somebody has written the last word already
+            return handed_over.get("state") not in (None, RUNNING)  # somebody else has written it
         text = ending.get("output")
         if text is not None:
             ending = {**ending, "output": self._stored(text, folder, wait.handover.spec["inline_limit"])}
@@ -269,6 +277,7 @@ class Poller:
         kept = {name: value for name, value in handed_over.items() if name != "jobs"}
         status = {**kept, "seq": handed_over["seq"] + 1, "at": at, "finished_at": at, **ending}
         self._objects.put(layout.status_key(folder), documents.sign(status, attempt.token_hash))
+        return True
 
     def _stored(self, text: str, folder: str, inline_limit: int) -> dict[str, Any]:
         if len(text) <= inline_limit:

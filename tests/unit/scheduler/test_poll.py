@@ -15,6 +15,7 @@ from ork.executors.executor import LaunchOrder
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.task import Attempt, AttemptStatus
 from ork.objects import documents, layout
+from ork.scheduler import poll
 from ork.scheduler.poll import Poller
 from ork.scheduler.poll_jobs import Done, JobFailed, NotYet, judge_answer
 from ork.sdk.web import Answer
@@ -175,6 +176,52 @@ async def _write_once() -> None:
 
 def test_a_last_word_that_is_written_stands() -> None:
     asyncio.run(_write_once())
+
+
+class Stale(MemoryObjects):
+    """Shows the status as it was before the worker handed over, or not at all, for the first few looks."""
+
+    def __init__(self, bench: Bench, before: dict[str, Any] | None, looks: int) -> None:
+        super().__init__()
+        self._before = None if before is None else documents.sign(before, HASH)
+        self._looks = looks
+        for key in bench.objects.list(""):
+            self.put(key, bench.objects.get(key) or b"")
+
+    def get(self, key: str, *, limit: int | None = None) -> bytes | None:
+        if key.endswith("status.json") and self._looks > 0:
+            self._looks -= 1
+            return self._before
+        return super().get(key, limit=limit)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_stale_look_at_the_status_is_no_last_word(is_there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(poll, "WRITE_AGAIN_SECONDS", 0.01)
+
+    async def story() -> None:
+        bench = Bench([CALL])
+        running = {**bench.status(), "state": "running", "seq": 1}
+        bench.objects = bench.poller._objects = Stale(bench, running if is_there else None, looks=3)
+        bench.replies = [{"result": "7"}]
+        bench.watch()
+        await asyncio.wait_for(bench.ended.wait(), 30)
+        assert (bench.status()["state"], bench.status()["seq"]) == ("success", 3)
+
+    asyncio.run(story())
+
+
+def test_an_attempt_whose_documents_are_gone_is_not_waited_with_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(poll, "WRITE_AGAIN_SECONDS", 0.001)
+
+    async def story() -> None:
+        bench = Bench([CALL])
+        bench.poller._objects = Stale(bench, None, looks=10**9)
+        bench.replies = [{"result": "7"}]
+        bench.watch()
+        await asyncio.wait_for(bench.ended.wait(), 30)
+
+    asyncio.run(story())
 
 
 async def _status_of(status: int, body: bytes) -> dict[str, Any]:
