@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import venv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -213,6 +214,21 @@ def test_all_jobs_must_finish_and_one_that_fails_stops_the_others(project: Path,
     assert (done.returncode, wait["status"]) == (1, "failed")
     assert wait["error"] == "ValueError: the job exploded"
     assert (project / "stopped-a").exists()
+
+
+def test_a_function_is_asked_in_the_environment_of_its_task(project: Path, ork_cli: OrkCli) -> None:
+    venv.create(project / "own", symlinks=True)
+    (packages,) = (project / "own/lib").glob("python*/site-packages")
+    (packages / "only_there.py").write_text("ANSWER = 42\n")
+    text = WORKFLOW.replace("function: submit", "function: submit\n    environment: own")
+    (project / "workflow.yaml").write_text(text)
+    (project / "jobs.py").write_text(
+        "def submit(url):\n    import ork, only_there\n    return ork.defer(ork.call_job('jobs:ask', every=0.05))\n"
+        "def ask():\n    import sys, only_there\n    return [only_there.ANSWER, sys.prefix.endswith('/own')]\n"
+    )
+    done = ork_cli("run", "--json", "-p", "url=none", cwd=project)
+    wait = task_of(json.loads(done.stdout), "wait")
+    assert (wait["status"], wait["output"]) == ("success", [42, True]), wait["error"]
 
 
 @pytest.mark.parametrize(

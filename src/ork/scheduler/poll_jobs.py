@@ -12,7 +12,7 @@ from ork.errors import ExecutorError
 from ork.executors.executor import LaunchOrder
 from ork.model.record import Record
 from ork.model.task import Failure, FailureKind
-from ork.objects import documents
+from ork.objects import documents, layout
 from ork.sdk import defer, web
 
 T = TypeVar("T")
@@ -108,7 +108,8 @@ class Jobs:
 
     async def _call(self, function: str, args: dict[str, Any], handover: Handover) -> Answer:
         spec = handover.spec
-        request = {"spec": spec, "objects": handover.objects_url, "call": function, "args": args}
+        folder = layout.folder_of(handover.order.spec_key)
+        request = {"spec": spec, "objects": handover.objects_url, "folder": folder, "call": function, "args": args}
         secrets = {SECRET_PREFIX + name: self._secrets(name) or "" for name in secret_names(spec["env"])}
         data = json.dumps(request).encode()
         async with self._room:

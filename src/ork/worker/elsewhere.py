@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ork.objects.local import LocalObjects
 
-_BOOTSTRAP = os.path.dirname(os.path.abspath(__file__)) + "/bootstrap.py"
+BOOTSTRAP = os.path.dirname(os.path.abspath(__file__)) + "/bootstrap.py"
 
 
 def become(python: str, objects: LocalObjects, folder: str, spec: dict[str, Any], answer: int) -> NoReturn:
@@ -26,7 +26,7 @@ def become(python: str, objects: LocalObjects, folder: str, spec: dict[str, Any]
             file.write(dumps(spec).encode())
         os.lseek(handed, 0, os.SEEK_SET)
         os.set_inheritable(answer, True)
-        argv = [python, "-S", "-E", _BOOTSTRAP, __name__]
+        argv = [python, "-S", "-E", BOOTSTRAP, __name__]
         os.execv(python, [*argv, objects.root, folder, str(handed), str(answer)])
     except OSError as error:
         sys.stderr.write(f"cannot start {python}: {error.strerror}\n")

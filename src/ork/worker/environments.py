@@ -7,6 +7,7 @@ import sys
 
 from ork.model.script_header import HeaderError, allows, read_script_header
 from ork.worker.builds import Build, digest_of
+from ork.worker.local_requirements import content_of
 from ork.worker.preparation import PreparationError
 
 TYPE_CHECKING = False
@@ -45,7 +46,9 @@ class EnvironmentNeed:
         self._source = source
         self._other_python = None if python is None or allows(python, sys.version_info[:3]) else python
         version = f"{sys.implementation.cache_tag} {os.uname().machine} {self._other_python or ''}"
-        self.build = Build(spec["builds"] + "/environments", digest_of([version, *lines]))
+        # pip sees a path from the folder it works in, uv from that of the file it stands in.
+        folders = [spec["root"], os.path.dirname(source[-1]) if source else spec["root"]]
+        self.build = Build(spec["builds"] + "/environments", digest_of([version, *lines, *content_of(lines, folders)]))
         self.title = f"an environment with {', '.join(lines[:_TOLD_LINES]) or 'nothing in it'}"
         if len(lines) > _TOLD_LINES:
             self.title += f" and {len(lines) - _TOLD_LINES} more"

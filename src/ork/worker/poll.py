@@ -17,27 +17,73 @@ from ork.worker.results import ResultError, result_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
+
+    from ork.objects.local import LocalObjects
 
 REQUEST_LIMIT = 64 << 20
 
 
-def start() -> int:
-    """{"spec", "objects", "call", "args"} → {"result": JSON text | null} or {"failure": {…}}."""
+def start(handed: str | None = None, reply: str | None = None) -> int:
+    """{"spec", "objects", "folder", "call", "args"} → {"result": JSON text | null} or {"failure": {…}}.
+
+    `handed` and `reply` are descriptors once this is the interpreter of the task's own environment.
+    """
+    if handed is not None and reply is not None:
+        with open(int(handed), "rb") as file:
+            request = strict_json(file.read(), max_size=REQUEST_LIMIT)
+        return _reply(int(reply), _ask(request))
     request = strict_json(sys.stdin.buffer.read(), max_size=REQUEST_LIMIT)
-    reply = os.dup(1)
+    answer = os.dup(1)
     os.dup2(2, 1)
-    text = dumps(_ask(request))
-    with open(reply, "w", encoding="utf-8") as file:
-        file.write(text)
+    failure = _prepare(request)
+    if failure is None and request["spec"].get("python") is not None:
+        _move_to(request, answer)
+    return _reply(answer, _ask(request) if failure is None else {"failure": failure})
+
+
+def _reply(descriptor: int, answer: dict[str, Any]) -> int:
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(dumps(answer))
     return 0
+
+
+def _prepare(request: dict[str, Any]) -> dict[str, Any] | None:
+    """The task's own environment is there: as a rule since its attempt ran, else built now. The failure, if it cannot."""
+    spec = request["spec"]
+    if spec.get("environment") is None:
+        return None
+    from ork.worker.preparation import Preparation
+
+    preparation = Preparation(_objects(request), request["folder"], spec)
+    ending = preparation.look()
+    if ending is None and not preparation.is_ready():
+        ending = preparation.make_here()
+    preparation.settle()
+    return None if ending is None else ending.failure
+
+
+def _move_to(request: dict[str, Any], answer: int) -> NoReturn:
+    from ork.worker.elsewhere import BOOTSTRAP
+
+    handed = os.memfd_create("request", 0)
+    with open(handed, "wb", closefd=False) as file:
+        file.write(dumps(request).encode())
+    os.lseek(handed, 0, os.SEEK_SET)
+    os.set_inheritable(answer, True)
+    python = request["spec"]["python"]
+    os.execv(python, [python, "-S", "-E", BOOTSTRAP, __name__, str(handed), str(answer)])
+
+
+def _objects(request: dict[str, Any]) -> LocalObjects:
+    from ork.objects.local import LocalObjects, root_of_url
+
+    return LocalObjects(root_of_url(request["objects"]))
 
 
 def _ask(request: dict[str, Any]) -> dict[str, Any]:
     spec = request["spec"]
-    from ork.objects.local import LocalObjects, root_of_url
-
-    bindings = Bindings(LocalObjects(root_of_url(request["objects"])), spec["output_limit"], dict(os.environ))
+    bindings = Bindings(_objects(request), spec["output_limit"], dict(os.environ))
     module, _, name = request["call"].partition(":")
     try:
         settle_in(spec, bindings)

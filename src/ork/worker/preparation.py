@@ -92,6 +92,15 @@ class Preparation:
         os.set_blocking(self._source, False)
         return pid
 
+    def make_here(self) -> Ending | None:
+        """Builds whatever is not there in this process; the ending if that cannot be had."""
+        self._source, answer = os.pipe()
+        code = self._build(answer)
+        os.close(answer)
+        self._read_reply()
+        self.clean()
+        return self.ending(code) if code else None
+
     def pipes(self) -> dict[int, Callable[[], bool]]:
         return {self._source: self._read_reply}
 
