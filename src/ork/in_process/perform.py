@@ -7,27 +7,32 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
-from ork.core.bind import BindError
+from ork.core.bind import BindError, Scope
 from ork.core.machine import RunMachine
 from ork.errors import DocumentError
+from ork.in_process.jobs import JobFailedError, wait_for
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.task import Failure, FailureKind, InlineOutput
-from ork.model.workflow import Command, PythonCall, Secret, SubWorkflow, TaskSpec
+from ork.model.trees import bind_tree, pointers
+from ork.model.workflow import Command, Custom, PythonCall, Secret, SubWorkflow, TaskSpec
 from ork.objects.json_text import dumps, strict_json
 from ork.objects.local import LocalObjects
 from ork.sdk.context import Context
+from ork.sdk.defer import Deferred
 from ork.sdk.errors import TaskError
 from ork.sdk.workflow import Workflow
-from ork.worker.arguments import bind_arguments
+from ork.worker.arguments import Arguments, bind_arguments
 from ork.worker.bound import Bindings, InputError
 from ork.worker.command import input_text
+from ork.worker.custom import prepare_custom
 from ork.worker.environment import task_environment, task_id
 from ork.worker.failure import describe
 from ork.worker.invoke import call
+from ork.worker.loading import LoadError, load_function
 from ork.worker.programs import ProgramError, find_program
 from ork.worker.results import ResultError, result_text
 
@@ -67,10 +72,12 @@ class Performer:
             return _failed(FailureKind.INPUT, error)
         except ResultError as error:
             return _failed(FailureKind.OUTPUT, error)
-        except ProgramError as error:
+        except (ProgramError, LoadError) as error:
             return _failed(FailureKind.START, error)
         except _ExitError as error:
             return _failed(FailureKind.EXIT, error)
+        except JobFailedError as error:
+            return Ended(failure=error.failure, error=TaskError(str(error)))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -80,12 +87,10 @@ class Performer:
     def _output_text(self, spec: TaskSpec, document: dict[str, Any], bindings: Bindings) -> str | None:
         entry = self._workflow.tasks[spec.name]
         match spec.action:
-            case PythonCall() if entry.function is not None:
-                context = _context(document)
-                arguments = bind_arguments(entry.function, document, bindings, lambda: context)
-                with _variables({name: _text(bindings.value(bound)) for name, bound in document["env"].items()}):
-                    result = call(entry.function, arguments.positional, arguments.named)
-                return result_text(result, OUTPUT_LIMIT)
+            case PythonCall(file, module, named):
+                function = entry.function or load_function(self._root, file, module, named)
+                arguments = bind_arguments(function, document, bindings, lambda: _context(document))
+                return self._called(document, bindings, function, arguments)
             case Command():
                 return _run_command(document, bindings)
             case SubWorkflow(name):
@@ -93,8 +98,20 @@ class Performer:
                     raise TaskError(f"workflow {name} is only named here: give the Workflow itself", retry=False)
                 params = {key: bindings.value(bound) for key, bound in (document["inputs"] or {}).items()}
                 return result_text(self._run_child(entry.child, params), OUTPUT_LIMIT)
+            case Custom():
+                run, arguments = prepare_custom(document, bindings, lambda: _context(document), is_own_process=False)
+                return self._called(document, bindings, run, arguments)
             case _:
-                raise TaskError("only functions, commands and workflows can run in process", retry=False)
+                raise TaskError(f"a task of the executor {spec.executor} cannot run in process", retry=False)
+
+    def _called(
+        self, document: dict[str, Any], bindings: Bindings, function: Callable[..., Any], arguments: Arguments
+    ) -> str | None:
+        with _variables({name: _text(bindings.value(bound)) for name, bound in document["env"].items()}):
+            result = call(function, arguments.positional, arguments.named)
+            if isinstance(result, Deferred):
+                return wait_for(result, self._root, self._secrets, OUTPUT_LIMIT)
+        return result_text(result, OUTPUT_LIMIT)
 
     def _document(self, key: AttemptKey, spec: TaskSpec) -> dict[str, Any]:
         """What a worker would find in its spec, as far as it is needed here."""
@@ -121,17 +138,32 @@ class Performer:
             "upstream_states": {name: str(machine.tasks[TaskKey(name)].status) for name in spec.depends_on},
             "params": run.params,
             "env": {name: scope.bind(value) for name, value in spec.env},
+            **_custom(spec, scope),
         }
 
     def _found_secrets(self, spec: TaskSpec) -> dict[str, str]:
         found = {}
-        for _, value in (*spec.inputs, *spec.env):
+        for value in _values_of(spec):
             if isinstance(value, Secret):
                 secret = self._secrets(value.name)
                 if secret is None:
                     raise InputError(f"there is no secret `{value.name}` in the environment, .env or .ork/secrets")
                 found[value.name] = secret
         return found
+
+
+def _custom(spec: TaskSpec, scope: Scope) -> dict[str, Any]:
+    if not isinstance(spec.action, Custom):
+        return {}
+    config, task = (bind_tree(tree, scope.bind) for tree in (spec.action.config, spec.action.task))
+    return {"executor": spec.executor, "target": spec.action.target, "config": config, "task_config": task}
+
+
+def _values_of(spec: TaskSpec) -> list[Any]:
+    values: list[Any] = [value for _, value in (*spec.inputs, *spec.env)]
+    if isinstance(spec.action, Custom):
+        values += [value for tree in (spec.action.config, spec.action.task) for value, _ in pointers(tree)]
+    return values
 
 
 class _ExitError(Exception):

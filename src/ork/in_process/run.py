@@ -14,12 +14,13 @@ from ork.core.bind import Scope
 from ork.core.machine import RunMachine
 from ork.definition.document_tree import document_tree
 from ork.definition.report import Report
+from ork.errors import UsageError
 from ork.in_process.perform import Ended, Performer
 from ork.in_process.result import Result, TaskResult
 from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, Failure, Task, TaskStatus
-from ork.model.workflow import Approval, CompiledWorkflow, TaskSpec, Trigger
+from ork.model.workflow import Approval, CompiledWorkflow, Custom, SubWorkflow, TaskSpec, Trigger
 from ork.sdk.errors import TaskError
 from ork.sdk.values import plain
 from ork.sdk.workflow import Workflow
@@ -35,6 +36,7 @@ def run_here(workflow: Workflow, params: dict[str, Any], *, check: bool = True, 
         raise TaskError(f"workflow {workflow.name} runs itself, {MOST_DEPTH} levels deep", retry=False)
     settings = _settings_of(workflow)
     compiled = _compiled(workflow, settings)
+    _check_can_run_here(compiled)
     values = check_params(compiled, {name: plain(value, name) for name, value in params.items()})
     result = _Rehearsal(workflow, compiled, values, settings, depth).result()
     if check and result.status != "success":
@@ -157,6 +159,17 @@ def _compiled(workflow: Workflow, settings: Settings) -> CompiledWorkflow:
     for mistake in workflow.mistakes(None, type_in_words):
         report.add_at(mistake.code, mistake.message, mistake.line - 1, 0, hint=mistake.hint)
     return load_tree(tree, report, read=None, project=settings.project).require()
+
+
+def _check_can_run_here(workflow: CompiledWorkflow) -> None:
+    """Told before anything has run: half a workflow is of no use to a test."""
+    for spec in workflow.tasks:
+        is_local = isinstance(spec.action, Custom | SubWorkflow | Approval) or spec.executor in ("python", "process")
+        if not is_local:
+            message = (
+                f"task `{spec.name}` is run by the executor `{spec.executor}`, which a run in process does not have"
+            )
+            raise UsageError(message, hint="`ork run` runs it; for a test make it a function")
 
 
 def _settings_of(workflow: Workflow) -> Settings:

@@ -19,9 +19,12 @@ _STOPPED = 143  # as a shell has it: 128 + SIGTERM
 
 
 def prepare_custom(
-    spec: dict[str, Any], bindings: Bindings, make_context: Callable[[], Context]
+    spec: dict[str, Any], bindings: Bindings, make_context: Callable[[], Context], *, is_own_process: bool = True
 ) -> tuple[Callable[..., Any], Arguments]:
-    """The executor's `run`, and what to call it with. InputError says what is wrong with a config."""
+    """The executor's `run`, and what to call it with. InputError says what is wrong with a config.
+
+    In a process that is not the attempt's own nobody asks to stop by a signal.
+    """
     module, _, name = spec["target"].partition(":")
     made_of = load_function(spec["root"], None, module, name)
     executor = made_of(_class_config(made_of, bindings.value(spec["config"]), spec))
@@ -36,7 +39,7 @@ def prepare_custom(
         _inputs(spec, bindings),
     ]
     stop = getattr(executor, "stop", None)
-    if callable(stop):
+    if is_own_process and callable(stop):
         _stop_when_asked(stop, context)
     return run, arguments
 
