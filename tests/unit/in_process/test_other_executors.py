@@ -33,7 +33,7 @@ def test_requests_and_queries_run_here(etl: Workflow, tmp_path: Path) -> None:
         etl.add(
             "large",
             executor="sql",
-            config={"url": f"sqlite:{tmp_path}/data.db", "query": "SELECT id FROM orders WHERE total > :least"},
+            config={"url": f"sqlite:///{tmp_path}/data.db", "query": "SELECT id FROM orders WHERE total > :least"},
             inputs={"least": ref("tasks.ask.output.least")},
         )
         result = etl.run()
