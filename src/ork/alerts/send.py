@@ -65,11 +65,13 @@ def _mail(notice: Notice, text: str, mail: Mail, secrets: Secrets) -> None:
     import smtplib
     import ssl
     from email.message import EmailMessage
+    from email.utils import format_datetime
 
     message = EmailMessage()
     message["Subject"] = " ".join(title(notice).split())[:200]
     message["From"] = mail.sender
     message["To"] = ", ".join(mail.to)
+    message["Date"] = format_datetime(notice.raised_at)
     # The same for every try: mail programs show a message they have seen before only once.
     message["Message-ID"] = (
         f"<ork-alert-{notice.id}-{int(notice.raised_at.timestamp())}@{mail.sender.rpartition('@')[2]}>"

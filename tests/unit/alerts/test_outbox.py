@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import timedelta
+from email.utils import format_datetime
 from typing import Any
 
 from ork.alerts.outbox import MOST_TRIES
@@ -117,6 +118,7 @@ def test_mail_arrives_with_its_subject_and_words() -> None:
     (letter,) = letters
     assert "Subject: flow: task load failed" in letter
     assert "To: a@example.org, b@example.org" in letter
+    assert f"Date: {format_datetime(NOW)}" in letter
     assert "exited with 1" in letter
 
 
