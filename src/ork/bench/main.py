@@ -7,36 +7,59 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ork.bench.compare import Difference, differences, read_parts
 from ork.bench.ground import Ground, server_of
 from ork.bench.processes import MeasuredProcessError, compile_bytecode
-from ork.bench.report import table
-from ork.bench.scale import FULL, QUICK, Scale
+from ork.bench.report import comparison, table
+from ork.bench.scale import FULL, HEAVY, QUICK, STANDARD, Scale
 from ork.bench.scenarios import SCENARIOS
 from ork.errors import OrkError, UsageError
 
-NAMES = ("quick", *SCENARIOS)
+SUITES = {"quick": QUICK, "standard": STANDARD, "heavy": HEAVY}
+NAMES = (*SUITES, *SCENARIOS)
+
+Emit = Callable[[str], None]
 
 
 def bench_command(
-    scenario: str, as_json: bool, emit: Callable[[str], None], store: str | None = None
+    scenario: str,
+    as_json: bool,
+    emit: Emit,
+    store: str | None = None,
+    compare: str | None = None,
+    plot: str | None = None,
 ) -> dict[str, Any]:
-    """Measures on SQLite or on the server that `store` names, shows a table through `emit` unless `as_json`, and returns the result's JSON shape.
+    """Measures on SQLite or on the server that `store` names, shows a table through `emit` unless `as_json`, draws into
+    the file `plot`, and returns the result's JSON shape.
 
-    The fields at the top are those of the scenario's main measurement (for `quick`, the Python fan-out);
-    `parts` holds every measurement in the same shape.
+    The fields at the top are those of the scenario's main measurement (for several scenarios, the Python fan-out);
+    `parts` holds every measurement in the same shape, `worse` what became worse since the result in the file `compare`.
     """
     if scenario not in NAMES:
         raise UsageError(f"no scenario is called `{scenario}`", hint=f"one of {', '.join(NAMES)}")
-    parts = measured(scenario, server_of(store), emit if not as_json else silent)
+    server, earlier = server_of(store), read_parts(Path(compare)) if compare else None
+    check_writable(plot)
+    parts = measured(scenario, server, emit)
+    changes = differences(earlier, parts) if earlier is not None else []
+    if plot:
+        from ork.bench.plot import draw
+
+        Path(plot).write_text(draw(parts))
     if not as_json:
-        for line in table(parts):
-            emit(line)
-    return main_part(parts) | {"scenario": scenario, "parts": parts}
+        show(parts, changes if earlier is not None else None, emit)
+    worse = [change.sentence for change in changes if change.is_worse]
+    return main_part(parts) | {"scenario": scenario, "parts": parts, "worse": worse}
 
 
-def measured(scenario: str, server: str | None, emit: Callable[[str], None]) -> list[dict[str, Any]]:
+def check_writable(plot: str | None) -> None:
+    """Before anything is measured: half an hour of work should not end in a wrong path."""
+    if plot and not Path(plot).absolute().parent.is_dir():
+        raise UsageError(f"cannot write {plot}: there is no such folder")
+
+
+def measured(scenario: str, server: str | None, emit: Emit) -> list[dict[str, Any]]:
     compile_bytecode()
-    names, scale = (tuple(SCENARIOS), QUICK) if scenario == "quick" else ((scenario,), FULL)
+    names, scale = (tuple(SCENARIOS), SUITES[scenario]) if scenario in SUITES else ((scenario,), FULL)
     parts: list[dict[str, Any]] = []
     for name in names:
         emit(f"measuring {name} …")
@@ -53,9 +76,11 @@ def measured_alone(name: str, scale: Scale, server: str | None) -> list[dict[str
             raise OrkError(f"{name} could not be measured: {error}") from error
 
 
+def show(parts: list[dict[str, Any]], changes: list[Difference] | None, emit: Emit) -> None:
+    lines = table(parts) if changes is None else [*table(parts), "", *comparison(changes)]
+    for line in lines:
+        emit(line)
+
+
 def main_part(parts: list[dict[str, Any]]) -> dict[str, Any]:
     return next((part for part in parts if part["scenario"] == "fanout"), parts[0])
-
-
-def silent(line: str) -> None:
-    """Nobody reads progress when the answer is for a program."""

@@ -12,7 +12,14 @@ PERCENTILES = (50, 95, 99)
 STAGES = ("created_dispatched", "dispatched_started", "started_finished")
 
 
-UNITS = {"tasks_per_second": "/s", "latency_ms": " ms", "rss_mb": " MB"}
+UNITS = {
+    "tasks_per_second": "/s",
+    "latency_ms": " ms",
+    "costs_ms": " ms",
+    "rss_mb": " MB",
+    "kb_each": " KB each",
+    "cpu_s": " s",
+}
 
 
 class Target(Record):
@@ -28,7 +35,7 @@ class Target(Record):
         return value is not None and bool(value <= self.limit if self.at_most else value >= self.limit)
 
     def __str__(self) -> str:
-        what = "" if self.part is None else f"{self.part} "
+        what = "" if self.part is None else f"{self.part.removesuffix('_ms')} "
         return f"{what}{'≤' if self.at_most else '≥'} {self.limit:,g}{UNITS.get(self.field, '')}"
 
 
@@ -49,6 +56,8 @@ class Sample(Record):
     rss_mb: float | None = None
     statements: int | None = None
     tasks: tuple[TaskTimes, ...] = ()
+    rss_growth_mb: float | None = None
+    loop: dict[str, float] = made(default_factory=dict)  # seconds of each part of the scheduler's steps
 
 
 class Work(Record):
@@ -80,14 +89,39 @@ def result_of(work: Work, samples: Sequence[Sample]) -> dict[str, Any]:
         "latency_ms": latencies(map(work.latency, tasks)),
         "stages_ms": stages(tasks),
         "rss_mb": middle(one.rss_mb for one in samples),
+        "rss_growth_mb": middle(one.rss_growth_mb for one in samples),
+        "loop_s": {part: middle(one.loop.get(part) for one in samples) for part in samples[0].loop},
         "cpu_s": middle(one.cpu_seconds for one in samples),
         "statements": middle(one.statements for one in samples),
         "floor": floor_of(work, samples),
         "ratio": round(median(ratios), 3),
         "ratio_range": [round(ratios[0], 3), round(ratios[-1], 3)],
+        "higher_is_better": work.rate,
         "repeats": len(samples),
     }
     return result | judged(work.targets, result)
+
+
+def one_result(scenario: str, floor: dict[str, Any], targets: Sequence[Target], **known: Any) -> dict[str, Any]:
+    """The same shape for what is measured once; what was not is null."""
+    nothing = {
+        "scenario": scenario,
+        "tasks": 0,
+        "tasks_per_second": None,
+        "seconds": None,
+        "latency_ms": latencies(()),
+        "stages_ms": None,
+        "rss_mb": None,
+        "cpu_s": None,
+        "statements": None,
+        "floor": {"seconds": None, "tasks_per_second": None} | floor,
+        "ratio": None,
+        "ratio_range": None,
+        "higher_is_better": False,
+        "repeats": 1,
+    }
+    result = nothing | known
+    return result | judged(targets, result)
 
 
 def judged(targets: Sequence[Target], result: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import IO
 from ork.model.record import Record
 
 PACKAGE = Path(__file__).resolve().parent.parent
-PATIENCE_SECONDS = 300
+PATIENCE_SECONDS = 1800
 ORK = (sys.executable, "-m", "ork")
 
 

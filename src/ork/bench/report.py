@@ -5,40 +5,66 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ork.bench.compare import Difference
+
 HEADINGS = (
     "scenario",
+    "size",
     "tasks",
     "took",
     "per second",
     "p50/p95/p99 ms",
     "cpu s",
     "MB",
+    "KB each",
     "statements",
     "floor",
     "ratio",
     "target",
 )
-WORDS = frozenset({"scenario", "p50/p95/p99 ms", "target"})
+WORDS = frozenset({"scenario", "p50/p95/p99 ms", "target", "what", ""})
+NOTHING = "–"
 
 
 def table(results: Sequence[dict[str, Any]]) -> list[str]:
-    """A heading and one line per result, then what each floor is."""
-    cells = [row(result) for result in results]
-    widths = [max(len(line[column]) for line in [HEADINGS, *cells]) for column in range(len(HEADINGS))]
-    lines = [aligned(line, widths) for line in [HEADINGS, *cells]]
-    notes = [f"  {result['scenario']}: floor is {result['floor']['what']}" for result in results]
-    return [*lines, "", *notes]
+    """A heading and one line per result, without columns that nobody fills; then what each floor is."""
+    lines = [HEADINGS, *(row(result) for result in results)]
+    columns = [column for column in zip(*lines, strict=True) if set(column[1:]) != {NOTHING}]
+    notes = {f"  {result['scenario']}: floor is {result['floor']['what']}": None for result in results}
+    return [*aligned(columns), "", *notes]
+
+
+def comparison(changes: Sequence[Difference]) -> list[str]:
+    """What was measured then and now, and which of it became worse."""
+    if not changes:
+        return ["Nothing of this was measured in the earlier result."]
+    cells = [
+        (
+            change.scenario,
+            number(change.size),
+            change.field,
+            f"{change.was:,g}",
+            f"{change.now:,g}",
+            "worse" if change.is_worse else "",
+        )
+        for change in changes
+    ]
+    worse = [change.sentence for change in changes if change.is_worse]
+    verdict = [f"worse: {sentence}" for sentence in worse] or ["Nothing became worse."]
+    return [*aligned([*zip(("scenario", "size", "what", "was", "is", ""), *cells, strict=True)]), "", *verdict]
 
 
 def row(result: dict[str, Any]) -> tuple[str, ...]:
     return (
         result["scenario"],
+        number(result.get("size")),
         f"{result['tasks']:,}",
         duration(result["seconds"]),
         number(result["tasks_per_second"]),
         percentiles(result["latency_ms"]),
         number(result["cpu_s"], 2),
         number(result["rss_mb"]),
+        number(result.get("kb_each"), 2),
         number(result["statements"]),
         duration(result["floor"]["seconds"]),
         ratio(result),
@@ -46,33 +72,34 @@ def row(result: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    parts = [
-        cell.ljust(width) if heading in WORDS else cell.rjust(width)
-        for heading, cell, width in zip(HEADINGS, cells, widths, strict=True)
-    ]
-    return "  ".join(parts).rstrip()
+def aligned(columns: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of the columns; words begin below their heading, numbers end there."""
+    padded = []
+    for column in columns:
+        width = max(map(len, column))
+        padded.append([cell.ljust(width) if column[0] in WORDS else cell.rjust(width) for cell in column])
+    return ["  ".join(cells).rstrip() for cells in zip(*padded, strict=True)]
 
 
 def duration(seconds: float | None) -> str:
     if seconds is None:
-        return "–"
+        return NOTHING
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    return "–" if value is None else f"{value:,.{digits}f}"
+    return NOTHING if value is None else f"{value:,.{digits}f}"
 
 
 def percentiles(latency: dict[str, float | None]) -> str:
     values = [value for value in latency.values() if value is not None]
-    return "/".join(f"{value:.1f}" for value in values) if values else "–"
+    return "/".join(f"{value:.1f}" for value in values) if values else NOTHING
 
 
 def ratio(result: dict[str, Any]) -> str:
     if result["ratio"] is None:
-        return "–"
-    low, high = result["ratio_range"]
+        return NOTHING
+    low, high = result["ratio_range"] or (None, None)
     if low == high:
         return f"{result['ratio']:.2f}"
     return f"{result['ratio']:.2f} ({low:.2f}–{high:.2f})"
@@ -80,5 +107,5 @@ def ratio(result: dict[str, Any]) -> str:
 
 def verdict(result: dict[str, Any]) -> str:
     if result["target"] is None:
-        return "–"
+        return NOTHING
     return f"{result['target']} {'✓ met' if result['target_met'] else '✗ missed'}"

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ork.bench.measure import Sample, TaskTimes
 from ork.bench.processes import run
@@ -25,7 +26,7 @@ def interleaved(repeats: int, floor: Callable[[], float], measure: Callable[[int
 
 def driver_sample(folder: Path, store: str | None, *arguments: str) -> Sample:
     """What the measured process says about itself; its floor is not known yet."""
-    measured = json.loads(run((sys.executable, "-m", "ork.bench.drive", *arguments), folder, store).stdout)
+    measured = drive(folder, store, *arguments)
     return Sample(
         measured["seconds"],
         0.0,
@@ -33,4 +34,13 @@ def driver_sample(folder: Path, store: str | None, *arguments: str) -> Sample:
         measured["rss_mb"],
         measured["statements"],
         tuple(TaskTimes(*times) for times in measured["tasks"]),
+        measured.get("rss_growth_mb"),
+        measured.get("loop", {}),
     )
+
+
+def drive(folder: Path, store: str | None, *arguments: str) -> dict[str, Any]:
+    """What a driver measured, in a process of its own."""
+    answer = run((sys.executable, "-m", "ork.bench.drive", *arguments), folder, store).stdout
+    measured: dict[str, Any] = json.loads(answer)
+    return measured

@@ -2,23 +2,55 @@
 
 from __future__ import annotations
 
-from ork.model.record import Record
+from ork.model.record import Record, replaced
 
 
 class Scale(Record):
-    """`quick` looks, the named scenarios measure."""
+    """Numbers of tasks, runs and repeats. Those of `wide`, `deep` and `history` are measured one after the other."""
 
     repeats: int
     chain: int
     fanout: int
-    shared: int
     engine: int
     triggers: int
     cold_repeats: int
     idle_seconds: float
+    attempts: int
+    machine: int
+    wide: tuple[int, ...]
+    deep: tuple[int, ...]
+    history: tuple[int, ...]
 
 
-QUICK = Scale(repeats=1, chain=10, fanout=60, shared=200, engine=2_000, triggers=15, cold_repeats=3, idle_seconds=2)
-FULL = Scale(
-    repeats=5, chain=40, fanout=500, shared=2_000, engine=10_000, triggers=200, cold_repeats=11, idle_seconds=30
+QUICK = Scale(
+    repeats=1,
+    chain=10,
+    fanout=60,
+    engine=2_000,
+    triggers=15,
+    cold_repeats=3,
+    idle_seconds=2,
+    attempts=60,
+    machine=2_000,
+    wide=(200, 1_000),
+    deep=(50, 200),
+    history=(0, 2_000),
 )
+FULL = Scale(
+    repeats=5,
+    chain=40,
+    fanout=500,
+    engine=10_000,
+    triggers=200,
+    cold_repeats=11,
+    idle_seconds=30,
+    attempts=500,
+    machine=100_000,
+    wide=(1_000, 10_000, 100_000),
+    deep=(1_000, 10_000, 100_000),
+    history=(0, 1_000, 10_000, 100_000, 1_000_000),
+)
+STANDARD = replaced(
+    FULL, wide=(1_000, 10_000), deep=(1_000, 10_000), history=(0, 10_000, 100_000), machine=20_000, attempts=200
+)
+HEAVY = replaced(FULL, chain=200, fanout=5_000, engine=100_000, triggers=1_000)

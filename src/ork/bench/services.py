@@ -12,18 +12,26 @@ from pathlib import Path
 from ork.bench.processes import ORK, MeasuredProcessError, environment
 
 READY_SECONDS = 30
+SETTLE_SECONDS = 6.0  # what a service does once after its start is over, its first look for lost messages included
 
 
 @contextmanager
 def scheduler(folder: Path, store: str | None = None) -> Iterator[int]:
     """The pid of an `ork scheduler` that has said that it is ready; it is stopped at the end."""
+    with service(("scheduler",), folder, store) as pid:
+        yield pid
+
+
+@contextmanager
+def service(command: tuple[str, ...], folder: Path, store: str | None) -> Iterator[int]:
+    """The pid of a long-running `ork` command that has said something; it is stopped at the end."""
     child = subprocess.Popen(
-        (*ORK, "scheduler"), cwd=folder, env=environment(store), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        (*ORK, *command), cwd=folder, env=environment(store), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     assert child.stdout is not None
     try:
         if not select.select([child.stdout], [], [], READY_SECONDS)[0] or not child.stdout.readline():
-            raise MeasuredProcessError("`ork scheduler` did not get ready")
+            raise MeasuredProcessError(f"`ork {command[0]}` did not get ready")
         yield child.pid
     finally:
         child.terminate()

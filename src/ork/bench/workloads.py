@@ -22,6 +22,13 @@ def command_fanout(folder: Path, count: int) -> Path:
     return project(folder, "fanout", (f'  t{n}:\n    command: ["true"]\n' for n in range(count)))
 
 
+def sleepers(folder: Path, count: int) -> Path:
+    """Commands that only wait, with room for all of them at once."""
+    place = project(folder, "sleepers", [f'  t:\n    command: ["sleep", "600"]\n    parallel: {count}\n'])
+    (place / "ork.yaml").write_text(f"durability: normal\nmax_workers: {count}\n")
+    return place
+
+
 def hello(folder: Path) -> Path:
     return project(folder, "hello", [python_task(0)])
 

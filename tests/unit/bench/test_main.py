@@ -8,6 +8,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from ork.bench.main import NAMES, bench_command, main_part
+from ork.bench.scenarios import SCENARIOS
 from ork.errors import UsageError
 
 OrkCli = Callable[..., CompletedProcess[str]]
@@ -53,6 +54,15 @@ def test_quick_measures_everything_and_answers_in_the_documented_shape(ork_cli: 
         "floor",
         "ratio",
     }
-    assert [part["scenario"] for part in result["parts"]] == [
-        *["chain", "fanout", "commands", "engine-sqlite", "latency-sqlite", "cold-run", "cold-help", "idle"]
-    ]
+    assert {part["scenario"].split("-")[0] for part in result["parts"]} == set(SCENARIOS)
+    assert result["worse"] == []
+
+
+def test_what_cannot_be_compared_or_drawn_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text('{"parts": 3}')
+    with pytest.raises(UsageError, match="not a result of ours"):
+        bench_command("quick", True, print, compare=str(tmp_path / "other.json"))
+    with pytest.raises(UsageError, match=r"cannot read .*missing\.json: No such file"):
+        bench_command("quick", True, print, compare=str(tmp_path / "missing.json"))
+    with pytest.raises(UsageError, match="no such folder"):
+        bench_command("quick", True, print, plot=str(tmp_path / "nowhere" / "out.svg"))

@@ -9,8 +9,11 @@ from ork.bench.ground import Ground
 from ork.bench.scale import Scale
 from ork.bench.scenarios.cold import cold
 from ork.bench.scenarios.engine import engine
+from ork.bench.scenarios.history import history
 from ork.bench.scenarios.idle import idle
 from ork.bench.scenarios.latency import latency
+from ork.bench.scenarios.memory import memory
+from ork.bench.scenarios.sizes import deep, wide
 from ork.bench.scenarios.tasks import chain, commands, fanout
 
 Scenario = Callable[[Scale, Ground], list[dict[str, Any]]]
@@ -23,4 +26,8 @@ SCENARIOS: dict[str, Scenario] = {
     "latency": latency,
     "cold": cold,
     "idle": idle,
+    "memory": memory,
+    "wide": wide,
+    "deep": deep,
+    "history": history,
 }

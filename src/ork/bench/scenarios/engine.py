@@ -26,7 +26,7 @@ def engine(scale: Scale, ground: Ground) -> list[dict[str, Any]]:
         place = ground.folder / f"engine-{number}"
         place.mkdir()
         with ground.fresh_store() as store:
-            return driver_sample(place, store, "engine", str(count))
+            return driver_sample(place, store, "engine", "free", str(count))
 
     return [result_of(work, interleaved(scale.repeats, lambda: rows_floor(ground, count), measure))]
 

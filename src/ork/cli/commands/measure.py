@@ -19,17 +19,28 @@ SIMULATION = "ork.testing.simulate"
 @click.command(name="bench")
 @click.argument("scenario", default="quick")
 @click.option("--store", metavar="URL", help="Measure in new databases of this Postgres (default: SQLite).")
+@click.option("--compare", metavar="FILE", help="An earlier --json: exit 1 if something became worse.")
+@click.option("--plot", metavar="FILE", help="Draw throughput and latency over size into this SVG.")
 @json_option
-def bench_command(scenario: str, store: str | None, as_json: bool) -> None:
-    """Measure speed against the floor of this machine: quick, chain, fanout, commands, engine, latency, cold or idle.
+def bench_command(scenario: str, store: str | None, compare: str | None, plot: str | None, as_json: bool) -> int:
+    """Measure speed against the floor of this machine.
+
+    \b
+    A little of everything:  quick (default), standard, heavy
+    Tasks:                   chain, fanout, commands
+    The engine:              engine, latency, wide, deep, history
+    Services and commands:   idle, memory, cold
 
     \b
     Example:  ork bench chain --json
               ork bench engine --store postgresql://user@host/postgres
+              ork bench standard --compare before.json --plot now.svg
     """
-    result: dict[str, Any] = import_module(BENCH).bench_command(scenario, as_json, _emitter(as_json), store)
+    bench = import_module(BENCH).bench_command
+    result: dict[str, Any] = bench(scenario, as_json, _emitter(as_json), store, compare, plot)
     if as_json:
         print_json(result)
+    return FAILED if result["worse"] else DONE
 
 
 @click.command(name="sim")

@@ -1,35 +1,28 @@
-"""The process that is measured: real scheduler, real store, nothing else going on.
-
-python -m ork.bench.drive workflow FILE | engine COUNT | latency FILE COUNT | idle SECONDS    prints one JSON object
-"""
+"""Runs of workflows, timed from their creation to their end."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import resource
-import sys
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
 from ork.app import Installation, open_installation
-from ork.bench.instant import InstantExecutor, MemoryObjects
-from ork.bench.scenarios.idle import SETTLE_SECONDS
+from ork.bench.drive.watcher import Watcher, instant_service
+from ork.bench.services import SETTLE_SECONDS, rss_mb
 from ork.compile.content import make_version
 from ork.compile.load import load_workflow
 from ork.errors import OrkError
-from ork.model.ids import RunId, SchedulerId
+from ork.model.ids import RunId
+from ork.model.record import replaced
 from ork.model.run import NewRun, RunStatus
 from ork.model.task import Task
 from ork.model.workflow import Command, CompiledWorkflow, Const, TaskSpec, Version
-from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.service import SchedulerService
-from ork.scheduler.step import Scheduler
 from ork.settings import load_settings
 from ork.state.store import StateStore
-from ork.telemetry import Happening
 
 RUN = RunId("bench0000000")
 QUIET_SECONDS = 0.01  # after a run: its scheduler has gone to sleep by then
@@ -42,14 +35,33 @@ async def drive_workflow(file: str) -> dict[str, Any]:
     return await timed_run(installation, await installation.scheduler("run"), read_version(file))
 
 
-async def drive_engine(count: int) -> dict[str, Any]:
-    """A run of independent tasks that end as soon as they were seen running; nothing but the launch batch limits them."""
+async def drive_engine(shape: str, count: int) -> dict[str, Any]:
+    """Tasks that end as soon as they were seen running; nothing but the launch batch limits them."""
     installation = await open_installation(load_settings())
     await installation.store.set_limits({})
-    tasks = tuple(TaskSpec(f"t{n}", "process", Command((Const("true"),))) for n in range(count))
-    version = make_version(CompiledWorkflow("engine", tasks), os.getcwd())
+    version = make_version(CompiledWorkflow("engine", SHAPES[shape](count)), os.getcwd())
     result = await timed_run(installation, instant_service(installation), version)
     return result | {"tasks": []}  # the moments its executor tells are made up
+
+
+def free_tasks(count: int) -> tuple[TaskSpec, ...]:
+    return tuple(light_task(f"t{n}") for n in range(count))
+
+
+def wide_tasks(count: int) -> tuple[TaskSpec, ...]:
+    """One task with so many instances, and one that waits for them all."""
+    return replaced(light_task("t"), parallel=count - 2), light_task("last", "t")
+
+
+def deep_tasks(count: int) -> tuple[TaskSpec, ...]:
+    return tuple(light_task(f"t{n}", *([f"t{n - 1}"] if n else [])) for n in range(count))
+
+
+def light_task(name: str, *upstream: str) -> TaskSpec:
+    return TaskSpec(name, "process", Command((Const("true"),)), depends_on=upstream)
+
+
+SHAPES = {"free": free_tasks, "wide": wide_tasks, "deep": deep_tasks}
 
 
 async def timed_run(installation: Installation, service: SchedulerService, version: Version) -> dict[str, Any]:
@@ -57,17 +69,18 @@ async def timed_run(installation: Installation, service: SchedulerService, versi
     store, watcher = installation.store, Watcher(service)
     await store.save_version(version, origin=version.source, now=utc_now())
     await watcher.ready()
-    before = await store.statement_count()
-    begin = perf_counter()
+    statements, memory, begin = await store.statement_count(), rss_mb(os.getpid()), perf_counter()
     await store.create_runs([NewRun(RUN, version.workflow.name, version.id)], utc_now())
     service.wake()
     await watcher.finished()
     seconds = perf_counter() - begin
-    statements = await store.statement_count() - before
+    statements = await store.statement_count() - statements
+    growth = rss_mb(os.getpid()) - memory
     tasks = await task_times(store)
     await watcher.stop()
     await installation.close()
-    return measured(seconds, statements, tasks)
+    loop = {part: spent.seconds for part, spent in service.telemetry.spent.items()}
+    return measured(seconds, statements, tasks) | {"rss_growth_mb": growth, "loop": loop}
 
 
 async def drive_latency(file: str, count: int) -> dict[str, Any]:
@@ -101,55 +114,6 @@ async def drive_idle(seconds: float) -> dict[str, Any]:
     await watcher.stop()
     await installation.close()
     return measured(seconds, statements, [])
-
-
-class Watcher:
-    """A scheduler at work in the background, and what can be waited for."""
-
-    def __init__(self, service: SchedulerService) -> None:
-        self.service = service
-        self._ready = asyncio.Event()
-        self._finished = asyncio.Event()
-        service.telemetry.listen(self._notice)
-        self._work = asyncio.create_task(service.run())
-
-    async def ready(self) -> None:
-        await self._wait_for(self._ready)
-
-    async def finished(self) -> None:
-        await self._wait_for(self._finished)
-
-    async def stop(self) -> None:
-        self.service.request_stop()
-        await self._work
-
-    async def _wait_for(self, event: asyncio.Event) -> None:
-        waiting = asyncio.create_task(event.wait())
-        await asyncio.wait({waiting, self._work}, return_when=asyncio.FIRST_COMPLETED)
-        if self._work.done():
-            self._work.result()
-            raise OrkError("the scheduler ended before its work was done")
-
-    def _notice(self, happening: Happening, _fields: dict[str, Any]) -> None:
-        if happening is Happening.READY:
-            self._ready.set()
-        elif happening is Happening.RUN_FINISHED:
-            self._finished.set()
-
-
-def instant_service(installation: Installation) -> SchedulerService:
-    objects = MemoryObjects()
-    scheduler = Scheduler(
-        id=SchedulerId("bench"),
-        identity="bench",
-        kind="run",
-        store=installation.store,
-        objects=objects,
-        executors={"process": InstantExecutor(objects)},
-        options=SchedulerOptions(),
-        monotonic=perf_counter,
-    )
-    return SchedulerService(scheduler, installation.store)
 
 
 def read_version(file: str) -> Version:
@@ -190,20 +154,3 @@ def measured(seconds: float, statements: int, tasks: list[list[float]]) -> dict[
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
-
-
-def main() -> None:
-    match sys.argv[1:]:
-        case "workflow", file:
-            work = drive_workflow(file)
-        case "engine", count:
-            work = drive_engine(int(count))
-        case "latency", file, count:
-            work = drive_latency(file, int(count))
-        case _, seconds:
-            work = drive_idle(float(seconds))
-    print(json.dumps(asyncio.run(work)))
-
-
-if __name__ == "__main__":
-    main()

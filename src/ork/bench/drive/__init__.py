@@ -1,0 +1,1 @@
+"""The process that is measured: real scheduler, real store, nothing else going on."""

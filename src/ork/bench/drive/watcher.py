@@ -1,0 +1,67 @@
+"""A scheduler at work in the measured process."""
+
+from __future__ import annotations
+
+import asyncio
+from time import perf_counter
+from typing import Any
+
+from ork.app import Installation
+from ork.bench.instant import InstantExecutor, MemoryObjects
+from ork.errors import OrkError
+from ork.model.ids import SchedulerId
+from ork.scheduler.options import SchedulerOptions
+from ork.scheduler.service import SchedulerService
+from ork.scheduler.step import Scheduler
+from ork.telemetry import Happening
+
+
+class Watcher:
+    """A scheduler at work in the background, and what can be waited for."""
+
+    def __init__(self, service: SchedulerService) -> None:
+        self.service = service
+        self._ready = asyncio.Event()
+        self._finished = asyncio.Event()
+        service.telemetry.listen(self._notice)
+        self._work = asyncio.create_task(service.run())
+
+    async def ready(self) -> None:
+        await self._wait_for(self._ready)
+
+    async def finished(self) -> None:
+        """A run has ended since the last time this was waited for."""
+        await self._wait_for(self._finished)
+        self._finished.clear()
+
+    async def stop(self) -> None:
+        self.service.request_stop()
+        await self._work
+
+    async def _wait_for(self, event: asyncio.Event) -> None:
+        waiting = asyncio.create_task(event.wait())
+        await asyncio.wait({waiting, self._work}, return_when=asyncio.FIRST_COMPLETED)
+        if self._work.done():
+            self._work.result()
+            raise OrkError("the scheduler ended before its work was done")
+
+    def _notice(self, happening: Happening, _fields: dict[str, Any]) -> None:
+        if happening is Happening.READY:
+            self._ready.set()
+        elif happening is Happening.RUN_FINISHED:
+            self._finished.set()
+
+
+def instant_service(installation: Installation) -> SchedulerService:
+    objects = MemoryObjects()
+    scheduler = Scheduler(
+        id=SchedulerId("bench"),
+        identity="bench",
+        kind="run",
+        store=installation.store,
+        objects=objects,
+        executors={"process": InstantExecutor(objects)},
+        options=SchedulerOptions(),
+        monotonic=perf_counter,
+    )
+    return SchedulerService(scheduler, installation.store)
