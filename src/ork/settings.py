@@ -125,7 +125,7 @@ def load_settings(
         store=store or _value(given, "ORK_STORE") or wished["store"] or f"sqlite:{home}/ork.db",
         objects=objects or given.get("ORK_OBJECTS") or wished["objects"] or f"file:{home}/objects",
         durability=_choice(given, "ORK_DURABILITY", ("normal", "full")) or wished["durability"] or "normal",
-        isolation=_choice(given, "ORK_ISOLATION", ("fork", "interpreter")) or wished["isolation"] or "fork",
+        isolation=_choice(given, "ORK_ISOLATION", ("fork", "interpreter", "shared")) or wished["isolation"] or "fork",
         script_dir=_inside(root, given.get("ORK_SCRIPT_DIR") or wished["script_dir"]),
         env_file=_inside(root, given.get("ORK_ENV_FILE") or wished["env_file"]),
         pools=dict(project.pools) if project else {},

@@ -146,6 +146,8 @@ async def test_a_process_that_was_killed_while_it_waited_for_its_task_is_replace
         while not (waiting := Path(f"/proc/{resident}/task/{resident}/children").read_text().split()):
             await asyncio.sleep(0.01)
     os.kill(int(waiting[0]), signal.SIGKILL)
+    while is_alive(int(waiting[0])):
+        await asyncio.sleep(0.01)
     attempt = shop.attempt("after")
     assert (await shop.run(attempt))["state"] == "success"
     assert await resident_of(shop, attempt) == resident

@@ -162,9 +162,18 @@ def is_alive(pid: int) -> bool:
 
 def in_workshop(test: Callable[[Workshop], Coroutine[Any, Any, None]]) -> Callable[[Path], None]:
     """Runs an async test in a fresh workshop, and leaves no process behind."""
+    return _in_one_workshop(test, Isolation.FORK)
 
+
+def in_shared_workshop(test: Callable[[Workshop], Coroutine[Any, Any, None]]) -> Callable[[Path], None]:
+    return _in_one_workshop(test, Isolation.SHARED)
+
+
+def _in_one_workshop(
+    test: Callable[[Workshop], Coroutine[Any, Any, None]], isolation: Isolation
+) -> Callable[[Path], None]:
     def run(tmp_path: Path) -> None:
-        run_in_workshop(test, tmp_path, Isolation.FORK)
+        run_in_workshop(test, tmp_path, isolation)
 
     run.__name__ = test.__name__
     run.__doc__ = test.__doc__

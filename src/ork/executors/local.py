@@ -157,8 +157,9 @@ class LocalExecutor:
         return name in self._taken or name in self._on_the_way or key in self._children or key in self._pidfds
 
     def _ask_resident(self, order: LaunchOrder, news: News) -> bool:
+        isolation = order.isolation or self._isolation
         # What a worker has read could be found in the memory of every later task: secrets never go there.
-        if (order.isolation or self._isolation) is not Isolation.FORK or order.secrets:
+        if isolation is Isolation.INTERPRETER or order.secrets:
             return False
         key = order.attempt.key
         request = {
@@ -167,6 +168,7 @@ class LocalExecutor:
             "objects": self._documents.url,
             "spec": order.spec_key,
             "log": self._documents.log_path(key),
+            "isolation": str(isolation),
         }
         if not self._residents.ask(interpreter_for(order, self._uses_project_python), request):
             return False

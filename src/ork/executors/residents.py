@@ -20,6 +20,8 @@ _MOST_IDLE = 32
 _UNFIT_SECONDS = 60.0
 _LOOK_AT_FILES_SECONDS = 1.0
 
+_Kind = tuple[str, str]  # interpreter and isolation: one that was for itself is not used for sharing, nor the other way
+
 
 class Listener(Protocol):
     """Who is told what becomes of an attempt that was asked for."""
@@ -47,7 +49,7 @@ class Residents:
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._servers: dict[str, ForkServer] = {}
-        self._idle: dict[str, list[_Resident]] = {}
+        self._idle: dict[_Kind, list[_Resident]] = {}
         self._busy: dict[str, _Resident] = {}  # by attempt
         self._unfit: dict[str, float] = {}  # interpreters in which no server came up, and until when none is tried
         self._environ: dict[str, str] = {}
@@ -64,7 +66,8 @@ class Residents:
         if len(data) > _LARGEST_REQUEST or len(attempt.encode()) > ROOM_FOR_MARK:
             return False
         self._renew(interpreter)
-        resident = self._idle_one(interpreter) or self._new_one(interpreter)
+        kind = interpreter, str(request["isolation"])
+        resident = self._idle_one(kind) or self._new_one(kind)
         if resident is None:
             return False
         self._busy[attempt] = resident
@@ -99,15 +102,16 @@ class Residents:
         self._looks[interpreter] = looks
         if interpreter in self._servers:
             self._servers.pop(interpreter).retire()
-        for resident in self._idle.pop(interpreter, []):
-            resident.let_go()
+        for kind in [kind for kind in self._idle if kind[0] == interpreter]:
+            for resident in self._idle.pop(kind):
+                resident.let_go()
 
-    def _idle_one(self, interpreter: str) -> _Resident | None:
-        idle = self._idle.get(interpreter)
+    def _idle_one(self, kind: _Kind) -> _Resident | None:
+        idle = self._idle.get(kind)
         return idle.pop() if idle else None
 
-    def _new_one(self, interpreter: str) -> _Resident | None:
-        server = self._server(interpreter)
+    def _new_one(self, kind: _Kind) -> _Resident | None:
+        server = self._server(kind[0])
         if server is None:
             return None
         try:
@@ -115,7 +119,7 @@ class Residents:
         except OSError:
             return None
         ours.setblocking(False)
-        resident = _Resident(self, server, ours, self._looks[interpreter])
+        resident = _Resident(self, kind, server, ours, self._looks[kind[0]])
         server.make_worker(theirs)
         return resident
 
@@ -178,7 +182,7 @@ class Residents:
     def gone(self, resident: _Resident) -> None:
         server, attempt = resident.server, resident.attempt
         if attempt is None:
-            idle = self._idle.get(server.interpreter, [])
+            idle = self._idle.get(resident.kind, [])
             if resident in idle:
                 idle.remove(resident)
             return
@@ -192,8 +196,8 @@ class Residents:
         self._listener.handed_back(attempt)
 
     def _keep(self, resident: _Resident) -> None:
-        idle = self._idle.setdefault(resident.server.interpreter, [])
-        if resident.looks is not self._looks.get(resident.server.interpreter) or len(idle) >= _MOST_IDLE:
+        idle = self._idle.setdefault(resident.kind, [])
+        if resident.looks is not self._looks.get(resident.kind[0]) or len(idle) >= _MOST_IDLE:
             resident.let_go()
         else:
             idle.append(resident)
@@ -202,9 +206,10 @@ class Residents:
 class _Resident:
     """The executor's end of a worker's door."""
 
-    __slots__ = ("_owner", "_socket", "asked_at", "attempt", "has_spoken", "has_taken", "looks", "server")
+    __slots__ = ("_owner", "_socket", "asked_at", "attempt", "has_spoken", "has_taken", "kind", "looks", "server")
 
-    def __init__(self, owner: Residents, server: ForkServer, door: socket.socket, looks: object) -> None:
+    def __init__(self, owner: Residents, kind: _Kind, server: ForkServer, door: socket.socket, looks: object) -> None:
+        self.kind = kind
         self.server = server
         self.looks = looks
         self.attempt: str | None = None

@@ -33,8 +33,9 @@ class RunIf(StrEnum):
 class Isolation(StrEnum):
     """How the process of an attempt comes about on this machine."""
 
-    FORK = "fork"  # a fork of a server that has loaded what a worker needs
+    FORK = "fork"  # a fork of a worker that has loaded what it needs
     INTERPRETER = "interpreter"  # an interpreter started for it
+    SHARED = "shared"  # functions are called where others were before
 
 
 class RetryOn(StrEnum):

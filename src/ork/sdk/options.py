@@ -27,7 +27,7 @@ class Defaults(TypedDict, total=False):
     priority: int
     environment: Any
     worker: str
-    isolation: Literal["fork", "interpreter"]
+    isolation: Literal["fork", "interpreter", "shared"]
 
 
 class TaskOptions(Defaults, total=False):

@@ -1,115 +1,142 @@
-"""The process a function is called in, seen from both sides: it is forked, waits for an order, and answers once.
+"""The process a function is called in, seen from the shim: it is forked, waits for an order, and answers.
 
-It can be forked before there is an order, so that no attempt waits for the fork.
+It can be forked before there is an order, so that no attempt waits for the fork. One that is shared goes on waiting for
+orders after it has answered, as long as all is well with it.
 """
 
 from __future__ import annotations
 
 import os
+import time
 
-from ork.objects.documents import MAX_DEPTH, SPEC_LIMIT
-from ork.objects.json_text import dumps, strict_json
-from ork.objects.local import LocalObjects
+from ork.objects.json_text import dumps
 from ork.worker.process import fork_into
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from ork.objects.local import LocalObjects
     from ork.worker.mark import Mark
 
-_MOST_ORDER = 2 * SPEC_LIMIT
-_spare: Child | None = None
+LEAVE_SECONDS = 1.0
+_SIGKILL = 9
+_waiting: Child | None = None
 
 
 class Child:
     """OSError if no process can be made. Standard output and standard error are one pipe, `printed`; `source` is where
-    the answer comes from."""
+    answers come from, a line each."""
 
-    def __init__(self, mark: Mark | None = None) -> None:
+    def __init__(self, mark: Mark | None = None, *, is_shared: bool = False) -> None:
+        self.is_shared = is_shared
+        self.root: str | None = None  # the project it has settled in
+        self.files: dict[str, int | None] = {}  # of the project, that it has loaded, and their times
         orders, self._orders = os.pipe()
         self.source, answer = os.pipe()
         self.printed, speak = os.pipe()
 
         def body() -> NoReturn:
-            for descriptor in (self._orders, self.source, self.printed):
-                os.close(descriptor)
+            self._close()
             os.dup2(speak, 1)
             os.dup2(speak, 2)
-            _wait_and_call(orders, answer, mark)
+            if is_shared:
+                from ork.worker.shared import serve_functions
+
+                serve_functions(orders, answer, mark)
+            from ork.worker.invoke import wait_and_call
+
+            wait_and_call(orders, answer, mark)
 
         try:
             self.pid = fork_into(body)
         except OSError:
-            for descriptor in (self._orders, self.source, self.printed):
-                os.close(descriptor)
+            self._close()
             raise
         finally:
             for descriptor in (orders, answer, speak):
                 os.close(descriptor)
 
+    def is_fit_for(self, root: str) -> bool:
+        """Not if it has been used for another project, or has loaded what has changed since."""
+        if self.root not in (None, root):
+            return False
+        return all(time_of(file) == then for file, then in self.files.items())
+
     def give(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> bool:
         """Has the function called; False if the process had gone before it could begin."""
-        rest = memoryview(dumps({"root": objects.root, "folder": folder, "spec": spec}).encode())
+        self.root = spec["root"]
+        rest = memoryview(dumps({"root": objects.root, "folder": folder, "spec": spec}).encode() + b"\n")
         try:
             while rest:
                 rest = rest[os.write(self._orders, rest) :]
         except BrokenPipeError:
             return False
-        os.close(self._orders)
         return True
 
     def dismiss(self) -> None:
-        """One that was not needed: without an order it ends."""
+        """Without an order to come it ends, with a moment for its exit functions."""
+        self._close()
+        give_up_at = time.monotonic() + LEAVE_SECONDS
+        while self.is_alive():
+            if time.monotonic() > give_up_at:
+                os.kill(self.pid, _SIGKILL)
+                os.waitpid(self.pid, 0)
+                return
+            time.sleep(0.001)
+
+    def is_alive(self) -> bool:
+        """Whether it has neither ended nor been waited for."""
+        try:
+            return os.waitpid(self.pid, os.WNOHANG)[0] == 0
+        except ChildProcessError:
+            return False
+
+    def close(self) -> None:
+        """It has ended, and been waited for."""
+        self._close()
+
+    def _close(self) -> None:
         for descriptor in (self._orders, self.source, self.printed):
             os.close(descriptor)
-        os.waitpid(self.pid, 0)
+
+
+def time_of(file: str) -> int | None:
+    try:
+        return os.stat(file).st_mtime_ns
+    except OSError:
+        return None
+
+
+def keep(child: Child) -> None:
+    """For the next function. There is at most one: all else below a shim belongs to its attempt."""
+    global _waiting
+    dismiss_waiting()
+    _waiting = child
 
 
 def keep_spare(mark: Mark) -> None:
     """The next function finds its process waiting. Nothing is said if there can be none: it is tried again then."""
-    global _spare
+    global _waiting
     try:
-        _spare = _spare or Child(mark)
+        _waiting = _waiting or Child(mark)
     except OSError:
         return
 
 
-def take_spare() -> Child | None:
-    global _spare
-    taken, _spare = _spare, None
-    return taken
+def take_waiting(*, is_shared: bool, root: str) -> Child | None:
+    """The one that waits, if it is of the wanted kind; another one is sent away."""
+    global _waiting
+    child = _waiting
+    if child is None or child.is_shared != is_shared or not child.is_fit_for(root):
+        dismiss_waiting()
+        return None
+    _waiting = None
+    return child
 
 
-def dismiss_spare() -> None:
-    spare = take_spare()
-    if spare is not None:
-        spare.dismiss()
-
-
-def _wait_and_call(orders: int, answer: int, mark: Mark | None) -> NoReturn:
-    from ork.worker.invoke import run_function, use_streams
-
-    use_streams()
-    data = _read_all(orders)
-    os.close(orders)
-    if not data:
-        os._exit(0)
-    order = strict_json(data, max_size=_MOST_ORDER, max_depth=MAX_DEPTH + 16)
-    spec = order["spec"]
-    if mark is not None:
-        mark.write(spec["attempt"])
-    objects = LocalObjects(order["root"], spec["durability"])
-    python = spec.get("python")
-    if python is not None:
-        from ork.worker.elsewhere import become
-
-        become(python, objects, order["folder"], spec, answer)
-    run_function(objects, order["folder"], spec, answer)
-
-
-def _read_all(source: int) -> bytes:
-    parts = []
-    while part := os.read(source, 1 << 16):
-        parts.append(part)
-    return b"".join(parts)
+def dismiss_waiting() -> None:
+    global _waiting
+    child, _waiting = _waiting, None
+    if child is not None:
+        child.dismiss()

@@ -10,7 +10,7 @@ import time
 from ork.errors import DocumentError, ObjectsError
 from ork.objects.json_text import dumps, strict_json
 from ork.worker.bound import Bindings, InputError
-from ork.worker.child import dismiss_spare
+from ork.worker.child import dismiss_waiting
 from ork.worker.environment import task_environment
 from ork.worker.outputs import store_output
 from ork.worker.process import ended_badly, fork_into
@@ -33,6 +33,8 @@ _LARGEST_LAST_LINE = 8 << 20  # it is held in memory
 
 
 class CommandJob:
+    is_over = False  # before its process is
+
     def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> None:
         self._objects = objects
         self._folder = folder
@@ -139,7 +141,7 @@ class CommandJob:
         return descriptor
 
     def _start_process(self, argv: list[str], env: dict[str, str], stdin: int, log: Log) -> Ending | int:
-        dismiss_spare()  # all that is below us during an attempt belongs to it
+        dismiss_waiting()  # all that is below us during an attempt belongs to it
         # Pipes both: a program that opens /dev/stderr for writing would cut the log itself short.
         said, stdout = os.pipe()
         complained, stderr = os.pipe()

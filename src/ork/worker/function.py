@@ -7,7 +7,7 @@ import os
 from ork.errors import DocumentError
 from ork.objects.documents import DOCUMENT_LIMIT
 from ork.objects.json_text import strict_json
-from ork.worker.child import Child, take_spare
+from ork.worker.child import Child, keep, take_waiting
 from ork.worker.process import ended_badly, log_tail
 from ork.worker.pump import Stream
 from ork.worker.status import Ending, failed
@@ -19,17 +19,31 @@ if TYPE_CHECKING:
 
     from ork.objects.local import LocalObjects
     from ork.worker.log import Log
+    from ork.worker.shim import Host
+
+_CHUNK = 1 << 16
+_STAYS = b'"stays":true}\n'
 
 
 class FunctionJob:
     """Standard output and standard error are one pipe to the log, so that whatever is printed stays in its order; what
     the function returned comes back on a pipe of its own."""
 
-    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        objects: LocalObjects,
+        folder: str,
+        spec: dict[str, Any],
+        host: Host | None = None,
+    ) -> None:
         self._objects = objects
         self._folder = folder
         self._spec = spec
-        self._source = -1
+        self._mark = host.mark if host else None
+        # Another interpreter, or a class of the user's, is not for others.
+        may_share = host is not None and host.is_shared
+        self._is_shared = may_share and spec["kind"] == "python" and spec.get("environment") is None
+        self._child: Child | None = None
         self._reply = bytearray()
         self._log: Log | None = None
         self._printed: Stream | None = None
@@ -37,29 +51,34 @@ class FunctionJob:
     def start(self, log: Log) -> Ending | int:
         self._log = log
         try:
-            child = self._with_a_spare() or self._with_a_new_one()
+            child = self._child = self._with_one_that_waits() or self._with_a_new_one()
         except OSError as error:
             return failed("start", f"no process could be made: {error.strerror}")
-        self._source = child.source
-        os.set_blocking(self._source, False)
+        os.set_blocking(child.source, False)
         self._printed = log.attach(Stream(child.printed, log))
         return child.pid
 
-    def _with_a_spare(self) -> Child | None:
-        spare = take_spare()
-        if spare is None or spare.give(self._objects, self._folder, self._spec):
-            return spare
-        spare.dismiss()  # somebody killed it while it waited
+    def _with_one_that_waits(self) -> Child | None:
+        child = take_waiting(is_shared=self._is_shared, root=self._spec["root"])
+        if child is None or child.give(self._objects, self._folder, self._spec):
+            return child
+        child.dismiss()  # somebody killed it while it waited
         return None
 
     def _with_a_new_one(self) -> Child:
-        child = Child()
+        child = Child(self._mark, is_shared=self._is_shared)
         child.give(self._objects, self._folder, self._spec)
         return child
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
-        readers = {self._source: self._read_reply}
-        return readers | {self._printed.source: self._printed.empty} if self._printed else readers
+        if self._child is None or self._printed is None:
+            return {}
+        return {self._child.source: self._read_reply, self._printed.source: self._printed.empty}
+
+    @property
+    def is_over(self) -> bool:
+        """The function has been called, and its process stays for others."""
+        return self._is_shared and self._reply.endswith(_STAYS)
 
     def ending(self, wait_status: int) -> Ending:
         if self._reply:
@@ -70,13 +89,18 @@ class FunctionJob:
         return ended_badly(wait_status, self._objects, self._folder, self._log)
 
     def clean(self) -> None:
-        for descriptor in self.pipes():
-            if descriptor >= 0:
-                os.close(descriptor)
+        if self._child is None:
+            return
+        if self.is_over and self._child.is_alive():
+            keep(self._child)
+        else:
+            self._child.close()
+        self._child = None
 
     def _read_reply(self) -> bool:
+        assert self._child is not None
         try:
-            chunk = os.read(self._source, DOCUMENT_LIMIT)
+            chunk = os.read(self._child.source, _CHUNK)
         except BlockingIOError:
             return True
         if len(self._reply) <= DOCUMENT_LIMIT:
@@ -88,6 +112,8 @@ class FunctionJob:
             reply = strict_json(bytes(self._reply), max_size=DOCUMENT_LIMIT)
         except DocumentError as error:
             return failed("internal", f"the task's reply was unreadable: {error}")
+        if self._child is not None:
+            self._child.files.update(reply["loaded"])
         if reply["failure"] is not None:
             return Ending("failed", exit_code=reply["exit_code"], failure=reply["failure"], metrics=reply["metrics"])
         if reply["jobs"] is not None:

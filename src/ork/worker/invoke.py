@@ -6,7 +6,9 @@ import os
 import sys
 
 from ork.errors import ObjectsError
+from ork.objects.documents import MAX_DEPTH, SPEC_LIMIT
 from ork.objects.json_text import dumps, strict_json
+from ork.objects.local import LocalObjects
 from ork.worker import packages
 from ork.worker.arguments import bind_arguments
 from ork.worker.bound import Bindings, InputError
@@ -19,34 +21,65 @@ from ork.worker.status import storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
-    from ork.objects.local import LocalObjects
     from ork.sdk.context import Context
     from ork.worker.arguments import Arguments
+    from ork.worker.mark import Mark
 
 _has_streams = False
+_MOST_ORDER = 2 * SPEC_LIMIT
 _GENERATOR = 0x20
 _ASYNC_GENERATOR = 0x200
 
 
 def run_function(objects: LocalObjects, folder: str, spec: dict[str, Any], answer: int) -> NoReturn:
     """Ends the process. Whatever the user's code does, there is one reply or, if it ended the process itself, none."""
-    call = _Call(objects, folder, spec)
-    try:
-        call.run()
-    except SystemExit as stop:
-        call.exited(stop)
-    except BaseException as error:
-        call.raised(error)
-    _finish_as_the_interpreter_would()
+    call = Call(objects, folder, spec, dict(os.environ))
+    call.perform()
+    finish_as_the_interpreter_would()
+    flush_streams()
     call.reply(answer)
     os._exit(call.exit_code)
 
 
-class _Call:
-    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> None:
+def wait_and_call(orders: int, answer: int, mark: Mark | None) -> NoReturn:
+    """In a child of the shim: one order, one call. Without an order it ends quietly."""
+    use_streams()
+    order = read_order(orders)
+    if order is None:
+        os._exit(0)
+    os.close(orders)
+    spec = order["spec"]
+    if mark is not None:
+        mark.write(spec["attempt"])
+    objects = LocalObjects(order["root"], spec["durability"])
+    python = spec.get("python")
+    if python is not None:
+        from ork.worker.elsewhere import become
+
+        become(python, objects, order["folder"], spec, answer)
+    run_function(objects, order["folder"], spec, answer)
+
+
+def read_order(orders: int) -> dict[str, Any] | None:
+    """A line of JSON from the shim; None when there will be none."""
+    data = bytearray()
+    while not data.endswith(b"\n"):
+        part = os.read(orders, 1 << 16)
+        if not part:
+            return None
+        data += part
+    order: dict[str, Any] = strict_json(bytes(data), max_size=_MOST_ORDER, max_depth=MAX_DEPTH + 16)
+    return order
+
+
+class Call:
+    """One call of a task's function. `environ` is what the process came with."""
+
+    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any], environ: dict[str, str]) -> None:
+        self._environ = environ
         self._objects = objects
         self._folder = folder
         self._spec = spec
@@ -56,13 +89,26 @@ class _Call:
         self._output: dict[str, Any] | None = None
         self._jobs: list[dict[str, Any]] | None = None
         self._is_silent = False
+        self.has_exited = False
+        self.loaded: dict[str, int | None] = {}  # files, if anybody is to notice when they change
         self.exit_code = 0
 
-    def run(self) -> None:
-        spec = self._spec
-        bindings = Bindings(self._objects, spec["output_limit"], dict(os.environ))
+    @property
+    def has_failed(self) -> bool:
+        return self._failure is not None
+
+    def perform(self) -> None:
         try:
-            settle_in(spec, bindings)
+            self._run()
+        except SystemExit as stop:
+            self._exited(stop)
+        except BaseException as error:
+            self._raised(error)
+
+    def _run(self) -> None:
+        bindings = Bindings(self._objects, self._spec["output_limit"], self._environ)
+        try:
+            self.settle(bindings)
             function, arguments = self.prepare(bindings)
         except LoadError as error:
             return self._fail("start", str(error))
@@ -74,15 +120,16 @@ class _Call:
         except ResultError as error:
             self._fail("output", str(error))
 
-    def raised(self, error: BaseException) -> None:
+    def _raised(self, error: BaseException) -> None:
         from ork.worker.failure import describe, print_traceback
 
         print_traceback(error)
         self.exit_code = 1
         self._failure = describe(error, self._spec["root"], self._shown_inputs)
 
-    def exited(self, stop: SystemExit) -> None:
+    def _exited(self, stop: SystemExit) -> None:
         """`sys.exit()` ends the process as it says, with no output; the shim puts the exit code into words."""
+        self.has_exited = True
         if isinstance(stop.code, int):
             self.exit_code = stop.code & 0xFF
         elif stop.code is not None:
@@ -90,7 +137,8 @@ class _Call:
             self.exit_code = 1
         self._is_silent = self.exit_code != 0
 
-    def reply(self, answer: int) -> None:
+    def reply(self, answer: int, *, stays: bool = False) -> None:
+        """A line of JSON. `stays`: this process waits for the next order."""
         if self._is_silent:
             return
         document = {
@@ -99,8 +147,10 @@ class _Call:
             "jobs": self._jobs,
             "exit_code": self.exit_code,
             "metrics": (self._context.metrics.as_dict() or None) if self._context else None,
+            "loaded": self.loaded,
+            "stays": stays,
         }
-        rest = memoryview(dumps(document).encode())
+        rest = memoryview(dumps(document).encode() + b"\n")
         while rest:
             rest = rest[os.write(answer, rest) :]
 
@@ -110,8 +160,15 @@ class _Call:
             from ork.worker.custom import prepare_custom
 
             return prepare_custom(spec, bindings, self._make_context)
-        function = load_function(spec["root"], spec["file"], spec["module"], spec["function"])
+        function = self.load()
         return function, bind_arguments(function, spec, bindings, self._make_context)
+
+    def settle(self, bindings: Bindings) -> None:
+        settle_in(self._spec, bindings)
+
+    def load(self) -> Callable[..., Any]:
+        spec = self._spec
+        return load_function(spec["root"], spec["file"], spec["module"], spec["function"])
 
     def _keep(self, result: Any) -> None:
         """What was returned is the output, or the jobs that will have it."""
@@ -164,27 +221,29 @@ def prepared(objects: LocalObjects, folder: str, spec: dict[str, Any]) -> tuple[
     """The task's function and what it is given; the process has become the user's."""
     bindings = Bindings(objects, spec["output_limit"], dict(os.environ))
     settle_in(spec, bindings)
-    return _Call(objects, folder, spec).prepare(bindings)
+    return Call(objects, folder, spec, bindings.environ).prepare(bindings)
 
 
 def settle_in(spec: dict[str, Any], bindings: Bindings) -> None:
     """The process becomes the user's: folder, environment, packages, import path, standard streams."""
-    _use_environment(bindings.environ, task_environment(spec, bindings.environ, bindings))
-    try:
-        os.chdir(spec["root"])
-    except OSError as error:
-        raise LoadError(f"cannot work in {spec['root']}: {error.strerror}") from None
+    enter(spec, bindings, bindings.environ)
     use_streams()
     use_packages(spec["root"])
 
 
-def _use_environment(inherited: Mapping[str, str], wanted: Mapping[str, str]) -> None:
-    """Changes what is different: each change is a call of the system's library, and most variables stay."""
-    for name in inherited.keys() - wanted.keys():
+def enter(spec: dict[str, Any], bindings: Bindings, present: dict[str, str]) -> None:
+    """The task's folder and environment; `present` is what the environment is now."""
+    wanted = task_environment(spec, bindings.environ, bindings)
+    # Where it is different: each change is a call of the system's library, and most variables stay.
+    for name in present.keys() - wanted.keys():
         del os.environ[name]
     for name, value in wanted.items():
-        if inherited.get(name) != value:
+        if present.get(name) != value:
             os.environ[name] = value
+    try:
+        os.chdir(spec["root"])
+    except OSError as error:
+        raise LoadError(f"cannot work in {spec['root']}: {error.strerror}") from None
 
 
 def call(function: Callable[..., Any], positional: list[Any], named: dict[str, Any]) -> Any:
@@ -255,8 +314,8 @@ class _LoggingSetUp:
         return spec
 
 
-def _finish_as_the_interpreter_would() -> None:
-    """Waits for the task's threads, runs its exit functions, flushes what it printed."""
+def finish_as_the_interpreter_would() -> None:
+    """Waits for the task's threads and runs its exit functions."""
     try:
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()
@@ -265,6 +324,9 @@ def _finish_as_the_interpreter_would() -> None:
         atexit._run_exitfuncs()
     except BaseException:
         sys.excepthook(*sys.exc_info())
+
+
+def flush_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -12,7 +12,7 @@ from ork.errors import ObjectsError
 from ork.objects import layout
 from ork.worker.bound import Bindings, InputError
 from ork.worker.builds import prune
-from ork.worker.child import dismiss_spare
+from ork.worker.child import dismiss_waiting
 from ork.worker.environment import task_environment
 from ork.worker.process import fork_into, log_tail
 from ork.worker.status import Ending, failed, storable
@@ -52,6 +52,8 @@ class PreparationError(Exception):
 
 
 class Preparation:
+    is_over = False  # before its process is
+
     def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> None:
         self._objects = objects
         self._folder = folder
@@ -86,7 +88,7 @@ class Preparation:
             os.dup2(1, 2)
             os._exit(self._build(answer))
 
-        dismiss_spare()
+        dismiss_waiting()
         pid = fork_into(body)
         os.close(answer)
         os.set_blocking(self._source, False)

@@ -14,7 +14,7 @@ from ork.objects import layout
 from ork.objects.documents import token_hash
 from ork.objects.json_text import strict_json
 from ork.worker import process, system
-from ork.worker.child import keep_spare
+from ork.worker.child import dismiss_waiting, keep_spare
 from ork.worker.main import read_spec, win_gate
 from ork.worker.shim import Shim
 from ork.worker.signals import Signals
@@ -35,39 +35,41 @@ _STOP = b"stop "
 class Resident:
     def __init__(self, door: int, mark: Mark, traces: Traces | None) -> None:
         self.descriptor = door
-        self._mark = mark
+        self.mark = mark
         self._traces = traces
-        self._signals = Signals()
+        self.signals = Signals()
         self._process = system.own_process()
         self._attempt = b""
         # The one that was made before the server had loaded anything would load it again for every attempt.
         self._room = 1 if traces is None else MOST_ATTEMPTS
         self._is_open = True
         self._calls_functions = False
-        process.private.update((door, self._signals.wake, self._signals.ring))
+        self.is_shared = False
+        process.private.update((door, self.signals.wake, self.signals.ring))
 
     def serve(self) -> int:
         """Takes one attempt after the other, until there will be no more."""
         while self._room and (request := self._next()) is not None:
             self._room -= 1
             self._take(request)
+        dismiss_waiting()
         return 0
 
     def look(self) -> bool:
         """A request to stop what is going on, or the end of whoever could ask for it."""
         message = self._read()
         if message.startswith(_STOP) and message[len(_STOP) :] == self._attempt:
-            self._signals.terms += 1
+            self.signals.terms += 1
         return self._is_open
 
     def _next(self) -> dict[str, Any] | None:
         poller = select.poll()
         poller.register(self.descriptor, select.POLLIN)
-        poller.register(self._signals.wake, select.POLLIN)
-        while self._is_open and not self._signals.terms:
+        poller.register(self.signals.wake, select.POLLIN)
+        while self._is_open and not self.signals.terms:
             ready = [descriptor for descriptor, _ in poller.poll(IDLE_SECONDS * 1000)]
-            if self._signals.wake in ready:
-                self._signals.quiet()
+            if self.signals.wake in ready:
+                self.signals.quiet()
             # One that is out of date leaves the request to others.
             if not ready or (self._traces is not None and not self._traces.are_fresh()):
                 return None
@@ -81,7 +83,8 @@ class Resident:
         """Performs the attempt, unless another worker has it."""
         attempt = str(request["attempt"])
         self._attempt = attempt.encode()
-        self._mark.write(attempt)
+        self.is_shared = request["isolation"] == "shared"
+        self.mark.write(attempt)
         self._say(f"took {self._process['pid']} {self._process['start_time'] or 0}")
         try:
             self._perform(request)
@@ -90,11 +93,11 @@ class Resident:
 
             _complain(request["log"], traceback.format_exc())
             self._room = 0
-        self._mark.write("")
+        self.mark.write("")
         if self._room:
             self._say("over")  # and the next may come
-            if self._is_open and self._calls_functions:
-                keep_spare(self._mark)
+            if self._is_open and self._calls_functions and not self.is_shared:
+                keep_spare(self.mark)
 
     def _perform(self, request: dict[str, Any]) -> None:
         secret, folder = token_hash(request["token"]), layout.folder_of(request["spec"])
@@ -109,11 +112,10 @@ class Resident:
         if spec.get("environment") is not None or spec["kind"] == "rust":
             self._room = 0  # what was built for a task stays locked as long as its worker lives
         self._calls_functions = spec["kind"] == "python"  # so the next one will, most likely
-        shim = Shim(objects, folder, spec, secret, signals=self._signals, door=self, tell=self._tell)
-        if not shim.run():
+        if not Shim(objects, folder, spec, secret, self).run():
             self._room = 0
 
-    def _tell(self, is_over: bool) -> None:
+    def tell(self, is_over: bool) -> None:
         if not (is_over and self._room):  # else it will be said that it is over, as soon as all is tidied up
             self._say("news")
 

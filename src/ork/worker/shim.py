@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from ork.objects.local import LocalObjects
+    from ork.worker.mark import Mark
     from ork.worker.preparation import Preparation
 
     class Job(Protocol):
@@ -38,20 +39,30 @@ if TYPE_CHECKING:
             """Readers by descriptor; each takes some of what is there and says whether more may come."""
             ...
 
+        @property
+        def is_over(self) -> bool:
+            """All that was to be done is done, though the process stays for others."""
+            ...
+
         def ending(self, wait_status: int) -> Ending: ...
 
         def clean(self) -> None:
             """Leaves nothing open, and nothing on the disk that only the task needed."""
             ...
 
-    class Door(Protocol):
-        """Where somebody may come in with a request to stop while an attempt is going on."""
+    class Host(Protocol):
+        """A process that has one shim after the other, and a door where requests to stop come in."""
 
+        signals: Signals
+        mark: Mark
+        is_shared: bool  # functions may be called where others were
         descriptor: int
 
         def look(self) -> bool:
             """Takes in what is there; False when nobody will come any more."""
             ...
+
+        def tell(self, is_over: bool) -> None: ...
 
 
 LEFTOVER_GRACE_SECONDS = 1.0
@@ -70,19 +81,16 @@ class Shim:
         folder: str,
         spec: dict[str, Any],
         secret: str,
-        *,
-        signals: Signals | None = None,
-        door: Door | None = None,
-        tell: Callable[[bool], None] | None = None,
+        host: Host | None = None,
     ) -> None:
         self._objects = objects
         self._folder = folder
         self._spec = spec
         self._secret = secret
-        self._signals = signals or Signals()
-        self._door = door
+        self._host = host
+        self._signals = host.signals if host else Signals()
         self._marker = b"ORK_ATTEMPT_ID=" + str(spec["attempt"]).encode()
-        self._status = StatusWriter(objects, folder, spec, secret, tell)
+        self._status = StatusWriter(objects, folder, spec, secret, host.tell if host else None)
         self._is_subreaper = False
         self._main = 0
         self._main_status: int | None = None
@@ -158,7 +166,7 @@ class Shim:
         if self._spec["kind"] in ("python", "custom"):
             from ork.worker.function import FunctionJob
 
-            return FunctionJob(self._objects, self._folder, self._spec)
+            return FunctionJob(self._objects, self._folder, self._spec, self._host)
         from ork.worker.command import CommandJob
 
         return CommandJob(self._objects, self._folder, self._spec)
@@ -169,7 +177,7 @@ class Shim:
         deadline = None if timeout is None else now + timeout
         last_beat, next_beat = now, now + FIRST_BEAT_SECONDS
         pipes = job.pipes()
-        readers = pipes | {self._door.descriptor: self._door.look} if self._door else pipes
+        readers = pipes | {self._host.descriptor: self._host.look} if self._host else pipes
         poller = select.poll()
         for descriptor in (self._signals.wake, *readers):
             poller.register(descriptor, select.POLLIN)
@@ -182,7 +190,7 @@ class Shim:
                 self._look_for_stop(now)
             self._judge(now, timeout, deadline, last_beat)
             self._reap(now)
-            if self._are_all_gone:
+            if self._are_all_gone or (job.is_over and self._is_done_with(now)):
                 break
             self._press(now)
             log.tend(now)
@@ -255,6 +263,15 @@ class Shim:
             self._are_all_gone = self._is_subreaper or not system.descendants(self._marker)
         if self._main_status is not None and self._kill_at is None:
             self._kill_at = now + LEFTOVER_GRACE_SECONDS
+
+    def _is_done_with(self, now: float) -> bool:
+        """Whether its process can stay: not if it is being ended, nor if something else is left of the attempt."""
+        if self._ending is not None or self._main_status is not None:
+            return False
+        if system.children() <= {self._main}:
+            return True
+        self._kill_at = self._kill_at or now + LEFTOVER_GRACE_SECONDS
+        return False
 
     def _press(self, now: float) -> None:
         """Sends what is left the next signal: gently once, then without mercy until nothing is left."""

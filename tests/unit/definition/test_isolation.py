@@ -23,6 +23,7 @@ def isolations(text: str) -> list[Isolation | None]:
 def test_a_task_says_it_or_leaves_it_to_defaults_or_the_project() -> None:
     tasks = "tasks:\n  a: {command: x, isolation: fork}\n  b: {command: x}\n"
     assert isolations("name: f\n" + tasks) == [Isolation.FORK, None]
+    assert isolations("name: f\ntasks: {a: {command: x, isolation: shared}}\n") == [Isolation.SHARED]
     defaults = "defaults: {isolation: interpreter}\n"
     assert isolations("name: f\n" + defaults + tasks) == [Isolation.FORK, Isolation.INTERPRETER]
 
@@ -39,6 +40,7 @@ def test_the_environment_goes_before_the_project_file(tmp_path: Path) -> None:
     (tmp_path / "ork.yaml").write_text("isolation: interpreter\n")
     assert load_settings(folder=folder, environ={}).isolation == "interpreter"
     assert load_settings(folder=folder, environ={"ORK_ISOLATION": "fork"}).isolation == "fork"
+    assert load_settings(folder=folder, environ={"ORK_ISOLATION": "shared"}).isolation == "shared"
     with pytest.raises(UsageError, match="ORK_ISOLATION"):
         load_settings(folder=folder, environ={"ORK_ISOLATION": "none"})
     (tmp_path / "ork.yaml").write_text("isolation: none\n")
