@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.loopback import loopback
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,11 +62,12 @@ def faketime() -> str:
 
 
 class Day:
-    def __init__(self, folder: Path, environment: dict[str, str], library: str) -> None:
+    """A project whose processes believe that it is whatever time the test says."""
+
+    def __init__(self, folder: Path, environment: dict[str, str], library: str, flows: dict[str, str]) -> None:
         self._folder = folder
         self._environment = {**environment, "TZ": "UTC", "LD_PRELOAD": library, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-        for name, (cron, zone) in FLOWS.items():
-            schedule = f'{{cron: "{cron}", timezone: {zone}}}'
+        for name, schedule in flows.items():
             tasks = "  a: {command: [sh, -c, 'echo $ORK_WORKFLOW_NAME >> ledger']}\n  b: {command: 'true', depends_on: [a]}\n"
             (folder / f"{name}.yaml").write_text(f"name: {name}\nschedule: {schedule}\ntasks:\n{tasks}")
 
@@ -93,7 +96,8 @@ def _up_to_the_second(moment: datetime) -> datetime:
 def test_each_due_time_of_a_day_runs_once_with_nothing_but_ticks(
     tmp_path: Path, plain_environment: dict[str, str], faketime: str
 ) -> None:
-    day = Day(tmp_path, plain_environment, faketime)
+    flows = {name: f'{{cron: "{cron}", timezone: {zone}}}' for name, (cron, zone) in FLOWS.items()}
+    day = Day(tmp_path, plain_environment, faketime, flows)
     day.ork(BEGIN, "deploy", *(f"{name}.yaml" for name in FLOWS))
     ticked = list(day.ticks(BEGIN, END))
     runs = day.ork(END, "runs", "--limit", "200")["runs"]
@@ -104,3 +108,22 @@ def test_each_due_time_of_a_day_runs_once_with_nothing_but_ticks(
     assert max(late) < timedelta(seconds=60)
     # Come back when something is due: nobody looks in between.
     assert len(ticked) < 10 * len(runs)
+
+
+def test_after_three_hours_without_a_tick_catchup_decides_and_people_are_told_once(
+    tmp_path: Path, plain_environment: dict[str, str], faketime: str
+) -> None:
+    flows = {wish: f'{{cron: "0 * * * *", catchup: {wish}}}' for wish in ("none", "last", "all")}
+    with loopback() as site:
+        site.answers["/hook"] = (200, {})
+        channel = f"{{webhook: {site.url}/hook, on: missed, every_workflow: true}}"
+        (tmp_path / "ork.yaml").write_text(f"alerts: {{ops: {channel}}}\nalerts_allow_private: true\n")
+        day = Day(tmp_path, plain_environment, faketime, flows)
+        day.ork(BEGIN, "deploy", *(f"{name}.yaml" for name in flows))
+        late = BEGIN + timedelta(hours=3, minutes=20)
+        for _ in range(3):
+            day.ork(late, "tick")
+        made = Counter(run["workflow"] for run in day.ork(late, "runs")["runs"])
+        told = [json.loads(asked.body) for asked in site.asked]
+    assert made == {"last": 1, "all": 3}
+    assert sorted((body["kind"], body["workflow"]) for body in told) == [("missed", "last"), ("missed", "none")]

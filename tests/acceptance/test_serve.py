@@ -10,6 +10,7 @@ import signal
 import ssl
 import stat
 import subprocess
+import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -230,6 +231,22 @@ def test_log_lines_are_json_with_the_names_of_run_task_and_attempt(serve: Serve,
     assert over["created_at"] <= over["started_at"] <= ended["dispatched_at"] <= ended["started_at"]
     assert ended["finished_at"] <= over["finished_at"]
     assert over["finished_at"].endswith("Z")
+
+
+def test_metrics_count_what_ended_and_how_long_each_part_of_a_step_took(serve: Serve, ork: OrkCli) -> None:
+    served = serve()
+    ork("deploy", "quick.yaml")
+    ork("trigger", "quick", "--wait")
+    request = urllib.request.Request(f"{served.url}/metrics", headers={"Authorization": f"Bearer {served.token}"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        lines = answer.read().decode().splitlines()
+    assert 'ork_ended_total{status="success",what="attempt"} 1.0' in lines
+    assert 'ork_ended_total{status="success",what="run"} 1.0' in lines
+    assert {'ork_runs{status="running"} 0.0', "ork_schedulers 1.0"} <= set(lines)
+    counted = dict(line.rsplit(" ", 1) for line in lines if line.startswith("ork_seconds_count"))
+    parts = [f'ork_seconds_count{{work="{part}"}}' for part in ("fire", "lease", "read", "observe", "commit", "act")]
+    assert all(float(counted[part]) > 0 for part in [*parts, 'ork_seconds_count{work="step"}'])
+    served.stop()
 
 
 def test_a_bind_that_others_can_reach_is_refused_without_token_and_names(tmp_path: Path, ork: OrkCli) -> None:
