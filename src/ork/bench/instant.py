@@ -73,8 +73,6 @@ class InstantExecutor:
 
     def _begin(self, attempt: Attempt, folder: str, news: News) -> None:
         """Running until that has been seen, then over: the engine has to take every task through each state."""
-        gate = {"v": 1, "attempt": str(attempt.key), "state": "started", "at": MOMENT}
-        self._objects.put(layout.gate_key(folder), documents.sign(gate, attempt.token_hash))
         key = layout.status_key(folder)
 
         def finish() -> None:

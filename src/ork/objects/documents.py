@@ -42,7 +42,9 @@ def wake_proof(attempt: str, token_hash: str) -> str:
 
 def sign(document: dict[str, Any], token_hash: str) -> bytes:
     """The document as bytes, with a signature that only a holder of the token (or its hash) can make."""
-    unsigned = dumps({name: value for name, value in document.items() if name != "signature"}).encode()
+    if "signature" in document:
+        document = {name: value for name, value in document.items() if name != "signature"}
+    unsigned = dumps(document).encode()
     end = _end(_signature(unsigned, token_hash))
     return unsigned[:-1] + end if len(unsigned) > len(b"{}") else b"{" + end[1:]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, assert_never
 
 from ork.compile.declared import declared_types
@@ -65,17 +66,18 @@ class Launcher:
         self._executors = executors
         self._options = options
         self._news = news
-        self._signing_key = b""
+        self.use_key(b"")
         self._shared: dict[tuple[str, str, int], str] = {}
         self._launches = 0
 
     def use_key(self, signing_key: bytes) -> None:
-        self._signing_key = signing_key
+        # Remembered for the moment between an attempt's commit and its launch.
+        self._token = lru_cache(maxsize=1024)(partial(documents.derive_token, signing_key))
 
     def name(self, key: AttemptKey, spec: TaskSpec) -> tuple[str, str]:
         """The external name and the token's hash: committed before anything is started."""
         executor = self._executors.get(spec.executor)
-        token = documents.derive_token(self._signing_key, str(key))
+        token = self._token(str(key))
         return executor.name_for(key) if executor else f"none:{key}", documents.token_hash(token)
 
     async def launch(self, jobs: Sequence[Job]) -> list[Refused]:
@@ -114,14 +116,13 @@ class Launcher:
 
     def _prepare(self, job: Job) -> LaunchOrder:
         attempt, spec = job.attempt, job.machine.spec(job.attempt.key.task)
-        token = documents.derive_token(self._signing_key, str(attempt.key))
         folder = layout.attempt_folder(attempt.key)
         document = self._document(job, spec)
         self._objects.put(layout.spec_key(folder), documents.sign(document, attempt.token_hash))
         return LaunchOrder(
             attempt,
             layout.spec_key(folder),
-            token,
+            self._token(str(attempt.key)),
             job.version.root,
             secrets=self._secrets(spec),
             interpreter=self._options.interpreter_for(job.version.root),

@@ -109,15 +109,16 @@ def _status(doc: dict[str, Any], folder: str) -> Status:
     exit_code = doc.get("exit_code")
     if exit_code is not None and not isinstance(exit_code, int):
         raise ValueError(f"exit_code {exit_code!r}")
+    failure, output, finished_at = doc.get("failure"), doc.get("output"), doc.get("finished_at")
     return Status(
-        seq=seq,
-        state=state,
-        started_at=_time(doc["started_at"]),
-        at=_time(doc["at"]),
-        finished_at=_time(doc["finished_at"]) if doc.get("finished_at") else None,
-        exit_code=exit_code,
-        failure=_failure(doc.get("failure")),
-        output=_output(doc.get("output"), folder),
+        seq,
+        state,
+        _time(doc["started_at"]),
+        _time(doc["at"]),
+        _time(finished_at) if finished_at else None,
+        exit_code,
+        None if failure is None else _failure(failure),
+        None if output is None else _output(output, folder),
         is_preparing=doc.get("preparing") is True,
         jobs=_jobs(doc["jobs"]) if state == "deferred" else None,
     )
@@ -128,9 +129,7 @@ def _time(text: str) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-def _failure(doc: dict[str, Any] | None) -> Failure | None:
-    if doc is None:
-        return None
+def _failure(doc: dict[str, Any]) -> Failure:
     detail = doc.get("detail")
     return Failure(FailureKind(doc["kind"]), str(doc["message"])[:4000], detail if isinstance(detail, dict) else None)
 
@@ -141,10 +140,8 @@ def _jobs(jobs: Any) -> str:
     return json.dumps(jobs, separators=(",", ":"))
 
 
-def _output(doc: dict[str, Any] | None, folder: str) -> Output | None:
+def _output(doc: dict[str, Any], folder: str) -> Output:
     """A large output must lie in the attempt's own folder: an attempt cannot pass off another one's."""
-    if doc is None:
-        return None
     if "inline" in doc:
         return InlineOutput(str(doc["inline"]))
     if doc["object"] != layout.output_key(folder):
