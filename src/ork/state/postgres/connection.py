@@ -109,9 +109,11 @@ class Session:
         return int(number) if number.isdecimal() else 0
 
     async def write(self, name: str, rows: list[tuple[Any, ...]]) -> None:
-        """All rows at once: the statement takes each column as an array."""
+        """All rows at once: the statement takes each column as an array. One in which nothing stands is not sent at all:
+        `unnest` fills it up."""
         if rows:
-            await self.run(name, *zip(*rows, strict=True))
+            columns = zip(*rows, strict=True)
+            await self.run(name, *(None if column.count(None) == len(rows) else column for column in columns))
 
     async def rows(self, name: str, *values: Any) -> list[Row]:
         self._database.statements += 1
