@@ -61,6 +61,13 @@ class Team:
     def trigger(self, number: int) -> None:
         self.ids += [self.court.trigger("flow") for _ in range(number)]
 
+    def trigger_until_acknowledged(self, number: int) -> None:
+        """One call for each run, repeated with the same key while the answer is that the store cannot be reached."""
+        for key in range(number):
+            while (asked := self.court.ork("trigger", "flow", "--key", str(key))).returncode != 0:
+                assert "error: The store" in asked.stderr
+            self.ids.append(asked.stdout.strip())
+
     def start_scheduler(self, **options: Any) -> subprocess.Popen[bytes]:
         scheduler = self.court.start("scheduler", **options)
         self.schedulers.append(scheduler)

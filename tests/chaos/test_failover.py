@@ -66,14 +66,6 @@ def team(tmp_path: Path, pair: Pair, size: Size) -> Iterator[Team]:
         yield team
 
 
-def ask_until_acknowledged(team: Team, number: int) -> None:
-    """One call for each run, repeated with the same key while the answer is that the store cannot be reached."""
-    for key in range(number):
-        while (asked := team.court.ork("trigger", "flow", "--key", str(key))).returncode != 0:
-            assert "error: The store" in asked.stderr
-        team.ids.append(asked.stdout.strip())
-
-
 @both_sizes
 def test_after_a_failover_work_goes_on_and_nothing_acknowledged_is_lost(team: Team, pair: Pair, size: Size) -> None:
     """P1, P3, P4, P5, P6."""
@@ -82,7 +74,7 @@ def test_after_a_failover_work_goes_on_and_nothing_acknowledged_is_lost(team: Te
         team.start_scheduler()
     team.wait_for_starts(size.runs * len(TASKS) // 4)
     with ThreadPoolExecutor(1) as apart:
-        asking = apart.submit(ask_until_acknowledged, team, 5)
+        asking = apart.submit(team.trigger_until_acknowledged, 5)
         eventually(lambda: len(team.ids) > size.runs)
         pair.lose_primary()
         lost = time.monotonic()

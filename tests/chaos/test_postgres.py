@@ -7,13 +7,15 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from tests.integration.cutting_proxy import CuttingProxy, Where, in_a_thread
 from tests.pgbouncer import bouncer_or_skip
 from tests.postgres import Server, server_or_skip
 
-from .judge import eventually
+from .judge import Court, eventually, kill
 from .team import TAKE_OVER_SECONDS, TASKS, Size, Team, assembled, both_sizes, lose_the_owner_of_everything
 
 pytestmark = pytest.mark.slow
@@ -49,6 +51,26 @@ def test_behind_pgbouncer_they_may_be_killed_as_well(tmp_path: Path, server: Ser
             team.judge()
     finally:
         bouncer.remove()
+
+
+@both_sizes
+def test_connections_that_are_cut_at_any_statement_double_and_lose_nothing(
+    tmp_path: Path, server: Server, size: Size
+) -> None:
+    """Before the server heard of it, or after it answered: commits that nobody can say anything about are among them."""
+    dice, places = random.Random(5), get_args(Where)
+    with (
+        in_a_thread(CuttingProxy(server.port)) as proxy,
+        assembled(tmp_path, server, size, url=lambda name: server.url(name, port=proxy.port)) as team,
+    ):
+        proxy.harass(lambda _, __: dice.choice(places) if dice.random() < 0.02 else None)
+        for _ in range(3):
+            team.start_scheduler()
+        team.trigger_until_acknowledged(size.runs)
+        team.wait_until_done()
+        print(f"{proxy.cuts} of {proxy.requests} requests were cut")
+        assert proxy.cuts
+        team.judge()
 
 
 def kill_again_and_again(team: Team) -> None:
@@ -97,3 +119,19 @@ def test_a_scheduler_frozen_beyond_its_lease_is_taken_over_and_changes_nothing_w
     print(f"frozen: {outage}")
     assert outage.taken_over < size.lease_seconds + TAKE_OVER_SECONDS
     team.judge()
+
+
+@pytest.mark.parametrize("service", ["scheduler", "serve"])
+def test_a_service_that_is_started_before_its_database_says_so_and_waits_for_it(
+    tmp_path: Path, server: Server, service: str
+) -> None:
+    court = Court(tmp_path, {"ORK_STORE": server.url(server.new_database())})
+    log = tmp_path / "services.log"
+    server.stop()
+    waiting = court.start(service, *(["--port", "0"] if service == "serve" else []))
+    try:
+        eventually(lambda: "store failed" in log.read_text())
+        server.start()
+        eventually(lambda: "ready" in log.read_text())
+    finally:
+        kill(waiting)

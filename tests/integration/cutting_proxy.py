@@ -1,17 +1,21 @@
-"""A TCP proxy that cuts a connection at a chosen moment: the network between a client and its server."""
+"""A TCP proxy that cuts connections at chosen moments: the network between a client and its server."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Literal
 
 Where = Literal["before", "after"]
 
 
+Choice = Callable[[bytes, int], Where | None]
+
+
 class CuttingProxy:
-    """Cuts once, at the request (counted over all connections, from 1) that `arm` names.
+    """Cuts at requests, counted over all connections from 1: once (`arm`), or again and again (`harass`).
 
     "before": the server never hears of it. "after": the server has answered, and the client never hears of that.
     """
@@ -19,10 +23,9 @@ class CuttingProxy:
     def __init__(self, target: int | str) -> None:
         self._target = target  # a port on this machine, or the path of a Unix socket
         self._server: asyncio.Server | None = None
-        self._chooses: Callable[[bytes, int], bool] | None = None
-        self._where: Where = "before"
+        self._choose: Choice = _nothing
         self.requests = 0
-        self.has_cut = False
+        self.cuts = 0
 
     async def __aenter__(self) -> CuttingProxy:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -37,10 +40,18 @@ class CuttingProxy:
         assert self._server is not None
         return int(self._server.sockets[0].getsockname()[1])
 
+    @property
+    def has_cut(self) -> bool:
+        return self.cuts > 0
+
     def arm(self, chooses: Callable[[bytes, int], bool], where: Where) -> None:
         """`chooses(data, number)` says whether this request is the one."""
-        self.requests, self.has_cut = 0, False
-        self._chooses, self._where = chooses, where
+        self.harass(lambda data, number: where if not self.has_cut and chooses(data, number) else None)
+
+    def harass(self, choose: Choice) -> None:
+        """`choose(data, number)` says where to cut this request, if anywhere. Counting begins again."""
+        self.requests, self.cuts = 0, 0
+        self._choose = choose
 
     async def _serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         if isinstance(self._target, str):
@@ -52,9 +63,9 @@ class CuttingProxy:
         try:
             while data := await client.read(1 << 16):
                 self.requests += 1
-                if self._chooses is not None and not self.has_cut and self._chooses(data, self.requests):
-                    self.has_cut = True
-                    if self._where == "after":
+                if (where := self._choose(data, self.requests)) is not None:
+                    self.cuts += 1
+                    if where == "after":
                         cut.set()
                         to_server.write(data)
                         await answered.wait()
@@ -68,6 +79,25 @@ class CuttingProxy:
             for writer in (to_client, to_server):
                 with suppress(OSError):
                     writer.transport.abort()
+
+
+@contextmanager
+def in_a_thread(proxy: CuttingProxy) -> Iterator[CuttingProxy]:
+    """For tests that have no event loop of their own."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(proxy.__aenter__(), loop).result()
+        yield proxy
+        asyncio.run_coroutine_threadsafe(proxy.__aexit__(), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+def _nothing(_data: bytes, _number: int) -> None:
+    return None
 
 
 async def _pump(

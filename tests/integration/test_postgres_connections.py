@@ -39,20 +39,20 @@ class Line:
     def __init__(self, store: PostgresStore, proxy: CuttingProxy, given: Given, server: Server, database: str) -> None:
         self.store = store
         self.given = given
-        self._proxy = proxy
+        self.proxy = proxy
         self._server = server
         self._database = database
 
     async def is_cut_at(self, verb: Verb, request: int, where: Where) -> bool:
         """Whether the verb came so far as to ask that often. It fails if it was cut off, and only then."""
         await self.store.count_unfinished()  # there is a connection: making one is not counted
-        self._proxy.arm(lambda _, number: number == request, where)
+        self.proxy.arm(lambda _, number: number == request, where)
         try:
             await verb(self.store, self.given)
         except StoreUnavailableError:
-            assert self._proxy.has_cut
+            assert self.proxy.has_cut
             return True
-        assert not self._proxy.has_cut
+        assert not self.proxy.has_cut
         return False
 
     def rows(self) -> set[str]:
@@ -121,7 +121,7 @@ def test_an_ambiguous_commit_is_an_error_and_repeating_it_gives_what_is_there(se
     async def scene() -> None:
         async with line(server, url) as to:
             new = to.given.new
-            to._proxy.arm(lambda data, _: b"COMMIT;" in data, "after")
+            to.proxy.arm(lambda data, _: b"COMMIT;" in data, "after")
             with pytest.raises(StoreUnavailableError, match="connection was closed"):
                 await to.store.create_runs(new, NOW)
             created = await to.store.create_runs(new, later(9))

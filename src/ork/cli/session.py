@@ -12,11 +12,13 @@ import click
 
 from ork.cli.paint import Palette
 from ork.cli.region import terminal_width
-from ork.errors import UsageError
+from ork.errors import StoreUnavailableError, UsageError
 from ork.settings import Settings, load_settings, wants_colour
 
 if TYPE_CHECKING:
     from ork.app import Installation
+
+LAST_PAUSE_SECONDS = 8.0
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -89,6 +91,23 @@ def serve(work: Callable[[Installation], Coroutine[Any, Any, T]]) -> T:
     from ork.app import open_installation
 
     return asyncio.run(_with_installation(open_installation(current_settings()), work))
+
+
+def keep_serving(work: Callable[[Installation], Coroutine[Any, Any, None]], log: Callable[..., None]) -> None:
+    """Like `serve`, for services: one that is started before its database, or while that restarts, says so and tries
+    again. Once it runs it goes on through such times by itself."""
+    from time import sleep
+
+    from ork.telemetry import Happening
+
+    pause = 1.0
+    while True:
+        try:
+            return serve(work)
+        except StoreUnavailableError as problem:
+            log(Happening.STORE_FAILED, {"why": problem.message})
+        sleep(pause)
+        pause = min(2 * pause, LAST_PAUSE_SECONDS)
 
 
 async def _with_installation(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.service_log import LOG_FORMAT, LOG_FORMAT_OR_NONE, ServiceLog
-from ork.cli.session import json_option, now, print_json, serve, store_options
+from ork.cli.session import json_option, keep_serving, now, print_json, serve, store_options
 from ork.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,15 +25,16 @@ def scheduler_command(log_format: str) -> None:
     \b
     Example:  ork scheduler &
     """
-    serve(lambda installation: _work(installation, log_format))
+    log = ServiceLog(log_format)
+    keep_serving(lambda installation: _work(installation, log), log)
 
 
-async def _work(installation: Installation, log_format: str) -> None:
+async def _work(installation: Installation, log: ServiceLog) -> None:
     import asyncio
     import signal
 
     service = await installation.scheduler("scheduler")
-    service.telemetry.listen(ServiceLog(log_format))
+    service.telemetry.listen(log)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, service.request_stop)

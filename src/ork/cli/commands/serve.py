@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from ork.cli.service_log import LOG_FORMAT, ServiceLog
-from ork.cli.session import serve, store_options
+from ork.cli.session import keep_serving, store_options
 from ork.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,15 +65,15 @@ def serve_command(
     if no_scheduler and no_api:
         raise UsageError("nothing is left to serve")
     options = Options(host, port, not no_scheduler, not no_api, drains, allowed_hosts, tls_cert, tls_key, log_format)
-    serve(lambda installation: _work(installation, options))
+    log = ServiceLog(log_format)
+    keep_serving(lambda installation: _work(installation, options, log), log)
 
 
-async def _work(installation: Installation, options: Options) -> None:
+async def _work(installation: Installation, options: Options, log: ServiceLog) -> None:
     from ork.cli.together import work_together
 
     if not installation.can_work:
         raise UsageError("a server is not served through another one", hint="leave --server away")
-    log = ServiceLog(options.log_format)
     parts = await make_parts(installation, options, log)
     try:
         await work_together(parts, log)
