@@ -121,7 +121,7 @@ def store_on_it(tmp_path: Path, plain_environment: dict[str, str], disk: SmallDi
 
 def all_whole(folder: Path) -> bool:
     """Every document there is a whole one."""
-    found = [path for path in folder.rglob("*.json") if "scratch" not in path.parts]
+    found = [path for path in folder.rglob("*.json") if path.name != "input.json"]
     return bool(found) and all("signature" in json.loads(path.read_bytes()) for path in found)
 
 
@@ -192,7 +192,7 @@ def test_a_task_whose_input_finds_no_room_begins_when_there_is(objects_on_it: Pr
     wait_until(lambda: "✓ a" in project.said())
     disk.fill(leave=300_000)
     project.go()
-    wait_until(lambda: bool(list((disk.folder / "objects").glob("runs/*/b.0.1/scratch"))))
+    wait_until(lambda: bool(list((disk.folder / "objects").glob("runs/*/b.0.1/input.json"))))
     with pytest.raises(subprocess.TimeoutExpired):
         running.wait(0.5)
     disk.free()

@@ -57,6 +57,14 @@ async def test_a_command_gets_its_input_on_stdin_and_in_a_file(shop: Workshop) -
 
 
 @in_every_workshop
+async def test_a_command_without_input_can_read_that_as_often_as_it_likes(shop: Workshop) -> None:
+    reads = "cat; cat $ORK_INPUT_FILE; setsid sh -c 'cat $ORK_INPUT_FILE' < /dev/null; echo"
+    attempt = shop.attempt()
+    await shop.run(attempt, argv=["sh", "-c", reads])
+    assert shop.log(attempt) == b"{}{}{}\n"
+
+
+@in_every_workshop
 async def test_the_output_file_goes_before_the_last_line(shop: Workshop) -> None:
     script = 'echo \'{"b": [1, 2], "a": 1}\' > "$ORK_OUTPUT_FILE"; echo \'"line"\'\n'
     shop.write("out.sh", script)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ork.objects.local import LocalObjects
     from ork.worker.log import Log
 
-_SCRATCH = "scratch"
+_NOTHING = b"{}"
 _INPUT_PATIENCE_SECONDS = 60.0
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _LARGEST_LAST_LINE = 8 << 20  # it is held in memory
@@ -39,10 +39,9 @@ class CommandJob:
         self._objects = objects
         self._folder = folder
         self._spec = spec
-        scratch = objects.path(f"{folder}/{_SCRATCH}")
-        self._scratch = scratch
-        self._input_file = scratch + "/input.json"
-        self._output_file = scratch + "/output.json"
+        self._input_file: str | None = None
+        self._output_file = objects.path(f"{folder}/written.json")
+        self._stdin = -1
         self._last = LastLine(min(spec["output_limit"], _LARGEST_LAST_LINE))
         self._streams: list[Stream] = []
         self._log: Log | None = None
@@ -53,18 +52,17 @@ class CommandJob:
         bindings = Bindings(self._objects, spec["output_limit"], inherited)
         try:
             env = task_environment(spec, inherited, bindings)
-            env["ORK_INPUT_FILE"] = self._input_file
-            env["ORK_OUTPUT_FILE"] = self._output_file
             path = env.get("PATH", os.defpath)
             argv = find_program(spec["argv"], spec["root"], spec["script_dir"], path, spec.get("python"))
-            stdin = self._write_patiently(self._checked(input_text(spec, bindings)))
+            env["ORK_INPUT_FILE"] = self._open_input(self._checked(input_text(spec, bindings)))
+            env["ORK_OUTPUT_FILE"] = self._output_file
         except ProgramError as error:
             return failed("start", str(error))
         except (InputError, ObjectsError) as error:
             return failed("input", str(error))
         except OSError as error:
             return failed("start", f"the input could not be written: {error.strerror}")
-        return self._start_process(argv, env, stdin, log)
+        return self._start_process(argv, env, log)
 
     def _checked(self, data: bytes) -> bytes:
         if self._spec.get("input_type") is not None:
@@ -104,43 +102,42 @@ class CommandJob:
         return Ending("success", exit_code=0, output=stored)
 
     def clean(self) -> None:
-        for stream in self._streams:
-            os.close(stream.source)
-        try:
-            for name in os.listdir(self._scratch):
-                os.unlink(self._scratch + "/" + name)
-            os.rmdir(self._scratch)
-        except OSError:
-            # The task made folders of its own in there.
-            import shutil
+        for descriptor in (self._stdin, *(stream.source for stream in self._streams)):
+            if descriptor >= 0:
+                os.close(descriptor)
+        _remove(self._output_file)
+        if self._input_file is not None:
+            _remove(self._input_file)
 
-            shutil.rmtree(self._scratch, ignore_errors=True)
-
-    def _write_patiently(self, data: bytes) -> int:
-        """The input file, opened for the task to read from. A full disk may be freed before the task has begun."""
+    def _open_input(self, data: bytes) -> str:
+        """Opens standard input; the path under which the same can be read again, by any process of the task."""
+        if data == _NOTHING and hasattr(os, "memfd_create"):
+            # Most commands have no input, and files are a good part of what a small task costs.
+            self._stdin = os.memfd_create("input.json")
+            self._write_input(data)
+            return f"/proc/{os.getpid()}/fd/{self._stdin}"
+        self._input_file = self._objects.path(f"{self._folder}/input.json")
         give_up_at = time.monotonic() + _INPUT_PATIENCE_SECONDS
         while True:
             try:
-                return self._write_input(data)
+                if self._stdin < 0:
+                    self._stdin = os.open(self._input_file, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+                self._write_input(data)
+                return self._input_file
             except OSError as error:
+                # A full disk may be freed before the task has begun.
                 if error.errno not in _FULL or time.monotonic() > give_up_at:
                     raise
             time.sleep(0.2)
 
-    def _write_input(self, data: bytes) -> int:
-        os.makedirs(self._scratch, 0o700, exist_ok=True)
-        descriptor = os.open(self._input_file, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]
-            os.lseek(descriptor, 0, os.SEEK_SET)
-        except OSError:
-            os.close(descriptor)
-            raise
-        return descriptor
+    def _write_input(self, data: bytes) -> None:
+        os.lseek(self._stdin, 0, os.SEEK_SET)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._stdin, rest) :]
+        os.lseek(self._stdin, 0, os.SEEK_SET)
 
-    def _start_process(self, argv: list[str], env: dict[str, str], stdin: int, log: Log) -> Ending | int:
+    def _start_process(self, argv: list[str], env: dict[str, str], log: Log) -> Ending | int:
         dismiss_waiting()  # all that is below us during an attempt belongs to it
         # Pipes both: a program that opens /dev/stderr for writing would cut the log itself short.
         said, stdout = os.pipe()
@@ -150,7 +147,7 @@ class CommandJob:
         def body() -> NoReturn:
             try:
                 os.chdir(self._spec["root"])
-                for given, wanted in ((stdin, 0), (stdout, 1), (stderr, 2)):
+                for given, wanted in ((self._stdin, 0), (stdout, 1), (stderr, 2)):
                     os.dup2(given, wanted)
                 # Python ignores these; programs expect to be ended by them.
                 _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
@@ -161,7 +158,7 @@ class CommandJob:
                 os._exit(127)
 
         pid = fork_into(body)
-        for descriptor in (stdin, stdout, stderr, report):
+        for descriptor in (stdout, stderr, report):
             os.close(descriptor)
         # Closed by a successful exec; otherwise it carries the reason.
         why = os.read(problem, 4096)
@@ -196,6 +193,18 @@ class CommandJob:
             return dumps(strict_json(line, max_size=len(line)))
         except DocumentError:
             return None
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+    except OSError:
+        # The task made a folder of it.
+        import shutil
+
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def input_text(spec: dict[str, Any], bindings: Bindings) -> bytes:
