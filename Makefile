@@ -27,7 +27,7 @@ demo: $(STAMPS)/run
 
 # Where a component cannot be installed, the tests that need it skip and say why.
 test: $(STAMPS)/test
-	-scripts/components.sh postgres docker network pgbouncer faketime
+	-scripts/components.sh postgres docker network pgbouncer faketime browser
 	$(BIN)/python -m pytest -n auto $(TESTS)
 
 soak: $(STAMPS)/test

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs real components that tests run against, where that is possible. Usage: scripts/components.sh NAME…
-# (postgres, docker, network: what networks are cut with, pgbouncer, faketime)
+# (postgres, docker, network: what networks are cut with, pgbouncer, faketime, browser)
 # Exit 1 if one cannot be had; tests that need it then skip and say so.
 set -eu
 
@@ -33,6 +33,7 @@ for component in "$@"; do
         docker) has_docker || install_packages docker.io docker-registry busybox-static ;;
         network) { has ip && has nsenter; } || install_packages iproute2 util-linux ;;
         faketime) has faketime || install_packages faketime ;;
+        browser) has chromium || install_packages chromium ;;
         pgbouncer) has pgbouncer || install_packages pgbouncer ;;
         *)
             echo "unknown component: $component" >&2

@@ -220,6 +220,11 @@ def test_status_and_why(far: Far, done: str) -> None:
     assert "succeeded" in far("why", f"{done}/load").stdout
 
 
+def test_report(far: Far, done: str) -> None:
+    far("report", done, "-o", "out.html")
+    assert "words\n7\n" in (far.folder / "out.html").read_text()
+
+
 def test_backfill_with_progress_limit_and_a_pause(far: Far) -> None:
     (far.folder / "held.yaml").write_text(HELD.replace("name: held", 'name: held_daily\nschedule: "0 2 * * *"'))
     far("deploy", "held.yaml")

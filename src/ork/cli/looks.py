@@ -25,5 +25,12 @@ def glyph(state: str) -> Span:
 
 def state_word(state: str) -> Span:
     """Glyph and word together: a state is never told by colour alone."""
-    symbol, style = _LOOKS[state]
-    return Span(f"{symbol} {state}", style)
+    return Span(state_text(state), style_of(state))
+
+
+def state_text(state: str) -> str:
+    return f"{_LOOKS[state][0]} {state}"
+
+
+def style_of(state: str) -> str:
+    return _LOOKS[state][1]

@@ -40,6 +40,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "schedules": "What fires when",
         "locations": "Images and folders that workflows come from, and looking into them now",
         "graph": "A workflow's graph as text, Mermaid or SVG",
+        "report": "A run as one page: graph, timeline, logs",
         "status": "What goes on in this store right now",
     },
     "Act": {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ork.compile.graph import in_topological_order
 from ork.definition.problems import printable
 from ork.model.workflow import CompiledWorkflow
@@ -35,19 +37,21 @@ def draw_mermaid(workflow: CompiledWorkflow) -> str:
     return "\n".join(lines) + "\n"
 
 
-def draw_svg(workflow: CompiledWorkflow) -> str:
-    """A picture that needs nothing else: no scripts, no fonts, readable on light and on dark."""
+def draw_svg(workflow: CompiledWorkflow, *, states: Mapping[str, str] | None = None) -> str:
+    """A picture that needs nothing else: no scripts, no fonts, readable on light and on dark.
+
+    With `states` it is for a page that has a style of its own: each task gets the class that is named there.
+    """
     links = _links(workflow)
     layers = _layers(links)
     boxes, width, height = _boxes(layers)
     edges = [_edge(boxes[above], boxes[name]) for name, depends_on in links.items() for above in depends_on]
-    nodes = [_box(name, box) for name, box in boxes.items()]
+    nodes = [_box(name, box, (states or {}).get(name)) for name, box in boxes.items()]
+    look = f"<style>{_STYLE}</style>\n" if states is None else ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">\n'
-        f"<title>{_escaped(workflow.name)}</title>\n<style>{_STYLE}</style>\n"
-        + "\n".join([*edges, *nodes])
-        + "\n</svg>\n"
+        f"<title>{_escaped(workflow.name)}</title>\n{look}" + "\n".join([*edges, *nodes]) + "\n</svg>\n"
     )
 
 
@@ -184,10 +188,11 @@ _STYLE = (
 )
 
 
-def _box(name: str, box: tuple[float, float, float]) -> str:
+def _box(name: str, box: tuple[float, float, float], state: str | None) -> str:
     left, top, width = box
+    group = f'<g class="{_escaped(state)}">' if state else "<g>"
     return (
-        f'<g><title>{_escaped(name)}</title><rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" '
+        f'{group}<title>{_escaped(name)}</title><rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" '
         f'height="{_NODE_HEIGHT}" rx="6"/><text x="{left + width / 2:.1f}" y="{top + _NODE_HEIGHT / 2:.1f}">'
         f"{_escaped(_label(name))}</text></g>"
     )

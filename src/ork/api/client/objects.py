@@ -29,6 +29,17 @@ class RemoteObjects:
         except UsageError:
             return b""  # the range lies behind the end
 
+    def size(self, key: str) -> int | None:
+        """How long a log is by now; None if there is none."""
+        _, run, task, index, attempt, name = _parts(key)
+        path = ("runs", run, "tasks", task, index, "attempts", attempt, name)
+        try:
+            answer = self._server.call("GET", path, {}, headers={"Range": "bytes=0-0"})
+        except (NotFoundError, UsageError):
+            return None  # there is none, or nothing in it
+        whole = answer.headers.get("content-range", "").rpartition("/")[2]
+        return int(whole) if whole.isdecimal() else len(answer.data)
+
     def get(self, key: str, *, limit: int | None = None) -> bytes | None:  # noqa: ARG002 (the server's own limit holds)
         """A task's output; None if there is none."""
         _, run, task, index, _attempt, name = _parts(key)

@@ -1,0 +1,89 @@
+"""`ork report`: a run as one page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from ork.cli.session import json_option, look, now, print_json, store_options
+from ork.errors import UsageError
+
+if TYPE_CHECKING:
+    from ork.app import Installation
+    from ork.cli.report.page import Printed
+    from ork.model.ids import AttemptKey
+    from ork.objects.local import LocalObjects
+
+LOG_BYTES = 100_000
+
+
+@click.command(name="report")
+@click.argument("run")
+@click.option("-o", "--output", "file", metavar="FILE", help="Where to write it; `-` for stdout.  [default: RUN.html]")
+@json_option
+@store_options
+def report_command(run: str, file: str | None, as_json: bool) -> None:
+    """A run as one page: graph, timeline, failures, tasks and logs. It needs nothing else, and can be sent to anybody.
+
+    Of long logs it holds the end, of large runs what failed and what took longest. Params, outputs and logs are in it
+    as the tasks left them.
+
+    \b
+    Example:  ork report @last -o report.html
+    """
+    parts, short = look(lambda installation: _page(installation, run))
+    text = "".join(parts)
+    if file == "-":
+        sys.stdout.write(text)
+        return
+    path = file or f"{short}.html"
+    size = _write(path, text)
+    if as_json:
+        print_json({"path": os.path.abspath(path), "bytes": size})
+    else:
+        print(f"{path}  {size:,} bytes")
+
+
+async def _page(installation: Installation, run: str) -> tuple[list[str], str]:
+    from ork.cli.report.page import Report, page
+    from ork.status.follow import open_view
+    from ork.status.ids import parse_target, resolve_run
+
+    store = installation.store
+    view, _ = await open_view(store, await resolve_run(store, parse_target(run).run))
+    attempts = await store.list_attempts(view.run.id)
+    return list(page(Report(view, attempts, now(), lambda key: _end_of_log(installation.objects, key)))), view.short
+
+
+def _end_of_log(objects: LocalObjects, attempt: AttemptKey) -> Printed:
+    from ork.cli.report.page import Printed
+    from ork.objects.layout import attempt_folder, log_key
+
+    key = log_key(attempt_folder(attempt))
+    size = objects.size(key) or 0
+    start = max(size - LOG_BYTES, 0)
+    data = objects.read(key, start, LOG_BYTES) if size else b""
+    if start:  # from the beginning of a line
+        start, data = _from_line(start, data)
+    return Printed(data.decode("utf-8", "replace"), start)
+
+
+def _from_line(start: int, data: bytes) -> tuple[int, bytes]:
+    before, found, rest = data.partition(b"\n")
+    return (start + len(before) + 1, rest) if found else (start, data)
+
+
+def _write(path: str, text: str) -> int:
+    """All of it, or the file that was there before."""
+    temporary = f"{path}.{os.getpid()}.part"
+    data = text.encode("utf-8", "replace")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    return len(data)
