@@ -27,6 +27,8 @@ def earlier_tries(task: Task, attempts: Sequence[Attempt]) -> str | None:
     if len(ends) > MAX_GROUPS:
         parts.append("…")
     last = first_line(task.failure) if task.status is TaskStatus.FAILED else task.status.value
+    if {end for end, _ in ends} == {last}:
+        return f"{task.attempt} attempts, all with the same end"
     return f"{task.attempt} attempts: {', '.join(parts)}, then {last}"
 
 

@@ -37,6 +37,11 @@ def test_equal_ends_in_a_row_are_counted() -> None:
     assert earlier_tries(task, tries) == said
 
 
+def test_what_ended_the_same_each_time_is_said_once() -> None:
+    tries = [attempt(number, EXIT) for number in (1, 2, 3)]
+    assert earlier_tries(failed("a", EXIT, attempt=3), tries) == "3 attempts, all with the same end"
+
+
 def test_a_first_try_and_earlier_successes_are_not_worth_a_line() -> None:
     assert earlier_tries(done("a"), [attempt(1, None, AttemptStatus.SUCCESS)]) is None
     assert earlier_tries(replaced(done("a"), attempt=2), [attempt(1, None, AttemptStatus.SUCCESS)]) is None
