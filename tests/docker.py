@@ -43,6 +43,15 @@ class Daemon:
         self.start()
 
     def start(self) -> None:
+        """On a machine that is busy its own parts may be too slow for each other: tried again."""
+        for _ in range(3):
+            self._start_process()
+            if self._is_ready():
+                return
+            (self.folder / "pid").unlink(missing_ok=True)
+        raise OSError(f"dockerd does not start: {self.log()[-500:]}")
+
+    def _start_process(self) -> None:
         """As a child that ends, with everything in it, when we do."""
         folders = ["--data-root", self.folder / "data", "--exec-root", self.folder / "exec", "-p", self.folder / "pid"]
         quiet = ["--iptables=false", "--bridge=none", "--ip-forward=false", "--shutdown-timeout=1"]
@@ -51,17 +60,16 @@ class Daemon:
                 ["setpriv", "--pdeathsig", "TERM", program("dockerd"), "-H", self.url, *folders, *quiet, *self._options],
                 stdout=log, stderr=log, cwd=self.folder, env={**os.environ, "PATH": PATH},
             )  # fmt: skip
-        self._wait_until_ready()
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         """SIGTERM ends what runs in it as well; after SIGKILL that goes on, and the next start finds it."""
         assert self._process is not None
         self._process.send_signal(how)
         self._process.wait(60)
+        (self.folder / "pid").unlink(missing_ok=True)
 
     def restart(self, how: signal.Signals = signal.SIGTERM) -> None:
         self.stop(how)
-        (self.folder / "pid").unlink(missing_ok=True)
         self.start()
 
     def remove(self) -> None:
@@ -94,15 +102,16 @@ class Daemon:
     def log(self) -> str:
         return self.log_file.read_text(errors="replace")
 
-    def _wait_until_ready(self) -> None:
+    def _is_ready(self) -> bool:
+        """False once it has given up."""
         for _ in range(600):
             asked = subprocess.run([program("docker"), "-H", self.url, "version"], capture_output=True)
             if asked.returncode == 0:
-                return
+                return True
             if self._process is None or self._process.poll() is not None:
                 break
             time.sleep(0.05)
-        raise OSError(f"dockerd does not start: {self.log()[-500:]}")
+        return False
 
 
 class Registry:
@@ -191,10 +200,10 @@ def daemon_or_skip() -> Daemon:
 
 
 @contextmanager
-def own_daemon() -> Iterator[Daemon]:
+def own_daemon(*options: str) -> Iterator[Daemon]:
     """One that a test may stop and start as it likes."""
     daemon_or_skip()
-    daemon = Daemon()
+    daemon = Daemon(*options)
     try:
         yield daemon
     finally:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 from ork.executors.docker.executor import DockerExecutor
-from ork.executors.executor import LaunchOrder
+from ork.executors.executor import LaunchOrder, Presence
 from ork.model.task import Attempt
 from ork.worker.stand_in import StandIn
 from tests.docker import Daemon
@@ -57,10 +58,15 @@ class Dock(Workshop):
         self.container.release([order.attempt])
         return status
 
+    async def vanished(self, attempt: Attempt, seconds: float = 60) -> None:
+        async with asyncio.timeout(seconds):
+            while await self.container.find([attempt]) != [Presence.GONE]:
+                await asyncio.sleep(0.05)
+
     def starts_of(self, attempt: Attempt) -> int:
         """How often the engine started containers of this attempt, by its own account."""
         told = self.daemon.docker(
-            "events", "--since", "0", "--until", "0s", "--filter", f"label=ork.attempt={attempt.key}",
+            "events", "--since", "0", "--until", f"{time.time():.9f}", "--filter", f"label=ork.attempt={attempt.key}",
             "--filter", "event=start", "--format", "{{.ID}}",
         )  # fmt: skip
         return len(told.split())
@@ -77,9 +83,11 @@ def play(
             await scene(dock)
         finally:
             await dock.container.stop(dock.made, at_once=True)
-            dock.container.release(dock.made)
             await dock.container.close()
             await dock.executor.close()
+            broom = dock.new_executor()
+            broom.release(dock.made)
+            await broom.close()
 
     asyncio.run(whole())
     left = [name for name in daemon.containers() if f".{_run_of(folder)}." in name]

@@ -46,16 +46,18 @@ class DockerExecutor:
         self._logins = logins
         self._engines: dict[tuple[str | None, str | None], tuple[Engine, Images]] = {}
         self._keepers: dict[AttemptKey, tuple[Keeper, asyncio.Task[None]]] = {}
+        self._news: News | None = None
         self._errands: set[asyncio.Task[None]] = set()
 
     def name_for(self, attempt: AttemptKey) -> str:
         return f"docker:{container_name(str(attempt))}"
 
     async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
+        self._news = news
         problems = []
         for order in orders:
             try:
-                self._keep(order.attempt, news, order)
+                self._keep(order.attempt, order)
             except (DocumentError, UsageError) as error:
                 problems.append(NotStarted(order.attempt.key, error.message, final=True))
             except ObjectsError as error:
@@ -66,9 +68,10 @@ class DockerExecutor:
         return await asyncio.gather(*(self._find_one(attempt) for attempt in attempts))
 
     async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+        self._news = news
         for attempt in attempts:
             with contextlib.suppress(ObjectsError, UsageError):
-                self._keep(attempt, news)
+                self._keep(attempt)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         for attempt in attempts:
@@ -88,6 +91,7 @@ class DockerExecutor:
 
     async def close(self) -> None:
         """What was begun for the ended is finished, briefly; what runs goes on without us."""
+        self._news = None
         tasks = [task for _, task in self._keepers.values()]
         for task in tasks:
             task.cancel()
@@ -99,7 +103,7 @@ class DockerExecutor:
 
     # ── keepers ──────────────────────────────────────────────────────────────────────────────────
 
-    def _keep(self, attempt: Attempt, news: News, order: LaunchOrder | None = None) -> None:
+    def _keep(self, attempt: Attempt, order: LaunchOrder | None = None) -> None:
         """Someone sees to it from now on, unless someone does already."""
         if attempt.key in self._keepers:
             return
@@ -110,17 +114,24 @@ class DockerExecutor:
         token, secrets = (order.token, dict(order.secrets)) if order is not None else (None, None)
         engine, images = self._engine(spec)
         keeper = Keeper(engine, images, papers, spec, self._store, token, secrets)
-        task = asyncio.ensure_future(self._kept(attempt.key, keeper, news))
+        task = asyncio.ensure_future(self._kept(attempt.key, keeper))
         self._keepers[attempt.key] = keeper, task
+        # Not in the task itself: one that is told to go before its first step would never get there.
+        task.add_done_callback(lambda _: self._let_go(attempt.key))
 
-    async def _kept(self, key: AttemptKey, keeper: Keeper, news: News) -> None:
+    async def _kept(self, key: AttemptKey, keeper: Keeper) -> None:
         try:
-            await keeper.keep(lambda: news(key))
+            await keeper.keep(lambda: self._tell(key))
         except (EngineError, ObjectsError):
             await asyncio.sleep(_BREATH_SECONDS)  # whoever looks next begins again
-        finally:
-            self._keepers.pop(key, None)
-        news(key)
+
+    def _let_go(self, key: AttemptKey) -> None:
+        self._keepers.pop(key, None)
+        self._tell(key)
+
+    def _tell(self, key: AttemptKey) -> None:
+        if self._news is not None:
+            self._news(key)
 
     async def _find_one(self, attempt: Attempt) -> Presence:
         if attempt.key in self._keepers:
@@ -135,7 +146,7 @@ class DockerExecutor:
                 return Presence.GONE
         except (EngineError, ObjectsError, UsageError):
             return Presence.UNKNOWN
-        self._keep(attempt, lambda _key: None)
+        self._keep(attempt)
         return Presence.RUNNING
 
     async def _remove(self, attempt: Attempt, papers: Papers) -> None:

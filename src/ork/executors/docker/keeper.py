@@ -38,7 +38,7 @@ ENGINE_SECONDS = 30.0  # an engine may be restarted; one that is not there for l
 START_LOOKS = 20  # at a container whose start was asked for without an answer, a quarter of a second apart
 _LOOK_SECONDS = 0.25
 _LAST_LINES_SECONDS = 5.0
-_TRIES = 3  # of what the engine says it failed to do
+_TRIES = 6  # of what the engine says it failed to do
 _STATUS_LIMIT = 2 << 20
 
 T = TypeVar("T")
@@ -78,16 +78,24 @@ class Keeper:
                 await self._say(lambda: self._papers.beat(self._started_at))
                 news()
                 await self._see_to_its_end(container)
+        except (EngineError, ObjectsError):
+            raise
+        except Exception as error:
+            await self._own_fault(error)
         finally:
             if self._stopping is not None:
                 self._stopping.cancel()
-            news()
 
     def stop(self, *, at_once: bool) -> None:
         """It is asked to end, and after its grace killed; what it says of its end still counts."""
         if self._ending is None:
             self._ending = endings.stopped("asked by the scheduler")
         self._end(at_once=at_once)
+
+    async def _own_fault(self, error: Exception) -> None:
+        """A mistake of ours must not leave the container running, nor the scheduler waiting."""
+        await self._patiently(lambda: self._engine.signal(self._name, "KILL"))
+        await self._finish(endings.failed("internal", f"its keeper failed: {type(error).__name__}: {error}"))
 
     # ── beginning ────────────────────────────────────────────────────────────────────────────────
 
@@ -99,12 +107,12 @@ class Keeper:
                 return None  # whoever is given the order will make it
             try:
                 made, image = await self._made()
+                facts = {"container": made, "image": image.id, "digest": image.digest}
+                if await self._patiently(self._now(lambda: self._papers.win_gate(facts))):
+                    return await self._started(made)
             except _CannotBeMadeError as problem:
-                await self._refuse(str(problem), problem.kind)
-                return None
-            facts = {"container": made, "image": image.id, "digest": image.digest}
-            if await self._patiently(self._now(lambda: self._papers.win_gate(facts))):
-                return await self._started(made)
+                if await self._is_refused(str(problem), problem.kind):
+                    return None
             gate = await self._patiently(self._now(self._papers.gate))
         if gate is None or gate.get("state") != "started":
             await self._patiently(lambda: self._engine.remove(self._name))
@@ -193,10 +201,12 @@ class Keeper:
             return await self._under_way(container)
         return None
 
-    async def _refuse(self, why: str, kind: str) -> None:
+    async def _is_refused(self, why: str, kind: str) -> bool:
         """It cannot be started. Said only if nobody else has it, or will."""
-        if await self._patiently(self._now(lambda: self._papers.win_gate({}))):
+        is_ours = await self._patiently(self._now(lambda: self._papers.win_gate({})))
+        if is_ours:
             await self._finish(endings.failed(kind, why))
+        return is_ours
 
     def _in_words(self, error: EngineError) -> str:
         if not is_plain(self._spec) and "python3" in error.message:
@@ -356,7 +366,8 @@ class Keeper:
                 pass
             except EngineError as error:
                 tries += 1
-                if error.status < 500 or tries == _TRIES:
+                # A name is taken before its container can be seen.
+                if (error.status < 500 and error.status != 409) or tries == _TRIES:
                     raise
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
