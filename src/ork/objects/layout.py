@@ -29,6 +29,17 @@ def folder_of(key: str) -> str:
     return key.rpartition("/")[0]
 
 
+def parts_of(key: str) -> tuple[str, str, str, str, str] | None:
+    """Run, task, index, attempt and name of an attempt's document; None for a key of anything else."""
+    home, _, rest = key.partition("/")
+    run, _, rest = rest.partition("/")
+    folder, _, name = rest.partition("/")
+    task, *numbers = folder.rsplit(".", 2)
+    if home != "runs" or not name or len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
+        return None
+    return run, task, numbers[0], numbers[1], name
+
+
 def spec_key(folder: str) -> str:
     return folder + "/spec.json"
 

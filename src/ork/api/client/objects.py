@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ork.errors import NotFoundError, OrkError, UsageError
+from ork.objects.layout import parts_of
 
 if TYPE_CHECKING:
     from ork.api.client.connection import Server
@@ -19,11 +20,9 @@ class RemoteObjects:
 
     def read(self, key: str, start: int = 0, size: int | None = None) -> bytes:
         """Part of a log; empty beyond its end or if there is none."""
-        _, run, task, index, attempt, name = _parts(key)
         last = "" if size is None else start + size - 1
-        path = ("runs", run, "tasks", task, index, "attempts", attempt, name)
         try:
-            return self._server.call("GET", path, {}, headers={"Range": f"bytes={start}-{last}"}).data
+            return self._server.call("GET", _path(key), {}, headers={"Range": f"bytes={start}-{last}"}).data
         except NotFoundError:
             return b""
         except UsageError:
@@ -31,10 +30,8 @@ class RemoteObjects:
 
     def size(self, key: str) -> int | None:
         """How long a log is by now; None if there is none."""
-        _, run, task, index, attempt, name = _parts(key)
-        path = ("runs", run, "tasks", task, index, "attempts", attempt, name)
         try:
-            answer = self._server.call("GET", path, {}, headers={"Range": "bytes=0-0"})
+            answer = self._server.call("GET", _path(key), {}, headers={"Range": "bytes=0-0"})
         except (NotFoundError, UsageError):
             return None  # there is none, or nothing in it
         whole = answer.headers.get("content-range", "").rpartition("/")[2]
@@ -42,7 +39,7 @@ class RemoteObjects:
 
     def get(self, key: str, *, limit: int | None = None) -> bytes | None:  # noqa: ARG002 (the server's own limit holds)
         """A task's output; None if there is none."""
-        _, run, task, index, _attempt, name = _parts(key)
+        run, task, index, _, name = _parts(key)
         if name != "output.json":
             raise UsageError("a server shows logs and outputs only", hint="leave --server away, beside the store")
         try:
@@ -51,8 +48,13 @@ class RemoteObjects:
             return None
 
 
-def _parts(key: str) -> list[str]:
-    parts = key.split("/")
-    if len(parts) != 6:
+def _path(key: str) -> tuple[str, ...]:
+    run, task, index, attempt, name = _parts(key)
+    return ("runs", run, "tasks", task, index, "attempts", attempt, name)
+
+
+def _parts(key: str) -> tuple[str, str, str, str, str]:
+    parts = parts_of(key)
+    if parts is None:
         raise OrkError(f"not a key of an attempt: {key[:200]!r}")
     return parts
