@@ -230,6 +230,21 @@ def test_the_doctor_tells_a_broken_store_with_exit_1(tmp_path: Path, ork_cli: Or
     assert "✗ store" in done.stdout
 
 
+def test_the_doctor_tells_of_alerts_that_would_reach_nobody(tmp_path: Path, ork_cli: OrkCli) -> None:
+    def alerts(**env: str) -> list[dict[str, object]]:
+        told = json.loads(ork_cli("doctor", "--json", cwd=tmp_path, env=env).stdout)["checks"]
+        return [check for check in told if check["subject"] == "alerts"]
+
+    assert alerts() == []
+    (tmp_path / "ork.yaml").write_text("alerts: {ops: {webhook: {secret: HOOK}}, post: {mail: {to: a@b.example}}}\n")
+    (missing,) = alerts()
+    assert (missing["says"], missing["broken"]) == ("lead to ops, post", False)
+    assert "give the secret HOOK" in str(missing["fix"])
+    assert [check["fix"] for check in alerts(HOOK="https://example.org")] == [None]
+    (tmp_path / "ork.yaml").write_text("alerts: {ops: {webhok: https://example.org}}\n")
+    assert [(check["broken"], "webhok" in str(check["says"])) for check in alerts()] == [(True, True)]
+
+
 def test_a_broken_store_is_one_sentence_and_not_a_traceback(tmp_path: Path, ork_cli: OrkCli) -> None:
     (tmp_path / ".ork").mkdir()
     (tmp_path / ".ork/ork.db").write_bytes(b"this is no database" * 100)

@@ -152,7 +152,7 @@ def test_postgres_two_schedulers_and_an_api_run_a_workflow_as_compose_says(
     token = installed.once("api", "token", "create", "--role", "admin", "--name", "me")
     assert installed.once("api", "deploy", "workflow.yaml")
     schedulers = [installed.start(name) for name in ("scheduler-1", "scheduler-2")]
-    port = str(postgres._free_port())
+    port = str(postgres.free_port())
     api = installed.start("api", "--port", port)
 
     def is_ready() -> bool:

@@ -59,6 +59,13 @@ def listeners(channels: Mapping[str, Channel], named: Iterable[str], kind: Notic
     ]
 
 
+def secrets_of(channel: Channel) -> list[str]:
+    """The names of what must be looked up to reach it."""
+    mail = channel.mail
+    words = [channel.webhook, channel.slack, channel.apprise, *((mail.user, mail.password) if mail else ())]
+    return [word.name for word in words if isinstance(word, Secret)]
+
+
 def _read(name: str, given: Any) -> Channel:
     where = f"alerts.{name} in ork.yaml"
     if not isinstance(given, dict):

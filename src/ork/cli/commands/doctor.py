@@ -30,7 +30,7 @@ class Finding(NamedTuple):
 @json_option
 @store_options
 def doctor_command(as_json: bool) -> int:
-    """Check interpreter, store, clock, folders, executors and permissions; exit 1 if something is broken.
+    """Check interpreter, store, clock, folders, executors, permissions, alerts and traces; exit 1 if something is broken.
 
     \b
     Example:  ork doctor
@@ -186,6 +186,31 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
     yield Finding("schedulers", f"{len(entries) - len(dead)} running")
 
 
+def _alerts(settings: Settings) -> Iterator[Finding]:
+    """Whether everybody who is to be told can be: what they need is looked up only when something has gone wrong."""
+    if not settings.alerts:
+        return
+    from ork.alerts.channels import read_channels, secrets_of
+
+    channels = read_channels(settings.alerts)
+    missing = [name for channel in channels.values() for name in secrets_of(channel) if settings.secret(name) is None]
+    fix = f"give the secret {missing[0]}: in the environment, .env or .ork/secrets" if missing else None
+    yield Finding("alerts", f"lead to {', '.join(sorted(channels))}", fix)
+
+
+def _traces(settings: Settings) -> Iterator[Finding]:
+    """Only where a collector is named or asked for."""
+    if settings.forbids_traces or not (settings.traces or settings.names_a_collector):
+        return
+    from importlib.util import find_spec
+
+    if find_spec("opentelemetry") is None:
+        fix = "pip install 'ork-orchestrator[traces]', or say `traces: false`"
+        yield Finding("traces", "a collector is named, but nothing is sent to it", fix, broken=bool(settings.traces))
+    else:
+        yield Finding("traces", "are sent where the OTEL_ variables say")
+
+
 def _server(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
     from ork.app import Installation
     from ork.status.words import count
@@ -198,4 +223,4 @@ def _server(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
 
 
 CHECKS_OF_A_SERVER = (_interpreter, _server, _clock, _schedulers)
-CHECKS = (_interpreter, _folders, _store, _clock, _executors, _permissions, _schedulers)
+CHECKS = (_interpreter, _folders, _store, _clock, _executors, _permissions, _schedulers, _alerts, _traces)
