@@ -80,7 +80,7 @@ class AtWork:
 
     def __init__(self, installation: Installation) -> None:
         self.store = installation.store
-        self.service = instant_service(installation)
+        self.service = instant_service(installation.store)
         self.watcher = Watcher(self.service)
 
     def spent(self) -> dict[str, tuple[float, int]]:

@@ -6,13 +6,13 @@ import asyncio
 from time import perf_counter
 from typing import Any
 
-from ork.app import Installation
 from ork.bench.instant import InstantExecutor, MemoryObjects
 from ork.errors import OrkError
 from ork.model.ids import SchedulerId
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.service import SchedulerService
 from ork.scheduler.step import Scheduler
+from ork.state.store import StateStore
 from ork.telemetry import Happening
 
 
@@ -52,16 +52,20 @@ class Watcher:
             self._finished.set()
 
 
-def instant_service(installation: Installation) -> SchedulerService:
+def instant_service(store: StateStore) -> SchedulerService:
+    return SchedulerService(instant_scheduler(store), store)
+
+
+def instant_scheduler(store: StateStore) -> Scheduler:
+    """Its attempts end as soon as they have been seen running."""
     objects = MemoryObjects()
-    scheduler = Scheduler(
+    return Scheduler(
         id=SchedulerId("bench"),
         identity="bench",
         kind="run",
-        store=installation.store,
+        store=store,
         objects=objects,
         executors={"process": InstantExecutor(objects)},
         options=SchedulerOptions(),
         monotonic=perf_counter,
     )
-    return SchedulerService(scheduler, installation.store)

@@ -29,7 +29,7 @@ FROM past;
 INSERT INTO ork.tasks (run_id, ordinal, idx, name, status, executor, attempt, earlier_attempts, failure, exit_code,
                        dispatched_at, started_at, finished_at, output, changed)
 SELECT p.id, t.ordinal, -1, t.name, CASE WHEN t.ordinal = 0 THEN 'success' ELSE p.status END, 'python', 1, 0,
-       CASE WHEN t.ordinal = 1 AND p.status = 'failed' THEN '["error","ValueError: no rows for that day",null]' END, 0,
+       CASE WHEN t.ordinal = 1 AND p.status = 'failed' THEN '{"kind":"exception","message":"ValueError: no rows","detail":null}' END, 0,
        p.started_at, p.started_at, p.finished_at, '{"rows":12345,"path":"data/day.parquet"}', p.n + 2
 FROM past AS p CROSS JOIN (VALUES (0, 'extract'), (1, 'load')) AS t (ordinal, name);
 

@@ -45,7 +45,7 @@ FROM past ORDER BY id;
 INSERT INTO tasks (run_id, ordinal, idx, name, status, executor, attempt, earlier_attempts, failure, exit_code,
                    dispatched_at, started_at, finished_at, output, changed)
 SELECT p.id, t.ordinal, -1, t.name, iif(t.ordinal, p.status, 'success'), 'python', 1, 0,
-       iif(t.ordinal AND p.status = 'failed', '["error","ValueError: no rows for that day",null]', NULL), 0,
+       iif(t.ordinal AND p.status = 'failed', '{"kind":"exception","message":"ValueError: no rows","detail":null}', NULL), 0,
        p.started_at, p.started_at, p.finished_at, '{"rows":12345,"path":"data/day.parquet"}', p.n + 1
 FROM past AS p CROSS JOIN (SELECT 0 AS ordinal, 'extract' AS name UNION ALL SELECT 1, 'load') AS t
 ORDER BY p.id, t.ordinal;

@@ -1,0 +1,48 @@
+"""Guards of the hot paths. They count work instead of measuring time, so that they hold on any machine.
+
+A limit that is broken says that a path became dearer. If that is meant, raise it in the same commit and say why; where a
+path became cheaper, lower it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.unit.bench.counting import per_task, work_of, workflow
+
+from ork.bench.drive.memory import machine_bytes
+
+MARGIN = 1.1  # other versions of Python count a little differently
+
+
+@pytest.mark.parametrize(
+    ("shape", "steps", "statements", "calls"),
+    [
+        pytest.param("free", 0.01, 7.0, 620, id="independent tasks share steps and statements"),
+        pytest.param("wide", 0.01, 7.0, 620, id="instances of one task and their fan-in cost no more than tasks"),
+        pytest.param("deep", 2.0, 16.0, 1320, id="a task of a chain takes two steps"),
+    ],
+)
+def test_a_task_costs_the_scheduler_so_much(
+    shape: str, steps: float, statements: float, calls: float, tmp_path: Path
+) -> None:
+    work = per_task(lambda count: work_of(shape, count, tmp_path), 40, 120)
+    assert work[0] <= steps * MARGIN
+    assert work[1] <= statements * MARGIN
+    assert work[2] <= calls * MARGIN
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["free", "wide", "deep"])
+def test_a_task_of_a_large_run_costs_what_one_of_a_small_run_does(shape: str, tmp_path: Path) -> None:
+    work = partial(work_of, shape, folder=tmp_path)
+    small, large = per_task(work, 50, 100), per_task(work, 400, 800)
+    assert large[1] <= small[1] * 1.05
+    assert large[2] <= small[2] * 1.05
+
+
+def test_a_machine_holds_less_than_a_kilobyte_for_each_task() -> None:
+    few, many = (machine_bytes(workflow("wide", count).workflow) for count in (1_000, 5_000))
+    assert (many - few) / 4_000 <= 700
