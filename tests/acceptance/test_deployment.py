@@ -72,6 +72,12 @@ def command_lines() -> list[tuple[str, list[str]]]:
     for path in texts:
         said = re.findall(r"(?:run --rm \w+|-- ork) (token [^#\n]*|db [^#\n]*)", path.read_text())
         found += [(path.name, shlex.split(words)) for words in said]
+    for page in (DEPLOY.parent / "docs/team.md", DEPLOY.parent / "docs/monitoring.md"):
+        for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.M | re.S):
+            if language not in ("", "sh"):
+                continue
+            lines = re.findall(r"(?:^|&& )(?:[A-Z_]+=\S+ )*ork ([^#>|&\n]+)", block, re.M)
+            found += [(page.name, shlex.split(line)) for line in lines]
     return found
 
 
@@ -85,6 +91,8 @@ def understood(words: list[str]) -> None:
     context = command.make_context("ork", list(words), resilient_parsing=False)
     while isinstance(command, click.Group):
         rest = [*context._protected_args, *context.args]
+        if not rest and command.invoke_without_command:
+            return
         name, found, rest = command.resolve_command(context, rest)
         assert found is not None, words
         command = found
@@ -92,8 +100,18 @@ def understood(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("file", "words"), command_lines(), ids=lambda value: value if isinstance(value, str) else "")
-def test_every_command_line_is_one_this_ork_understands(file: str, words: list[str]) -> None:
+def test_every_command_line_is_one_this_ork_understands(
+    file: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("cert.pem", "key.pem"):  # what must exist before it is named
+        (tmp_path / name).touch()
     understood(words)
+
+
+def test_the_command_lines_of_every_kind_of_file_are_found() -> None:
+    files = {file for file, _ in command_lines()}
+    assert {"compose.yaml", "tick.yaml", "api.yaml", "ork-serve.service", "kustomization.yaml", "team.md"} <= files
 
 
 def test_a_command_line_that_does_not_exist_would_be_noticed() -> None:
