@@ -19,17 +19,27 @@ from typing import Any
 
 TASK = """\
 import fcntl, os, sys, time
-folder, seconds = sys.argv[1], float(sys.argv[2])
-me = "{ORK_RUN_ID} {ORK_TASK_NAME} {ORK_ATTEMPT}".format(**os.environ)
-ledger = os.open(os.path.join(folder, "ledger"), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-lock = os.open(os.path.join(folder, "{ORK_RUN_ID}.{ORK_TASK_NAME}.lock".format(**os.environ)), os.O_RDWR | os.O_CREAT)
-try:
-    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-except OSError:
-    os.write(ledger, ("overlap " + me + "\\n").encode())
-os.write(ledger, ("start " + me + "\\n").encode())
-time.sleep(seconds)
-os.write(ledger, ("end " + me + "\\n").encode())
+
+def work(folder, seconds):
+    me = "{ORK_RUN_ID} {ORK_TASK_NAME} {ORK_ATTEMPT}".format(**os.environ)
+    lock_name = "{ORK_RUN_ID}.{ORK_TASK_NAME}.lock".format(**os.environ)
+    ledger = os.open(os.path.join(folder, "ledger"), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    lock = os.open(os.path.join(folder, lock_name), os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.write(ledger, ("overlap " + me + "\\n").encode())
+    os.write(ledger, ("start " + me + "\\n").encode())
+    time.sleep(seconds)
+    os.write(ledger, ("end " + me + "\\n").encode())
+    os.close(lock)
+    os.close(ledger)
+
+def main():
+    work(os.path.join(os.getcwd(), "judged"), float(os.environ["SECONDS"]))
+
+if __name__ == "__main__":
+    work(sys.argv[1], float(sys.argv[2]))
 """
 
 FAST = {
@@ -95,6 +105,10 @@ class Court:
 
     def task(self, seconds: float, **fields: Any) -> dict[str, Any]:
         return {"command": [sys.executable, "task.py", str(self.folder / "judged"), str(seconds)], **fields}
+
+    def function(self, seconds: float, **fields: Any) -> dict[str, Any]:
+        """The same as a Python function."""
+        return {"file": "task.py", "env": {"SECONDS": str(seconds)}, **fields}
 
     def trigger(self, name: str) -> str:
         done = self.ork("trigger", name)

@@ -14,14 +14,6 @@ from .test_kills import shim_of as parent_of
 
 pytestmark = pytest.mark.slow
 
-FUNCTION = """\
-import os, runpy, sys
-
-def main():
-    sys.argv = ["task.py", os.path.join(os.getcwd(), "judged"), "0.1"]
-    runpy.run_path("task.py")
-"""
-
 
 def servers_of(scheduler: int) -> list[int]:
     """The fork servers that the scheduler has started and that live, if only halted."""
@@ -37,14 +29,14 @@ def is_server(pid: int) -> bool:
         return False
 
 
+@pytest.mark.parametrize("isolation", ["fork", "shared"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_killing_or_halting_fork_servers_again_and_again_starts_each_attempt_exactly_once(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, number: signal.Signals, isolation: str
 ) -> None:
     """P3, P4, P5, P6: functions and commands, a server killed or halted whenever something has started."""
-    court = Court(tmp_path)
-    (tmp_path / "function.py").write_text(FUNCTION)
-    tasks = {f"f{n}": {"file": "function.py", **({"depends_on": [f"f{n - 1}"]} if n else {})} for n in range(4)}
+    court = Court(tmp_path, {"ORK_ISOLATION": isolation})
+    tasks = {f"f{n}": court.function(0.1, **({"depends_on": [f"f{n - 1}"]} if n else {})) for n in range(4)}
     tasks |= {f"c{n}": court.task(0.1, **({"depends_on": [f"c{n - 1}"]} if n else {})) for n in range(4)}
     court.write_workflow("flow", tasks)
     assert court.ork("deploy", "flow.yaml").returncode == 0

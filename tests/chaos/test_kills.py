@@ -25,15 +25,17 @@ def finished(court: Court, ids: list[str]) -> bool:
     return set(ids) <= done
 
 
-def test_killing_schedulers_again_and_again_starts_each_attempt_exactly_once(court: Court) -> None:
+@pytest.mark.parametrize("isolation", ["fork", "interpreter", "shared"])
+def test_killing_schedulers_again_and_again_starts_each_attempt_exactly_once(tmp_path: Path, isolation: str) -> None:
     """P3, P4, P5, P6: eight runs of five tasks, two schedulers at a time, one of them killed every moment."""
+    court = Court(tmp_path, {"ORK_ISOLATION": isolation})
     court.write_workflow(
         "flow",
         {
-            "a": court.task(0.2),
+            "a": court.function(0.2),
             "b": court.task(0.4, depends_on=["a"]),
-            "c": court.task(0.1, depends_on=["a"]),
-            "d": court.task(0.3, depends_on=["b", "c"]),
+            "c": court.function(0.1, depends_on=["a"]),
+            "d": court.function(0.3, depends_on=["b", "c"]),
             "e": court.task(0.2),
         },
     )
@@ -100,10 +102,12 @@ def shim_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
+@pytest.mark.parametrize("isolation", ["fork", "interpreter"])
 @pytest.mark.parametrize("victim", ["shim", "task"])
 def test_killing_the_shim_or_the_users_process_leads_to_the_next_attempt_without_overlap(
-    court: Court, victim: str
+    tmp_path: Path, victim: str, isolation: str
 ) -> None:
+    court = Court(tmp_path, {"ORK_ISOLATION": isolation})
     court.write_workflow("flow", {"a": court.task(1.5, retries=1, retry_delay=0)})
     court.ork("deploy", "flow.yaml")
     id = court.trigger("flow")

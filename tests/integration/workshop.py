@@ -29,6 +29,7 @@ class Workshop:
     """One folder with user files (`root`), one object store, one executor, and attempts by task name."""
 
     def __init__(self, folder: Path, objects_folder: Path | None = None, isolation: Isolation = Isolation.FORK) -> None:
+        self.isolation = isolation
         self.root = folder / "project"
         self.root.mkdir(exist_ok=True)
         self.objects = LocalObjects(str(objects_folder or folder / "objects"))

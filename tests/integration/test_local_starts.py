@@ -1,0 +1,183 @@
+"""An attempt starts once, is found by whoever looks for it, and outlives its scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from ork.executors.executor import Presence
+from ork.executors.local import LocalExecutor
+from ork.model.record import replaced
+from ork.model.workflow import Isolation
+from ork.objects import layout
+from ork.objects.documents import open_signed, sign
+from tests.integration.workshop import Workshop, in_every_workshop
+
+
+@in_every_workshop
+async def test_a_closed_gate_keeps_user_code_from_ever_starting(shop: Workshop) -> None:
+    shop.write("tasks.py", "open('ran', 'w').close()\n\ndef main():\n    pass\n")
+    attempt = shop.attempt()
+    order = shop.order(attempt)
+    closed = {"v": 1, "attempt": str(attempt.key), "state": "closed"}
+    gate = layout.gate_key(layout.attempt_folder(attempt.key))
+    shop.objects.put(gate, sign(closed, attempt.token_hash))
+    process = spawn_worker(shop, order.spec_key, order.token)
+    assert process.wait() == 0
+    assert not (shop.root / "ran").exists()
+    assert shop.status(attempt) is None
+
+
+@in_every_workshop
+async def test_many_workers_of_one_attempt_run_it_once(shop: Workshop) -> None:
+    shop.write("tasks.py", "def main():\n    with open('ledger', 'a') as file:\n        file.write('x')\n")
+    attempt = shop.attempt()
+    order = shop.order(attempt)
+    workers = [spawn_worker(shop, order.spec_key, order.token) for _ in range(6)]
+    assert [worker.wait() for worker in workers] == [0] * 6
+    assert (shop.status(attempt) or {})["state"] == "success"
+    assert (shop.root / "ledger").read_text() == "x"
+
+
+@in_every_workshop
+async def test_starting_twice_starts_once(shop: Workshop) -> None:
+    shop.write("tasks.py", "def main():\n    with open('ledger', 'a') as file:\n        file.write('x')\n")
+    attempt = shop.attempt()
+    order = shop.order(attempt)
+    assert await shop.start_order(order) == []
+    assert await shop.start_order(order) == []
+    await shop.ended(attempt)
+    assert await shop.start_order(order) == []
+    await shop.vanished(attempt)
+    assert (shop.root / "ledger").read_text() == "x"
+
+
+@in_every_workshop
+async def test_a_worker_with_the_wrong_token_does_nothing(shop: Workshop) -> None:
+    shop.write("tasks.py", "open('ran', 'w').close()\n\ndef main():\n    pass\n")
+    attempt = shop.attempt()
+    order = shop.order(attempt)
+    worker = spawn_worker(shop, order.spec_key, "f" * 64)
+    assert worker.wait() != 0
+    assert not (shop.root / "ran").exists()
+    assert shop.documents.gate(attempt) is None
+
+
+def spawn_worker(shop: Workshop, spec_key: str, token: str) -> subprocess.Popen[bytes]:
+    """A worker beside the executor's own: as a second scheduler, or a repeated start, would make one."""
+    code = "import sys; from ork.worker.main import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, f"{shop.objects.url}/{spec_key}"],
+        env={**os.environ, "ORK_TOKEN": token},
+        stderr=subprocess.DEVNULL,
+    )
+
+
+SCHEDULER = """
+import asyncio, os, sys
+from pathlib import Path
+from ork.model.workflow import Isolation
+from tests.integration.workshop import Workshop
+
+async def start():
+    shop = Workshop(Path(sys.argv[1]), isolation=Isolation(sys.argv[2]))
+    assert await shop.start(shop.attempt(), argv=["sh", "-c", "echo begun; while [ ! -e go ]; do sleep 0.02; done; echo done; exit 7"]) == []
+    await shop.running(shop.attempt())
+    print("started", flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(start())
+"""
+
+
+@in_every_workshop
+async def test_a_task_outlives_its_scheduler_and_is_adopted(shop: Workshop) -> None:
+    tree = Path(__file__).resolve().parents[2]
+    env = {**os.environ, "PYTHONPATH": f"{tree}{os.pathsep}{tree / 'src'}"}
+    folder = str(shop.root.parent)
+    command = [sys.executable, "-c", SCHEDULER, folder, shop.isolation]
+    scheduler = subprocess.Popen(command, stdout=subprocess.PIPE, env=env)
+    assert scheduler.stdout is not None
+    assert scheduler.stdout.readline() == b"started\n"
+    scheduler.kill()
+    scheduler.wait()
+    scheduler.stdout.close()
+    attempt = shop.attempt()
+    assert await shop.executor.find([attempt]) == [Presence.RUNNING]
+    await shop.executor.watch([attempt], shop.news.put_nowait)
+    shop.write("go", "")
+    status = await shop.ended(attempt)
+    assert (status["state"], status["exit_code"]) == ("failed", 7)
+    assert shop.log(attempt) == b"begun\ndone\n"
+    await shop.vanished(attempt)
+    assert await shop.executor.find([attempt]) == [Presence.GONE]
+
+
+@in_every_workshop
+async def test_watching_an_attempt_that_is_gone_brings_news_at_once(shop: Workshop) -> None:
+    attempt = shop.attempt()
+    await shop.executor.watch([attempt], shop.news.put_nowait)
+    async with asyncio.timeout(30):
+        assert await shop.news.get() == attempt.key
+
+
+@in_every_workshop
+async def test_a_worker_counts_as_running_before_it_reaches_the_gate(shop: Workshop) -> None:
+    shop.write(
+        "tasks.py", "import os, time\n\ndef main():\n    while not os.path.exists('go'):\n        time.sleep(0.01)\n"
+    )
+    attempt = shop.attempt()
+    await shop.start_order(replaced(shop.order(attempt), isolation=Isolation.INTERPRETER))
+    stranger = LocalExecutor("python", shop.documents)  # as after a restart: it knows no children
+    seen = await stranger.find([attempt])
+    shop.write("go", "")
+    await shop.ended(attempt)
+    assert seen == [Presence.RUNNING]
+    await stranger.close()
+
+
+@in_every_workshop
+async def test_running_out_of_descriptors_is_not_final(shop: Workshop) -> None:
+    attempt = shop.attempt()
+    order = shop.order(attempt, argv=["true"])
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+    try:
+        with suppress(OSError):
+            while True:
+                held.append(os.dup(0))
+        (problem,) = await shop.start_order(order)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in held:
+            os.close(descriptor)
+    assert not problem.final
+    assert await shop.start_order(order) == []
+    assert (await shop.ended(attempt))["state"] == "success"
+
+
+@in_every_workshop
+async def test_other_machines_and_boots_are_not_judged(shop: Workshop) -> None:
+    attempt = shop.attempt()
+    kind, host, boot, namespace, key = attempt.external_name.split(":", 4)
+    elsewhere = replaced(attempt, external_name=f"{kind}:other:{boot}:{namespace}:{key}")
+    rebooted = replaced(attempt, external_name=f"{kind}:{host}:other:{namespace}:{key}")
+    container = replaced(attempt, external_name=f"{kind}:{host}:{boot}:1:{key}")
+    answers = await shop.executor.find([elsewhere, rebooted, container, attempt])
+    assert answers == [Presence.UNKNOWN, Presence.LOST, Presence.UNKNOWN, Presence.GONE]
+
+
+@in_every_workshop
+async def test_the_gate_names_the_worker_for_ever(shop: Workshop) -> None:
+    attempt = shop.attempt()
+    await shop.run(attempt, argv=["true"])
+    data = shop.objects.get(layout.gate_key(layout.attempt_folder(attempt.key)))
+    gate = open_signed(data or b"", attempt.token_hash)
+    assert gate["state"] == "started"
+    assert all(gate[name] for name in ("pid", "start_time", "boot_id", "pid_ns", "host", "nonce", "at"))
