@@ -252,9 +252,15 @@ def python_files() -> bytes:
     return made.getvalue()
 
 
-def python_image(daemon: Daemon, name: str = "python", files: Mapping[str, bytes] | None = None, *changes: str) -> str:
-    """Python, a shell, and these files; about 70 MB."""
-    base = _python_base(daemon)
+def python_image(
+    daemon: Daemon,
+    name: str = "python",
+    files: Mapping[str, bytes] | None = None,
+    *changes: str,
+    base: str | None = None,
+) -> str:
+    """Python, a shell, and these files; about 70 MB. On top of a `base` that has more, if one is given."""
+    base = base or _python_base(daemon)
     if not files and not changes:
         daemon.docker("tag", base, name)
         return name

@@ -107,7 +107,16 @@ class Installation:
         locations = read_locations(settings.root) or {}
         sources = {name: location.source for name, location in locations.items()}
         await self.store.set_locations(sources, datetime.now(UTC))
-        places = Places(settings.root, os.path.join(settings.home, "cache"), settings.environ)
+        places = Places(
+            settings.root,
+            os.path.join(settings.home, "cache"),
+            settings.environ,
+            await self.store.signing_key(),
+            settings.workers,
+            settings.docker_host,
+            settings.docker_certificates,
+            settings.docker_config,
+        )
         return Refresher(self.store, locations, places.of, telemetry, on_change=self._wake_service)
 
     def _outbox(self, telemetry: Telemetry) -> Outbox:

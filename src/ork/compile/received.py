@@ -8,12 +8,12 @@ from typing import Any
 from ork.compile.content import from_document, to_document
 from ork.errors import DefinitionError
 from ork.model.ids import NAME_PATTERN
-from ork.model.workflow import CompiledWorkflow, TaskSpec
+from ork.model.workflow import Approval, CompiledWorkflow, Container, SubWorkflow, TaskSpec
 
 _Number = (int, float)
 _OPTIONAL_NUMBERS = ("retry_delay", "timeout", "cache")
 _WHOLE_NUMBERS = ("retries", "priority")
-_OPTIONAL_TEXTS = ("pool", "output_type")
+_OPTIONAL_TEXTS = ("pool", "output_type", "image", "worker")
 
 
 def received_workflow(document: Any) -> CompiledWorkflow:
@@ -28,6 +28,7 @@ def received_workflow(document: Any) -> CompiledWorkflow:
     _check_names(workflow)
     for spec in workflow.tasks:
         _check_values(spec)
+        _check_executor(spec)
     _check_graph(workflow)
     return workflow
 
@@ -53,6 +54,15 @@ def _check_values(spec: TaskSpec) -> None:
         and all(isinstance(text, str) for text in texts)
     ):
         raise DefinitionError(f"not a compiled workflow: task {spec.name} has a value of the wrong kind")
+
+
+def _check_executor(spec: TaskSpec) -> None:
+    """What is said to be in an image never gets out of it, and what needs no process gets none."""
+    of_action = {SubWorkflow: "workflow", Approval: "approval", Container: "container"}.get(type(spec.action))
+    is_in_image = spec.image is not None
+    wanted = of_action or ("container" if is_in_image else spec.executor)
+    if spec.executor != wanted or is_in_image != (wanted == "container"):
+        raise DefinitionError(f"not a compiled workflow: task {spec.name} is not for executor {spec.executor}")
 
 
 def _is_number(value: Any) -> bool:

@@ -12,7 +12,7 @@ from ork.definition.report import Report
 from ork.definition.schedule import read_cron
 from ork.definition.values import choice, read_name, read_text
 from ork.definition.yaml_tree import parse_yaml
-from ork.model.location import Location, Pull
+from ork.model.location import Location, Lookup
 
 _PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?"
@@ -79,9 +79,9 @@ LOCATION_TABLE = Table(
         Key("refresh", read_cron, "When to look for something new, as cron. Every five minutes when left out.", _TEXT),
         Key(
             "pull",
-            choice(Pull),
+            choice(Lookup),
             "Who says which image the name stands for: always, the registry; never, the Docker engine here.",
-            {"enum": [option.value for option in Pull]},
+            {"enum": [option.value for option in Lookup]},
         ),
     ),
 )

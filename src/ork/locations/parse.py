@@ -10,19 +10,17 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ork import __version__
 from ork.compile.content import to_document
 from ork.definition.problems import Problem, quoted, render_concise
+from ork.definition.project_file import Project, load_project
 from ork.errors import OrkError
 from ork.locations.files import Around, Read, read_definitions
 from ork.locations.find import TooManyFilesError, definition_files
 from ork.model.record import replaced
 from ork.objects.json_text import dumps
-
-if TYPE_CHECKING:
-    from ork.definition.project_file import Project
 
 FORMAT = 1
 FINE, HAS_PROBLEMS, WRONG_USE = 0, 1, 2
@@ -47,6 +45,9 @@ def parse_folder(
     """The document, and the problems in it as they are. Paths in it are seen from the folder."""
     folder = os.path.abspath(folder)
     project, problems = _project(os.path.abspath(project_file or os.path.join(folder, _PROJECT_FILE)))
+    if project_file is None and project.workers == {}:
+        # In an image nobody knows which worker configs there are where it will run.
+        project = replaced(project, workers=None)
     reads, more = _reads(folder, Around(project, cache_dir)) if not problems else ([], [])
     problems += [*more, *(_placed(problem, read.root) for read in reads for problem in read.problems), *_doubled(reads)]
     problems = [replaced(problem, file=os.path.relpath(problem.file, folder)) for problem in problems]
@@ -96,18 +97,27 @@ def _doubled(reads: Sequence[Read]) -> Iterator[Problem]:
             yield Problem("ORK705", f"workflow {quoted(name)} is defined {counts[name]} times", read.file)
 
 
-def _project(file: str) -> tuple[Project | None, list[Problem]]:
-    from ork.definition.project_file import load_project
+def _project(file: str) -> tuple[Project, list[Problem]]:
+    """What `ork.yaml`, and `workers.yaml` beside it, say; nothing where they are not there."""
+    from ork.definition.workers_file import WORKERS_FILE, load_workers
 
+    folder = os.path.dirname(file)
+    workers_file = os.path.join(folder, WORKERS_FILE)
+    try:
+        project, problems = load_project(_content(file), file)
+        workers, more = load_workers(_content(workers_file), workers_file)
+    except OSError as error:
+        return Project(), [Problem("ORK501", f"cannot read {error.filename}: {error.strerror}", file)]
+    script_dir = project.script_dir and os.path.join(folder, project.script_dir)
+    return replaced(project, script_dir=script_dir, workers=workers), [*problems, *more]
+
+
+def _content(file: str) -> bytes:
     try:
         with open(file, "rb") as source:
-            project, problems = load_project(source.read(), file)
+            return source.read()
     except FileNotFoundError:
-        return None, []
-    except OSError as error:
-        return None, [Problem("ORK501", f"cannot read {file}: {error.strerror}", file)]
-    script_dir = project.script_dir and os.path.join(os.path.dirname(file), project.script_dir)
-    return replaced(project, script_dir=script_dir), list(problems)
+        return b""
 
 
 def _placed(problem: Problem, root: str) -> Problem:

@@ -6,6 +6,9 @@ from enum import StrEnum
 
 from ork.model.record import Record
 
+# What the root of a version begins with whose files are in an image: `image:/app`.
+IMAGE_ROOT = "image:"
+
 
 class Place(StrEnum):
     """What runs an attempt."""

@@ -11,7 +11,7 @@ EVERY_FIVE_MINUTES = "*/5 * * * *"
 _ORIGIN = "location:"
 
 
-class Pull(StrEnum):
+class Lookup(StrEnum):
     """Who is asked which image a name stands for."""
 
     ALWAYS = "always"  # the registry
@@ -25,7 +25,7 @@ class Location(Record):
     image: str | None = None
     path: str | None = None
     refresh: str = EVERY_FIVE_MINUTES
-    pull: Pull = Pull.ALWAYS
+    pull: Lookup = Lookup.ALWAYS
 
     @property
     def source(self) -> str:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ork.model.infra import PLAIN_DOCKER, Resources, WorkerConfig
+from ork.model.infra import IMAGE_ROOT, PLAIN_DOCKER, Resources, WorkerConfig
 from ork.model.workflow import TaskSpec
-
-# A version whose files are in an image has a root such as `image:/app`.
-IMAGE_ROOT = "image:"
 
 
 def container_document(spec: TaskSpec, config: WorkerConfig | None) -> dict[str, Any] | None:

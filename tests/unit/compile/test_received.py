@@ -54,6 +54,11 @@ def test_a_document_of_another_shape_is_refused(change: dict[str, Any]) -> None:
         {"depends_on": ["b"]},
         {"depends_on": [3]},
         {"env": [[1, {"const": 1}]]},
+        {"image": "x"},  # and yet for a process of this machine
+        {"executor": "container"},
+        {"executor": "process", "image": "x", "action": {"container": {}}},
+        {"action": {"approval": {"message": "?"}}},
+        {"action": {"workflow": {"name": "x"}}, "image": "x", "executor": "container"},
     ],
 )
 def test_a_task_with_a_value_that_makes_no_sense_is_refused(change: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from ork.definition.locations_file import load_locations
 from ork.definition.schema import locations_schema
-from ork.model.location import EVERY_FIVE_MINUTES, Location, Pull
+from ork.model.location import EVERY_FIVE_MINUTES, Location, Lookup
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -24,7 +24,7 @@ def test_every_key_arrives() -> None:
     assert problems == ()
     assert found == (
         Location("etl", image="registry.example.org:5000/team/etl:latest", refresh="0 * * * *"),
-        Location("local", image="hello", pull=Pull.NEVER),
+        Location("local", image="hello", pull=Lookup.NEVER),
         Location("flows", path="../flows", refresh=EVERY_FIVE_MINUTES),
     )
 

@@ -67,43 +67,81 @@ def test_the_three_tasks_fit_together(tmp_path, monkeypatch):
     assert (tmp_path / "out/active.json").read_text() == '{"active": 9}'
 '''
 
+DOCKERFILE = """\
+# What is delivered: the code, what it needs, and Ork, whose `ork-parse` tells which workflows are in the image.
+ARG PYTHON=python:3.12-slim
+FROM ${PYTHON}
+RUN pip install --no-cache-dir ork-orchestrator
+WORKDIR /app
+COPY workflow.yaml tasks.py ./
+"""
+
+LOCATIONS = """\
+# Where workflows come from: this image, as it was built here last. Once it is in a registry, write its whole name
+# (registry.example.org/{image}:latest) and leave `pull` out.
+- name: {name}
+  image: {image}
+  pull: never
+  refresh: "* * * * *"
+"""
+
 FILES = {
     "workflow.yaml": (WORKFLOW, "3 tasks, {lines} lines"),
     "tasks.py": (TASKS, "plain functions, nothing imported from Ork"),
     "test_tasks.py": (TESTS, "tests the functions as they are"),
 }
+DOCKER_FILES = {
+    "Dockerfile": (DOCKERFILE, "makes an image of the workflow and its functions"),
+    "locations.yaml": (LOCATIONS, "tells Ork to look into that image every minute"),
+}
 
 
 @click.command(name="init")
 @click.argument("folder", default=".")
+@click.option("--docker", is_flag=True, help="With a Dockerfile, and a locations.yaml that finds the image.")
 @json_option
-def init_command(folder: str, as_json: bool) -> None:
+def init_command(folder: str, docker: bool, as_json: bool) -> None:
     """A project that runs, with a test. Never overwrites a file.
 
     \b
     Example:  ork init hello && cd hello && ork run
     """
-    taken = [name for name in FILES if os.path.lexists(os.path.join(folder, name))]
+    files = FILES | DOCKER_FILES if docker else FILES
+    name = _workflow_name(folder)
+    _write(folder, {file: _filled(text, name) for file, (text, _) in files.items()})
+    if as_json:
+        print_json({"folder": os.path.abspath(folder), "workflow": name, "files": list(files)})
+        return
+    print(f"Created {'files in this folder' if folder == '.' else folder.rstrip('/') + '/'}")
+    for file, (text, about) in files.items():
+        print(f"  {file:<15} {about.format(lines=text.count(chr(10)))}")
+    where = "" if folder == "." else f"   (in {folder.rstrip('/')}/)"
+    print(f"Next:  {_next(name) if docker else 'ork run'}{where}")
+
+
+def _write(folder: str, files: dict[str, str]) -> None:
+    taken = [name for name in files if os.path.lexists(os.path.join(folder, name))]
     if taken:
         raise RefusedError(
             f"{', '.join(taken)} already there: nothing was written", hint="give another folder: ork init DIR"
         )
-    name = _workflow_name(folder)
     try:
         os.makedirs(folder, exist_ok=True)
-        for file, (text, _) in FILES.items():
+        for file, text in files.items():
             # "x" refuses a file that appeared meanwhile.
             with open(os.path.join(folder, file), "x", encoding="utf-8") as out:
-                out.write(text.replace("{name}", name))
+                out.write(text)
     except OSError as error:
         raise UsageError(f"cannot write to {folder}: {error.strerror}") from error
-    if as_json:
-        print_json({"folder": os.path.abspath(folder), "workflow": name, "files": list(FILES)})
-        return
-    print(f"Created {'files in this folder' if folder == '.' else folder.rstrip('/') + '/'}")
-    for file, (text, about) in FILES.items():
-        print(f"  {file:<15} {about.format(lines=text.count(chr(10)))}")
-    print("Next:  ork run" + ("" if folder == "." else f"   (in {folder.rstrip('/')}/)"))
+
+
+def _filled(text: str, name: str) -> str:
+    return text.replace("{name}", name).replace("{image}", _image_name(name))
+
+
+def _next(name: str) -> str:
+    image = _image_name(name)
+    return f"docker build -t {image} . && ork locations refresh {name} && ork run {name}"
 
 
 def _workflow_name(folder: str) -> str:
@@ -112,3 +150,10 @@ def _workflow_name(folder: str) -> str:
 
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", os.path.basename(os.path.abspath(folder))).strip("-.")
     return name[:100] or "hello"
+
+
+def _image_name(name: str) -> str:
+    """Images are named in small letters, with single marks in between."""
+    import re
+
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "hello"

@@ -113,12 +113,14 @@ async def _one(installation: Installation, name: str) -> tuple[WorkflowEntry, Ve
 def _workflow_lines(entry: WorkflowEntry, version: Version) -> list[Line]:
     from ork.cli.paint import Span, line
     from ork.cli.visible import visible
+    from ork.model.location import location_of
 
     workflow = version.workflow
     facts: list[tuple[str, Any]] = [
         ("version", version.id),
         ("state", "enabled" if entry.enabled else "disabled"),
         ("file", version.source or "–"),
+        *([("location", location)] if (location := location_of(entry.origin)) else []),
         ("schedule", f"{entry.schedule.cron} {entry.schedule.timezone}" if entry.schedule else "none"),
     ]
     facts += [("param", f"{p.name}: {p.type}" + ("" if p.required else f" = {p.default}")) for p in workflow.params]

@@ -42,6 +42,13 @@ CODES = by_code(
         right="ork-parse DIR",
     ),
     Explanation(
+        "ORK706",
+        "the registry gave no answer about an image",
+        "It cannot be reached, does not know the image, or wants other credentials. Those of `docker login` are used.\n"
+        "Workflows that are known go on, and the next refresh tries again.",
+        right="docker login registry.example.org\ndocker manifest inspect registry.example.org/etl:latest",
+    ),
+    Explanation(
         "ORK707",
         "`ork-parse` gave no answer",
         "It is not in the image, it took too long, said too much, or said something else. What it printed is shown with\n"

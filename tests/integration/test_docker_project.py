@@ -1,0 +1,89 @@
+"""What people do with images: a project from `ork init --docker`, and workflows that are posted and name plain images."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.waiting import wait_until
+from tests.docker import Daemon, busybox, daemon_or_skip
+from tests.integration.location_images import ork_base
+from tests.serving import serving
+
+OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
+# The engine of the tests has no network for containers but none at all.
+WORKERS = "default: {where: docker, network: none}\n"
+POSTED = {
+    "name": "posted",
+    "tasks": {
+        "make": {
+            "image": "plain",
+            "command": ["sh", "-c", "echo '{\"rows\": 12}' > /out/made.json"],
+            "output": {"from_file": "/out/made.json"},
+        },
+        "count": {
+            "image": "plain",
+            "command": ["sh", "-c", "cat /in/data.json > /out/seen.json"],
+            "depends_on": ["make"],
+            "input": {"to_file": "/in/data.json"},
+            "output": {"from_file": "/out/seen.json"},
+        },
+    },
+}
+
+
+@pytest.fixture
+def daemon() -> Daemon:
+    return daemon_or_skip()
+
+
+def test_a_new_docker_project_is_built_found_and_run(
+    tmp_path: Path, plain_environment: dict[str, str], ork_cli: OrkCli, daemon: Daemon
+) -> None:
+    environment = {**plain_environment, "DOCKER_HOST": daemon.url}
+
+    def ork(*args: str, cwd: Path = tmp_path / "hello") -> subprocess.CompletedProcess[str]:
+        return ork_cli(*args, cwd=cwd, env=environment)
+
+    made = ork("init", "--docker", "hello", cwd=tmp_path)
+    assert made.returncode == 0
+    assert "docker build -t hello . && ork locations refresh hello && ork run hello" in made.stdout
+    assert ork("run", "workflow.yaml").returncode == 0  # the script, without any image
+    (tmp_path / "hello/workers.yaml").write_text(WORKERS)
+    base = ork_base(daemon)
+    daemon.docker(
+        "build", "-q", "--network", "none", "--build-arg", f"PYTHON={base}", "-t", "hello", str(tmp_path / "hello")
+    )
+    parsed = json.loads(daemon.docker("run", "--rm", "--network", "none", "hello", "ork-parse"))
+    assert [workflow["name"] for workflow in parsed["workflows"]] == ["hello"]
+    refreshed = ork("locations", "refresh", "hello")
+    assert refreshed.returncode == 0, refreshed.stdout + refreshed.stderr
+    ran = ork("run", "hello", "--json")
+    assert ran.returncode == 0, ran.stderr
+    tasks = json.loads(ran.stdout)["tasks"]
+    assert [(task["executor"], task["status"]) for task in tasks] == [("container", "success")] * 3
+    assert tasks[2]["output"] == {"path": "out/active.json"}
+    assert ork("deploy", "workflow.yaml").returncode == 4
+
+
+def test_a_workflow_that_is_posted_may_name_plain_images_and_needs_no_location(
+    tmp_path: Path, plain_environment: dict[str, str], daemon: Daemon
+) -> None:
+    busybox(daemon, "plain")
+    (tmp_path / "workers.yaml").write_text(WORKERS)
+    with serving(tmp_path, {**plain_environment, "DOCKER_HOST": daemon.url}) as served:
+        assert served.ask("POST", "/workflows", POSTED)[0] == 201
+        status, run = served.ask("POST", "/workflows/posted/runs", {})
+        assert status == 201
+
+        def state() -> str:
+            return str(served.ask("GET", f"/runs/{run['id']}")[1]["status"])
+
+        wait_until(lambda: state() in ("success", "failed"))
+        assert state() == "success"
+        assert served.ask("GET", f"/runs/{run['id']}/tasks/count/0/output")[1] == {"rows": 12}
+    assert daemon.containers() == []

@@ -1,0 +1,145 @@
+"""Images as code locations through a real scheduler: what is pushed is picked up, by one, and only if it is right."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ork.locations.image import LABEL
+from tests.acceptance.waiting import wait_until
+from tests.docker import Daemon, Registry, daemon_or_skip, own_registry
+from tests.integration.location_images import location_image
+from tests.serving import Served, serving, start_ork
+
+OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
+FLOW = "name: flow\ntasks:\n  a: {{file: steps.py, function: {function}}}\n"
+STEPS = "def one():\n    return 'one'\n\n\ndef two():\n    return 'two'\n"
+SAYING = "def word():\n    return '{word}'\n"
+ASKING = """
+name: flow
+tasks:
+  before: {file: steps.py, function: word}
+  ask: {approval: May it go on, depends_on: [before]}
+  after: {file: steps.py, function: word, depends_on: [ask]}
+"""
+
+
+class Team:
+    """A registry that somebody pushes to, and a project whose only location is an image in it."""
+
+    def __init__(self, folder: Path, environment: dict[str, str], cli: OrkCli, daemon: Daemon, registry: Registry):
+        self.folder = folder
+        self.environment = {**environment, "DOCKER_HOST": daemon.url, "DOCKER_CONFIG": str(folder)}
+        self._cli = cli
+        self._daemon = daemon
+        self._registry = registry
+        location = f"- {{name: etl, image: '{registry.address}/etl:latest', refresh: '* * * * * *'}}\n"
+        (folder / "locations.yaml").write_text(location)
+        (folder / "workers.yaml").write_text("default: {where: docker, network: none, memory: 512Mi}\n")
+        self._began = time.time()
+
+    def push(self, **files: str) -> str:
+        """An image with these files (`_` stands for a dot) becomes the latest one; gives its digest."""
+        named = {name.replace("_", "."): text for name, text in files.items()}
+        location_image(self._daemon, "etl", {"steps.py": STEPS} | named)
+        return self._registry.push(self._daemon, "etl", "etl:latest")
+
+    def ork(self, *args: str) -> subprocess.CompletedProcess[str]:
+        return self._cli(*args, cwd=self.folder, env=self.environment)
+
+    def location(self) -> dict[str, Any]:
+        found = json.loads(self.ork("locations", "--json").stdout)["locations"]
+        return dict(found[0]) if found else {"digest": None, "status": "new"}
+
+    def wait_for(self, **wanted: object) -> dict[str, Any]:
+        try:
+            wait_until(lambda: wanted.items() <= self.location().items())
+        except AssertionError:
+            raise AssertionError(f"not {wanted}: {self.location()}") from None
+        return self.location()
+
+    def serving(self) -> Any:
+        return serving(self.folder, self.environment)
+
+    def parses(self) -> int:
+        """How many containers with a parser were made so far."""
+        until = f"{time.time():.9f}"
+        words = ["--since", f"{self._began:.9f}", "--until", until, "--filter", f"label={LABEL}"]
+        told = self._daemon.docker("events", *words, "--filter", "event=create", "--format", "{{.ID}}")
+        return len(told.split())
+
+
+@pytest.fixture
+def team(tmp_path: Path, plain_environment: dict[str, str], ork_cli: OrkCli) -> Iterator[Team]:
+    daemon = daemon_or_skip()
+    with own_registry() as registry:
+        yield Team(tmp_path, plain_environment, ork_cli, daemon, registry)
+
+
+def origin(team: Team) -> str:
+    (row,) = json.loads(team.ork("workflows", "--json").stdout)["workflows"]
+    return str(row["origin"])
+
+
+def test_what_is_pushed_is_picked_up_and_what_is_broken_leaves_the_last_good_version(team: Team) -> None:
+    first = team.push(flow_yaml=FLOW.format(function="one"))
+    with team.serving() as served:
+        assert isinstance(served, Served)
+        team.wait_for(digest=first)
+        second = team.push(flow_yaml=FLOW.format(function="two"))
+        team.wait_for(digest=second, status="ok")
+        assert origin(team) == f"location:etl@{second}"
+        broken = team.push(flow_yaml=FLOW.format(function="three"))
+        shown = team.wait_for(digest=second, status="failed")
+        assert (shown["error"]["code"], shown["error"]["digest"]) == ("ORK708", broken)
+        assert "`steps.py` has no function `three`" in shown["error"]["output"]
+        assert served.ask("GET", "/locations")[1]["locations"][0]["error"] == shown["error"]
+        assert "ORK503" in team.ork("locations").stdout
+        assert origin(team) == f"location:etl@{second}"
+        assert team.parses() == 3
+
+
+def test_of_three_schedulers_one_parses(team: Team) -> None:
+    digest = team.push(flow_yaml=FLOW.format(function="one"))
+    schedulers = [start_ork(team.folder, team.environment, "scheduler") for _ in range(3)]
+    try:
+        for scheduler in schedulers:
+            assert scheduler.stdout is not None
+            assert "ready" in scheduler.stdout.readline()
+        looked_at = team.wait_for(digest=digest)["looked_at"]
+        wait_until(lambda: team.location()["looked_at"] != looked_at)
+        assert team.parses() == 1
+    finally:
+        for scheduler in schedulers:
+            scheduler.terminate()
+            scheduler.communicate(timeout=60)
+
+
+def test_a_run_stays_with_the_image_it_began_with_and_the_next_one_gets_the_new_one(team: Team) -> None:
+    first = team.push(flow_yaml=ASKING, steps_py=SAYING.format(word="old"))
+    with team.serving():
+        team.wait_for(digest=first)
+        old = team.ork("trigger", "flow").stdout.strip()
+        wait_until(lambda: "approve" in team.ork("why", old).stdout)
+        second = team.push(flow_yaml=ASKING, steps_py=SAYING.format(word="new"))
+        team.wait_for(digest=second)
+        new = team.ork("trigger", "flow").stdout.strip()
+        for run in (old, new):
+            wait_until(lambda run=run: "approve" in team.ork("why", run).stdout)
+            assert team.ork("approve", run, "ask").returncode == 0
+            assert team.ork("watch", run).returncode == 0
+        assert [team.ork("output", run, "after").stdout for run in (old, new)] == ['"old"\n', '"new"\n']
+
+
+def test_a_worker_config_that_is_not_there_is_told_by_the_location(team: Team) -> None:
+    team.push(flow_yaml="name: flow\ntasks:\n  a: {file: steps.py, function: one, worker: heavy}\n")
+    with team.serving():
+        shown = team.wait_for(status="failed")
+    assert shown["error"]["code"] == "ORK606"
+    assert "workers.yaml has no config `heavy`" in shown["error"]["message"]
