@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 WAITING_AT_MOST = 4096
 SENT_AT_ONCE = 512
 GATHER_SECONDS = 0.5  # what ends together is sent together
-CLOSE_SECONDS = 3.0
+CLOSE_SECONDS = 2.0
 
 _Told = tuple[Happening, dict[str, Any]]
 
@@ -53,6 +53,7 @@ class Traces:
         self._provider.add_span_processor(self._ended)
         self._tracer = self._provider.get_tracer("ork")
         self._waiting: queue.Queue[_Told | None] = queue.Queue(WAITING_AT_MOST)
+        self._under_way = 0  # spans that the collector has been given and not yet taken
         self._is_failing = False
         self._is_told = False
         self._closing = threading.Event()
@@ -80,6 +81,9 @@ class Traces:
             with contextlib.suppress(queue.Full):  # then nobody waits for something to wake him
                 self._waiting.put_nowait(None)
             self._thread.join(CLOSE_SECONDS)
+            if self._thread.is_alive():
+                self._is_failing = True
+                self._telemetry.spans["failed"] += self._under_way
         self._exporter.shutdown()
         self._telemetry.spans["overflowed"] += len(_at_hand(self._waiting, WAITING_AT_MOST))
         self._tell_of_trouble()
@@ -108,6 +112,7 @@ class Traces:
         spans = self._ended.take()
         if not spans:
             return
+        self._under_way = len(spans)
         self._is_failing = not self._export(spans)
         self._telemetry.spans["failed" if self._is_failing else "sent"] += len(spans)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt, AttemptStatus
 from ork.model.workflow import Trigger, VersionId
-from ork.scheduler.runs import describe, describe_attempt
+from ork.scheduler.describe import describe, describe_attempt
 from ork.telemetry import Happening, Telemetry
 from ork.traces.spans import span_of
 from tests.loopback import Loopback, loopback
@@ -63,6 +64,23 @@ def test_spans_that_are_refused_are_counted_and_told_of_once(collector: Loopback
     traces.close()
     assert telemetry.spans["failed"] == 1
     assert heard.count("traces_failed") == 1
+
+
+def test_a_collector_that_never_answers_holds_nobody_up_and_costs_what_it_was_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sender, "CLOSE_SECONDS", 0.3)
+    monkeypatch.setattr(sender, "GATHER_SECONDS", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        telemetry, traces = started()
+        tell(telemetry)
+        asked, _ = silent.accept()
+        tell(telemetry)
+        traces.close()
+        assert (telemetry.spans["failed"], telemetry.spans["overflowed"]) == (1, 1)
+        assert telemetry.counts[Happening.TRACES_FAILED] == 1
+        asked.close()
 
 
 def test_more_than_can_wait_is_dropped_at_once_and_counted(
