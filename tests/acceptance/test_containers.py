@@ -100,6 +100,15 @@ tasks:
     assert yard.json("output", "@last", "use") == {"day": "2026-01-02", "who": "Ada"}
 
 
+def test_the_example_runs_as_it_stands(yard: Yard, tree: Path) -> None:
+    for file in (tree / "examples" / "containers").iterdir():
+        if file.is_file():
+            yard.write(file.name, file.read_text())
+    yard.environment["DOCKER_HOST"] = yard.daemon.url
+    assert yard.begin("run").wait(60) == 0
+    assert yard.json("output", "@last", "pass_on") == {"words": 6}
+
+
 def test_a_failure_says_what_a_person_needs(yard: Yard) -> None:
     yard.write(
         "workflow.yaml",

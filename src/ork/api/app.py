@@ -18,13 +18,13 @@ from ork.api.context import Api, caller_of
 from ork.api.document import describe
 from ork.api.guard import Guard
 from ork.api.origins import Origins
-from ork.api.routes import access, hooks, live, locations, runs, schedules, services, tasks, workflows
+from ork.api.routes import access, hooks, live, locations, runs, schedules, services, tasks, workers, workflows
 from ork.api.routing import Route, Routes, RouteTable, install
 from ork.api.signatures import secret_name
 from ork.errors import OrkError
 from ork.model.access import Role
 
-ROOMS = (workflows, schedules, runs, tasks, live, locations, services, access, hooks)
+ROOMS = (workflows, schedules, runs, tasks, live, locations, workers, services, access, hooks)
 
 
 def create_app(api: Api, *, allowed_hosts: Iterable[str] = ()) -> Guard:

@@ -226,6 +226,29 @@ class LocationPageShape(Shape):
     cursor: str | None
 
 
+class WorkerShape(Shape):
+    name: str
+    where: str
+    cpu: float | None
+    memory: int | None
+    pids: int | None
+    timeout: float | None
+    env: list[str]
+    host: str | None
+    network: str | None
+    user: str | None
+    read_only: bool
+    pull: str
+    volumes: list[str]
+    service_account: str | None
+    vpc_connector: str | None
+
+
+class WorkerPageShape(Shape):
+    workers: list[WorkerShape]
+    cursor: str | None
+
+
 class LimitsShape(Shape):
     limits: list[dict[str, Any]]
 

@@ -39,6 +39,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "workflow": "Show, enable, disable or delete one workflow",
         "schedules": "What fires when",
         "locations": "Images and folders that workflows come from, and looking into them now",
+        "workers": "Worker configs: where tasks run, how large they may be",
         "graph": "A workflow's graph as text, Mermaid or SVG",
         "report": "A run as one page: graph, timeline, logs",
         "status": "What goes on in this store right now",

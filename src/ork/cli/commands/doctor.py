@@ -150,6 +150,21 @@ def _executors(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
     yield Finding("python", f"{sys.executable} runs functions", None if proc else "mount /proc", broken=not proc)
 
 
+def _engines(settings: Settings) -> Iterator[Finding]:
+    if not settings.workers:
+        return
+    import asyncio
+
+    from ork.cli.commands.workers import workers_here
+
+    told = [row["engine"] for row in asyncio.run(workers_here(settings)) if row["engine"] is not None]
+    for address, engine in {engine["address"]: engine for engine in told}.items():
+        fix = None if engine["ok"] else "start it, or set `host` in workers.yaml"
+        yield Finding(
+            "containers", f"{address or 'engine'}: {engine['message']}" if engine["ok"] else engine["message"], fix
+        )
+
+
 def _permissions(settings: Settings) -> Iterator[Finding]:
     if not os.path.isdir(settings.home):
         return
@@ -223,4 +238,4 @@ def _server(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
 
 
 CHECKS_OF_A_SERVER = (_interpreter, _server, _clock, _schedulers)
-CHECKS = (_interpreter, _folders, _store, _clock, _executors, _permissions, _schedulers, _alerts, _traces)
+CHECKS = (_interpreter, _folders, _store, _clock, _executors, _engines, _permissions, _schedulers, _alerts, _traces)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -116,7 +117,8 @@ async def _connect(address: EngineAddress) -> tuple[asyncio.StreamReader, asynci
                 return await asyncio.open_unix_connection(address.path, limit=_LONGEST_LINE)
             return await asyncio.open_connection(address.host, address.port, limit=_LONGEST_LINE, ssl=address.tls())
     except (OSError, TimeoutError) as error:
-        why = getattr(error, "strerror", None) or str(error) or "no answer"
+        number = getattr(error, "errno", None)
+        why = os.strerror(number) if number else str(error) or "no answer"
         hint = "is it running? `ork doctor` tries it; DOCKER_HOST or `host` in workers.yaml says where it is"
         raise EngineUnreachableError(f"there is no container engine at {address}: {why}", hint=hint) from None
 

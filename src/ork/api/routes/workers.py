@@ -1,0 +1,26 @@
+"""Worker configs: where tasks run and how large they may be, as workers.yaml says."""
+
+from __future__ import annotations
+
+from fastapi import Request
+from starlette.responses import Response
+
+from ork.api import shapes
+from ork.api.bodies import answer
+from ork.api.context import api_of
+from ork.api.parameters import LARGEST_PAGE, Limit, NameCursor
+from ork.api.routing import Routes
+from ork.model.access import Role
+from ork.status.workers import workers_json
+
+routes = Routes()
+
+
+@routes.add("GET", "/workers", Role.VIEWER, response_model=shapes.WorkerPageShape)
+async def list_workers(request: Request, limit: Limit = LARGEST_PAGE, cursor: NameCursor = None) -> Response:
+    """By name, as they stood when this server started. The cursor is the name the last page ended with."""
+    project = api_of(request).project
+    configs = (project.workers if project is not None else None) or {}
+    rows = [row for row in workers_json(configs) if cursor is None or row["name"] > cursor]
+    page = rows[:limit]
+    return answer({"workers": page, "cursor": page[-1]["name"] if len(rows) > limit else None})

@@ -1,0 +1,110 @@
+"""`ork workers`: the worker configs of workers.yaml, and whether what they need is there."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ork.cli.session import current_settings, json_option, palette, print_json, store_options
+from ork.errors import OrkError
+
+if TYPE_CHECKING:
+    from ork.cli.paint import Line, Span
+    from ork.settings import Settings
+
+ANSWER_SECONDS = 5.0
+
+
+@click.command(name="workers")
+@json_option
+@store_options
+def workers_command(as_json: bool) -> None:
+    """The worker configs in workers.yaml: where tasks run, how large they may be, and whether their engines answer.
+
+    \b
+    Example:  ork workers
+    """
+    settings = current_settings()
+    rows = _of_server(settings) if settings.server is not None else asyncio.run(workers_here(settings))
+    if as_json:
+        print_json({"workers": rows})
+    elif rows:
+        palette(sys.stdout).write(sys.stdout, _table(rows))
+    else:
+        print("no worker configs: write them into workers.yaml, beside ork.yaml", file=sys.stderr)
+
+
+def _of_server(settings: Settings) -> list[dict[str, Any]]:
+    """What the server tells; engines are for its schedulers to reach, not for us."""
+    from ork.api.client.connection import Server
+
+    server = Server(str(settings.server), settings.token, settings.home)
+    rows: list[dict[str, Any]] = []
+    cursor = None
+    while True:
+        page = server.get("workers", cursor=cursor)
+        rows += [{**row, "engine": None} for row in page["workers"]]
+        cursor = page["cursor"]
+        if cursor is None:
+            return rows
+
+
+async def workers_here(settings: Settings) -> list[dict[str, Any]]:
+    """What workers.yaml says, with what the engines answer."""
+    from ork.status.workers import workers_json
+
+    rows = workers_json(settings.workers)
+    engines = await asyncio.gather(*(_engine(row, settings) for row in rows))
+    return [{**row, "engine": engine} for row, engine in zip(rows, engines, strict=True)]
+
+
+async def _engine(row: dict[str, Any], settings: Settings) -> dict[str, Any] | None:
+    """What the config's engine says, or why it says nothing; None for those that need none."""
+    if row["where"] != "docker":
+        return None
+    from ork.executors.docker.address import engine_address
+    from ork.executors.docker.engine import Engine
+
+    config = settings.workers[row["name"]]
+    try:
+        certificates = config.certificates or settings.docker_certificates
+        address = engine_address(config.host or settings.docker_host, certificates)
+        async with asyncio.timeout(ANSWER_SECONDS):
+            version = await Engine(address).ping()
+        return {"address": str(address), "ok": True, "message": f"API {version}"}
+    except OrkError as error:
+        return {"address": config.host or settings.docker_host, "ok": False, "message": error.message}
+    except TimeoutError:
+        return {"address": str(address), "ok": False, "message": f"no answer within {ANSWER_SECONDS:g} s"}
+
+
+def _table(rows: list[dict[str, Any]]) -> list[Line]:
+    from ork.cli.tables import table
+
+    titles = ("worker", "where", "cpu", "memory", "timeout", "user", "network", "engine")
+    return table(titles, [_cells(row) for row in rows])
+
+
+def _cells(row: dict[str, Any]) -> tuple[Span | str, ...]:
+    from ork.cli.paint import Span
+    from ork.cli.visible import visible
+    from ork.definition.quantities import memory_text
+
+    engine = row["engine"]
+    says: Span | str = "–"
+    if engine is not None:
+        mark, look = ("✓", "good") if engine["ok"] else ("✗", "bad")
+        says = Span(f"{mark} {visible(engine['message'])}", look)
+    return (
+        row["name"],
+        row["where"],
+        "–" if row["cpu"] is None else f"{row['cpu']:g}",
+        "–" if row["memory"] is None else memory_text(row["memory"]),
+        "–" if row["timeout"] is None else f"{row['timeout']:g}s",
+        visible(row["user"] or "–"),
+        visible(row["network"] or "–"),
+        says,
+    )

@@ -1,0 +1,33 @@
+"""Worker configs as people and programs see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ork.model.infra import WorkerConfig
+
+
+def worker_json(config: WorkerConfig) -> dict[str, Any]:
+    """Of its environment variables the names alone: values may be nobody else's business."""
+    return {
+        "name": config.name,
+        "where": str(config.where),
+        "cpu": config.resources.cpu,
+        "memory": config.resources.memory,
+        "pids": config.pids,
+        "timeout": config.timeout,
+        "env": [name for name, _ in config.env],
+        "host": config.host,
+        "network": config.network,
+        "user": config.user,
+        "read_only": config.read_only,
+        "pull": str(config.pull),
+        "volumes": [str(mount) for mount in config.volumes],
+        "service_account": config.service_account,
+        "vpc_connector": config.vpc_connector,
+    }
+
+
+def workers_json(configs: Mapping[str, WorkerConfig]) -> list[dict[str, Any]]:
+    return [worker_json(configs[name]) for name in sorted(configs)]

@@ -1,0 +1,63 @@
+"""`ork workers` and what `ork validate` says of worker configs, without any engine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.conftest import OrkCli
+
+WORKERS = """
+default: {where: docker, host: "unix:///nowhere/docker.sock", memory: 512Mi, cpu: 0.5}
+here: {where: local, timeout: 90s, env: {PASSWORD: hunter2}}
+"""
+
+
+def test_worker_configs_are_listed_with_what_their_engines_say(ork_cli: OrkCli, tmp_path: Path) -> None:
+    (tmp_path / "workers.yaml").write_text(WORKERS)
+    said = ork_cli("workers", cwd=tmp_path)
+    assert said.returncode == 0, said.stderr
+    assert "512Mi" in said.stdout
+    assert "✗ there is no container engine at unix:///nowhere/docker.sock: No such file or directory" in said.stdout
+    rows = json.loads(ork_cli("workers", "--json", cwd=tmp_path).stdout)["workers"]
+    assert [(row["name"], row["cpu"], row["engine"] and row["engine"]["ok"]) for row in rows] == [
+        ("default", 0.5, False),
+        ("here", None, None),
+    ]
+    assert "hunter2" not in said.stdout + json.dumps(rows)
+
+
+def test_without_worker_configs_it_says_where_they_go(ork_cli: OrkCli, tmp_path: Path) -> None:
+    said = ork_cli("workers", cwd=tmp_path)
+    assert (said.returncode, said.stdout) == (0, "")
+    assert "workers.yaml" in said.stderr
+
+
+def test_a_mistake_in_workers_yaml_is_shown_with_its_place(ork_cli: OrkCli, tmp_path: Path) -> None:
+    (tmp_path / "workers.yaml").write_text("heavy: {where: docker, memory: lots}\n")
+    (tmp_path / "workflow.yaml").write_text("name: w\ntasks: {a: {command: 'true'}}\n")
+    said = ork_cli("run", cwd=tmp_path)
+    assert said.returncode == 2
+    assert "ORK608" in said.stderr
+    assert "workers.yaml:1:32" in said.stderr
+
+
+def test_a_worker_that_is_not_there_is_refused_when_the_workflow_is_validated(ork_cli: OrkCli, tmp_path: Path) -> None:
+    (tmp_path / "workflow.yaml").write_text("name: w\ntasks: {a: {image: busybox, worker: hevy}}\n")
+    assert "ORK606" in ork_cli("validate", "workflow.yaml", cwd=tmp_path).stderr
+    (tmp_path / "workers.yaml").write_text("heavy: {where: docker}\n")
+    said = ork_cli("validate", "workflow.yaml", cwd=tmp_path)
+    assert said.returncode == 2
+    assert "did you mean `heavy`" in said.stderr
+
+
+def test_variables_and_time_of_a_local_worker_config_hold_for_its_tasks(ork_cli: OrkCli, tmp_path: Path) -> None:
+    (tmp_path / "workers.yaml").write_text("here: {where: local, timeout: 1s, env: {WHO: config, WHAT: config}}\n")
+    (tmp_path / "workflow.yaml").write_text(
+        "name: w\ntasks:\n"
+        "  told: {command: [sh, -c, 'echo \\\"$WHO $WHAT\\\"'], worker: here, env: {WHAT: task}}\n"
+        "  slow: {command: [sleep, '60'], worker: here, timeout: 10m}\n".replace("\\\\", "\\")
+    )
+    said = ork_cli("run", cwd=tmp_path)
+    assert "timed out after 1s" in said.stderr
+    assert json.loads(ork_cli("output", "@last", "told", cwd=tmp_path).stdout) == "config task"
