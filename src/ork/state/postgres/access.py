@@ -42,7 +42,7 @@ async def record(db: Database, entry: AuditEntry) -> None:
         await session.run("add_audit", entry.at, *words)
 
 
-async def list_audit(db: Database, limit: int, before: int | None) -> tuple[AuditEntry, ...]:
+async def list_audit(db: Database, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
     async with db.reading() as session:
         rows = await session.rows("list_audit", _AFTER_ALL_IDS if before is None else before, limit)
     return tuple(AuditEntry(*row) for row in rows)

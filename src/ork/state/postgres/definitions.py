@@ -13,10 +13,11 @@ from ork.state.postgres.locations import check_workflow_owner
 from ork.state.postgres.rows import workflow_of
 from ork.state.refusals import still_has_runs
 from ork.state.rows import json_text, schedule_of, schedule_text
+from ork.state.store import NO_RATES
 
 
 async def save_version(
-    db: Database, version: Version, origin: str | None, now: datetime, next_fire: datetime | None
+    db: Database, version: Version, *, origin: str | None, now: datetime, next_fire: datetime | None = None
 ) -> bool:
     workflow = version.workflow
     fires = workflow.schedule is not None and workflow.schedule.enabled
@@ -37,7 +38,7 @@ async def save_version(
     return added == 1
 
 
-async def set_enabled(db: Database, workflow: str, enabled: bool, next_fire: datetime | None) -> bool:
+async def set_enabled(db: Database, workflow: str, enabled: bool, *, next_fire: datetime | None = None) -> bool:
     async with db.writing() as session:
         row = await session.row("lock_workflow", workflow)
         if row is None:
@@ -61,7 +62,7 @@ async def delete_workflow(db: Database, workflow: str) -> bool:
     return True
 
 
-async def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate]) -> None:
+async def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
     async with db.writing() as session:
         await session.rows("lock_all_limits")
         await session.run("forget_limits", list(limits))
@@ -71,12 +72,12 @@ async def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str
         await session.tell_others()
 
 
-async def get_version(db: Database, id: VersionId) -> Version | None:
+async def get_version(db: Database, version: VersionId) -> Version | None:
     async with db.reading() as session:
-        return await db.version(session, id)
+        return await db.version(session, version)
 
 
-async def list_versions(db: Database, workflow: str, limit: int) -> tuple[VersionEntry, ...]:
+async def list_versions(db: Database, workflow: str, limit: int = 20) -> tuple[VersionEntry, ...]:
     async with db.reading() as session:
         rows = await session.rows("list_versions", workflow, limit)
     return tuple(VersionEntry(VersionId(id), saved_at, source) for id, saved_at, source in rows)

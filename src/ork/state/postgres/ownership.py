@@ -12,6 +12,7 @@ from itertools import groupby
 
 from ork.model.ids import RunId, SchedulerId
 from ork.model.run import RunCommand, SchedulerEntry
+from ork.state.claims import that_fit
 from ork.state.postgres.connection import Row, Session
 from ork.state.postgres.database import Database, runs_by_id
 from ork.state.postgres.rows import attempt_of, free_text, task_of
@@ -36,7 +37,7 @@ async def bury(db: Database, schedulers: Sequence[SchedulerId]) -> None:
         await session.tell_others()
 
 
-async def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None) -> None:
+async def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
     async with db.writing() as session:
         if runs is None:
             await _forget(session, [scheduler])
@@ -45,7 +46,7 @@ async def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | 
         await session.tell_others()
 
 
-async def claim_runs(db: Database, scheduler: SchedulerId, room: int) -> Claim:
+async def claim_runs(db: Database, scheduler: SchedulerId, room: int, now: datetime) -> Claim:  # noqa: ARG001 (leases go by the store's clock)
     async with db.reading() as session:
         holds_lease, has_free_runs, has_lapsed_owners = (
             await session.rows("look_for_work", scheduler, db.moment())
@@ -79,25 +80,13 @@ async def _take(session: Session, scheduler: SchedulerId, room: int) -> list[str
     while room > len(taken):
         roomy = [workflow for workflow, left in free.items() if left > 0]
         found = await session.rows("claimable_runs", roomy, room - len(taken))
-        fitting = _that_fit(found, free)
+        fitting = that_fit(found, free)
         if fitting:
             await session.run("take_runs", scheduler, fitting)
         taken += fitting
         if len(fitting) == len(found):
             break
     return taken
-
-
-def _that_fit(found: Sequence[Row], free: dict[str, int]) -> list[str]:
-    """Lowers `free` by the pending ones among them; all others have been counted already."""
-    fitting = []
-    for run, workflow, is_pending, is_to_be_cancelled in found:
-        if is_pending and workflow in free:
-            if free[workflow] <= 0 and not is_to_be_cancelled:
-                continue
-            free[workflow] -= 1
-        fitting.append(run)
-    return fitting
 
 
 async def _load(db: Database, session: Session, ids: list[str]) -> tuple[ClaimedRun, ...]:

@@ -35,7 +35,7 @@ async def find_by_key(db: Database, workflow: str, key: str) -> Run | None:
         return None if row is None else await run_by_id(session, row[0])
 
 
-async def find_runs(db: Database, prefix: str, limit: int) -> tuple[RunId, ...]:
+async def find_runs(db: Database, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
     async with db.reading() as session:
         return tuple(RunId(id) for (id,) in await session.rows("find_runs", prefix, limit))
 
@@ -68,7 +68,7 @@ async def count_unfinished(db: Database) -> dict[RunStatus, int]:
     return {status: found.get(status.value, 0) for status in RunStatus if not status.is_final}
 
 
-async def changes_since(db: Database, mark: int | None, limit: int) -> Changes:
+async def changes_since(db: Database, mark: int | None, limit: int = 100) -> Changes:
     """Numbers are handed out before their transactions end, so only those up to the settled one are shown.
 
     If there are later ones, whatever holds them back is about to end: that is waited for, because a transaction that
@@ -101,7 +101,7 @@ async def _settled_changes(db: Database) -> int:
     return int(last if lowest is None else min(last, lowest))
 
 
-async def run_updates(db: Database, run: RunId, since: int, only: TaskFilter) -> RunUpdate | None:
+async def run_updates(db: Database, run: RunId, since: int = 0, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
     async with db.reading() as session:
         found = await runs_by_id(session, [run])
         if not found:
@@ -127,7 +127,7 @@ async def _page_of_tasks(db: Database, session: Session, run: Run, since: int, o
 
 
 async def list_attempts(
-    db: Database, run: RunId, task: TaskKey | None, after: AttemptKey | None, limit: int | None
+    db: Database, run: RunId, task: TaskKey | None = None, *, after: AttemptKey | None = None, limit: int | None = None
 ) -> tuple[Attempt, ...]:
     which: tuple[int, int, int | None] = (0, _LAST_ORDINAL, None)
     async with db.reading() as session:

@@ -41,7 +41,8 @@ async def fire(
     runs: Sequence[NewRun],
     next_fire: datetime | None,
     now: datetime,
-    missed: str | None,
+    *,
+    missed: str | None = None,
 ) -> bool:
     async with db.writing() as session:
         if await session.row("expect_fire", workflow, expected) is None:
@@ -54,14 +55,14 @@ async def fire(
     return True
 
 
-async def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: float) -> tuple[Notice, ...]:
+async def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: float = 60.0) -> tuple[Notice, ...]:
     async with db.writing() as session:  # nobody is woken: what is being sent is nothing for others to act on
         taken = await session.rows("take_alerts", now, limit, hold_seconds)
     return tuple(_notice_of(row) for row in sorted(taken, key=lambda row: int(row[0])))
 
 
 async def settle_alert(
-    db: Database, id: int, sent: Sequence[str], retry_at: datetime | None, error: str | None
+    db: Database, id: int, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
 ) -> None:
     async with db.writing() as session:
         await session.run("settle_alert", id, list(sent), retry_at, free_text(error))
@@ -72,13 +73,13 @@ async def next_alert_at(db: Database) -> datetime | None:
         return _moment((await session.rows("next_alert_at"))[0])
 
 
-async def prunable_runs(db: Database, before: datetime, limit: int, keep_last: int) -> tuple[RunId, ...]:
+async def prunable_runs(db: Database, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
     async with db.reading() as session:
         rows = await session.rows("prunable_runs", before, limit, keep_last, _FINAL)
     return tuple(RunId(id) for (id,) in rows)
 
 
-async def prune(db: Database, before: datetime, limit: int, keep_last: int) -> tuple[RunId, ...]:
+async def prune(db: Database, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
     async with db.writing() as session:  # nobody is woken: what is gone is nothing to act on
         wanted = [id for (id,) in await session.rows("prunable_runs", before, limit, keep_last, _FINAL)]
         locked = {id for (id,) in await session.rows("lock_prunable", wanted)} if wanted else set()

@@ -53,7 +53,7 @@ def record(db: Database, entry: AuditEntry) -> None:
         db.connection.run("add_audit", values)
 
 
-def list_audit(db: Database, limit: int, before: int | None) -> tuple[AuditEntry, ...]:
+def list_audit(db: Database, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
     wanted = {"before": _AFTER_ALL_IDS if before is None else before, "limit": limit}
     rows = db.connection.rows("list_audit", wanted)
     return tuple(AuditEntry(moment_of(at), *rest) for at, *rest in rows)

@@ -12,11 +12,14 @@ from ork.state.refusals import still_has_runs
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.locations import check_workflow_owner
 from ork.state.sqlite.rows import json_text, schedule_text, time_of, time_text, workflow_of
+from ork.state.store import NO_RATES
 
 _AFTER_ALL_NAMES = "\U0010ffff"
 
 
-def save_version(db: Database, version: Version, origin: str | None, now: datetime, next_fire: datetime | None) -> bool:
+def save_version(
+    db: Database, version: Version, *, origin: str | None, now: datetime, next_fire: datetime | None = None
+) -> bool:
     workflow = version.workflow
     with db.changing() as changed:
         check_workflow_owner(db, workflow.name, origin)
@@ -52,7 +55,7 @@ def save_version(db: Database, version: Version, origin: str | None, now: dateti
     return is_new
 
 
-def set_enabled(db: Database, workflow: str, enabled: bool, next_fire: datetime | None) -> bool:
+def set_enabled(db: Database, workflow: str, enabled: bool, *, next_fire: datetime | None = None) -> bool:
     values = {"name": workflow, "enabled": int(enabled), "next_fire": time_text(next_fire)}
     with db.changing():
         return db.connection.run("set_enabled", values) == 1
@@ -66,12 +69,16 @@ def delete_workflow(db: Database, workflow: str) -> bool:
         return db.connection.run("delete_workflow", {"workflow": workflow}) == 1
 
 
-def list_versions(db: Database, workflow: str, limit: int) -> tuple[VersionEntry, ...]:
+def get_version(db: Database, version: VersionId) -> Version | None:
+    return db.version(version)
+
+
+def list_versions(db: Database, workflow: str, limit: int = 20) -> tuple[VersionEntry, ...]:
     rows = db.connection.rows("list_versions", {"workflow": workflow, "limit": limit})
     return tuple(VersionEntry(VersionId(id), time_of(saved_at), source) for id, saved_at, source in rows)
 
 
-def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate]) -> None:
+def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
     with db.changing():
         db.connection.run("forget_limits")
         db.connection.run_many("add_limit", sorted(limits.items()))

@@ -13,7 +13,7 @@ from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import failure_of, free_text, index_of, json_text, moment_of, time_of, time_text
 
 
-def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: float) -> tuple[Notice, ...]:
+def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: float = 60.0) -> tuple[Notice, ...]:
     wanted = {"now": time_text(now), "limit": limit}
     if not db.connection.rows("due_alerts", wanted):
         return ()
@@ -24,7 +24,9 @@ def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: float) ->
     return tuple(_notice_of(row) for row in sorted(taken))
 
 
-def settle_alert(db: Database, id: int, sent: Sequence[str], retry_at: datetime | None, error: str | None) -> None:
+def settle_alert(
+    db: Database, id: int, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
+) -> None:
     values = {"id": id, "sent": json_text(list(sent)), "retry_at": time_text(retry_at), "error": free_text(error)}
     with db.connection.writing():
         db.connection.run("settle_alert", values)

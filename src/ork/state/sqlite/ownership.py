@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ork.model.ids import RunId, SchedulerId
 from ork.model.run import RunCommand, SchedulerEntry
-from ork.state.sqlite.connection import Row
+from ork.state.claims import that_fit
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import attempt_of, command_of, json_text, moment_of, task_of, time_text
 from ork.state.store import Claim, ClaimedRun
@@ -41,7 +41,7 @@ def bury(db: Database, schedulers: Sequence[SchedulerId]) -> None:
         db.connection.run_many("end_lease", [(scheduler,) for scheduler in schedulers])
 
 
-def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None) -> None:
+def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
     with db.changing():
         if runs is None:
             _forget(db, [scheduler])
@@ -49,9 +49,9 @@ def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None) 
             db.connection.run_many("release_run", [(scheduler, run) for run in runs])
 
 
-def claim_runs(db: Database, scheduler: SchedulerId, room: int) -> Claim:
-    boot, now = db.clock()
-    moment = {"id": scheduler, "boot": boot, "now": now}
+def claim_runs(db: Database, scheduler: SchedulerId, room: int, now: datetime) -> Claim:  # noqa: ARG001 (leases go by the store's clock)
+    boot, at = db.clock()
+    moment = {"id": scheduler, "boot": boot, "now": at}
     with db.connection.reading():
         holds_lease, has_free_runs, has_lapsed_owners = db.connection.rows("look_for_work", moment)[0]
         if holds_lease and not (room > 0 and (has_free_runs or has_lapsed_owners)):
@@ -82,24 +82,12 @@ def _take(db: Database, scheduler: SchedulerId, room: int) -> list[str]:
         full = [workflow for workflow, left in free.items() if left <= 0]
         wanted = {"full_workflows": json_text(full), "room": room - len(taken)}
         found = db.connection.rows("claimable_runs", wanted)
-        fitting = _that_fit(found, free)
+        fitting = that_fit(found, free)
         db.connection.run_many("take_run", [(scheduler, run) for run in fitting])
         taken += fitting
         if len(fitting) == len(found):
             break
     return taken
-
-
-def _that_fit(found: Sequence[Row], free: dict[str, int]) -> list[str]:
-    """Lowers `free` by the pending ones among them; all others have been counted already."""
-    fitting = []
-    for run, workflow, is_pending, is_to_be_cancelled in found:
-        if is_pending and workflow in free:
-            if free[workflow] <= 0 and not is_to_be_cancelled:
-                continue
-            free[workflow] -= 1
-        fitting.append(run)
-    return fitting
 
 
 def _load(db: Database, ids: list[str]) -> tuple[ClaimedRun, ...]:

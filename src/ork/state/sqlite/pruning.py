@@ -14,7 +14,7 @@ _FINAL = tuple(status.value for status in RunStatus if status.is_final)
 _PARTS = ("forget_alerts", "forget_commands", "forget_attempts", "forget_tasks", "forget_run", "note_leftover")
 
 
-def prunable_runs(db: Database, before: datetime, limit: int, keep_last: int) -> tuple[RunId, ...]:
+def prunable_runs(db: Database, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
     wanted = {"before": time_text(before), "limit": limit, "keep_last": keep_last}
     places: list[tuple[str, str]] = []
     for status in _FINAL:
@@ -22,7 +22,7 @@ def prunable_runs(db: Database, before: datetime, limit: int, keep_last: int) ->
     return tuple(RunId(id) for _, id in sorted(places)[:limit])
 
 
-def prune(db: Database, before: datetime, limit: int, keep_last: int) -> tuple[RunId, ...]:
+def prune(db: Database, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
     with db.connection.writing():  # nobody is woken: what is gone is nothing to act on
         runs = prunable_runs(db, before, limit, keep_last)
         for part in _PARTS:

@@ -32,7 +32,7 @@ _NO_LIMIT = -1
 _NEWEST = ("~", "")  # sorts after every time
 
 
-def find_runs(db: Database, prefix: str, limit: int) -> tuple[RunId, ...]:
+def find_runs(db: Database, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
     return tuple(RunId(id) for (id,) in db.connection.rows("find_runs", {"prefix": prefix, "limit": limit}))
 
 
@@ -52,6 +52,10 @@ def list_runs(db: Database, query: RunFilter) -> RunPage:
     return RunPage(runs, write_cursor(*shown[-1]) if len(places) > limit else None)
 
 
+def get_run(db: Database, run: RunId) -> Run | None:
+    return db.run(run)
+
+
 def find_by_key(db: Database, workflow: str, key: str) -> Run | None:
     row = db.connection.row("find_by_key", {"workflow": workflow, "key": key})
     return None if row is None else db.run(row[0])
@@ -62,7 +66,7 @@ def count_unfinished(db: Database) -> dict[RunStatus, int]:
     return {status: found.get(status.value, 0) for status in RunStatus if not status.is_final}
 
 
-def changes_since(db: Database, mark: int | None, limit: int) -> Changes:
+def changes_since(db: Database, mark: int | None, limit: int = 100) -> Changes:
     if mark is None:
         return Changes((), db.last_change())
     with db.connection.reading():
@@ -71,7 +75,7 @@ def changes_since(db: Database, mark: int | None, limit: int) -> Changes:
     return Changes(runs, places[-1][1] if places else mark)
 
 
-def run_updates(db: Database, run: RunId, since: int, only: TaskFilter) -> RunUpdate | None:
+def run_updates(db: Database, run: RunId, since: int = 0, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
     with db.connection.reading():
         found = db.runs([run])
         if not found:
@@ -109,7 +113,7 @@ def _page_of_tasks(db: Database, run: Run, since: int, only: TaskFilter) -> list
 
 
 def list_attempts(
-    db: Database, run: RunId, task: TaskKey | None, after: AttemptKey | None, limit: int | None
+    db: Database, run: RunId, task: TaskKey | None = None, *, after: AttemptKey | None = None, limit: int | None = None
 ) -> tuple[Attempt, ...]:
     wanted = {"run": run, "first": 0, "last": _LAST_ORDINAL, "idx": None}
     order = {} if task is None and after is None else _order(db, run)

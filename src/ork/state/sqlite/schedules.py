@@ -34,7 +34,8 @@ def fire(
     runs: Sequence[NewRun],
     next_fire: datetime | None,
     now: datetime,
-    missed: str | None,
+    *,
+    missed: str | None = None,
 ) -> bool:
     wanted = {"workflow": workflow, "expected": time_text(expected)}
     # Read before the write lock is asked for: the losers of a race disturb and wake nobody.
