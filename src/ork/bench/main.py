@@ -12,11 +12,11 @@ from ork.bench.ground import Ground, server_of
 from ork.bench.processes import MeasuredProcessError, compile_bytecode
 from ork.bench.report import comparison, table
 from ork.bench.scale import FULL, HEAVY, QUICK, STANDARD, Scale
-from ork.bench.scenarios import SCENARIOS
+from ork.bench.scenarios import ON_THEIR_OWN, SCENARIOS
 from ork.errors import OrkError, UsageError
 
 SUITES = {"quick": QUICK, "standard": STANDARD, "heavy": HEAVY}
-NAMES = (*SUITES, *SCENARIOS)
+NAMES = (*SUITES, *SCENARIOS, *ON_THEIR_OWN)
 
 Emit = Callable[[str], None]
 
@@ -71,7 +71,7 @@ def measured(scenario: str, server: str | None, emit: Emit) -> list[dict[str, An
 def measured_alone(name: str, scale: Scale, server: str | None) -> list[dict[str, Any]]:
     with TemporaryDirectory(prefix="ork-bench-") as folder:
         try:
-            return SCENARIOS[name](scale, Ground(Path(folder), server))
+            return (SCENARIOS | ON_THEIR_OWN)[name](scale, Ground(Path(folder), server))
         except MeasuredProcessError as error:
             raise OrkError(f"{name} could not be measured: {error}") from error
 

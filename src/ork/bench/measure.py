@@ -16,6 +16,7 @@ UNITS = {
     "tasks_per_second": "/s",
     "latency_ms": " ms",
     "costs_ms": " ms",
+    "own_ms": " ms each",
     "rss_mb": " MB",
     "kb_each": " KB each",
     "cpu_s": " s",

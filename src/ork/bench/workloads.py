@@ -22,6 +22,15 @@ def command_fanout(folder: Path, count: int) -> Path:
     return project(folder, "fanout", (f'  t{n}:\n    command: ["true"]\n' for n in range(count)))
 
 
+def containers(folder: Path, count: int, image: str) -> Path:
+    """Containers in a row, each waiting for the one before."""
+    task = '  t{n}:\n    image: {image}\n    command: ["true"]\n'
+    rows = [task.format(n=n, image=image) + (f"    depends_on: [t{n - 1}]\n" if n else "") for n in range(count)]
+    place = project(folder, "containers", rows)
+    (place / "workers.yaml").write_text("default: {where: docker, network: none}\n")
+    return place
+
+
 def sleepers(folder: Path, count: int) -> Path:
     """Commands that only wait, with room for all of them at once."""
     place = project(folder, "sleepers", [f'  t:\n    command: ["sleep", "600"]\n    parallel: {count}\n'])

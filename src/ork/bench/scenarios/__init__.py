@@ -8,6 +8,7 @@ from typing import Any
 from ork.bench.ground import Ground
 from ork.bench.scale import Scale
 from ork.bench.scenarios.cold import cold
+from ork.bench.scenarios.containers import containers
 from ork.bench.scenarios.engine import engine
 from ork.bench.scenarios.history import history
 from ork.bench.scenarios.idle import idle
@@ -31,3 +32,6 @@ SCENARIOS: dict[str, Scenario] = {
     "deep": deep,
     "history": history,
 }
+
+# They need more than a machine with Python, so no suite has them.
+ON_THEIR_OWN: dict[str, Scenario] = {"containers": containers}
