@@ -69,18 +69,19 @@ async def timed_run(installation: Installation, service: SchedulerService, versi
     store, watcher = installation.store, Watcher(service)
     await store.save_version(version, origin=version.source, now=utc_now())
     await watcher.ready()
-    statements, memory, begin = await store.statement_count(), rss_mb(os.getpid()), perf_counter()
+    statements, memory, cpu = await store.statement_count(), rss_mb(os.getpid()), cpu_seconds()
+    begin = perf_counter()
     await store.create_runs([NewRun(RUN, version.workflow.name, version.id)], utc_now())
     service.wake()
     await watcher.finished()
     seconds = perf_counter() - begin
-    statements = await store.statement_count() - statements
+    statements, cpu = await store.statement_count() - statements, cpu_seconds() - cpu
     growth = rss_mb(os.getpid()) - memory
     tasks = await task_times(store)
     await watcher.stop()
     await installation.close()
     loop = {part: spent.seconds for part, spent in service.telemetry.spent.items()}
-    return measured(seconds, statements, tasks) | {"rss_growth_mb": growth, "loop": loop}
+    return measured(seconds, statements, tasks) | {"cpu_s": cpu, "rss_growth_mb": growth, "loop": loop}
 
 
 async def drive_latency(file: str, count: int) -> dict[str, Any]:
@@ -141,15 +142,19 @@ def moments(task: Task, created: datetime) -> list[float]:
 
 
 def measured(seconds: float, statements: int, tasks: list[list[float]]) -> dict[str, Any]:
-    """CPU time is that of this process and of every worker and task it waited for."""
-    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "seconds": seconds,
         "statements": statements,
-        "cpu_s": own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
-        "rss_mb": own.ru_maxrss / 1024,
+        "cpu_s": cpu_seconds(),
+        "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "tasks": tasks,
     }
+
+
+def cpu_seconds() -> float:
+    """Of this process and of every worker and task it waited for."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
 def utc_now() -> datetime:

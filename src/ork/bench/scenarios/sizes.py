@@ -11,7 +11,7 @@ from ork.bench.sampling import driver_sample
 from ork.bench.scale import Scale
 from ork.model.record import replaced
 
-FLOOR = "as many tasks at the cost of one in the smallest run, measured just before"
+FLOOR = "as many tasks at the CPU time of one in the smallest run, measured just before"
 
 
 def wide(scale: Scale, ground: Ground) -> list[dict[str, Any]]:
@@ -28,11 +28,12 @@ def series(shape: str, sizes: Sequence[int], ground: Ground) -> list[dict[str, A
 
 
 def result_of_size(shape: str, size: int, smallest: int, ground: Ground) -> dict[str, Any]:
-    small = one_run(shape, smallest, ground)
-    large = replaced(one_run(shape, size, ground), floor_seconds=small.seconds / smallest * size)
+    """The ratio is that of CPU time: so small a difference would be lost in what else a machine does."""
+    small, large = one_run(shape, smallest, ground), one_run(shape, size, ground)
+    growth = (large.cpu_seconds or 0.0) / size / ((small.cpu_seconds or 1.0) / smallest)
     work = Work(f"{shape}-{ground.store}", size, FLOOR, (Target(1.5, at_most=True),))
-    result = result_of(work, [large]) | {"size": size}
-    return result | {"kb_each": round((large.rss_growth_mb or 0.0) * 1024 / size, 2)}
+    result = result_of(work, [replaced(large, floor_seconds=large.seconds / growth)])
+    return result | {"size": size, "kb_each": round((large.rss_growth_mb or 0.0) * 1024 / size, 2)}
 
 
 def one_run(shape: str, size: int, ground: Ground) -> Sample:
