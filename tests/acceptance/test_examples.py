@@ -364,3 +364,16 @@ def test_scheduled_is_for_its_time_and_tells_of_failure_and_recovery(
         newest = ork("show", ork("runs")["runs"][0]["id"])
     assert newest["scheduled_for"] == "2026-03-29T04:30:00.000000Z"  # summer time begins on that day
     assert task_of(newest, "publish")["output"] == "42 sold on 2026-03-28"
+
+
+def test_location_finds_its_workflows_and_keeps_them(
+    tmp_path: Path, ork_cli: Callable[..., CompletedProcess[str]]
+) -> None:
+    folder = tmp_path / "location"
+    shutil.copytree(EXAMPLES / "location", folder, ignore=shutil.ignore_patterns(".ork", "__pycache__"))
+    found = ork_cli("locations", "refresh", "reports", "--json", cwd=folder)
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout)["locations"][0]["workflows"] == ["cleanup", "daily_report"]
+    run = json.loads(ork_cli("run", "daily_report", "--json", cwd=folder).stdout)
+    assert task_of(run, "line")["output"] == "3 orders, 400 in all"
+    assert ork_cli("deploy", "workflow.yaml", cwd=folder).returncode == 4
