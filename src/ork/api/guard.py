@@ -41,7 +41,7 @@ SECURITY_HEADERS = {
     "Cache-Control": "no-store",
 }
 HSTS = "max-age=31536000"
-HEAD_LIMIT = 32 * 1024
+HEAD_LIMIT = 96 * 1024  # a query may hold two paths of 4000 characters, each of them nine bytes
 _ATTEMPT = re.compile(rf"(?P<run>[0-9a-z]{{1,40}})/(?P<task>{NAME_PATTERN})/(?P<index>\d{{1,9}})/(?P<number>\d{{1,6}})")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ork"'}
 

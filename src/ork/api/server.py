@@ -15,6 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from ork.api.connections import Connection
+from ork.api.guard import HEAD_LIMIT
 from ork.api.origins import is_loopback
 from ork.errors import RefusedError, StoreError, UsageError
 from ork.model.access import Token
@@ -73,6 +74,7 @@ class ApiServer:
             app,
             loop="asyncio",
             http=Connection,
+            h11_max_incomplete_event_size=HEAD_LIMIT,
             ws="none",
             lifespan="off",
             access_log=False,

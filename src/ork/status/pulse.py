@@ -9,15 +9,17 @@ from typing import Any, NamedTuple
 from ork.model.ids import RunId, TaskKey
 from ork.model.run import Run, RunStatus, SchedulerEntry
 from ork.model.task import Task, TaskStatus
-from ork.state.store import LimitUse, RunFilter, StateStore
-from ork.status.follow import RunView, open_view
+from ork.model.workflow import Version
+from ork.state.store import LimitUse, RunFilter, StateStore, TaskFilter
+from ork.status.follow import RunView
 from ork.status.instances import is_group
 from ork.status.serving import live_schedulers
 from ork.status.shapes import run_json, time_json
 
 MAX_RUNS = 20
-# A look at everything must stay cheap: of larger runs only the row is read.
+# A look at everything must stay cheap: of larger runs only what is running is read.
 MAX_TASKS = 2000
+_RUNNING = frozenset({TaskStatus.RUNNING})
 
 
 class Moment(NamedTuple):
@@ -45,8 +47,8 @@ async def take_pulse(store: StateStore) -> Pulse:
     running: list[Moment] = []
     for run in page.runs:
         version = await store.get_version(run.version)
-        if run.status is RunStatus.RUNNING and version and len(version.workflow.tasks) <= MAX_TASKS:
-            view, _ = await open_view(store, run.id)
+        if run.status is RunStatus.RUNNING and version is not None:
+            view = await _small_view(store, run, version)
             waiting += [Moment(run.id, key, since) for key, since in _waiting(view)]
             running += [Moment(run.id, key, since) for key, since in _running(view)]
     return Pulse(
@@ -58,6 +60,17 @@ async def take_pulse(store: StateStore) -> Pulse:
         min(waiting, key=lambda moment: moment.since, default=None),
         min(running, key=lambda moment: moment.since, default=None),
     )
+
+
+async def _small_view(store: StateStore, run: Run, version: Version) -> RunView:
+    """All tasks of a run; of a large one only some of those that are running."""
+    view = RunView(run, version, run.id)
+    update = await store.run_updates(run.id, 0, TaskFilter(limit=MAX_TASKS + 1))
+    if update is not None and len(update.tasks) > MAX_TASKS:
+        update = await store.run_updates(run.id, 0, TaskFilter(statuses=_RUNNING, limit=MAX_TASKS))
+    if update is not None:
+        view.apply(update)
+    return view
 
 
 def _waiting(view: RunView) -> list[tuple[TaskKey, datetime]]:

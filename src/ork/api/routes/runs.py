@@ -29,6 +29,7 @@ from ork.api.problems import of_error
 from ork.api.routes.workflows import known_workflow
 from ork.api.routing import Routes
 from ork.api.triggering import Wanted, trigger
+from ork.api.views import view_of_run, whole_run
 from ork.errors import NotFoundError
 from ork.model.access import Role
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, AttemptKey, RunId, TaskKey
@@ -41,7 +42,6 @@ from ork.status.follow import open_view
 from ork.status.ids import parse_target, resolve_run
 from ork.status.questions import named_task, waiting_task
 from ork.status.refusals import check_retry, too_late
-from ork.status.shapes import full_run_json
 from ork.status.wire import attempt_row, read_key, run_row, task_row
 
 routes = Routes()
@@ -107,10 +107,10 @@ async def find_runs(
 async def get_run(request: Request, run: RunText) -> Response:
     """A run with its tasks and their attempts."""
     api = api_of(request)
-    view, _ = await open_view(api.store, await resolve_run(api.store, run))
-    attempts = await api.store.list_attempts(view.run.id)
-    shape = full_run_json(view.run, view.version, view.tasks.values(), attempts)
-    return answer({**shape, **run_row(view.run), "owner": await api.store.get_owner(view.run.id)})
+    text = await whole_run(api, await resolve_run(api.store, run))
+    if text is None:
+        raise unknown_run(run)
+    return Response(text, media_type="application/json")
 
 
 @routes.add("GET", "/runs/{run}/tasks", Role.VIEWER, response_model=shapes.TasksShape)
@@ -177,7 +177,9 @@ def _attempt_at(run: RunId, cursor: str) -> AttemptKey:
 async def get_graph(request: Request, run: RunText) -> Response:
     """The workflow's tasks as they depend on each other, each with the state it is in."""
     api = api_of(request)
-    view, _ = await open_view(api.store, await resolve_run(api.store, run))
+    view = await view_of_run(api, await resolve_run(api.store, run))
+    if view is None:
+        raise unknown_run(run)
     nodes = []
     for spec in view.version.workflow.tasks:
         whole, instances = view.whole(spec.name), view.instances.get(spec.name)
