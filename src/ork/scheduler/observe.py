@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from heapq import heappop, heappush
 
 from ork.core import events as ev
 from ork.core.liveness import Patience, overdue_at, verdict
@@ -21,6 +20,7 @@ from ork.objects.store import ObjectStore
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.reading import Status, as_event, ask_to_stop, close_gate, gate_state, read_status
 from ork.scheduler.watched import Seen, Watched, by_executor, executor_of, has_just_handed_over
+from ork.scheduler.watchlist import Watchlist
 from ork.telemetry import Happening, Telemetry
 
 RELAUNCHES = 3
@@ -44,17 +44,14 @@ class Observer:
         self._monotonic = monotonic
         self._telemetry = telemetry
         self._tell_news = news
-        self._watched: dict[AttemptKey, Watched] = {}
-        self._waiting: dict[RunId, set[AttemptKey]] = {}  # without a worker, for an external job or another run
-        self._news: dict[AttemptKey, None] = {}
-        self._looks: list[tuple[float, AttemptKey]] = []
+        self._watched = Watchlist(monotonic)
 
     # ── who is watched ───────────────────────────────────────────────────────────────────────────
 
     def begin(self, attempt: Attempt, timeout: float | None) -> None:
         """A new attempt, just admitted; its launch follows."""
         now = self._monotonic()
-        self._add(Watched(attempt, timeout, now, now, launches=1), now + self._options.monitor_seconds)
+        self._watched.add(Watched(attempt, timeout, now, now, launches=1), now + self._options.monitor_seconds)
 
     async def adopt(self, attempts: Iterable[tuple[Attempt, float | None]], now: datetime) -> None:
         """Attempts that somebody else started: look at once, and have their ends reported to us."""
@@ -71,8 +68,8 @@ class Observer:
             watched = Watched(
                 attempt, timeout, mono - waited, mono - silent, running, closing=attempt.closing is not None
             )
-            self._add(watched, mono)
-            self._news[attempt.key] = None
+            self._watched.add(watched, mono)
+            self._watched.look_now(attempt.key)
             adopted.append(attempt)
         await self._have_watched(adopted)
 
@@ -89,7 +86,7 @@ class Observer:
         if watched is not None:
             watched.attempt = attempt
             watched.closing = True
-            self._news[attempt.key] = None
+            self._watched.look_now(attempt.key)
 
     def release(self, attempts: list[Attempt]) -> None:
         """Their ends are committed: executors that keep something until then may let go of it."""
@@ -99,53 +96,42 @@ class Observer:
                 release(group)
 
     def news(self, key: AttemptKey) -> None:
-        if key in self._watched:
-            self._news[key] = None
+        self._watched.look_now(key)
 
     @property
     def has_active(self) -> bool:
         """Whether something may be running; what waits for somebody else's job is not."""
-        return any(watched.attempt.waits_for is None for watched in self._watched.values())
+        return any(watched.attempt.waits_for is None for watched in self._watched)
 
     @property
     def waiting_runs(self) -> int:
         """Of how many runs something waits for a job: they need no room, and the job may be a run that does."""
-        return len(self._waiting)
+        return self._watched.waiting_runs
 
     def forget_run(self, run: RunId) -> None:
-        for key in [key for key in self._watched if key.run == run]:
-            self._forget(key)
+        self._watched.forget_run(run)
         forget = getattr(self._executors.get(DEFERRED), "forget", None)
         if forget is not None:
             forget(run)
 
     @property
     def owes_a_stop(self) -> bool:
-        return any(watched.closing and watched.stop_asked_at is None for watched in self._watched.values())
+        return any(watched.closing and watched.stop_asked_at is None for watched in self._watched)
 
     @property
     def next_look(self) -> float | None:
-        if self._news:
-            return self._monotonic()
-        while self._looks:
-            at, key = self._looks[0]
-            watched = self._watched.get(key)
-            if watched is not None and watched.look_at == at:
-                return at
-            heappop(self._looks)
-        return None
+        return self._watched.next_look
 
     # ── looking ──────────────────────────────────────────────────────────────────────────────────
 
     async def look(self, now: datetime) -> Seen:
         seen = Seen([], [])
         unsure: list[Watched] = []
-        news = self._news.keys()
-        for watched in self._due():
+        for watched in self._watched.take_due():
             try:
                 is_told = self._look_at_documents(watched, seen)
                 # News may be of its worker's death, which its last heartbeat says nothing about.
-                if not is_told or (watched.attempt.key in news and self._may_have_died(watched)):
+                if not is_told or self._may_have_died(watched):
                     unsure.append(watched)
             except ObjectsError as problem:
                 self._trouble(watched, problem)
@@ -158,16 +144,6 @@ class Observer:
     def _may_have_died(self, watched: Watched) -> bool:
         """It has not been reported, and it is a worker that it depends on."""
         return watched.attempt.key in self._watched and watched.attempt.waits_for is None
-
-    def _due(self) -> list[Watched]:
-        mono = self._monotonic()
-        due, self._news = self._news, {}
-        while self._looks and self._looks[0][0] <= mono:
-            at, key = heappop(self._looks)
-            watched = self._watched.get(key)
-            if watched is not None and watched.look_at == at:
-                due[key] = None
-        return [self._watched[key] for key in due if key in self._watched]
 
     def _look_at_documents(self, watched: Watched, seen: Seen) -> bool:
         """True if the attempt's own documents told something new; if not, its executor is asked."""
@@ -194,7 +170,7 @@ class Observer:
 
     def _hand_over(self, watched: Watched, jobs: str, seen: Seen) -> None:
         watched.attempt = replaced(watched.attempt, waits_for=jobs)
-        self._waiting.setdefault(watched.attempt.run, set()).add(watched.attempt.key)
+        self._watched.wait(watched.attempt.key)
         watched.stop_asked_at = None  # it was the worker that was asked: the jobs have not been told
         seen.handed_over.append(watched.attempt)
 
@@ -205,7 +181,7 @@ class Observer:
                 answers = await self._executors[executor].find(group)
             except (ExecutorError, KeyError):
                 for attempt in group:
-                    self._look_again(by_key[attempt.key], self._options.monitor_seconds)
+                    self._watched.look_again(by_key[attempt.key], self._options.monitor_seconds)
                 continue
             for attempt, presence in zip(group, answers, strict=True):
                 watched = by_key[attempt.key]
@@ -214,7 +190,7 @@ class Observer:
                 except ObjectsError as problem:
                     self._trouble(watched, problem)
                 except ExecutorError:
-                    self._look_again(watched, RETRY_SECONDS)
+                    self._watched.look_again(watched, RETRY_SECONDS)
 
     async def _judge(self, watched: Watched, presence: Presence, seen: Seen, now: datetime) -> None:
         if watched.closing:
@@ -223,7 +199,7 @@ class Observer:
             if self._status(watched.attempt) is not None:
                 await self._have_watched([watched.attempt])
             self._judge_silence(watched, seen)
-            self._look_again(watched, RETRY_SECONDS)
+            self._watched.look_again(watched, RETRY_SECONDS)
         elif presence in (Presence.GONE, Presence.ORPHANED):
             self._judge_gone(watched, seen)
         elif presence is Presence.LOST:
@@ -247,7 +223,7 @@ class Observer:
         if status is not None and status.is_final:
             self._report(watched, as_event(status, watched.attempt), seen)
         elif has_just_handed_over(status, watched):
-            self._look_again(watched, 0.0)
+            self._watched.look_again(watched, 0.0)
         elif watched.attempt.waits_for is not None or gate_state(self._objects, watched.attempt) is not None:
             gone = Failure(FailureKind.LOST, "its worker ended without leaving a result")
             self._give_up(watched, seen, GiveUp.VANISHED, gone)
@@ -257,7 +233,7 @@ class Observer:
         else:
             watched.launches += 1
             seen.launch.append(watched.attempt)
-            self._look_again(watched, RETRY_SECONDS * 2**watched.launches)
+            self._watched.look_again(watched, RETRY_SECONDS * 2**watched.launches)
 
     def _judge_silence(self, watched: Watched, seen: Seen) -> None:
         given_up = verdict(
@@ -280,7 +256,7 @@ class Observer:
             return []
         if not final:
             watched.launches = 0  # nothing came to life: this does not count as a worker that ended before it began
-            self._look_again(watched, RETRY_SECONDS)
+            self._watched.look_again(watched, RETRY_SECONDS)
             return []
         seen = Seen([], [])
         self._give_up(watched, seen, GiveUp.NOT_STARTED, failure)
@@ -305,27 +281,29 @@ class Observer:
             self._close_gone(watched, seen, mono)
         elif presence is Presence.UNKNOWN:
             # Nobody can tell whether it lives, and a frozen one may wake up: rather wait than run it twice.
-            self._look_again(watched, self._options.monitor_seconds)
+            self._watched.look_again(watched, self._options.monitor_seconds)
         else:
             watched.gone_since = None
             is_overdue = mono - watched.stop_asked_at >= self._options.stop_grace_seconds + 2
             if is_overdue or presence is Presence.ORPHANED:  # nobody is left who could end it gently
                 await executor.stop([attempt], at_once=True)
             watched.close_looks += 1
-            self._look_again(watched, min(RETRY_SECONDS, FIRST_CLOSE_LOOK_SECONDS * 2 ** min(watched.close_looks, 16)))
+            self._watched.look_again(
+                watched, min(RETRY_SECONDS, FIRST_CLOSE_LOOK_SECONDS * 2 ** min(watched.close_looks, 16))
+            )
 
     def _close_gone(self, watched: Watched, seen: Seen, mono: float) -> None:
         if watched.gone_since is None:
             watched.gone_since = mono
         wait = watched.gone_since + self._options.close_grace_seconds - mono
         if wait > 0:
-            self._look_again(watched, wait)
+            self._watched.look_again(watched, wait)
             return
         status = self._status(watched.attempt)
         if status is not None and status.is_final:
             self._report(watched, as_event(status, watched.attempt), seen)
         elif has_just_handed_over(status, watched):
-            self._look_again(watched, 0.0)
+            self._watched.look_again(watched, 0.0)
         else:
             key = watched.attempt.key
             self._report(watched, ev.Closed(key.task, key.number, ever_started=True), seen)
@@ -346,18 +324,18 @@ class Observer:
     def _trouble(self, watched: Watched, problem: ObjectsError) -> None:
         """Its documents are out of reach for now (a full disk, say): nothing is decided, and we look again soon."""
         self._telemetry.tell(Happening.OBJECTS_FAILED, attempt=watched.attempt.key, why=problem.message)
-        self._look_again(watched, RETRY_SECONDS)
+        self._watched.look_again(watched, RETRY_SECONDS)
 
     def _report(self, watched: Watched, event: ev.AttemptEvent, seen: Seen) -> None:
         """The last word on an attempt."""
         seen.events.append((watched.attempt.run, event))
-        self._forget(watched.attempt.key)
+        self._watched.forget(watched.attempt.key)
 
     def _give_up(self, watched: Watched, seen: Seen, reason: GiveUp, failure: Failure) -> None:
         """The machine answers with a Stop, which comes back as `close`; look again in case it does not."""
         key = watched.attempt.key
         seen.events.append((watched.attempt.run, ev.GivenUp(key.task, key.number, reason, failure)))
-        self._look_again(watched, self._options.monitor_seconds)
+        self._watched.look_again(watched, self._options.monitor_seconds)
 
     def _schedule_next(self, watched: Watched) -> None:
         mono = self._monotonic()
@@ -371,29 +349,9 @@ class Observer:
         # Whoever waits for jobs brings news of them: looking now and then only keeps it from being taken for lost.
         is_waiting = watched.attempt.waits_for is not None
         often = self._options.patience.stale_seconds / 2 if is_waiting else self._options.monitor_seconds
-        self._look_again(watched, max(0.001, min(often, overdue - mono)))
+        self._watched.look_again(watched, max(0.001, min(often, overdue - mono)))
 
     def _patience(self, watched: Watched) -> Patience:
         """Nobody but us ends an attempt that has no worker when its time is over: no margin then."""
         patience = self._options.patience
         return patience if watched.attempt.waits_for is None else replaced(patience, timeout_margin_seconds=0.0)
-
-    def _look_again(self, watched: Watched, seconds: float) -> None:
-        watched.look_at = self._monotonic() + seconds
-        heappush(self._looks, (watched.look_at, watched.attempt.key))
-
-    def _add(self, watched: Watched, look_at: float) -> None:
-        self._watched[watched.attempt.key] = watched
-        if watched.attempt.waits_for is not None:
-            self._waiting.setdefault(watched.attempt.run, set()).add(watched.attempt.key)
-        watched.look_at = look_at
-        heappush(self._looks, (look_at, watched.attempt.key))
-
-    def _forget(self, key: AttemptKey) -> None:
-        self._watched.pop(key, None)
-        waiting = self._waiting.get(key.run)
-        if waiting is not None:
-            waiting.discard(key)
-            if not waiting:
-                del self._waiting[key.run]
-        self._news.pop(key, None)

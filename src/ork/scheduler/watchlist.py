@@ -1,0 +1,107 @@
+"""Whom a scheduler watches, and when it looks at each of them again. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from heapq import heapify, heappop, heappush
+
+from ork.model.ids import AttemptKey, RunId
+from ork.scheduler.watched import Watched
+
+FEW = 1000
+
+
+class Watchlist:
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._watched: dict[AttemptKey, Watched] = {}
+        self._of_run: dict[RunId, set[AttemptKey]] = {}
+        self._waiting: dict[RunId, set[AttemptKey]] = {}  # without a worker, for an external job or another run
+        self._news: dict[AttemptKey, None] = {}
+        self._looks: list[tuple[float, AttemptKey]] = []
+
+    def __contains__(self, key: AttemptKey) -> bool:
+        return key in self._watched
+
+    def __iter__(self) -> Iterator[Watched]:
+        return iter(self._watched.values())
+
+    def get(self, key: AttemptKey) -> Watched | None:
+        return self._watched.get(key)
+
+    # ── coming and going ─────────────────────────────────────────────────────────────────────────
+
+    def add(self, watched: Watched, look_at: float) -> None:
+        key = watched.attempt.key
+        self._watched[key] = watched
+        self._of_run.setdefault(key.run, set()).add(key)
+        if watched.attempt.waits_for is not None:
+            self.wait(key)
+        self._set_look(watched, look_at)
+
+    def forget(self, key: AttemptKey) -> None:
+        self._watched.pop(key, None)
+        self._news.pop(key, None)
+        _drop(self._of_run, key)
+        _drop(self._waiting, key)
+
+    def forget_run(self, run: RunId) -> None:
+        for key in tuple(self._of_run.get(run, ())):
+            self.forget(key)
+
+    # ── who waits without a worker ───────────────────────────────────────────────────────────────
+
+    def wait(self, key: AttemptKey) -> None:
+        self._waiting.setdefault(key.run, set()).add(key)
+
+    @property
+    def waiting_runs(self) -> int:
+        return len(self._waiting)
+
+    # ── when to look ─────────────────────────────────────────────────────────────────────────────
+
+    def look_now(self, key: AttemptKey) -> None:
+        if key in self._watched:
+            self._news[key] = None
+
+    def look_again(self, watched: Watched, seconds: float) -> None:
+        self._set_look(watched, self._monotonic() + seconds)
+
+    @property
+    def next_look(self) -> float | None:
+        if self._news:
+            return self._monotonic()
+        while self._looks:
+            at, key = self._looks[0]
+            watched = self._watched.get(key)
+            if watched is not None and watched.look_at == at:
+                return at
+            heappop(self._looks)
+        return None
+
+    def take_due(self) -> list[Watched]:
+        """Those to look at now: there was news of them, or their time has come."""
+        mono = self._monotonic()
+        due, self._news = self._news, {}
+        while self._looks and self._looks[0][0] <= mono:
+            at, key = heappop(self._looks)
+            watched = self._watched.get(key)
+            if watched is not None and watched.look_at == at:
+                due[key] = None
+        return [self._watched[key] for key in due if key in self._watched]
+
+    def _set_look(self, watched: Watched, at: float) -> None:
+        """The earlier look stays in the heap and counts no more; those of a busy hour are cleared away now and then."""
+        watched.look_at = at
+        heappush(self._looks, (at, watched.attempt.key))
+        if len(self._looks) > FEW + 4 * len(self._watched):
+            self._looks = [(each.look_at, each.attempt.key) for each in self]
+            heapify(self._looks)
+
+
+def _drop(keys_by_run: dict[RunId, set[AttemptKey]], key: AttemptKey) -> None:
+    keys = keys_by_run.get(key.run)
+    if keys is not None:
+        keys.discard(key)
+        if not keys:
+            del keys_by_run[key.run]
