@@ -11,11 +11,12 @@ from ork.state.store import StateStore
 from tests.conformance.conftest import Stores
 from tests.conformance.state_samples import NOW, later, version
 
+ALL = ("a", "b", "et", "etl")
 ETL, ETL_IMAGE = "etl", "registry/etl:latest"
 
 
 async def taken(store: StateStore, seconds: float = 0, hold: float = 60) -> LocationEntry:
-    entry = await store.take_location(later(seconds), hold)
+    entry = await store.take_location(ALL, later(seconds), hold)
     assert entry is not None
     return entry
 
@@ -35,13 +36,30 @@ async def found(store: StateStore, digest: str = "sha256:1", **what: object) -> 
 async def test_a_new_location_is_due_at_once_and_nothing_has_been_seen_of_it(store: StateStore) -> None:
     await store.set_locations({ETL: ETL_IMAGE, "b": "/flows"}, NOW)
     assert await store.list_locations() == (LocationEntry("b", "/flows", NOW), LocationEntry(ETL, ETL_IMAGE, NOW))
-    assert await store.next_location_at() == NOW
+    assert await store.next_location_at(ALL) == NOW
 
 
 async def test_a_store_without_locations_has_nothing_to_look_into(store: StateStore) -> None:
-    assert await store.next_location_at() is None
-    assert await store.take_location(NOW, 60) is None
+    assert await store.next_location_at(ALL) is None
+    assert await store.take_location(ALL, NOW, 60) is None
     assert not await store.ask_refresh(ETL, NOW)
+
+
+async def test_nobody_is_given_a_location_that_is_not_known_there(store: StateStore) -> None:
+    await store.set_locations({ETL: ETL_IMAGE, "b": "x"}, NOW)
+    assert await store.take_location(["other"], NOW, 60) is None
+    assert await store.next_location_at(["other"]) is None
+    found = await store.take_location(["b", "other"], NOW, 60)
+    assert found is not None
+    assert found.name == "b"
+
+
+async def test_who_lets_go_leaves_it_to_the_next_as_it_was(store: StateStore) -> None:
+    await store.set_locations({ETL: ETL_IMAGE}, NOW)
+    before = await entry_of(store)
+    held = await taken(store)
+    assert await store.keep_location(held, later(5), 0)
+    assert (await taken(store, 5)).looked_at is before.looked_at is None
 
 
 async def test_of_several_schedulers_one_looks(stores: Stores) -> None:
@@ -49,8 +67,8 @@ async def test_of_several_schedulers_one_looks(stores: Stores) -> None:
     await one.set_locations({ETL: ETL_IMAGE}, NOW)
     held = await taken(one, hold=60)
     assert (held.name, held.held_until) == (ETL, later(60))
-    assert await other.take_location(later(59), 60) is None
-    assert await other.next_location_at() == later(60)
+    assert await other.take_location(ALL, later(59), 60) is None
+    assert await other.next_location_at(ALL) == later(60)
 
 
 async def test_whose_hold_ran_out_has_lost_it_to_the_next(stores: Stores) -> None:
@@ -70,7 +88,7 @@ async def test_who_keeps_holding_is_not_disturbed(stores: Stores) -> None:
     kept = await one.keep_location(held, later(40), 60)
     assert kept is not None
     assert kept.held_until == later(100)
-    assert await other.take_location(later(99), 60) is None
+    assert await other.take_location(ALL, later(99), 60) is None
     assert await one.keep_location(held, later(50), 60) is None
     assert await one.settle_location(kept, Look("sha256:1", "sha256:1"), later(300), later(101))
     assert await one.keep_location(kept, later(102), 60) is None
@@ -108,9 +126,9 @@ async def test_the_same_digest_again_is_no_change(store: StateStore) -> None:
 async def test_a_look_that_is_asked_for_is_due_at_once(store: StateStore) -> None:
     await store.set_locations({ETL: ETL_IMAGE}, NOW)
     await store.settle_location(await taken(store), Look(None), later(300), NOW)
-    assert await store.take_location(later(10), 60) is None
+    assert await store.take_location(ALL, later(10), 60) is None
     assert await store.ask_refresh(ETL, later(10))
-    assert await store.next_location_at() == later(10)
+    assert await store.next_location_at(ALL) == later(10)
     assert (await taken(store, 10)).name == ETL
 
 
@@ -129,7 +147,7 @@ async def test_who_asks_during_a_look_gets_another_one(store: StateStore) -> Non
     await store.settle_location(held, Look(None), later(300), later(6))
     again = await taken(store, 6)
     await store.settle_location(again, Look(None), later(300), later(7))
-    assert await store.take_location(later(8), 60) is None
+    assert await store.take_location(ALL, later(8), 60) is None
 
 
 async def test_asking_wakes_those_who_might_look(waiting_stores: Stores) -> None:

@@ -14,7 +14,7 @@ import pytest
 from ork.locations.image import LABEL
 from tests.acceptance.waiting import wait_until
 from tests.docker import Daemon, Registry, daemon_or_skip, own_registry
-from tests.integration.location_images import location_image
+from tests.integration.location_images import liar_image, location_image
 from tests.serving import Served, serving, start_ork
 
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -49,6 +49,14 @@ class Team:
         named = {name.replace("_", "."): text for name, text in files.items()}
         location_image(self._daemon, "etl", {"steps.py": STEPS} | named)
         return self._registry.push(self._daemon, "etl", "etl:latest")
+
+    def push_liar(self, script: str) -> str:
+        """The same with this script for its `ork-parse`."""
+        liar_image(self._daemon, "etl-liar", script)
+        return self._registry.push(self._daemon, "etl-liar", "etl:latest")
+
+    def parsers(self) -> list[str]:
+        return self._daemon.docker("ps", "-q", "--filter", f"label={LABEL}").split()
 
     def ork(self, *args: str) -> subprocess.CompletedProcess[str]:
         return self._cli(*args, cwd=self.folder, env=self.environment)
@@ -143,3 +151,32 @@ def test_a_worker_config_that_is_not_there_is_told_by_the_location(team: Team) -
         shown = team.wait_for(status="failed")
     assert shown["error"]["code"] == "ORK606"
     assert "workers.yaml has no config `heavy`" in shown["error"]["message"]
+
+
+def test_a_parser_that_never_ends_holds_up_nothing_and_is_taken_along_at_the_end(team: Team) -> None:
+    team.push_liar("while :; do :; done")
+    (team.folder / "here.yaml").write_text("name: here\ntasks:\n  a: {command: echo 7}\n")
+    with team.serving() as served:
+        team.wait_for(status="looking")
+        wait_until(lambda: bool(team.parsers()))
+        done = team.ork("run", "here.yaml")
+        assert done.returncode == 0, done.stderr
+        assert team.location()["status"] == "looking"
+        assert "Traceback" not in served.stop()
+    assert team.parsers() == []
+    assert team.location()["status"] == "new"  # whoever comes next looks at once
+
+
+def test_a_scheduler_killed_while_its_parser_runs_is_followed_by_one_that_clears_up(team: Team) -> None:
+    digest = team.push_liar("sleep 1000")
+    with team.serving() as served:
+        wait_until(lambda: bool(team.parsers()))
+        (left,) = team.parsers()
+        served.process.kill()
+        served.process.wait()
+    assert team.parsers() == [left]
+    good = team.push(flow_yaml=FLOW.format(function="one"))
+    assert good != digest
+    with team.serving():
+        team.wait_for(digest=good)  # once the dead one's minute is over
+        assert left not in team.parsers()

@@ -25,7 +25,6 @@ from ork.telemetry import Happening, Telemetry
 HOLD_SECONDS = 60.0
 STORE_RETRY_SECONDS = 5.0
 OTHERS_SECONDS = 1.0
-UNKNOWN_SECONDS = 300.0
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 _SHOWN_PROBLEMS = 20
 
@@ -74,30 +73,25 @@ class Refresher:
 
     async def refresh_due(self) -> datetime | None:
         """Looks into all that are due, one after the other. Returns when one is due again."""
-        while (held := await self._store.take_location(self._now(), HOLD_SECONDS)) is not None:
+        while (held := await self._store.take_location(self._locations, self._now(), HOLD_SECONDS)) is not None:
             await self._refresh(held)
-        return await self._store.next_location_at()
+        return await self._store.next_location_at(self._locations)
 
     async def _refresh(self, held: LocationEntry) -> None:
+        location = self._locations[held.name]
         lease = _Lease(self._store, held, self._now)
         keeping = asyncio.create_task(lease.keep())
-        due: datetime | None = self._now()  # for whoever comes next, if we are stopped
-        look = _as_before(held)
+        look: Look | None = None
         try:
-            look, due = await self._looked(held)
+            look = await self._look(location, held)
         finally:
             lease.end()
             await keeping  # what is on its way must arrive first
-            settled = await self._store.settle_location(lease.held, look, due or NEVER, self._now())
-        if settled:
+            if look is None:  # we are stopped: whoever comes next may look at once
+                await self._store.keep_location(lease.held, self._now(), 0.0)
+        due = first_fire(Schedule(location.refresh), location.name, self._now()) or NEVER
+        if await self._store.settle_location(lease.held, look, due, self._now()):
             self._tell(held, look)
-
-    async def _looked(self, held: LocationEntry) -> tuple[Look, datetime | None]:
-        location = self._locations.get(held.name)
-        if location is None:  # another scheduler's file has it
-            return _as_before(held), self._now() + timedelta(seconds=UNKNOWN_SECONDS)
-        look = await self._look(location, held)
-        return look, first_fire(Schedule(location.refresh), location.name, self._now())
 
     async def _look(self, location: Location, held: LocationEntry) -> Look:
         """One bad location never stops the loop or its neighbours, whatever is wrong with it."""

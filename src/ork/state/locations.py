@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Protocol
 
@@ -29,13 +29,13 @@ class LocationVerbs(Protocol):
         it is looked into again. False if unknown."""
         ...
 
-    async def take_location(self, now: datetime, hold_seconds: float) -> LocationEntry | None:
-        """One that is due or asked for, the one that waited longest first; None: there is none. Nobody else gets it
-        until it is settled or `hold_seconds` have passed, so of any number of callers one looks."""
+    async def take_location(self, names: Collection[str], now: datetime, hold_seconds: float) -> LocationEntry | None:
+        """One of these that is due or asked for, the one that waited longest first; None: there is none. Nobody else gets
+        it until it is settled or `hold_seconds` have passed, so of any number of callers one looks."""
         ...
 
     async def keep_location(self, held: LocationEntry, now: datetime, hold_seconds: float) -> LocationEntry | None:
-        """It is held for `hold_seconds` from now. None if it is not held as it was."""
+        """It is held for `hold_seconds` from now; for none, anybody may take it. None if it is not held as it was."""
         ...
 
     async def settle_location(self, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:
@@ -43,6 +43,6 @@ class LocationVerbs(Protocol):
         is not held as it was: the hold ran out and somebody else has it, or its source has changed."""
         ...
 
-    async def next_location_at(self) -> datetime | None:
-        """When `take_location` has something to give; the time may have passed. None: there is no location."""
+    async def next_location_at(self, names: Collection[str]) -> datetime | None:
+        """When `take_location` has one of these to give; the time may have passed. None: there is none of them."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -54,8 +54,8 @@ class LocationsInMemory:
             row.entry, row.is_asked = replaced(row.entry, due_at=due_at, seen=row.entry.digest), True
         return row is not None
 
-    async def take_location(self, now: datetime, hold_seconds: float) -> LocationEntry | None:
-        rows = [row for row in self._used().locations.values() if _is_free(row.entry, now)]
+    async def take_location(self, names: Collection[str], now: datetime, hold_seconds: float) -> LocationEntry | None:
+        rows = [row for name, row in self._used().locations.items() if name in names and _is_free(row.entry, now)]
         if not rows:
             return None
         row = min(rows, key=lambda row: (row.entry.due_at, row.entry.name))
@@ -89,8 +89,8 @@ class LocationsInMemory:
         )
         return True
 
-    async def next_location_at(self) -> datetime | None:
-        entries = [row.entry for row in self._used().locations.values()]
+    async def next_location_at(self, names: Collection[str]) -> datetime | None:
+        entries = [row.entry for name, row in self._used().locations.items() if name in names]
         return min((entry.held_until or entry.due_at for entry in entries), default=None)
 
     def _held(self, held: LocationEntry) -> LocationRow | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -41,9 +41,11 @@ async def ask_refresh(db: Database, location: str, now: datetime) -> bool:
     return is_known
 
 
-async def take_location(db: Database, now: datetime, hold_seconds: float) -> LocationEntry | None:
+async def take_location(
+    db: Database, names: Collection[str], now: datetime, hold_seconds: float
+) -> LocationEntry | None:
     async with db.writing() as session:
-        row = await session.row("take_location", now, hold_seconds)
+        row = await session.row("take_location", now, hold_seconds, list(names))
     return None if row is None else LocationEntry(*row)
 
 
@@ -60,9 +62,9 @@ async def settle_location(db: Database, held: LocationEntry, look: Look, due_at:
         return await session.run("settle_location", held.name, held.source, held.held_until, due_at, now, *words) == 1
 
 
-async def next_location_at(db: Database) -> datetime | None:
+async def next_location_at(db: Database, names: Collection[str]) -> datetime | None:
     async with db.reading() as session:
-        moment: datetime | None = (await session.rows("next_location_at"))[0][0]
+        moment: datetime | None = (await session.rows("next_location_at", list(names)))[0][0]
     return moment
 
 

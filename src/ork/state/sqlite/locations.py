@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
 from ork.model.location import LocationEntry, Look
@@ -10,7 +10,7 @@ from ork.model.record import replaced
 from ork.state.refusals import check_owner
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
-from ork.state.sqlite.rows import free_text, moment_of, time_of, time_text
+from ork.state.sqlite.rows import free_text, json_text, moment_of, time_of, time_text
 
 
 def set_locations(db: Database, sources: Mapping[str, str], now: datetime) -> None:
@@ -34,8 +34,8 @@ def ask_refresh(db: Database, location: str, now: datetime) -> bool:
         return db.connection.run("ask_refresh", {"name": location, "now": time_text(now)}) == 1
 
 
-def take_location(db: Database, now: datetime, hold_seconds: float) -> LocationEntry | None:
-    wanted = {"now": time_text(now)}
+def take_location(db: Database, names: Collection[str], now: datetime, hold_seconds: float) -> LocationEntry | None:
+    wanted = {"now": time_text(now), "names": json_text(list(names))}
     if db.connection.row("due_location", wanted) is None:
         return None
     until = now + timedelta(seconds=hold_seconds)
@@ -69,8 +69,8 @@ def settle_location(db: Database, held: LocationEntry, look: Look, due_at: datet
         return db.connection.run("settle_location", values) == 1
 
 
-def next_location_at(db: Database) -> datetime | None:
-    return time_of(db.connection.rows("next_location_at")[0][0])
+def next_location_at(db: Database, names: Collection[str]) -> datetime | None:
+    return time_of(db.connection.rows("next_location_at", {"names": json_text(list(names))})[0][0])
 
 
 def check_workflow_owner(db: Database, workflow: str, origin: str | None) -> None:

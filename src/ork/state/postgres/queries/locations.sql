@@ -32,7 +32,7 @@ UPDATE ork.locations SET due_at = least(due_at, $2), is_asked = true, seen = dig
 UPDATE ork.locations SET held_until = $1 + make_interval(secs => $2), is_asked = false
 WHERE name = (
     SELECT name FROM ork.locations
-    WHERE due_at <= $1 AND (held_until IS NULL OR held_until <= $1)
+    WHERE name = ANY ($3::text[]) AND due_at <= $1 AND (held_until IS NULL OR held_until <= $1)
     ORDER BY due_at, name LIMIT 1
     FOR UPDATE SKIP LOCKED)
 RETURNING name, source, due_at, held_until, digest, seen, looked_at, changed_at, code, error, output;
@@ -49,7 +49,7 @@ UPDATE ork.locations SET
 WHERE name = $1 AND source = $2 AND held_until = $3;
 
 -- name: next_location_at
-SELECT min(coalesce(held_until, due_at)) FROM ork.locations;
+SELECT min(coalesce(held_until, due_at)) FROM ork.locations WHERE name = ANY ($1::text[]);
 
 -- name: owner_of_workflow
 -- A workflow belongs to the location it comes from for as long as that location is known.

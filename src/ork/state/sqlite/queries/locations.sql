@@ -25,7 +25,8 @@ UPDATE locations SET due_at = min(due_at, :now), is_asked = 1, seen = digest WHE
 -- name: due_location
 SELECT name, source, due_at, held_until, digest, seen, looked_at, changed_at, code, error, output
 FROM locations
-WHERE due_at <= :now AND (held_until IS NULL OR held_until <= :now)
+WHERE name IN (SELECT value FROM json_each(:names))
+  AND due_at <= :now AND (held_until IS NULL OR held_until <= :now)
 ORDER BY due_at, name LIMIT 1;
 
 -- name: hold_location
@@ -44,7 +45,7 @@ UPDATE locations SET
 WHERE name = :name AND source = :source AND held_until = :held_until;
 
 -- name: next_location_at
-SELECT min(coalesce(held_until, due_at)) FROM locations;
+SELECT min(coalesce(held_until, due_at)) FROM locations WHERE name IN (SELECT value FROM json_each(:names));
 
 -- name: owner_of_workflow
 -- A workflow belongs to the location it comes from for as long as that location is known.
