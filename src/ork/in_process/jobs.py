@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ork.model.task import Failure
-from ork.scheduler.poll_jobs import HTTP_SECONDS, Answer, Done, JobFailed, NotYet, judge_answer
+from ork.scheduler.poll_jobs import HTTP_SECONDS, Answer, Done, JobFailed, NotYet, judge_answer, open_headers
 from ork.sdk import web
 from ork.sdk.defer import Deferred
 from ork.worker.invoke import call
@@ -48,21 +48,12 @@ def _ask(job: dict[str, Any], root: str, secrets: Secrets, limit: int) -> Answer
         module, _, name = job["call"].partition(":")
         text = result_text(call(load_function(root, None, module, name), [], job.get("args", {})), limit)
         return NotYet() if text is None else Done(text)
-    headers = {name: _opened(value, secrets) for name, value in job.get("headers", {}).items()}
+    headers = open_headers(job.get("headers"), secrets)
     try:
         answer = web.fetch(job["http"], method=job.get("method", "GET"), headers=headers, timeout=HTTP_SECONDS)
     except web.WebError as trouble:
         return NotYet(str(trouble))
     return judge_answer(job, answer)
-
-
-def _opened(value: Any, secrets: Secrets) -> str:
-    if not isinstance(value, dict):
-        return str(value)
-    secret = secrets(str(value.get("secret")))
-    if secret is None:
-        raise ValueError(f"there is no secret `{value.get('secret')}`")
-    return secret
 
 
 def _list_of(texts: Sequence[str | None]) -> str:

@@ -94,17 +94,9 @@ class Jobs:
         return None if told.status < 400 or told.status in (404, 409, 410) else f"answered {told.status}"
 
     async def _fetch(self, url: str, method: str, headers: Mapping[str, Any] | None) -> web.Answer:
-        opened = {name: self._open(value) for name, value in (headers or {}).items()}
+        opened = open_headers(headers, self._secrets)
         async with self._room:
             return await in_thread(lambda: web.fetch(url, method=method, headers=opened, timeout=HTTP_SECONDS))
-
-    def _open(self, value: Any) -> str:
-        if not isinstance(value, dict):
-            return str(value)
-        secret = self._secrets(str(value.get("secret")))
-        if secret is None:
-            raise ValueError(f"there is no secret `{value.get('secret')}`")
-        return secret
 
     async def _call(self, function: str, args: dict[str, Any], handover: Handover) -> Answer:
         spec = handover.spec
@@ -119,6 +111,20 @@ class Jobs:
             failed = answer["failure"]
             return JobFailed(Failure(FailureKind(failed["kind"]), failed["message"], failed["detail"]))
         return NotYet() if answer["result"] is None else Done(answer["result"])
+
+
+def open_headers(headers: Mapping[str, Any] | None, secrets: Callable[[str], str | None]) -> dict[str, str]:
+    """As they are sent: {"secret": NAME} becomes its value. ValueError if there is none."""
+    return {name: _opened(value, secrets) for name, value in (headers or {}).items()}
+
+
+def _opened(value: Any, secrets: Callable[[str], str | None]) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    secret = secrets(str(value.get("secret")))
+    if secret is None:
+        raise ValueError(f"there is no secret `{value.get('secret')}`")
+    return secret
 
 
 def judge_answer(job: dict[str, Any], answer: web.Answer) -> Answer:
