@@ -10,6 +10,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
+from ork.executors.descriptors import make_room
 from ork.executors.executor import Presence
 from ork.executors.local import LocalExecutor
 from ork.model.record import replaced
@@ -81,6 +84,8 @@ def spawn_worker(shop: Workshop, spec_key: str, token: str) -> subprocess.Popen[
 SCHEDULER = """
 import asyncio, os, sys
 from pathlib import Path
+
+import pytest
 from ork.model.workflow import Isolation
 from tests.integration.workshop import Workshop
 
@@ -145,6 +150,7 @@ async def test_a_worker_counts_as_running_before_it_reaches_the_gate(shop: Works
 async def test_running_out_of_descriptors_is_not_final(shop: Workshop) -> None:
     attempt = shop.attempt()
     order = shop.order(attempt, argv=["true"])
+    make_room()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     held = []
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
@@ -160,6 +166,38 @@ async def test_running_out_of_descriptors_is_not_final(shop: Workshop) -> None:
     assert not problem.final
     assert await shop.start_order(order) == []
     assert (await shop.ended(attempt))["state"] == "success"
+
+
+LOW_LIMIT = """
+import asyncio, resource, sys
+from pathlib import Path
+
+import pytest
+from ork.model.workflow import Isolation
+from tests.integration.workshop import Workshop
+
+async def start():
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    shop = Workshop(Path(sys.argv[1]), isolation=Isolation(sys.argv[2]))
+    print((await shop.run(argv=["sh", "-c", "ulimit -Sn"]))["output"]["inline"])
+    print(resource.getrlimit(resource.RLIMIT_NOFILE)[0] == min(hard, 65536))
+    await shop.executor.close()
+
+asyncio.run(start())
+"""
+
+
+@pytest.mark.parametrize("isolation", list(Isolation))
+def test_a_low_limit_of_open_files_is_raised_for_the_scheduler_and_not_for_tasks(
+    tmp_path: Path, isolation: Isolation
+) -> None:
+    tree = Path(__file__).resolve().parents[2]
+    env = {**os.environ, "PYTHONPATH": f"{tree}{os.pathsep}{tree / 'src'}"}
+    done = subprocess.run(
+        [sys.executable, "-c", LOW_LIMIT, str(tmp_path), isolation], env=env, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.split() == ["256", "True"], done.stderr
 
 
 @in_every_workshop

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
 
+from ork.executors.descriptors import leave_as_it_was
 from ork.executors.local_python import BOOTSTRAP
 
 MARK = "ORK_ATTEMPT_ID"
@@ -34,6 +35,7 @@ class ForkServer:
         try:
             theirs.setblocking(True)
             self._pid = _spawn(interpreter, environ, theirs)
+            leave_as_it_was(self._pid)
         except OSError:
             self._socket.close()
             raise

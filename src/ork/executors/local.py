@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from ork.errors import ObjectsError
-from ork.executors import processes
+from ork.executors import descriptors, processes
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.executors.fork_server import MARK, ORDINARY_SIGNALS
 from ork.executors.local_news import NewsSocket
 from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for
+from ork.executors.processes import Looks
 from ork.executors.residents import Residents
 from ork.model.ids import AttemptKey
 from ork.model.record import Record
@@ -26,6 +27,7 @@ from ork.model.task import Attempt
 from ork.model.workflow import Isolation
 
 _TRY_LATER = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
+_NO_DESCRIPTOR = frozenset({errno.EMFILE, errno.ENFILE})
 _WATCH_AGAIN_SECONDS = 0.5
 
 
@@ -84,6 +86,7 @@ class LocalExecutor:
         return f"local:{place}:{attempt}"
 
     async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
+        descriptors.make_room()
         self._news.listen(self._listeners)
         self._residents.use_environment(dict(os.environ))
         problems = []
@@ -94,17 +97,17 @@ class LocalExecutor:
         return problems
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
-        looks = _Looks()
+        looks = Looks(MARK)
         return [self._find_one(attempt, looks) for attempt in attempts]
 
     async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
         self._news.listen(self._listeners)
-        looks = _Looks()
+        looks = Looks(MARK)
         for attempt in attempts:
             self._watch_one(attempt, news, looks)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
-        looks = _Looks()
+        looks = Looks(MARK)
         for attempt in attempts:
             if self._place_of(attempt) is not Presence.RUNNING:
                 continue
@@ -140,7 +143,7 @@ class LocalExecutor:
         except ObjectsError as error:
             return NotStarted(attempt.key, error.message, final=False)
         if is_there:
-            self._watch_one(attempt, news, _Looks())
+            self._watch_one(attempt, news, Looks(MARK))
             return None
         try:
             if not self._ask_resident(order, news):
@@ -148,8 +151,9 @@ class LocalExecutor:
         except InterpreterError as error:
             return NotStarted(attempt.key, str(error), final=True)
         except OSError as error:
-            why = f"no worker process could be started: {error.strerror}"
-            return NotStarted(attempt.key, why, final=error.errno not in _TRY_LATER)
+            why = descriptors.words() if error.errno in _NO_DESCRIPTOR else error.strerror
+            message = f"no worker process could be started: {why}"
+            return NotStarted(attempt.key, message, final=error.errno not in _TRY_LATER)
         return None
 
     def _knows(self, key: AttemptKey) -> bool:
@@ -214,11 +218,12 @@ class LocalExecutor:
         if asked.stop == "at once":
             self._end_at_once(asked.order.attempt)
         elif asked.stop == "gently":
-            self._ask_to_end(asked.order.attempt, _Looks())
+            self._ask_to_end(asked.order.attempt, Looks(MARK))
 
     def _spawn_and_watch(self, order: LaunchOrder, news: News) -> None:
         key = order.attempt.key
         pid = self._spawn(order)
+        descriptors.leave_as_it_was(pid)
         self._children[key] = pid
         self._listen_for(key, news)
         self._watch_process(key, pid, processes.process_start_time(pid), news)
@@ -281,26 +286,26 @@ class LocalExecutor:
             _collect(pid)
         twin = self._twins.pop(key, None)
         if twin is not None and self._shim(twin) is not None:
-            self._watch_one(twin, news, _Looks())
+            self._watch_one(twin, news, Looks(MARK))
         else:
             self._listeners.pop(str(key), None)
         news(key)
 
-    def _watch_one(self, attempt: Attempt, news: News, looks: _Looks) -> None:
+    def _watch_one(self, attempt: Attempt, news: News, looks: Looks) -> None:
         key = attempt.key
         if self._knows(key):
             return
         self._listen_for(key, news)
         shim = self._shim(attempt)
         if shim is None:
-            marked = looks.members(key)
+            marked = looks.members(str(key))
             shim = (marked[0].pid, marked[0].start_time) if marked else None
         if shim is None:
             asyncio.get_running_loop().call_soon(self._ended, key, news)
         else:
             self._watch_process(key, *shim, news)
 
-    def _find_one(self, attempt: Attempt, looks: _Looks) -> Presence:
+    def _find_one(self, attempt: Attempt, looks: Looks) -> Presence:
         place = self._place_of(attempt)
         if place is not Presence.RUNNING:
             return place
@@ -314,7 +319,7 @@ class LocalExecutor:
             return Presence.RUNNING
         if self._shim(attempt) is not None:
             return Presence.RUNNING
-        if not looks.members(attempt.key):
+        if not looks.members(str(attempt.key)):
             return Presence.GONE
         if self._shim(attempt) is not None:
             return Presence.RUNNING  # it has won its gate while we were looking
@@ -352,7 +357,7 @@ class LocalExecutor:
         has_it = processes.mark_of(pid, MARK) == str(attempt.key)
         return (pid, start_time) if has_it and processes.process_start_time(pid) == start_time else None
 
-    def _ask_to_end(self, attempt: Attempt, looks: _Looks) -> None:
+    def _ask_to_end(self, attempt: Attempt, looks: Looks) -> None:
         if self._residents.stop(str(attempt.key)):
             return
         shim = self._shim(attempt)
@@ -363,7 +368,7 @@ class LocalExecutor:
             # On its way to the gate: it is gone without a trace, or stops as soon as it can say so.
             pid = self._children[attempt.key]
             processes.send_signal(pid, processes.process_start_time(pid) or 0, signal.SIGTERM)
-        elif looks.members(attempt.key):
+        elif looks.members(str(attempt.key)):
             # Its shim is dead: nobody is left who could end it gently.
             self._end_at_once(attempt)
 
@@ -372,23 +377,6 @@ class LocalExecutor:
             return processes.family(processes.marked_processes(MARK), str(attempt.key))
 
         processes.end_family(look)
-
-
-class _Looks:
-    """At most two looks at the process table for a whole batch of attempts."""
-
-    def __init__(self) -> None:
-        self._seen: list[list[processes.Process]] = []
-
-    def members(self, key: AttemptKey) -> list[processes.Process]:
-        # Twice: one that was born while the first look passed by is older than the second.
-        for number in range(2):
-            if len(self._seen) <= number:
-                self._seen.append(processes.marked_processes(MARK))
-            found = processes.family(self._seen[number], str(key))
-            if found:
-                return found
-        return []
 
 
 def _collect(pid: int) -> None:

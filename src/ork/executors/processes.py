@@ -153,6 +153,24 @@ def family(processes: Iterable[Process], attempt: str) -> list[Process]:
     return list(members.values())
 
 
+class Looks:
+    """At most two looks at the process table for a whole batch of attempts."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._seen: list[list[Process]] = []
+
+    def members(self, attempt: str) -> list[Process]:
+        # Twice: one that was born while the first look passed by is older than the second.
+        for number in range(2):
+            if len(self._seen) <= number:
+                self._seen.append(marked_processes(self._mark))
+            found = family(self._seen[number], attempt)
+            if found:
+                return found
+        return []
+
+
 def end_family(look: Callable[[], list[Process]], rounds: int = 50) -> bool:
     """Kills everything that `look` finds until it finds nothing; False if something still lives after that.
 
