@@ -129,7 +129,7 @@ MUTANTS = (
         ((lead.Lead, "look_around", m.bury_everybody),),
     ),
     Mutant("slots-not-unique", "one due time may give two runs", ((SqliteStore, "create_runs", m.slots_not_unique),)),
-    Mutant("active-runs-unbounded", "max_active_runs is not heeded", ((ownership, "_that_fit", m.all_fit),)),
+    Mutant("active-runs-unbounded", "max_active_runs is not heeded", ((ownership, "that_fit", m.all_fit),)),
     Mutant(
         "end-changed",
         "a failed task becomes a success by a late word",
