@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from ork.core.decisions import Decisions, Draft
-from ork.core.effects import Effect
+from ork.core.effects import Alert, Effect
 from ork.core.transitions import RunStep, next_run_status
 from ork.model.ids import TaskKey
 from ork.model.record import replaced
@@ -47,6 +48,20 @@ class Book:
     def write_run(self, step: RunStep | None, **fields: object) -> None:
         status = self.run.status if step is None else next_run_status(self.run.id, self.run.status, step)
         self.run = self._draft.run = replaced(self.run, status=status, **fields)
+
+    def end_run(self, now: datetime) -> None:
+        """All its tasks have ended, and how tells how the run did; one that has ended already stays as it is."""
+        if self.run.status.is_final:
+            return
+        failed = self.first_failed
+        if self.run.cancel_requested_at is not None:
+            self.write_run(RunStep.CANCEL, finished_at=now)
+        elif failed is not None:
+            error = f"task `{failed.key}` failed: {failed.failure.message if failed.failure else 'unknown'}"
+            self.write_run(RunStep.FAIL, finished_at=now, error=error)
+            self.want(Alert(None, failed.failure))
+        else:
+            self.write_run(RunStep.SUCCEED, finished_at=now)
 
     def want(self, effect: Effect) -> None:
         self._draft.effects.append(effect)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
-from heapq import heappop, heappush
 from typing import Any, assert_never
 
 from ork.core import rows
@@ -21,7 +20,8 @@ from ork.core.graph import Node, link
 from ork.core.prepare import CACHE, Expand, Go, Question, Skip, Unanswerable, is_plain, prepare
 from ork.core.ready import ReadyTasks
 from ork.core.rules import Verdict, judge
-from ork.core.transitions import RunStep, TaskStep
+from ork.core.timers import Timers
+from ork.core.transitions import TaskStep
 from ork.model.ids import TaskKey
 from ork.model.record import replaced
 from ork.model.run import RunStatus
@@ -35,7 +35,7 @@ class Flow:
         self._book = book
         self._nodes = link(workflow)
         self._ready = ReadyTasks()
-        self._timers: list[tuple[datetime, int, TaskKey]] = []
+        self._timers = Timers()
         self._questions: list[Question] = []
         self._known: dict[TaskKey, dict[str, Any]] = {}
         self._failing_fast = False
@@ -65,7 +65,7 @@ class Flow:
 
         Returns the pending tasks whose rule can no longer hold; between two commits there are none.
         """
-        self._ready, self._timers, self._questions = ReadyTasks(), [], []
+        self._ready, self._timers, self._questions = ReadyTasks(), Timers(), []
         self._known, self._failing_fast = {}, False
         for node in self._nodes.values():
             node.forget_upstream()
@@ -342,32 +342,21 @@ class Flow:
         self._book.want(Stop(closing, reason))
 
     def finish_if_done(self, now: datetime) -> None:
-        book = self._book
-        if book.unfinished or book.run.status.is_final or len(book.tasks) < len(self._nodes):
-            return
-        failed = book.first_failed
-        if book.run.cancel_requested_at is not None:
-            book.write_run(RunStep.CANCEL, finished_at=now)
-        elif failed is not None:
-            error = f"task `{failed.key}` failed: {failed.failure.message if failed.failure else 'unknown'}"
-            book.write_run(RunStep.FAIL, finished_at=now, error=error)
-            book.want(Alert(None, failed.failure))
-        else:
-            book.write_run(RunStep.SUCCEED, finished_at=now)
+        if not self._book.unfinished and len(self._book.tasks) >= len(self._nodes):
+            self._book.end_run(now)
 
     # ── timers, readiness, values ────────────────────────────────────────────────────────────────
 
     @property
     def next_timer(self) -> datetime | None:
-        return self._timers[0][0] if self._timers else None
+        return self._timers.next_at
 
     def set_timer(self, at: datetime, key: TaskKey) -> None:
-        heappush(self._timers, (at, self.node(key).ordinal, key))
+        self._timers.set(at, self.node(key).ordinal, key)
 
     def wake(self, now: datetime) -> None:
         """Retries whose time has come may start; a person who has not decided in time has decided."""
-        while self._timers and self._timers[0][0] <= now:
-            at, _, key = heappop(self._timers)
+        for at, key in self._timers.pop_due(now):
             task, node = self._book.tasks[key], self.node(key)
             if task.status is TaskStatus.PENDING and task.retry_at == at:
                 if key.index is not None and node.group is not None:
