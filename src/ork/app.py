@@ -44,6 +44,7 @@ class Installation:
     """A store, its objects, and whatever was opened on top of them; `close` lets go of it all."""
 
     can_work = True  # whether a scheduler may run in this process
+    looks_into_images = True  # whether its scheduler does; folders are looked into in any case
 
     def __init__(self, settings: Settings, store: StateStore, objects: LocalObjects) -> None:
         self.settings = settings
@@ -105,7 +106,11 @@ class Installation:
 
         settings = self.settings
         locations = read_locations(settings.root) or {}
-        sources = {name: location.source for name, location in locations.items()}
+        known: dict[str, str] = {}
+        if not self.looks_into_images:
+            locations = {name: location for name, location in locations.items() if location.path is not None}
+            known = {entry.name: entry.source for entry in await self.store.list_locations()}
+        sources = known | {name: location.source for name, location in locations.items()}
         await self.store.set_locations(sources, datetime.now(UTC))
         places = Places(
             settings.root,

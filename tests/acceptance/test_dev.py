@@ -103,7 +103,9 @@ def test_a_file_that_goes_disables_its_workflow_and_one_that_comes_back_enables_
 def test_a_folder_that_is_a_location_is_looked_into_as_soon_as_it_changes(
     tmp_path: Path, plain_environment: dict[str, str], ork_cli: OrkCli
 ) -> None:
-    (tmp_path / "locations.yaml").write_text("- {name: inner, path: inner, refresh: '0 0 1 1 *'}\n")
+    (tmp_path / "locations.yaml").write_text(
+        "- {name: inner, path: inner, refresh: '0 0 1 1 *'}\n- {name: away, image: 127.0.0.1:1/x}\n"
+    )
     (tmp_path / "inner").mkdir()
     (tmp_path / "outer.yaml").write_text(FLOW.format(name="outer", word="7"))
     dev = Dev(tmp_path, plain_environment, ork_cli)
@@ -113,7 +115,8 @@ def test_a_folder_that_is_a_location_is_looked_into_as_soon_as_it_changes(
         dev.write("inner/found")
         wait_until(lambda: dev.enabled() == {"found": True, "outer": True})
         dev.write("inner/found", text="name: found\ntasks: 3\n")
-        dev.wait_for("location failed")
+        dev.wait_for("location failed  error=found.yaml")
+        assert "away" not in dev.ork("locations").stdout
     finally:
         assert dev.stop() == 0
 

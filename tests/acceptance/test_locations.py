@@ -134,3 +134,11 @@ def test_mistakes_in_the_file_itself_are_shown_with_their_place(project: Project
     assert done.returncode == 2
     assert "error[ORK101]: `paht` is not a key of a location" in done.stderr
     assert "locations.yaml:1:17" in done.stderr
+
+
+def test_validating_tells_mistakes_in_the_projects_own_files_too(project: Project) -> None:
+    fine = project.ork("validate", "locations.yaml")
+    assert (fine.returncode, fine.stdout) == (0, "✓ locations.yaml\n")
+    (project.folder / "locations.yaml").write_text("- {name: flows, image: 'https://x'}\n")
+    wrong = project.ork("validate", "locations.yaml", "--format", "concise")
+    assert (wrong.returncode, wrong.stdout.split(" ")[:2]) == (2, ["locations.yaml:1:24:", "ORK703"])

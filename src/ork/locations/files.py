@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ork.errors import NotFoundError, UsageError
 
@@ -47,6 +47,22 @@ def read_definitions(file: str, around: Around, *, strict: bool = False) -> list
     if file.endswith(PYTHON):
         return _read_python(file, around, strict)
     return _with_neighbours(read_definition(file, around, strict=strict), around, strict)
+
+
+def read_project_file(file: str) -> Read | None:
+    """The mistakes in an `ork.yaml`, `workers.yaml` or `locations.yaml`; None for any other file."""
+    load: Callable[[bytes, str], tuple[Any, tuple[Problem, ...]]]
+    match os.path.basename(file):
+        case "ork.yaml":
+            from ork.definition.project_file import load_project as load
+        case "workers.yaml":
+            from ork.definition.workers_file import load_workers as load
+        case "locations.yaml":
+            from ork.definition.locations_file import load_locations as load
+        case _:
+            return None
+    _, problems = load(_read_bytes(file), file)
+    return Read(file, os.path.dirname(os.path.abspath(file)), None, problems)
 
 
 def read_definition(file: str, around: Around, *, strict: bool = False) -> Read:

@@ -28,7 +28,7 @@ def dev_command(folder: str, host: str, port: int, no_api: bool, log_format: str
     """Work on a project: serve it, and deploy its workflows whenever a file changes, until Ctrl-C.
 
     What is right is deployed at once; mistakes are shown with their places, and the last good version goes on. Folders
-    in locations.yaml are looked into again as soon as they change.
+    in locations.yaml are looked into again as soon as they change, images not at all.
 
     \b
     Example:  ork dev            then, in another terminal:  ork trigger hello --wait
@@ -50,6 +50,7 @@ async def _work(installation: Installation, options: Options) -> None:
 
     if not installation.can_work:
         raise UsageError("files are watched beside their store, not through a server", hint="leave --server away")
+    installation.looks_into_images = False  # here it is the files that count
     log = ServiceLog(options.log_format)
     parts = await make_parts(installation, options, log)
     parts.watcher = DevLoop(installation, parts.service)

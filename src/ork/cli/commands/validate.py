@@ -13,6 +13,7 @@ from ork.cli.session import current_settings, json_option, print_json, store_opt
 
 if TYPE_CHECKING:
     from ork.locations.files import Read
+    from ork.settings import Settings
 
 
 @click.command(name="validate")
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
 def validate_command(files: tuple[str, ...], look: str, strict: bool, as_json: bool) -> int:
     """All mistakes in workflow files at once, each with its place and what would be right.
 
+    ork.yaml, workers.yaml and locations.yaml are checked as well.
+
     \b
     Example:  ork validate flows/*.yaml etl.py --format concise
     """
     settings = current_settings()
-    results = [read for file in files or (default_file(),) for read in read_definitions(file, settings, strict=strict)]
+    results = [read for file in files or (default_file(),) for read in _read(file, settings, strict)]
     problems = [problem for result in results for problem in result.problems]
     if as_json or look == "json":
         _print_json(results)
@@ -42,6 +45,13 @@ def validate_command(files: tuple[str, ...], look: str, strict: bool, as_json: b
     return WRONG_USE if problems else DONE
 
 
+def _read(file: str, settings: Settings, strict: bool) -> list[Read]:
+    from ork.locations.files import read_project_file
+
+    found = read_project_file(file)
+    return [found] if found is not None else read_definitions(file, settings, strict=strict)
+
+
 def _print_full(results: list[Read]) -> None:
     problems = [problem for result in results for problem in result.problems]
     print_problems(problems)
@@ -49,6 +59,8 @@ def _print_full(results: list[Read]) -> None:
         if result.workflow is not None:
             tasks = len(result.workflow.tasks)
             print(f"✓ {result.file}: workflow {result.workflow.name}, {tasks:,} task{'' if tasks == 1 else 's'}")
+        elif not result.problems:
+            print(f"✓ {result.file}")
     if problems:
         print(f"{len(problems):,} error{'' if len(problems) == 1 else 's'}.", file=sys.stderr)
 
