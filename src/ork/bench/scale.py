@@ -11,6 +11,7 @@ class Scale(Record):
     repeats: int
     chain: int
     fanout: int
+    shared: int
     engine: int
     triggers: int
     cold_repeats: int
@@ -26,6 +27,7 @@ QUICK = Scale(
     repeats=1,
     chain=10,
     fanout=60,
+    shared=200,
     engine=2_000,
     triggers=15,
     cold_repeats=3,
@@ -40,6 +42,7 @@ FULL = Scale(
     repeats=5,
     chain=40,
     fanout=500,
+    shared=2_000,
     engine=10_000,
     triggers=200,
     cold_repeats=11,
@@ -53,4 +56,4 @@ FULL = Scale(
 STANDARD = replaced(
     FULL, wide=(1_000, 10_000), deep=(1_000, 10_000), history=(0, 10_000, 100_000), machine=20_000, attempts=200
 )
-HEAVY = replaced(FULL, chain=200, fanout=5_000, engine=100_000, triggers=1_000)
+HEAVY = replaced(FULL, chain=200, fanout=5_000, shared=20_000, engine=100_000, triggers=1_000)

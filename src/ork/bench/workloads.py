@@ -18,6 +18,11 @@ def python_fanout(folder: Path, count: int) -> Path:
     return project(folder, "fanout", (python_task(n) for n in range(count)))
 
 
+def shared_fanout(folder: Path, count: int) -> Path:
+    """The same in workers that are used again."""
+    return project(folder, "fanout", (f"{python_task(n)}    isolation: shared\n" for n in range(count)))
+
+
 def command_fanout(folder: Path, count: int) -> Path:
     return project(folder, "fanout", (f'  t{n}:\n    command: ["true"]\n' for n in range(count)))
 

@@ -15,7 +15,7 @@ from ork.bench.scenarios.idle import idle
 from ork.bench.scenarios.latency import latency
 from ork.bench.scenarios.memory import memory
 from ork.bench.scenarios.sizes import deep, wide
-from ork.bench.scenarios.tasks import chain, commands, fanout
+from ork.bench.scenarios.tasks import chain, commands, fanout, shared
 
 Scenario = Callable[[Scale, Ground], list[dict[str, Any]]]
 
@@ -23,6 +23,7 @@ SCENARIOS: dict[str, Scenario] = {
     "chain": chain,
     "fanout": fanout,
     "commands": commands,
+    "shared": shared,
     "engine": engine,
     "latency": latency,
     "cold": cold,

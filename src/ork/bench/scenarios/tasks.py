@@ -20,6 +20,9 @@ FORK_FLOOR = "forks from a bare process and the protocol's files, commits shared
 SPAWN_FLOOR = (
     "posix_spawn of `true` from a bare process, commits shared likewise, none of the protocol's files, no engine"
 )
+REUSED_FLOOR = (
+    "a process for each processor, tasks and answers through pipes, commits shared likewise, no files, no engine"
+)
 
 
 def chain(scale: Scale, ground: Ground) -> list[Result]:
@@ -37,6 +40,11 @@ def fanout(scale: Scale, ground: Ground) -> list[Result]:
 def commands(scale: Scale, ground: Ground) -> list[Result]:
     work = Work("commands", scale.fanout, SPAWN_FLOOR, (Target(0.6),), rate=True)
     return [driven(work, scale, ground, "commands", workloads.command_fanout)]
+
+
+def shared(scale: Scale, ground: Ground) -> list[Result]:
+    work = Work("shared", scale.shared, REUSED_FLOOR, (Target(0.3),), rate=True)
+    return [driven(work, scale, ground, "shared", workloads.shared_fanout)]
 
 
 def driven(work: Work, scale: Scale, ground: Ground, floor: str, prepare: Callable[[Path, int], Path]) -> Result:
