@@ -27,7 +27,7 @@ def bench_command(scenario: str, store: str | None, compare: str | None, plot: s
 
     \b
     A little of everything:  quick (default), standard, heavy
-    Tasks:                   chain, fanout, commands; containers (needs an engine)
+    Tasks:                   chain, fanout, commands, shared; containers (needs an engine)
     The engine:              engine, latency, wide, deep, history
     Services and commands:   idle, memory, cold
 
