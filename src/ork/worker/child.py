@@ -10,6 +10,7 @@ import os
 import time
 
 from ork.objects.json_text import dumps
+from ork.worker.ahead import time_of
 from ork.worker.process import fork_into
 
 TYPE_CHECKING = False
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from ork.objects.local import LocalObjects
+    from ork.worker.ahead import Ahead
     from ork.worker.mark import Mark
 
 LEAVE_SECONDS = 1.0
@@ -28,10 +30,14 @@ class Child:
     """OSError if no process can be made. Standard output and standard error are one pipe, `printed`; `source` is where
     answers come from, a line each."""
 
-    def __init__(self, mark: Mark | None = None, *, is_shared: bool = False) -> None:
+    def __init__(self, mark: Mark | None = None, *, is_shared: bool = False, ahead: Ahead | None = None) -> None:
         self.is_shared = is_shared
-        self.root: str | None = None  # the project it has settled in
-        self.files: dict[str, int | None] = {}  # of the project, that it has loaded, and their times
+        self.root = ahead.root if ahead else None  # the project it has settled in
+        self.files: dict[str, int | None] = {}  # that it has loaded, and their times
+        self._ahead = ahead
+        if ahead is not None:
+            # A file that comes or goes could hide what was imported; it is seen by the folder's own time.
+            self.files = {**ahead.files, ahead.root: time_of(ahead.root)}
         orders, self._orders = os.pipe()
         self.source, answer = os.pipe()
         self.printed, speak = os.pipe()
@@ -46,7 +52,7 @@ class Child:
                 serve_functions(orders, answer, mark)
             from ork.worker.invoke import wait_and_call
 
-            wait_and_call(orders, answer, mark)
+            wait_and_call(orders, answer, mark, ahead)
 
         try:
             self.pid = fork_into(body)
@@ -57,9 +63,10 @@ class Child:
             for descriptor in (orders, answer, speak):
                 os.close(descriptor)
 
-    def is_fit_for(self, root: str) -> bool:
-        """Not if it has been used for another project, or has loaded what has changed since."""
-        if self.root not in (None, root):
+    def is_fit_for(self, spec: dict[str, Any]) -> bool:
+        """Not if it has settled in another project, or has loaded what has changed since, or would load otherwise in
+        the task's own environment."""
+        if self.root not in (None, spec["root"]) or (self._ahead is not None and spec["env"]):
             return False
         return all(time_of(file) == then for file, then in self.files.items())
 
@@ -101,13 +108,6 @@ class Child:
             os.close(descriptor)
 
 
-def time_of(file: str) -> int | None:
-    try:
-        return os.stat(file).st_mtime_ns
-    except OSError:
-        return None
-
-
 def keep(child: Child) -> None:
     """For the next function. There is at most one: all else below a shim belongs to its attempt."""
     global _waiting
@@ -115,20 +115,20 @@ def keep(child: Child) -> None:
     _waiting = child
 
 
-def keep_spare(mark: Mark) -> None:
+def keep_spare(mark: Mark, ahead: Ahead | None) -> None:
     """The next function finds its process waiting. Nothing is said if there can be none: it is tried again then."""
     global _waiting
     try:
-        _waiting = _waiting or Child(mark)
+        _waiting = _waiting or Child(mark, ahead=ahead)
     except OSError:
         return
 
 
-def take_waiting(*, is_shared: bool, root: str) -> Child | None:
+def take_waiting(spec: dict[str, Any], *, is_shared: bool) -> Child | None:
     """The one that waits, if it is of the wanted kind; another one is sent away."""
     global _waiting
     child = _waiting
-    if child is None or child.is_shared != is_shared or not child.is_fit_for(root):
+    if child is None or child.is_shared != is_shared or not child.is_fit_for(spec):
         dismiss_waiting()
         return None
     _waiting = None

@@ -39,6 +39,7 @@ class FunctionJob:
         self._objects = objects
         self._folder = folder
         self._spec = spec
+        self._host = host
         self._mark = host.mark if host else None
         # Another interpreter, or a class of the user's, is not for others.
         may_share = host is not None and host.is_shared
@@ -59,7 +60,7 @@ class FunctionJob:
         return child.pid
 
     def _with_one_that_waits(self) -> Child | None:
-        child = take_waiting(is_shared=self._is_shared, root=self._spec["root"])
+        child = take_waiting(self._spec, is_shared=self._is_shared)
         if child is None or child.give(self._objects, self._folder, self._spec):
             return child
         child.dismiss()  # somebody killed it while it waited
@@ -114,6 +115,8 @@ class FunctionJob:
             return failed("internal", f"the task's reply was unreadable: {error}")
         if self._child is not None:
             self._child.files.update(reply["loaded"])
+        if self._host is not None:
+            self._host.learn(self._spec["root"], reply["imports"], is_quiet=reply["is_quiet"])
         if reply["failure"] is not None:
             return Ending("failed", exit_code=reply["exit_code"], failure=reply["failure"], metrics=reply["metrics"])
         if reply["jobs"] is not None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from ork.errors import ObjectsError
 from ork.objects.documents import MAX_DEPTH, SPEC_LIMIT
 from ork.objects.json_text import dumps, strict_json
 from ork.objects.local import LocalObjects
 from ork.worker import packages
+from ork.worker.ahead import WORTH_SECONDS, imported
 from ork.worker.arguments import bind_arguments
 from ork.worker.bound import Bindings, InputError
 from ork.worker.environment import task_environment, task_id
@@ -25,18 +27,22 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from ork.sdk.context import Context
+    from ork.worker.ahead import Ahead
     from ork.worker.arguments import Arguments
     from ork.worker.mark import Mark
 
-_has_streams = False
+_has_streams = _has_packages = False
 _MOST_ORDER = 2 * SPEC_LIMIT
 _GENERATOR = 0x20
 _ASYNC_GENERATOR = 0x200
 
 
-def run_function(objects: LocalObjects, folder: str, spec: dict[str, Any], answer: int) -> NoReturn:
+def run_function(
+    objects: LocalObjects, folder: str, spec: dict[str, Any], answer: int, *, is_quiet: bool = True
+) -> NoReturn:
     """Ends the process. Whatever the user's code does, there is one reply or, if it ended the process itself, none."""
     call = Call(objects, folder, spec, dict(os.environ))
+    call.is_quiet = is_quiet
     call.perform()
     finish_as_the_interpreter_would()
     flush_streams()
@@ -44,9 +50,12 @@ def run_function(objects: LocalObjects, folder: str, spec: dict[str, Any], answe
     os._exit(call.exit_code)
 
 
-def wait_and_call(orders: int, answer: int, mark: Mark | None) -> NoReturn:
+def wait_and_call(orders: int, answer: int, mark: Mark | None, ahead: Ahead | None) -> NoReturn:
     """In a child of the shim: one order, one call. Without an order it ends quietly."""
     use_streams()
+    is_quiet = True
+    if ahead is not None:
+        is_quiet = _import_ahead(ahead)
     order = read_order(orders)
     if order is None:
         os._exit(0)
@@ -60,7 +69,20 @@ def wait_and_call(orders: int, answer: int, mark: Mark | None) -> NoReturn:
         from ork.worker.elsewhere import become
 
         become(python, objects, order["folder"], spec, answer)
-    run_function(objects, order["folder"], spec, answer)
+    run_function(objects, order["folder"], spec, answer, is_quiet=is_quiet)
+
+
+def _import_ahead(ahead: Ahead) -> bool:
+    """In the project's folder, and with its import path; whether that left the process quiet."""
+    from ork.worker.ahead import import_ahead, is_quiet
+
+    try:
+        os.chdir(ahead.root)
+    except OSError:
+        return True
+    use_packages(ahead.root)
+    import_ahead(ahead.names)
+    return is_quiet()
 
 
 def read_order(orders: int) -> dict[str, Any] | None:
@@ -91,6 +113,8 @@ class Call:
         self._is_silent = False
         self.has_exited = False
         self.loaded: dict[str, int | None] = {}  # files, if anybody is to notice when they change
+        self.is_quiet = True
+        self._imports: dict[str, Any] | None = None
         self.exit_code = 0
 
     @property
@@ -148,6 +172,8 @@ class Call:
             "exit_code": self.exit_code,
             "metrics": (self._context.metrics.as_dict() or None) if self._context else None,
             "loaded": self.loaded,
+            "imports": self._imports,
+            "is_quiet": self.is_quiet,
             "stays": stays,
         }
         rest = memoryview(dumps(document).encode() + b"\n")
@@ -167,8 +193,11 @@ class Call:
         settle_in(self._spec, bindings)
 
     def load(self) -> Callable[..., Any]:
-        spec = self._spec
-        return load_function(spec["root"], spec["file"], spec["module"], spec["function"])
+        spec, known, begun = self._spec, set(sys.modules), time.monotonic()
+        function = load_function(spec["root"], spec["file"], spec["module"], spec["function"])
+        if time.monotonic() - begun > WORTH_SECONDS and not spec["env"]:
+            self._imports = imported(spec["root"], known)
+        return function
 
     def _keep(self, result: Any) -> None:
         """What was returned is the output, or the jobs that will have it."""
@@ -278,7 +307,11 @@ def use_streams() -> None:
 
 
 def use_packages(root: str) -> None:
-    """What a plain start of this interpreter would import from, with the root first."""
+    """What a plain start of this interpreter would import from, with the root first. Done once."""
+    global _has_packages
+    if _has_packages:
+        return
+    _has_packages = True
     packages.use_packages()
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     import_before_hidden(root)

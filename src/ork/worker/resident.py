@@ -14,6 +14,7 @@ from ork.objects import layout
 from ork.objects.documents import token_hash
 from ork.objects.json_text import strict_json
 from ork.worker import process, system
+from ork.worker.ahead import Ahead
 from ork.worker.child import dismiss_waiting, keep_spare
 from ork.worker.main import read_spec, win_gate
 from ork.worker.shim import Shim
@@ -44,6 +45,8 @@ class Resident:
         self._room = 1 if traces is None else MOST_ATTEMPTS
         self._is_open = True
         self._calls_functions = False
+        self._ahead: Ahead | None = None
+        self._loud: set[str] = set()  # projects in which importing ahead started threads, or opened sockets
         self.is_shared = False
         process.private.update((door, self.signals.wake, self.signals.ring))
 
@@ -54,6 +57,15 @@ class Resident:
             self._take(request)
         dismiss_waiting()
         return 0
+
+    def learn(self, root: str, imports: dict[str, Any] | None, *, is_quiet: bool) -> None:
+        if not is_quiet:
+            self._loud.add(root)
+            self._ahead = None
+        elif imports is not None and root not in self._loud:
+            before = self._ahead if self._ahead and self._ahead.root == root else Ahead(root, [], {})
+            names = dict.fromkeys([*before.names, *imports["names"]])
+            self._ahead = Ahead(root, list(names), {**before.files, **imports["files"]})
 
     def look(self) -> bool:
         """A request to stop what is going on, or the end of whoever could ask for it."""
@@ -97,7 +109,7 @@ class Resident:
         if self._room:
             self._say("over")  # and the next may come
             if self._is_open and self._calls_functions and not self.is_shared:
-                keep_spare(self.mark)
+                keep_spare(self.mark, self._ahead)
 
     def _perform(self, request: dict[str, Any]) -> None:
         secret, folder = token_hash(request["token"]), layout.folder_of(request["spec"])

@@ -10,7 +10,7 @@ import os
 import sys
 
 from ork.objects.local import LocalObjects
-from ork.worker.child import time_of
+from ork.worker.ahead import time_of
 from ork.worker.invoke import Call, enter, finish_as_the_interpreter_would, flush_streams, read_order, use_streams
 from ork.worker.loading import load_function
 

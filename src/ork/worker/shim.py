@@ -64,6 +64,10 @@ if TYPE_CHECKING:
 
         def tell(self, is_over: bool) -> None: ...
 
+        def learn(self, root: str, imports: dict[str, Any] | None, *, is_quiet: bool) -> None:
+            """What a function of the project imported; not quiet if doing so ahead left more than a waiting process."""
+            ...
+
 
 LEFTOVER_GRACE_SECONDS = 1.0
 # A task that is over by then tells of its start and of its end in one document.

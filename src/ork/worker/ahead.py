@@ -1,0 +1,78 @@
+"""What a function imports, imported while its process still waits for it: learned from the attempts before.
+
+Only into the very process that waits, from which nothing is forked before its task; only modules that are not the
+project's own, for those belong to an attempt; and no more once that was seen to start a thread or to open a socket.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+WORTH_SECONDS = 0.005
+MOST_MODULES = 5000
+
+
+class Ahead:
+    """Modules that functions of a project import, and the files whose change makes that out of date."""
+
+    __slots__ = ("files", "names", "root")
+
+    def __init__(self, root: str, names: list[str], files: dict[str, int | None]) -> None:
+        self.root = root
+        self.names = names
+        self.files = files
+
+
+def imported(root: str, known: set[str]) -> dict[str, Any] | None:
+    """What was imported besides the modules known before, for others to do so ahead; None if it is not worth it."""
+    names, files = [], {}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name in known or file is None or getattr(module, "__spec__", None) is None or file.startswith(root + "/"):
+            continue
+        names.append(name)
+        # What is installed is known to have changed by other traces.
+        if not file.startswith((sys.prefix + "/", sys.base_prefix + "/")):
+            files[file] = time_of(file)
+    return {"names": names, "files": files} if 0 < len(names) <= MOST_MODULES else None
+
+
+def import_ahead(names: list[str]) -> None:
+    """What cannot be imported is left to the function, which will say why."""
+    from importlib import import_module
+
+    for name in names:
+        if name not in sys.modules:
+            try:
+                import_module(name)
+            except BaseException:
+                return
+
+
+def is_quiet() -> bool:
+    """Whether this process has one thread and no socket."""
+    try:
+        if len(os.listdir("/proc/self/task")) > 1:
+            return False
+        return not any(_is_socket(descriptor) for descriptor in os.listdir("/proc/self/fd"))
+    except OSError:
+        return False
+
+
+def _is_socket(descriptor: str) -> bool:
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}").startswith("socket:")
+    except OSError:
+        return False
+
+
+def time_of(file: str) -> int | None:
+    try:
+        return os.stat(file).st_mtime_ns
+    except OSError:
+        return None
