@@ -250,22 +250,23 @@ def http_api(installation: Installation, service: SchedulerService | None) -> Ap
     from ork.telemetry import Telemetry
 
     settings = installation.settings
+    telemetry = service.telemetry if service is not None else Telemetry()
     return Api(
         store=installation.store,
         objects=installation.objects,
         hub=Hub(installation.store),
-        tick=_ticker(settings),
+        tick=_ticker(settings, telemetry),
         wake=service.wake if service is not None else None,
         root=settings.root,
         project=settings.project,
         secret=settings.secret,
         patience=_patience(settings),
-        telemetry=service.telemetry if service is not None else Telemetry(),
+        telemetry=telemetry,
     )
 
 
-def _ticker(settings: Settings) -> Callable[[], Awaitable[TickReport]]:
-    """One pass after the other: two at once would only get into each other's way."""
+def _ticker(settings: Settings, telemetry: Telemetry) -> Callable[[], Awaitable[TickReport]]:
+    """One pass after the other: two at once would only get into each other's way. What they do is told of here, too."""
     import asyncio
 
     alone = asyncio.Lock()
@@ -274,9 +275,13 @@ def _ticker(settings: Settings) -> Callable[[], Awaitable[TickReport]]:
         async with alone:
             installation = await open_installation(settings)
             try:
-                return await (await installation.scheduler("tick")).tick()
+                service = await installation.scheduler("tick")
+                service.telemetry.listen(lambda happening, fields: telemetry.tell(happening, **fields))
+                report = await service.tick()
             finally:
                 await installation.close()
+            telemetry.add_what_was_spent(service.telemetry)
+            return report
 
     return tick
 

@@ -71,7 +71,16 @@ class Telemetry:
             listener(happening, fields)
 
     def took(self, work: str, seconds: float) -> None:
+        self._add(work, 1, seconds, seconds)
+
+    def add_what_was_spent(self, other: Telemetry) -> None:
+        """Of somebody who worked for us and has ended: time, and spans of traces."""
+        self.spans.update(other.spans)
+        for work, spent in other.spent.items():
+            self._add(work, spent.count, spent.seconds, spent.longest)
+
+    def _add(self, work: str, count: int, seconds: float, longest: float) -> None:
         spent = self.spent.setdefault(work, Spent())
-        spent.count += 1
+        spent.count += count
         spent.seconds += seconds
-        spent.longest = max(spent.longest, seconds)
+        spent.longest = max(spent.longest, longest)

@@ -208,7 +208,10 @@ def test_a_workflow_runs_with_nothing_but_ticks_over_http(serve: Serve, ork: Ork
         return bool(served.ask("GET", f"/runs/{second}")[1]["status"] == "success")
 
     wait_until(is_over_by_waking)
-    served.stop()
+    metrics = read_metrics(served)
+    assert 'ork_ended_total{status="success",what="run"} 2.0' in metrics
+    assert any(line.startswith('ork_seconds_count{work="commit"}') for line in metrics)
+    assert served.stop().count("run ended") == 2
 
 
 def test_log_lines_are_json_with_the_names_of_run_task_and_attempt(serve: Serve, ork: OrkCli) -> None:
@@ -233,13 +236,18 @@ def test_log_lines_are_json_with_the_names_of_run_task_and_attempt(serve: Serve,
     assert over["finished_at"].endswith("Z")
 
 
+def read_metrics(served: Served) -> list[str]:
+    request = urllib.request.Request(f"{served.url}/metrics", headers={"Authorization": f"Bearer {served.token}"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        text: str = answer.read().decode()
+    return text.splitlines()
+
+
 def test_metrics_count_what_ended_and_how_long_each_part_of_a_step_took(serve: Serve, ork: OrkCli) -> None:
     served = serve()
     ork("deploy", "quick.yaml")
     ork("trigger", "quick", "--wait")
-    request = urllib.request.Request(f"{served.url}/metrics", headers={"Authorization": f"Bearer {served.token}"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        lines = answer.read().decode().splitlines()
+    lines = read_metrics(served)
     assert 'ork_ended_total{status="success",what="attempt"} 1.0' in lines
     assert 'ork_ended_total{status="success",what="run"} 1.0' in lines
     assert {'ork_runs{status="running"} 0.0', "ork_schedulers 1.0"} <= set(lines)
