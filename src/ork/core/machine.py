@@ -57,6 +57,12 @@ class RunMachine:
 
     def handle(self, event: ev.Event, now: datetime) -> None:
         match event:
+            case ev.Started() | ev.Succeeded() | ev.Beat() | ev.Deferred() | ev.Failed() | ev.GivenUp() | ev.Closed():
+                attempt = self.active.get(event.key)
+                if attempt is None or attempt.key.number != event.attempt:
+                    self.ignored += 1  # an older attempt, or one that has ended: late news changes nothing
+                    return
+                self._attempt_event(event, attempt, now)
             case ev.Created():
                 self._book.write_run(RunStep.START, started_at=now)
                 self._flow.create_tasks(now)
@@ -66,12 +72,6 @@ class RunMachine:
                 self._flow.answer(question, answer, now)
             case ev.TimerDue():
                 self._flow.wake(now)
-            case ev.Started() | ev.Beat() | ev.Deferred() | ev.Succeeded() | ev.Failed() | ev.GivenUp() | ev.Closed():
-                attempt = self.active.get(event.key)
-                if attempt is None or attempt.key.number != event.attempt:
-                    self.ignored += 1  # an older attempt, or one that has ended: late news changes nothing
-                    return
-                self._attempt_event(event, attempt, now)
             case _:
                 assert_never(event)
 

@@ -98,10 +98,10 @@ def _first_replaced(record: Any, **changes: Any) -> Any:
 
 def _compiled_replaced(kind: Any) -> Callable[..., Any]:
     """Compiled as well: an engine makes hardly anything but rows that differ in a few of their fields."""
-    known = _setters(kind) | {"_same": object(), "_make": lambda: object.__new__(kind)}
+    known = _setters(kind) | {"_same": object(), "_new": object.__new__, "_kind": kind}
     parameters = ["_record", *(f"{field}=_same" for field in kind._fields)]
     lines = [f"  _set_{field}(_copy, _record.{field} if {field} is _same else {field})" for field in kind._fields]
-    body = ["  _copy = _make()", *lines, "  return _copy"]
+    body = ["  _copy = _new(_kind)", *lines, "  return _copy"]
     exec(f"def replaced({', '.join(parameters)}):\n" + "\n".join(body), known)
     made_of: Callable[..., Any] = known["replaced"]
     return made_of

@@ -165,7 +165,8 @@ class Observer:
         elif not is_new:
             event = ev.Beat(event.key, event.attempt, status.seq)
         seen.events.append((watched.attempt.run, event))
-        self._schedule_next(watched)
+        if watched.attempt.waits_for is not None:  # whoever has a worker is asked about, and looked at again after that
+            self._schedule_next(watched)
         return not watched.closing
 
     def _hand_over(self, watched: Watched, jobs: str, seen: Seen) -> None:

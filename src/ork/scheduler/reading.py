@@ -126,6 +126,8 @@ def _status(doc: dict[str, Any], folder: str) -> Status:
 
 def _time(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
+    if moment.tzinfo is UTC:
+        return moment
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
