@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 CPU_SECONDS = 60
 MEMORY_BYTES = 8 * 1024**3
+FILE_BYTES = 256 * 1024**2  # what it prints goes into a file
 MOST_FUNCTIONS = 2000
 _OWN = "ORK_"
 
@@ -139,6 +140,7 @@ def _limit() -> None:
     for kind, most in (
         (resource.RLIMIT_CPU, CPU_SECONDS),
         (resource.RLIMIT_DATA, MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, FILE_BYTES),
         (resource.RLIMIT_CORE, 0),
     ):
         _, hard = resource.getrlimit(kind)

@@ -188,3 +188,8 @@ def test_the_cache_keeps_what_was_used_last(tmp_path: Path, monkeypatch: pytest.
     assert len(list((tmp_path / "cache").iterdir())) == 5
     assert kept.find("key10", str(tmp_path)) == empty
     assert kept.find("key00", str(tmp_path)) is None
+
+
+def test_a_file_that_prints_without_end_is_cut_off(tmp_path: Path) -> None:
+    error = error_of(tmp_path, "while True:\n    print('x' * 1_000_000)\n")
+    assert (error["type"], "File too large" in str(error["message"])) == ("OSError", True)
