@@ -31,7 +31,7 @@ def executors_of(settings: Settings, objects: LocalObjects) -> dict[str, Executo
         "process": make("process", uses_project_python=False),
         "python": make("python"),
         "rust": make("rust", uses_project_python=False),
-        CONTAINER: OnDemand(CONTAINER, lambda: _containers(settings, objects)),
+        CONTAINER: OnDemand(CONTAINER, lambda: _containers(settings, objects), vouches=True),
     }
     return made | {name: make(name) for name in custom_executors(settings.project)}
 
@@ -48,12 +48,13 @@ def worker_configs(settings: Settings) -> Callable[[TaskSpec], WorkerConfig | No
 def _containers(settings: Settings, objects: LocalObjects) -> Executor:
     """Nothing of it is loaded before the first task with an image comes along."""
     from ork.executors.docker.executor import DockerExecutor
-    from ork.worker.stand_in import StandIn
+    from ork.worker.stand_in import StandIn, is_left_over
 
     return DockerExecutor(
         CONTAINER,
         lambda attempt: StandIn(objects, attempt),
         objects.url,
+        is_left_over=lambda attempt: is_left_over(objects, attempt),
         host=settings.docker_host,
         certificates=settings.docker_certificates,
         logins=settings.docker_config,

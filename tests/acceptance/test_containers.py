@@ -184,6 +184,24 @@ def test_a_scheduler_that_is_killed_leaves_its_containers_to_the_next(yard: Yard
     assert lines == [str(number) for number in range(1, 61)]
 
 
+def test_ticks_that_come_rarely_take_a_container_that_goes_on_for_alive(yard: Yard) -> None:
+    script = "until [ -e /go ]; do sleep 0.05; done"
+    yard.write("workflow.yaml", f"name: w\ntasks:\n  a: {{image: busybox, command: [sh, -c, '{script}']}}\n")
+    yard.environment["ORK_STALE_SECONDS"] = "4"
+    yard.ork("deploy", "workflow.yaml")
+    yard.ork("trigger", "w")
+    assert yard.begin("tick").wait(60) == 0
+    yard.until(yard.own_containers)
+    yard.until(lambda: "running" in yard.daemon.docker("ps", "--format", "{{.State}}"))
+    time.sleep(4.5)  # longer than a worker may be silent: nobody keeps it between two ticks
+    assert yard.begin("tick").wait(60) == 0
+    assert yard.json("show", "@last")["status"] == "running"
+    yard.daemon.docker("exec", yard.own_containers()[0], "touch", "/go")
+    assert yard.begin("tick", "--stay").wait(60) == 0
+    run = yard.json("show", "@last")
+    assert (run["status"], run["tasks"][0]["attempt"]) == ("success", 1)
+
+
 @pytest.mark.parametrize("how", ["cancel", "timeout"])
 def test_what_is_stopped_is_gone_from_the_engine(yard: Yard, how: str) -> None:
     limit = ", timeout: 1s" if how == "timeout" else ""

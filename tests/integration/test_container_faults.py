@@ -147,6 +147,24 @@ def test_one_that_is_given_up_before_it_began_leaves_nothing(daemon: Daemon, tmp
     play(tmp_path, daemon, scene)
 
 
+def test_what_somebody_died_before_removing_is_removed_by_the_next(daemon: Daemon, tmp_path: Path) -> None:
+    async def scene(dock: Dock) -> None:
+        over, going_on = dock.attempt(number=1), dock.attempt(number=2)
+        await dock.begin(dock.shell(over, "true"))
+        await dock.ended(over)
+        await dock.begin(dock.shell(going_on, "sleep 60"))
+        await dock.running(going_on)
+        await dock.container.close()
+        dock.container = dock.new_executor()
+        await dock.container.watch([going_on], dock.news.put_nowait)
+        async with asyncio.timeout(30):
+            while container_of(dock) in daemon.containers():
+                await asyncio.sleep(0.05)
+        assert await dock.container.find([going_on]) == [Presence.RUNNING]
+
+    play(tmp_path, daemon, scene)
+
+
 @pytest.mark.parametrize("options", [(), ("--live-restore",)], ids=["ends what runs", "lets it run"])
 def test_an_engine_that_is_restarted_tells_what_became_of_it(tmp_path: Path, options: tuple[str, ...]) -> None:
     with own_daemon(*options) as daemon:

@@ -56,6 +56,10 @@ class Presence(StrEnum):
 
 
 class Executor(Protocol):
+    """Two more things it may have. `vouches = True`: its word that an attempt runs counts as a heartbeat, since there is
+    no worker that beats while nobody keeps it. `release(attempts)`: their ends are committed, so whatever was kept for
+    them, for the next scheduler to find, may go."""
+
     name: str
 
     def name_for(self, attempt: AttemptKey) -> str:

@@ -10,8 +10,9 @@ from ork.model.task import Attempt
 
 
 class OnDemand:
-    def __init__(self, name: str, make: Callable[[], Executor]) -> None:
+    def __init__(self, name: str, make: Callable[[], Executor], *, vouches: bool = False) -> None:
         self.name = name
+        self.vouches = vouches
         self._make = make
         self._made: Executor | None = None
 

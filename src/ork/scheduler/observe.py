@@ -19,7 +19,7 @@ from ork.model.task import Attempt, Failure, FailureKind, GiveUp
 from ork.objects.store import ObjectStore
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.reading import Status, as_event, ask_to_stop, close_gate, gate_state, read_status
-from ork.scheduler.watched import Seen, Watched, by_executor, executor_of, has_just_handed_over
+from ork.scheduler.watched import Seen, Watched, by_executor, executor_of, has_just_handed_over, is_vouched_for
 from ork.scheduler.watchlist import Watchlist
 from ork.telemetry import Happening, Telemetry
 
@@ -206,8 +206,8 @@ class Observer:
         elif presence is Presence.LOST:
             self._give_up(watched, seen, GiveUp.VANISHED, Failure(FailureKind.LOST, "its machine was restarted"))
         else:
-            if watched.attempt.waits_for is not None and presence is Presence.RUNNING:
-                watched.last_seen = self._monotonic()  # there is no worker to fall silent
+            if presence is Presence.RUNNING and is_vouched_for(watched.attempt, self._executors):
+                watched.last_seen = self._monotonic()
             self._judge_silence(watched, seen)
 
     def _waits_unwatched(self, watched: Watched) -> bool:

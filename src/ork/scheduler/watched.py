@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ork.core import events as ev
-from ork.executors.executor import DEFERRED
+from ork.executors.executor import DEFERRED, Executor
 from ork.model.ids import RunId
 from ork.model.record import Record, made
 from ork.model.task import Attempt
@@ -44,6 +46,11 @@ def by_executor(attempts: list[Attempt]) -> list[tuple[str, list[Attempt]]]:
 def has_just_handed_over(status: Status | None, watched: Watched) -> bool:
     """Its worker is gone because it left its work to jobs, and said so after our first look."""
     return status is not None and status.jobs is not None and watched.attempt.waits_for is None
+
+
+def is_vouched_for(attempt: Attempt, executors: Mapping[str, Executor]) -> bool:
+    """Its executor's word that it lives is enough: it has no worker that could fall silent."""
+    return attempt.waits_for is not None or getattr(executors.get(attempt.executor), "vouches", False)
 
 
 def executor_of(attempt: Attempt) -> str:

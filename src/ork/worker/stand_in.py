@@ -10,6 +10,7 @@ import os
 import time
 
 from ork.errors import DocumentError, ObjectsError
+from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.objects import layout
 from ork.objects.documents import DOCUMENT_LIMIT, SPEC_LIMIT, open_signed, sign, utc_text
 from ork.objects.json_text import dumps, strict_json
@@ -169,6 +170,19 @@ class StandIn:
 
     def _bindings(self, spec: dict[str, Any], secrets: Mapping[str, str]) -> Bindings:
         return Bindings(self._objects, spec["output_limit"], dict(secrets))
+
+
+def is_left_over(objects: LocalObjects, attempt: str) -> bool:
+    """Whether an attempt's last word is written, or nothing is known of it any more. Of one that is not ours: False."""
+    try:
+        run, task, index, number = attempt.split("/")
+        folder = layout.attempt_folder(AttemptKey(RunId(run), TaskKey(task, int(index)), int(number)))
+        if objects.size(layout.spec_key(folder)) is None:
+            return True
+        data = objects.get(layout.status_key(folder), limit=2 * DOCUMENT_LIMIT)
+        return data is not None and strict_json(data, max_size=len(data))["state"] in _ENDS
+    except (ValueError, KeyError, TypeError, ObjectsError):
+        return False
 
 
 def _objects_bound(spec: dict[str, Any]) -> list[str]:

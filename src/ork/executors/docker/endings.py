@@ -14,6 +14,11 @@ def has_started(container: Mapping[str, Any]) -> bool:
     return not str(container["State"].get("StartedAt", _NEVER)).startswith(_NEVER)
 
 
+def started_at(container: Mapping[str, Any]) -> str:
+    """To the microsecond: engines tell nanoseconds."""
+    return str(container["State"]["StartedAt"])[:26].rstrip("Z") + "Z"
+
+
 def is_running(container: Mapping[str, Any]) -> bool:
     state = container["State"]
     return bool(state.get("Running") or state.get("Paused") or state.get("Restarting"))

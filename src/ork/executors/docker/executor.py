@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ork.errors import DocumentError, EngineError, ObjectsError, UsageError
@@ -15,18 +15,23 @@ from ork.executors.docker.address import engine_address
 from ork.executors.docker.engine import Engine
 from ork.executors.docker.images import Images
 from ork.executors.docker.keeper import Keeper
-from ork.executors.docker.making import container_name
+from ork.executors.docker.launching import Launch
+from ork.executors.docker.making import LABEL, STORE_LABEL, container_name
 from ork.executors.docker.papers import Papers, PapersOf
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey
 from ork.model.task import Attempt
 
 _BREATH_SECONDS = 1.0
+_LAST_START_SECONDS = 60.0  # for a tick, which is over as soon as it has given its orders
 
 
 class DockerExecutor:
     """`store` marks containers as this installation's; `host` and `certificates` hold where a worker config has none;
-    `logins` is the folder that `docker login` writes to."""
+    `logins` is the folder that `docker login` writes to. `is_left_over` tells of an attempt, by its id, whether nobody
+    needs its container any more."""
+
+    vouches = True
 
     def __init__(
         self,
@@ -34,6 +39,7 @@ class DockerExecutor:
         papers: PapersOf,
         store: str,
         *,
+        is_left_over: Callable[[str], bool] = lambda _attempt: False,
         host: str | None = None,
         certificates: str | None = None,
         logins: str = "",
@@ -41,6 +47,7 @@ class DockerExecutor:
         self.name = name
         self._papers = papers
         self._store = store
+        self._is_left_over = is_left_over
         self._host = host
         self._certificates = certificates
         self._logins = logins
@@ -90,9 +97,12 @@ class DockerExecutor:
             self._run_errand(self._remove(attempt, self._papers(attempt)))
 
     async def close(self) -> None:
-        """What was begun for the ended is finished, briefly; what runs goes on without us."""
+        """What was to be started is, for a while, and what ended is removed; what runs goes on without us."""
         self._news = None
-        tasks = [task for _, task in self._keepers.values()]
+        begun = [asyncio.ensure_future(keeper.has_begun.wait()) for keeper, _ in self._keepers.values()]
+        if begun:
+            await asyncio.wait(begun, timeout=_LAST_START_SECONDS)
+        tasks = [*begun, *(task for _, task in self._keepers.values())]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -111,9 +121,10 @@ class DockerExecutor:
         spec = papers.spec()
         if spec is None or papers.is_over():
             return
-        token, secrets = (order.token, dict(order.secrets)) if order is not None else (None, None)
+        token, secrets = (order.token, dict(order.secrets)) if order is not None else (None, {})
         engine, images = self._engine(spec)
-        keeper = Keeper(engine, images, papers, spec, self._store, token, secrets)
+        launch = Launch(engine, images, papers, spec, self._store, token, secrets)
+        keeper = Keeper(engine, papers, spec, launch)
         task = asyncio.ensure_future(self._kept(attempt.key, keeper))
         self._keepers[attempt.key] = keeper, task
         # Not in the task itself: one that is told to go before its first step would never get there.
@@ -158,6 +169,14 @@ class DockerExecutor:
             if spec is not None:
                 await self._engine(spec)[0].remove(container_name(str(attempt.key)), force=True)
 
+    async def _sweep(self, engine: Engine) -> None:
+        """Containers of attempts that were over when somebody died before removing them."""
+        with contextlib.suppress(EngineError, ObjectsError):
+            for found in await engine.containers([f"{STORE_LABEL}={self._store}"]):
+                attempt = found["Labels"].get(LABEL, "")
+                if found["State"] != "running" and self._is_left_over(attempt):
+                    await engine.remove(found["Id"])
+
     def _run_errand(self, errand: Any) -> None:
         task = asyncio.ensure_future(errand)
         self._errands.add(task)
@@ -170,4 +189,5 @@ class DockerExecutor:
         if key not in self._engines:
             engine = Engine(engine_address(*key))
             self._engines[key] = engine, Images(engine, self._logins)
+            self._run_errand(self._sweep(engine))
         return self._engines[key]
