@@ -24,6 +24,8 @@ class CuttingProxy:
         self._target = target  # a port on this machine, or the path of a Unix socket
         self._server: asyncio.Server | None = None
         self._choose: Choice = _nothing
+        self._connections = 0
+        self._muted = 0  # those up to this number
         self.requests = 0
         self.cuts = 0
 
@@ -53,15 +55,23 @@ class CuttingProxy:
         self.requests, self.cuts = 0, 0
         self._choose = choose
 
+    def mute(self) -> None:
+        """What is connected now hears nothing any more, and is not told; new connections work."""
+        self._muted = self._connections
+
     async def _serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         if isinstance(self._target, str):
             server, to_server = await asyncio.open_unix_connection(self._target)
         else:
             server, to_server = await asyncio.open_connection("127.0.0.1", self._target)
+        self._connections += 1
+        number = self._connections
         cut, answered = asyncio.Event(), asyncio.Event()
         answers = asyncio.ensure_future(_pump(server, to_client, cut, answered))
         try:
             while data := await client.read(1 << 16):
+                if number <= self._muted:
+                    continue
                 self.requests += 1
                 if (where := self._choose(data, self.requests)) is not None:
                     self.cuts += 1

@@ -130,6 +130,22 @@ def test_an_ambiguous_commit_is_an_error_and_repeating_it_gives_what_is_there(se
     asyncio.run(scene())
 
 
+def test_after_one_connection_fell_silent_nobody_waits_for_the_others_of_the_pool(
+    server: Server, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ork.state.postgres.store.ANSWER_SECONDS", 1.0)
+
+    async def scene() -> None:
+        async with line(server, url) as to:
+            await asyncio.gather(*(to.store.list_workflows() for _ in range(5)))
+            to.proxy.mute()
+            with pytest.raises(StoreUnavailableError, match="did not answer in time"):
+                await to.store.list_workflows()
+            assert await to.store.list_workflows()
+
+    asyncio.run(scene())
+
+
 @pytest.mark.slow
 def test_a_server_that_restarts_at_once_in_the_middle_of_work_loses_nothing_that_was_acknowledged() -> None:
     found = server_or_skip()

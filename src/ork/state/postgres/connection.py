@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import asyncpg
 
 from ork.state.postgres.address import Address
+from ork.state.postgres.failures import TROUBLE
 from ork.state.postgres.sql import sql
 
 if TYPE_CHECKING:
@@ -48,6 +50,11 @@ class WatchedConnection(asyncpg.Connection):  # type: ignore[misc]
     def __init__(self, protocol: Any, transport: BaseTransport, *rest: Any) -> None:
         super().__init__(protocol, transport, *rest)
         _watch(transport.get_extra_info("socket"))
+
+    async def close(self, *, timeout: float | None = None) -> None:
+        """Nobody waits for the goodbye of one that the pool no longer trusts: how it ends is no concern."""
+        with suppress(*TROUBLE):
+            await super().close(timeout=timeout)
 
     def get_reset_query(self) -> str:
         return ""

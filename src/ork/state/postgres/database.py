@@ -99,6 +99,11 @@ class Database:
         finally:
             await pool.release(connection)
 
+    async def trust_no_connection(self) -> None:
+        """Where one was lost in silence the others are as silent: whoever comes next must not wait for each of them."""
+        if self._pool is not None:
+            await self._pool.expire_connections()
+
     async def close(self) -> None:
         pool, self._pool = self._pool, None
         if pool is None:

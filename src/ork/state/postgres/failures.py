@@ -28,6 +28,11 @@ _FOR_GOOD = {
 }
 
 
+def is_lost(error: BaseException) -> bool:
+    """The connection, not the statement, came to an end."""
+    return not isinstance(error, asyncpg.PostgresError) or isinstance(error, asyncpg.PostgresConnectionError)
+
+
 def store_error(error: BaseException, store: str) -> StoreError:
     state = getattr(error, "sqlstate", None)
     if state is not None:

@@ -11,7 +11,7 @@ from ork.state.postgres import access, definitions, locations, ownership, reads,
 from ork.state.postgres.address import read_address
 from ork.state.postgres.commit import commit as commit_changes
 from ork.state.postgres.database import Database, LeaseClock
-from ork.state.postgres.failures import TROUBLE, store_error
+from ork.state.postgres.failures import TROUBLE, is_lost, store_error
 from ork.state.postgres.waiting import Listener
 
 LEASE_SECONDS = 60.0
@@ -168,4 +168,6 @@ class PostgresStore:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await verb(self._db, *args, **kwargs)
         except TROUBLE as error:
+            if is_lost(error):
+                await self._db.trust_no_connection()
             raise store_error(error, self.name) from error
