@@ -109,6 +109,21 @@ def test_the_example_runs_as_it_stands(yard: Yard, tree: Path) -> None:
     assert yard.json("output", "@last", "pass_on") == {"words": 6}
 
 
+def test_the_output_of_another_image_is_never_taken_from_the_cache(yard: Yard) -> None:
+    busybox(yard.daemon, "second-box")
+    script = 'printf %s $(cat /proc/sys/kernel/random/uuid) | sed s/.*/\\"\\&\\"/ > /answer'
+    outputs = []
+    for image in ("busybox", "busybox", "second-box"):
+        yard.write(
+            "workflow.yaml",
+            f"name: w\ntasks:\n  a:\n    image: {image}\n    command: [sh, -c, '{script}']\n"
+            "    output: {from_file: /answer}\n    cache: 1h\n",
+        )
+        yard.ork("run")
+        outputs.append(yard.json("output", "@last", "a"))
+    assert outputs[0] == outputs[1] != outputs[2]
+
+
 def test_a_failure_says_what_a_person_needs(yard: Yard) -> None:
     yard.write(
         "workflow.yaml",

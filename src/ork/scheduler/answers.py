@@ -88,7 +88,7 @@ class Answers:
             "task": [machine.workflow.name, spec.name, place.index, place.count],
             "action": action_document(spec.action),
             "code": self._code_hash(owned.version, spec),
-            "environment": repr(spec.environment),
+            "environment": repr(spec.environment) if spec.image is None else spec.image,
             "inputs": [[name, scope.bind(value)] for name, value in spec.inputs],
             "env": [[name, scope.bind(value)] for name, value in spec.env],
             "upstream": [[name, scope.upstream(name)] for name in spec.depends_on],

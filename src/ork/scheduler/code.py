@@ -25,6 +25,8 @@ def code_hash(version: Version, spec: TaskSpec) -> str:
 
 
 def _files(root: str, spec: TaskSpec) -> Iterator[str]:
+    if spec.image is not None:
+        return  # its code is in there
     if spec.environment is not None and spec.environment.requirements_file is not None:
         yield os.path.join(root, spec.environment.requirements_file)
     match spec.action:
