@@ -38,10 +38,16 @@ def run(argv: tuple[str, ...], folder: Path, store: str | None = None) -> Ended:
         begin = perf_counter()
         child = subprocess.Popen(argv, cwd=folder, env=environment(store), stdout=stdout, stderr=stderr)
         alarm = Timer(PATIENCE_SECONDS, child.kill)
-        alarm.start()
-        _, status, usage = os.wait4(child.pid, 0)
+        try:
+            alarm.start()
+            _, status, usage = os.wait4(child.pid, 0)
+        except BaseException:  # whoever presses Ctrl-C wants all of it to end
+            child.kill()
+            child.wait()
+            raise
+        finally:
+            alarm.cancel()
         seconds = perf_counter() - begin
-        alarm.cancel()
         child.returncode = os.waitstatus_to_exitcode(status)
         said, complaint = contents(stdout), contents(stderr)
     if child.returncode:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import signal
 import sqlite3
+import subprocess
 import sys
 from pathlib import Path
 
@@ -35,3 +37,17 @@ def test_a_process_is_measured_with_what_it_used(tmp_path: Path) -> None:
 def test_a_process_that_fails_is_not_measured(tmp_path: Path) -> None:
     with pytest.raises(MeasuredProcessError, match="ended with 3: out of luck"):
         run((sys.executable, "-c", "import sys; print('out of luck', file=sys.stderr); sys.exit(3)"), tmp_path)
+
+
+def test_what_is_being_measured_ends_with_whoever_measures_it(tmp_path: Path) -> None:
+    code = (
+        f"from pathlib import Path; from ork.bench.processes import run; run(('sleep', '300'), Path({str(tmp_path)!r}))"
+    )
+    measuring = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    tasks = Path(f"/proc/{measuring.pid}/task")
+    while len(list(tasks.iterdir())) < 2:  # it waits, and its alarm is set
+        assert measuring.poll() is None
+    children = (tasks / str(measuring.pid) / "children").read_text().split()
+    measuring.send_signal(signal.SIGINT)
+    assert measuring.wait(30) != 0
+    assert not Path(f"/proc/{children[0]}").exists()
