@@ -11,12 +11,32 @@ import pytest
 
 from tests.acceptance.waiting import wait_until
 from tests.docker import Daemon, busybox, daemon_or_skip
-from tests.integration.location_images import ork_base
+from tests.integration.location_images import location_image, ork_base
 from tests.serving import serving
 
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 # The engine of the tests has no network for containers but none at all.
 WORKERS = "default: {where: docker, network: none}\n"
+FAN = {
+    "fan/flow.yaml": """
+name: fan
+tasks:
+  some: {file: steps.py, function: some}
+  each: {file: steps.py, function: each, foreach: some, retries: 1}
+  all: {command: sh ./all.sh, depends_on: [each]}
+""",
+    "fan/steps.py": """
+def some():
+    return [1, 2, 3]
+
+
+def each(item, ctx):
+    if item == 2 and ctx.attempt == 1:
+        raise ValueError("not yet")
+    return 2 * item
+""",
+    "fan/all.sh": 'read numbers; echo "{\\"folder\\": \\"$(pwd)\\", \\"sum\\": $numbers}"\n',
+}
 POSTED = {
     "name": "posted",
     "tasks": {
@@ -68,6 +88,29 @@ def test_a_new_docker_project_is_built_found_and_run(
     assert [(task["executor"], task["status"]) for task in tasks] == [("container", "success")] * 3
     assert tasks[2]["output"] == {"path": "out/active.json"}
     assert ork("deploy", "workflow.yaml").returncode == 4
+    debugged = ork("debug", "@last", "extract")
+    assert (debugged.returncode, "nothing of that runs outside of it" in debugged.stderr) == (4, True)
+
+
+def test_custom_executors_commands_and_fan_outs_of_an_image_run_in_it(
+    tmp_path: Path, plain_environment: dict[str, str], ork_cli: OrkCli, daemon: Daemon, tree: Path
+) -> None:
+    example = tree / "examples/custom_executor"
+    names = ("workflow.yaml", "ork.yaml", "executors.py", "configs/banner.yaml")
+    location_image(daemon, "mixed", {**{name: (example / name).read_text() for name in names}, **FAN})
+    (tmp_path / "workers.yaml").write_text(WORKERS)
+    (tmp_path / "locations.yaml").write_text("- {name: mixed, image: mixed, pull: never}\n")
+
+    def ork(*args: str) -> subprocess.CompletedProcess[str]:
+        return ork_cli(*args, cwd=tmp_path, env={**plain_environment, "DOCKER_HOST": daemon.url})
+
+    assert ork("locations", "refresh", "mixed").returncode == 0
+
+    def outputs(*args: str) -> dict[str, object]:
+        return {task["name"]: task["output"] for task in json.loads(ork("run", *args, "--json").stdout)["tasks"]}
+
+    assert outputs("custom_executor", "-p", "word=ahoy")["title"] == {"text": "AHOY AHOY"}
+    assert outputs("fan")["all"] == {"folder": "/app/fan", "sum": [2, 4, 6]}
 
 
 def test_a_workflow_that_is_posted_may_name_plain_images_and_needs_no_location(

@@ -100,6 +100,10 @@ class Jobs:
 
     async def _call(self, function: str, args: dict[str, Any], handover: Handover) -> Answer:
         spec = handover.spec
+        if spec.get("container") is not None:
+            # Whoever named the function is in a container: it must not get one run on this side of the wall.
+            message = "a task in an image cannot have a function called here: hand over with `ork.http_job`"
+            return JobFailed(Failure(FailureKind.OUTPUT, message))
         folder = layout.folder_of(handover.order.spec_key)
         request = {"spec": spec, "objects": handover.objects_url, "folder": folder, "call": function, "args": args}
         secrets = {SECRET_PREFIX + name: self._secrets(name) or "" for name in secret_names(spec["env"])}

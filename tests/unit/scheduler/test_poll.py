@@ -116,6 +116,19 @@ class Bench:
 CALL = {"call": "m:f", "args": {"x": 1}, "every": 0.05, "cancel": "m:g"}
 
 
+async def _from_an_image() -> None:
+    bench = Bench([CALL], container={"image": "x"})
+    bench.watch()
+    await asyncio.wait_for(bench.ended.wait(), 30)
+    status = bench.status()
+    assert (status["state"], bench.requests) == ("failed", [])
+    assert "cannot have a function called here" in status["failure"]["message"]
+
+
+def test_who_is_in_a_container_gets_no_function_called_outside_of_it() -> None:
+    asyncio.run(_from_an_image())
+
+
 async def _until_done() -> None:
     bench = Bench([CALL])
     bench.replies = [{"result": None}, ExecutorError("no process"), {"result": '"a long result"'}]

@@ -73,6 +73,9 @@ async def _find(installation: Installation, run: str, task: str | None, number: 
     spec = open_signed(data, attempt.token_hash, limit=SPEC_LIMIT)
     if spec["kind"] == "workflow":
         raise RefusedError(f"`{key}` runs another workflow", hint="debug a task of that run: `ork runs`")
+    if (container := spec.get("container")) is not None:
+        hint = f"look inside: docker run --rm -it --entrypoint sh {container['image']}"
+        raise RefusedError(f"`{key}` ran in an image, and nothing of that runs outside of it", hint=hint)
     return _Found(attempt, spec, name, derive_token(await store.signing_key(), str(attempt.key)), objects.url)
 
 
