@@ -53,6 +53,13 @@ def check(extract): ...
 @etl.task(run_if="all_done", name="join", depends_on=[check])
 def joined(clean, day: date): ...
 
+@etl.task(image="box:1", worker="heavy")
+def inside(extract): ...
+
+etl.command(
+    "boxed", ["run", ref("params.limit")], image="box:1", input={"to_file": "/in.json"}, output={"from_file": "/out.json"},
+    resources={"cpu": 0.5, "memory": "64Mi"},
+)
 etl.command("tell", ["echo", ref("params.day"), "done"], depends_on="join")
 etl.approval("ok", "Publish?", timeout="2h", depends_on="tell")
 etl.workflow("child", "other", inputs={"rows": ref("extract")}, depends_on=["ok"])
@@ -107,6 +114,13 @@ tasks:
     function: joined
     depends_on: [check, clean]
     run_if: all_done
+  inside: {image: "box:1", file: flow.py, function: inside, depends_on: [extract], worker: heavy}
+  boxed:
+    image: box:1
+    command: [run, {ref: params.limit}]
+    input: {to_file: /in.json}
+    output: {from_file: /out.json}
+    resources: {cpu: 500m, memory: 64Mi}
   tell:
     command: [echo, {ref: params.day}, done]
     depends_on: join
@@ -133,6 +147,7 @@ def test_the_same_workflow_in_yaml_and_in_python_has_equal_content(tmp_path: Pat
     (tmp_path / "flow.py").write_text(IN_PYTHON)
     (tmp_path / "flow.yaml").write_text(IN_YAML)
     (tmp_path / "fast.rs").write_text("fn main() {}\n")
+    (tmp_path / "workers.yaml").write_text("heavy: {where: docker}\n")
     (tmp_path / "ask.yaml").write_text("url: http://localhost/\n")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
     settings = load_settings(folder=str(tmp_path), environ={})

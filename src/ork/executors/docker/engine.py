@@ -16,7 +16,10 @@ from ork.executors.docker.frames import unframed
 from ork.executors.docker.names import read_image_name
 
 # For `LogConfig`: keeps what a container writes as it is, and all of it. The usual driver replaces what is not UTF-8.
-BYTE_EXACT_LOG = {"Type": "local", "Config": {"max-size": "1000g", "max-file": "1", "compress": "false"}}
+BYTE_EXACT_LOG: dict[str, Any] = {
+    "Type": "local",
+    "Config": {"max-size": "1000g", "max-file": "1", "compress": "false"},
+}
 
 _LONGEST_LINE = 1 << 20
 _PULL_SECONDS = 600.0  # until the engine says the first word of it
@@ -36,12 +39,20 @@ class Engine:
     def __init__(self, address: EngineAddress) -> None:
         self.address = address
         self._calls = Calls(address)
+        self._log_config: dict[str, Any] | None = None
 
     # ── the engine itself ────────────────────────────────────────────────────────────────────────
 
     async def ping(self) -> str:
         """The version of its API."""
         return await self._calls.ping()
+
+    async def log_config(self) -> dict[str, Any]:
+        """What keeps a container's output as it is; of an engine without such a driver (podman), its own choice."""
+        if self._log_config is None:
+            drivers = (await self.info()).get("Plugins", {}).get("Log") or []
+            self._log_config = BYTE_EXACT_LOG if BYTE_EXACT_LOG["Type"] in drivers else {}
+        return self._log_config
 
     async def info(self) -> dict[str, Any]:
         return await self._calls.json("GET", "/info")  # type: ignore[no-any-return]

@@ -73,7 +73,8 @@ class Launch:
         wanted, engine = self._spec["container"], self._engine
         try:
             image = await patiently(lambda: self._images.get(wanted["image"], wanted["pull"]), seconds=ENGINE_SECONDS)
-            config = container_config(self._spec, image.id, self._environment(), self._store, self._command())
+            log = await patiently(engine.log_config)
+            config = container_config(self._spec, image.id, self._environment(), self._store, self._command(), log)
             made = await patiently(lambda: engine.create(self._name, config), seconds=ENGINE_SECONDS)
             if not made.is_new and not await self._is_ours(made.id):
                 raise _CannotBeMadeError(f"the engine has another container called {self._name}", "start")

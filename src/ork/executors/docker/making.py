@@ -7,7 +7,6 @@ from posixpath import dirname
 from typing import Any
 
 from ork.errors import DocumentError
-from ork.executors.docker.engine import BYTE_EXACT_LOG
 
 LABEL = "ork.attempt"
 STORE_LABEL = "ork.store"
@@ -26,7 +25,12 @@ def is_plain(spec: Mapping[str, Any]) -> bool:
 
 
 def container_config(
-    spec: Mapping[str, Any], image: str, env: Mapping[str, str], store: str, command: list[str] | None
+    spec: Mapping[str, Any],
+    image: str,
+    env: Mapping[str, str],
+    store: str,
+    command: list[str] | None,
+    log: Mapping[str, Any],
 ) -> dict[str, Any]:
     """`command` None: the image's own. Nothing in it comes from the workflow but image, command and variables."""
     wanted = spec["container"]
@@ -37,7 +41,7 @@ def container_config(
         "AttachStdout": False,
         "AttachStderr": False,
         "StopTimeout": max(1, int(spec["stop_grace_seconds"])),
-        "HostConfig": _host_config(wanted),
+        "HostConfig": _host_config(wanted, log),
     }
     if command is not None:
         config["Cmd"] = command
@@ -60,10 +64,10 @@ def own_folders(spec: Mapping[str, Any]) -> list[str]:
     return sorted(folders)
 
 
-def _host_config(wanted: Mapping[str, Any]) -> dict[str, Any]:
+def _host_config(wanted: Mapping[str, Any], log: Mapping[str, Any]) -> dict[str, Any]:
     host: dict[str, Any] = {
         "AutoRemove": False,  # whoever comes next must find what became of it
-        "LogConfig": BYTE_EXACT_LOG,
+        "LogConfig": log,
         "ReadonlyRootfs": wanted["read_only"],
         "RestartPolicy": {"Name": "no"},
     }
