@@ -34,6 +34,8 @@ from tests.conformance.state_samples import (
     wish,
 )
 
+LOCATIONS = {"etl": "/flows", "other": "/more"}
+
 
 class Given(NamedTuple):
     owned: ClaimedRun
@@ -58,8 +60,8 @@ async def prepare(store: StateStore) -> Given:
     gone = await store.prune(later(60), 1)
     (alert,) = await store.take_alerts(1, NOW)
     await store.add_token(_token("old"))
-    await store.set_locations({"etl": "/flows", "other": "/more"}, NOW)
-    held = await store.take_location(NOW, 60)
+    await store.set_locations(LOCATIONS, NOW)
+    held = await store.take_location(LOCATIONS, NOW, 60)
     assert held is not None
     owned = await owned_run(store)
     (ready,) = await start_runs(store)
@@ -107,7 +109,7 @@ WRITES: dict[str, Verb] = {
     "record": lambda store, _: store.record(AuditEntry(NOW, "eve", "run.cancel", "r1")),
     "set_locations": lambda store, _: store.set_locations({"etl": "/elsewhere"}, NOW),
     "ask_refresh": lambda store, _: store.ask_refresh("other", NOW),
-    "take_location": lambda store, _: store.take_location(NOW, 60),
+    "take_location": lambda store, _: store.take_location(LOCATIONS, NOW, 60),
     "keep_location": lambda store, given: store.keep_location(given.held, later(30), 60),
     "settle_location": lambda store, given: store.settle_location(given.held, Look("d", "d"), later(300), NOW),
 }
@@ -138,7 +140,7 @@ READS: dict[str, Verb] = {
     "list_workflows": lambda store, _: store.list_workflows(),
     "next_alert_at": lambda store, _: store.next_alert_at(),
     "next_fire_at": lambda store, _: store.next_fire_at(NOW),
-    "next_location_at": lambda store, _: store.next_location_at(),
+    "next_location_at": lambda store, _: store.next_location_at(LOCATIONS),
     "pending_commands": lambda store, given: store.pending_commands(given.ready),
     "prunable_runs": lambda store, _: store.prunable_runs(NOW, 10),
     "run_updates": lambda store, given: store.run_updates(given.owned.run.id),
