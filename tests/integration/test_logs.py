@@ -14,14 +14,15 @@ import pytest
 
 from tests.integration.workshop import Workshop, in_workshop
 
-# One word on each stream in turn, with a moment between them in which the worker can listen.
+# One word on each stream in turn, each after the one before has been logged.
 IN_TURN = """
-import sys, time
+import os, sys, time
 for number in range(20):
     stream = (sys.stdout, sys.stderr)[number % 2]
     stream.write(f"{number}\\n")
     stream.flush()
-    time.sleep(0.02)
+    while not os.path.exists(sys.argv[1]) or f"{number}\\n" not in open(sys.argv[1]).read().splitlines(True):
+        time.sleep(0.002)
 """
 
 # Both streams at once, every line in three pieces.
@@ -43,7 +44,7 @@ for thread in threads: thread.join()
 async def test_the_two_streams_of_a_command_are_logged_in_the_order_they_were_written(shop: Workshop) -> None:
     shop.write("turns.py", IN_TURN)
     attempt = shop.attempt()
-    await shop.run(attempt, argv=[sys.executable, "turns.py"])
+    await shop.run(attempt, argv=[sys.executable, "turns.py", str(shop.folder(attempt) / "log")], timeout=60)
     assert shop.log(attempt).split() == [str(number).encode() for number in range(20)]
 
 
