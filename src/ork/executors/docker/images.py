@@ -11,6 +11,8 @@ from ork.executors.docker.credentials import credentials_for
 from ork.executors.docker.engine import Engine
 from ork.executors.docker.names import read_image_name
 
+_ID = "sha256:"  # an engine's own name for what it has: no registry knows it
+
 
 class Image(NamedTuple):
     """`id` names the content for ever; `digest` is the registry's word for it, if it came from one."""
@@ -30,8 +32,9 @@ class Images:
 
     async def get(self, reference: str, pull: str) -> Image:
         """EngineError with status 404 if it cannot be had."""
+        may_pull = not reference.startswith(_ID) and pull != "never"
         found = await self._engine.image(reference)
-        if pull == "always" or (found is None and pull != "never"):
+        if may_pull and (pull == "always" or found is None):
             await self._pull(reference)
             found = await self._engine.image(reference)
         if found is None:
