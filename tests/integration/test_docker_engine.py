@@ -113,21 +113,6 @@ def test_containers_are_found_by_their_labels_and_gone_once_removed(daemon: Daem
     play(daemon, scene)
 
 
-def test_events_tell_of_ends_as_they_happen(daemon: Daemon) -> None:
-    async def scene(engine: Engine) -> None:
-        label = fresh_name("event")
-        made = await engine.create(fresh_name("ends"), {**shell("exit 7"), "Labels": {label: "x"}})
-        events = engine.events({"label": [label], "event": ["die"]}, since=0)
-        waiting = asyncio.ensure_future(anext(events))
-        await engine.start(made.id)
-        async with asyncio.timeout(30):
-            event = await waiting
-        assert (event["id"], event["Actor"]["Attributes"]["exitCode"]) == (made.id, "7")
-        await engine.remove(made.id)
-
-    play(daemon, scene)
-
-
 def test_images_are_pulled_with_the_registrys_word_if_that_fails(daemon: Daemon) -> None:
     with own_registry() as registry:
         digest = registry.push(daemon, "busybox", "small:1")

@@ -57,13 +57,6 @@ class Engine:
     async def info(self) -> dict[str, Any]:
         return await self._calls.json("GET", "/info")  # type: ignore[no-any-return]
 
-    async def events(self, filters: Mapping[str, list[str]], since: float | None = None) -> AsyncIterator[Any]:
-        """What happens from now on (or `since` then), without end; AnswerLostError when the engine goes away."""
-        query = {"filters": json.dumps(filters), "since": None if since is None else f"{since:.9f}"}
-        async with await self._calls.answer("GET", "/events", query) as answer:
-            async for line in _lines(answer.parts()):
-                yield parsed(line)
-
     # ── containers ───────────────────────────────────────────────────────────────────────────────
 
     async def create(self, name: str, config: Mapping[str, Any]) -> Created:
