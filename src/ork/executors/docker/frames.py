@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 _HEAD = 8
-_STDOUT = 1
+STDOUT = 1
 
 
 async def unframed(parts: AsyncIterator[bytes]) -> AsyncIterator[tuple[int, bytes]]:
     """The number of the stream, and bytes of it; a frame that breaks off is given as far as it came."""
     head = bytearray()
-    left, stream = 0, _STDOUT
+    left, stream = 0, STDOUT
     async for part in parts:
         rest = memoryview(part)
         while rest:
