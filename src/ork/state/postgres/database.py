@@ -27,6 +27,7 @@ LeaseClock: TypeAlias = Callable[[], datetime]
 
 _VERSIONS_KEPT = 256
 _CLOSE_SECONDS = 5.0
+SILENT_SECONDS = 15.0  # as long as a transaction may stay open between two requests
 _SLOTS = 16  # rows of the table `pulse`
 
 
@@ -103,6 +104,11 @@ class Database:
         """Where one was lost in silence the others are as silent: whoever comes next must not wait for each of them."""
         if self._pool is not None:
             await self._pool.expire_connections()
+
+    async def end_silent_sessions(self) -> None:
+        """Nobody who is frozen in the middle of a request holds the others up for longer than anybody else may."""
+        async with self.reading() as session:
+            await session.rows("end_silent_sessions", SILENT_SECONDS)
 
     async def close(self) -> None:
         pool, self._pool = self._pool, None

@@ -33,6 +33,11 @@ def is_lost(error: BaseException) -> bool:
     return not isinstance(error, asyncpg.PostgresError) or isinstance(error, asyncpg.PostgresConnectionError)
 
 
+def is_locked_out(error: BaseException) -> bool:
+    """Somebody else held what we needed for as long as we may wait."""
+    return isinstance(error, asyncpg.LockNotAvailableError)
+
+
 def store_error(error: BaseException, store: str) -> StoreError:
     state = getattr(error, "sqlstate", None)
     if state is not None:

@@ -55,6 +55,8 @@ async def claim_runs(db: Database, scheduler: SchedulerId, room: int, now: datet
             return Claim()
         if not (room > 0 and (has_free_runs or has_lapsed_owners)):
             return Claim((), await _commands(session, scheduler))
+    if has_lapsed_owners:
+        await db.end_silent_sessions()
     async with db.writing() as session:
         leases: dict[str, bool] = dict(await session.rows("lock_leases", scheduler, db.moment()))
         if not leases.get(scheduler):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ork.errors import StoreError
@@ -11,7 +12,7 @@ from ork.state.postgres import access, definitions, locations, ownership, reads,
 from ork.state.postgres.address import read_address
 from ork.state.postgres.commit import commit as commit_changes
 from ork.state.postgres.database import Database, LeaseClock
-from ork.state.postgres.failures import TROUBLE, is_lost, store_error
+from ork.state.postgres.failures import TROUBLE, is_locked_out, is_lost, store_error
 from ork.state.postgres.waiting import Listener
 
 LEASE_SECONDS = 60.0
@@ -168,6 +169,13 @@ class PostgresStore:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await verb(self._db, *args, **kwargs)
         except TROUBLE as error:
-            if is_lost(error):
-                await self._db.trust_no_connection()
+            await self._recover(error)
             raise store_error(error, self.name) from error
+
+    async def _recover(self, error: BaseException) -> None:
+        """So that the next verb fares better."""
+        if is_lost(error):
+            await self._db.trust_no_connection()
+        elif is_locked_out(error):
+            with suppress(*TROUBLE):
+                await self._db.end_silent_sessions()
