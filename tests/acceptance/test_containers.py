@@ -150,7 +150,7 @@ def test_functions_run_in_images_with_all_that_belongs_to_them(yard: Yard) -> No
         b"def measured(large): return len(large)\n"
         b"def broken(extract): return extract[99]\n"
     )
-    python_image(yard.daemon, "functions", {"app/tasks.py": tasks}, "WORKDIR /app")
+    python_image(yard.daemon, "functions", {"app/tasks.py": tasks}, "WORKDIR /app", 'ENTRYPOINT ["/not/asked"]')
     yard.write(
         "workers.yaml",
         WORKERS.format(url=yard.daemon.url)

@@ -173,12 +173,11 @@ class StandIn:
 
 
 def is_left_over(objects: LocalObjects, attempt: str) -> bool:
-    """Whether an attempt's last word is written, or nothing is known of it any more. Of one that is not ours: False."""
+    """Whether an attempt's last word is written, so that its container holds nothing any more. Of one that nothing is
+    known of here, which may be somebody else's: False."""
     try:
         run, task, index, number = attempt.split("/")
         folder = layout.attempt_folder(AttemptKey(RunId(run), TaskKey(task, int(index)), int(number)))
-        if objects.size(layout.spec_key(folder)) is None:
-            return True
         data = objects.get(layout.status_key(folder), limit=2 * DOCUMENT_LIMIT)
         return data is not None and strict_json(data, max_size=len(data))["state"] in _ENDS
     except (ValueError, KeyError, TypeError, ObjectsError):

@@ -29,7 +29,8 @@ def test_the_images_own_program_runs_unless_there_is_a_command() -> None:
     assert "Cmd" not in made(spec())
     assert made(spec(), ["a", "b"])["Cmd"] == ["a", "b"]
     assert "Entrypoint" not in made(spec(), ["a"])
-    assert made(spec(kind="python"), ["python3"])["Entrypoint"] == []
+    worker = made(spec(kind="python"), ["python3", "x.py"])
+    assert (worker["Entrypoint"], worker["Cmd"]) == (["python3"], ["x.py"])
 
 
 def test_what_a_config_does_not_say_is_left_to_the_engine() -> None:

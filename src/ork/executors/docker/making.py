@@ -45,8 +45,9 @@ def container_config(
     }
     if command is not None:
         config["Cmd"] = command
-    if not is_plain(spec):
-        config["Entrypoint"] = []
+    if command is not None and not is_plain(spec):
+        # In place of the image's own way in: the worker is the program.
+        config["Entrypoint"], config["Cmd"] = command[:1], command[1:]
     if wanted["user"] is not None:
         config["User"] = wanted["user"]
     if wanted["read_only"]:
