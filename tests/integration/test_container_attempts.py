@@ -93,6 +93,18 @@ def test_a_large_output_lies_beside_the_status(daemon: Daemon, tmp_path: Path) -
     play(tmp_path, daemon, scene)
 
 
+def test_one_that_takes_longer_than_one_waits_for_it_is_waited_for_again(
+    daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ork.executors.docker.keeper.WAIT_SECONDS", 0.1)
+
+    async def scene(dock: Dock) -> None:
+        status = await dock.end_of(dock.shell(dock.attempt(), "sleep 0.6; exit 3"))
+        assert (status["state"], status["exit_code"]) == ("failed", 3)
+
+    play(tmp_path, daemon, scene)
+
+
 def test_an_exit_code_is_told_with_the_last_lines(daemon: Daemon, tmp_path: Path) -> None:
     async def scene(dock: Dock) -> None:
         status = await dock.end_of(dock.shell(dock.attempt(), "echo first; echo last >&2; exit 3"))

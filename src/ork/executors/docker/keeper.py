@@ -22,6 +22,8 @@ from ork.executors.docker.outcome import finish, finish_with
 from ork.executors.docker.papers import Papers
 from ork.executors.docker.patience import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, patiently, said
 
+# An engine's machine that is gone without a word would be waited for without end.
+WAIT_SECONDS = 60.0
 _LAST_LINES_SECONDS = 5.0
 
 
@@ -94,7 +96,10 @@ class Keeper:
             if found is None or not endings.is_running(found):
                 return found
             try:
-                await self._engine.wait(container)
+                async with asyncio.timeout(WAIT_SECONDS):
+                    await self._engine.wait(container)
+            except TimeoutError:
+                continue
             except EngineError:
                 await asyncio.sleep(FIRST_PAUSE_SECONDS)
 
