@@ -77,7 +77,14 @@ class Daemon:
             for container in self.docker("ps", "-aq").split():
                 self.docker("rm", "-fv", container)
             self.stop()
+        self._unmount()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _unmount(self) -> None:
+        """What one that was killed could not take down itself."""
+        mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+        for place in reversed([place for place in mounts if place.startswith(f"{self.folder}/")]):
+            subprocess.run(["umount", "-l", place], capture_output=True)
 
     def docker(self, *words: str, input: bytes | None = None) -> str:
         """What the command line tool prints."""
