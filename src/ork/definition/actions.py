@@ -23,7 +23,9 @@ EXECUTOR_ALIASES = {"shell": "process"}
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _QUOTING = re.compile(r"""['"\\]""")
 _WORD = re.compile(r"[^ \t\r\n]+")
-_SHELL_OPERATORS = frozenset({"|", "||", "&&", "&", ";", "<", ">", ">>", "2>", "2>&1", "&>"})
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+# Only where it begins or ends a word: `&` and `;` inside one are as often part of a URL.
+_SHELL_OPERATOR = re.compile(r"(?<!\S)(?:(?:\|\|?|&&?)(?!\S)|&>|[0-9]*>>?|<)|;(?!\S)")
 
 
 def read_executor(node: Node, reading: Reading) -> str | None:
@@ -90,7 +92,7 @@ def _command_from_text(node: Node, reading: Reading) -> Command | None:
         return None
     if operators:
         hint = 'write `command: ["sh", "-c", "…"]` to have a shell run it'
-        shown = quoted(min(operators))
+        shown = quoted(operators[0])
         reading.refuse("ORK117", f"{shown} means nothing here: no shell runs this command", node, hint=hint)
         return None
     if not words:
@@ -99,14 +101,13 @@ def _command_from_text(node: Node, reading: Reading) -> Command | None:
     return Command(tuple(Const(word) for word in words))
 
 
-def _shell_words(text: str) -> tuple[list[str], frozenset[str]]:
-    """The words, and those of them that only a shell would understand. Quoted ones are just text."""
+def _shell_words(text: str) -> tuple[list[str], list[str]]:
+    """The words, and what only a shell would understand. What is quoted is just text."""
     if not _QUOTING.search(text):  # most commands; shlex looks at every character in Python
-        words = _WORD.findall(text)
-        return words, _SHELL_OPERATORS.intersection(words)
+        return _WORD.findall(text), _SHELL_OPERATOR.findall(text)
     import shlex
 
-    return shlex.split(text), _SHELL_OPERATORS.intersection(shlex.split(text, posix=False))
+    return shlex.split(text), _SHELL_OPERATOR.findall(_QUOTED.sub("_", text))
 
 
 def settle_action(

@@ -115,6 +115,13 @@ def test_a_full_workflow_means_what_it_says() -> None:
         ("{command: [echo, 1.10, true]}", "process", Command((Const("echo"), Const("1.10"), Const("true")))),
         ("{command: [echo, {ref: params.p}]}", "process", Command((Const("echo"), Ref(("params", "p"))))),
         ("{executor: shell, command: echo '|'}", "process", Command((Const("echo"), Const("|")))),
+        ("{command: 'psql -c=\"a; b > c\"'}", "process", Command((Const("psql"), Const("-c=a; b > c")))),
+        (
+            "{command: 'find -exec ls \\;'}",
+            "process",
+            Command((Const("find"), Const("-exec"), Const("ls"), Const(";"))),
+        ),
+        ("{command: curl x?a=1&b=2;c=3}", "process", Command((Const("curl"), Const("x?a=1&b=2;c=3")))),
         ("{file: run.sh}", "process", Command((Const("./run.sh"),))),
         ("{executor: process, file: run.sh}", "process", Command((Const("./run.sh"),))),
     ],

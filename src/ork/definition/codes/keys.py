@@ -131,7 +131,7 @@ CODES = by_code(
     Explanation(
         "ORK117",
         "shell syntax in a command",
-        "No shell runs a command, so pipes, redirections and && would be passed on as plain words. Ask for a shell\n"
+        "No shell runs a command, so pipes, redirections, && and ; would be passed on as plain words. Ask for a shell\n"
         "where one is wanted.",
         "command: cat a.txt | sort > b.txt",
         'command: ["sh", "-c", "cat a.txt | sort > b.txt"]',
