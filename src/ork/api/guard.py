@@ -103,7 +103,10 @@ class Guard:
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
             return problem(400, UsageError.code, "a NUL character is part of no name")
         refusal = self._origins.refusal(headers, scope["scheme"])
-        return None if refusal is None else problem(refusal[0], problems.FOREIGN, refusal[1])
+        if refusal is None:
+            return None
+        status, why, hint = refusal
+        return problem(status, problems.FOREIGN, why, hint)
 
     # ── who asks ─────────────────────────────────────────────────────────────────────────────────
 
@@ -145,7 +148,7 @@ class Guard:
     async def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
         kind, _, text = headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not text.strip():
-            hint = "send `Authorization: Bearer TOKEN`; `ork token create` makes one"
+            hint = "`ork token create` makes one: set ORK_TOKEN, or send `Authorization: Bearer TOKEN`"
             return problem(401, problems.UNAUTHENTICATED, "this needs a token", hint, _CHALLENGE)
         digest, address = digest_of(text.strip()), (scope.get("client") or ("", 0))[0]
         now = self._monotonic()
@@ -157,7 +160,8 @@ class Guard:
         token = await self._tokens.find_token(digest)
         if token is None or token.revoked_at is not None:
             self._throttle.failed(address, digest, now)
-            return problem(401, problems.UNAUTHENTICATED, "this token is unknown or revoked", None, _CHALLENGE)
+            hint = "`ork token create` makes another, where the store can be reached"
+            return problem(401, problems.UNAUTHENTICATED, "this token is unknown or revoked", hint, _CHALLENGE)
         self._throttle.succeeded(digest)
         scope["ork.caller"] = Caller(token.name, token.role, digest)
         return None

@@ -19,18 +19,19 @@ class Origins:
     def __init__(self, allowed_hosts: Iterable[str] = ()) -> None:
         self._hosts = LOOPBACK_NAMES | {name.lower() for name in allowed_hosts}
 
-    def refusal(self, headers: Mapping[str, str], scheme: str) -> tuple[int, str] | None:
-        """Why this request is refused, with the status that says so; None if it is not."""
+    def refusal(self, headers: Mapping[str, str], scheme: str) -> tuple[int, str, str | None] | None:
+        """The status that refuses this request, why, and what to do about it; None if it is not refused."""
         host = headers.get("host", "")
         if host_name(host) not in self._hosts:
             # Another name that leads to our address: how a web page would reach a server on this machine.
-            return 421, f"this server does not go by the name {host[:200]!r}"
+            hint = "`ork serve --allowed-host NAME` adds a name"
+            return 421, f"this server does not go by the name {host[:200]!r}", hint
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"{scheme}://{host}".lower():
-            return 403, f"requests from {origin[:200]!r} are refused"
+            return 403, f"requests from {origin[:200]!r} are refused", None
         site = headers.get("sec-fetch-site")
         if site is not None and site not in _OWN_SITES:
-            return 403, f"requests from another site ({site[:40]!r}) are refused"
+            return 403, f"requests from another site ({site[:40]!r}) are refused", None
         return None
 
 

@@ -64,6 +64,7 @@ async def test_an_unknown_a_revoked_and_a_mangled_token_are_refused(bench: Bench
         for wrong in ("Bearer nobody", f"Basic {text}", "Bearer", f"Bearer {text}x", text):
             answer = await client.get("/api/v1/runs", headers={"Authorization": wrong})
             assert answer.status_code == 401, wrong
+            assert "ork token create" in answer.json()["hint"]
         good = {"Authorization": f"Bearer {text}"}
         assert (await client.get("/api/v1/runs", headers=good)).status_code == 200
         await bench.store.revoke_token(token.id, NOW)
@@ -78,6 +79,7 @@ async def test_a_foreign_host_is_refused(bench: Bench, host: str) -> None:
         for path in ("/api/v1/runs", "/healthz"):
             answer = await client.get(path)
             assert (answer.status_code, answer.json()["code"]) == (421, "ORK832")
+            assert "--allowed-host" in answer.json()["hint"]
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:8700", "127.0.0.1:1", "[::1]:8700", "LOCALHOST"])
