@@ -13,6 +13,7 @@ from ork.executors.docker.address import EngineAddress
 from ork.executors.docker.archives import HEADROOM, PathFacts
 from ork.executors.docker.calls import LARGEST_ANSWER, Calls, parsed
 from ork.executors.docker.frames import unframed
+from ork.executors.docker.http import Answer
 from ork.executors.docker.names import read_image_name
 
 # For `LogConfig`: keeps what a container writes as it is, and all of it. The usual driver replaces what is not UTF-8.
@@ -146,13 +147,23 @@ class Engine:
         headers = {} if credentials is None else {"X-Registry-Auth": _encoded(credentials)}
         image = read_image_name(reference)
         query = {"fromImage": image.written, "tag": image.reference}  # without a tag it would pull all there are
-        async with await self._calls.answer(
-            "POST", "/images/create", query, headers=headers, seconds=_PULL_SECONDS
-        ) as answer:
+        async with await self._pulling(reference, query, headers) as answer:
             async for line in _lines(answer.parts()):
                 progress = parsed(line)
                 if isinstance(progress, dict) and "error" in progress:
-                    raise EngineError(f"the image {reference} cannot be pulled: {progress['error']}", status=404)
+                    raise EngineError(_not_pulled(reference, progress["error"]), status=404)
+
+    async def _pulling(self, reference: str, query: Mapping[str, str], headers: Mapping[str, str]) -> Answer:
+        try:
+            return await self._calls.answer("POST", "/images/create", query, headers=headers, seconds=_PULL_SECONDS)
+        except EngineError as error:
+            if error.status == 0:  # the engine's own trouble, whatever the image
+                raise
+            raise EngineError(_not_pulled(reference, error), status=error.status) from error
+
+
+def _not_pulled(reference: str, why: object) -> str:
+    return f"the image {reference} cannot be pulled: {why}"
 
 
 async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
