@@ -163,6 +163,14 @@ def test_run_tells_of_its_own_failure_and_of_the_recovery(tmp_path: Path, ork: O
         assert [json.loads(asked.body)["kind"] for asked in site.asked] == ["run", "recovery"]
 
 
+def test_a_run_tells_once_of_alerts_that_cannot_be_sent(tmp_path: Path, ork_cli: OrkCli) -> None:
+    write(tmp_path, "alerts: {ops: http://127.0.0.1:1/hook}\n", "ork.yaml")
+    flow = write(tmp_path, "name: flow\nalerts: [ops]\ntasks:\n  a: {command: exit 3}\n")
+    done = ork_cli("run", flow, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.count("alert not sent: ops: 127.0.0.1 is a private address") == 1
+
+
 def test_an_alert_that_makes_no_sense_is_refused_before_anything_runs(tmp_path: Path, ork: Ork) -> None:
     write(tmp_path, "alerts: {ops: {webhok: https://example.org}}\n", "ork.yaml")
     error = ork("run", write(tmp_path, "name: flow\ntasks:\n  a: {command: echo 1}\n"), code=2)["error"]

@@ -232,6 +232,8 @@ class Attendant:
         if happening is Happening.STORE_RECOVERED:
             self._told_trouble = None
             self._progress.note("the store works again")
+        elif happening is Happening.ALERT_FAILED:
+            self._tell_once(f"alert not sent: {fields.get('why')}")
         elif happening in TROUBLES or (happening in DISK_TROUBLES and not fields.get("final")):
             kind = str(happening) if happening in DISK_TROUBLES else None
             self._tell_once(f"{fields.get('why')} (trying again)", kind)
