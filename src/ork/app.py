@@ -14,7 +14,7 @@ from ork.model.access import AuditEntry
 from ork.model.ids import RunId, SchedulerId
 from ork.model.record import replaced
 from ork.objects.local import LocalObjects, root_of_url
-from ork.settings import Settings
+from ork.settings import LOCATIONS_FILE, Settings
 from ork.state.store import StateStore
 from ork.state.urls import without_password
 from ork.stores import bring_store_up_to_date, empty_store, is_on_a_server, open_store, store_path, store_schema
@@ -98,7 +98,7 @@ class Installation:
 
     async def refresher(self, telemetry: Telemetry) -> Refresher | None:
         """Looks into the project's locations, which hold from now on; None where the project does not speak of any."""
-        if not os.path.exists(os.path.join(self.settings.root, "locations.yaml")):
+        if not os.path.exists(os.path.join(self.settings.root, LOCATIONS_FILE)):
             return None
         from ork.locations.places import Places
         from ork.locations.refresh import Refresher

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 PROJECT_FILE = "ork.yaml"
 WORKERS_FILE = "workers.yaml"
+LOCATIONS_FILE = "locations.yaml"
 HOME = ".ork"
 LEASE_SECONDS = 55.0  # with what it takes to notice: all is taken over within a minute of the last renewal
 
@@ -163,7 +164,7 @@ def _value(environ: Mapping[str, str], name: str) -> str | None:
 
 
 def find_root(folder: str) -> str:
-    """The nearest folder upwards that has an `ork.yaml` or a `.ork`; else the folder itself.
+    """The nearest folder upwards that has a project's files or a `.ork`; else the folder itself.
 
     Folders above that others may write to, such as /tmp, are never somebody's project.
     """
@@ -177,7 +178,10 @@ def find_root(folder: str) -> str:
 
 
 def _is_project(folder: str) -> bool:
-    return os.path.isfile(os.path.join(folder, PROJECT_FILE)) or os.path.isdir(os.path.join(folder, HOME))
+    files = (PROJECT_FILE, WORKERS_FILE, LOCATIONS_FILE)
+    return any(os.path.isfile(os.path.join(folder, name)) for name in files) or os.path.isdir(
+        os.path.join(folder, HOME)
+    )
 
 
 def _is_open_to_others(folder: str) -> bool:

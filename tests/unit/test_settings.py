@@ -18,7 +18,7 @@ def test_without_anything_the_project_is_this_folder(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("marker", ["ork.yaml", ".ork/"])
+@pytest.mark.parametrize("marker", ["ork.yaml", "workers.yaml", "locations.yaml", ".ork/"])
 def test_the_project_is_the_nearest_folder_upwards_that_looks_like_one(tmp_path: Path, marker: str) -> None:
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
