@@ -27,7 +27,7 @@ def main() -> None:
     look = observe.Observer.look
 
     async def look_and_start_again(self: Any, now: Any) -> observe.Seen:
-        adopted = [w for w in self._watched.values() if w.launches == 0 and not w.closing]
+        adopted = [w for w in self._watched if w.launches == 0 and not w.closing]
         seen = await look(self, now)
         for watched in adopted:
             watched.launches = 1

@@ -19,7 +19,7 @@ from ork.executors.executor import Presence
 from ork.model.record import replaced
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
-from tests.integration.workshop import Workshop, in_workshop, is_alive
+from tests.integration.workshop import Workshop, in_patient_workshop, in_workshop, is_alive
 
 WAITING = """
 import os, time
@@ -121,7 +121,7 @@ async def test_a_forked_task_finds_the_same_world_as_in_an_interpreter_of_its_ow
     assert seen[Isolation.FORK]["sockets"] == []
 
 
-@in_workshop
+@in_patient_workshop
 async def test_workers_of_one_interpreter_come_from_one_server_that_leads_no_attempt(shop: Workshop) -> None:
     shop.write("tasks.py", WAITING)
     attempts = [shop.attempt(name) for name in ("a", "b")]
@@ -150,7 +150,7 @@ async def test_what_a_function_forked_is_found_and_ended_when_its_shim_was_kille
     assert not is_alive(grandchild)
 
 
-@in_workshop
+@in_patient_workshop
 async def test_tasks_go_on_when_their_server_is_killed_and_the_next_gets_a_new_one(shop: Workshop) -> None:
     shop.write("tasks.py", WAITING)
     first, second = shop.attempt("first"), shop.attempt("second")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ork.executors import residents
 from ork.executors.executor import LaunchOrder, NotStarted
 from ork.executors.local import LocalExecutor
 from ork.model.ids import AttemptKey, RunId, TaskKey
@@ -164,6 +165,18 @@ def is_alive(pid: int) -> bool:
 def in_workshop(test: Callable[[Workshop], Coroutine[Any, Any, None]]) -> Callable[[Path], None]:
     """Runs an async test in a fresh workshop, and leaves no process behind."""
     return _in_one_workshop(test, Isolation.FORK)
+
+
+def in_patient_workshop(test: Callable[[Workshop], Coroutine[Any, Any, None]]) -> Callable[[Path], None]:
+    """For what is said of servers: on a busy machine one may be slow, and would be done without."""
+
+    async def patiently(shop: Workshop) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(residents, "PATIENCE_SECONDS", 60.0)
+            await test(shop)
+
+    patiently.__name__ = test.__name__
+    return _in_one_workshop(patiently, Isolation.FORK)
 
 
 def in_shared_workshop(test: Callable[[Workshop], Coroutine[Any, Any, None]]) -> Callable[[Path], None]:
