@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.waiting import wait_until
+from tests.serving import start_ork as started_ork
 
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 StartOrk = Callable[..., "subprocess.Popen[str]"]
@@ -29,17 +29,8 @@ def start_ork(tmp_path: Path, plain_environment: dict[str, str]) -> Iterator[Sta
     started: list[subprocess.Popen[str]] = []
 
     def start(*args: str, **environment: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ork", *args],
-            cwd=tmp_path,
-            env={**plain_environment, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
+        started.append(started_ork(tmp_path, {**plain_environment, **environment}, *args))
+        return started[-1]
 
     yield start
     (tmp_path / "go").touch()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import venv
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests import serving
 from tests.acceptance.waiting import wait_until
 from tests.loopback import Loopback, loopback
 
@@ -69,17 +69,8 @@ def start_ork(project: Path, plain_environment: dict[str, str]) -> Iterator[Call
     started: list[subprocess.Popen[str]] = []
 
     def start(*args: str, **environment: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ork", *args],
-            cwd=project,
-            env={**plain_environment, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
+        started.append(serving.start_ork(project, {**plain_environment, **environment}, *args))
+        return started[-1]
 
     yield start
     for process in started:

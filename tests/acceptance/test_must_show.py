@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests import serving
 from tests.acceptance.waiting import wait_until
 
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -38,17 +39,8 @@ def start(tmp_path: Path, plain_environment: dict[str, str]) -> Iterator[Start]:
     started: list[subprocess.Popen[str]] = []
 
     def begin(*args: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ork", *args],
-            cwd=tmp_path,
-            env={**plain_environment, **IMPATIENT},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
+        started.append(serving.start_ork(tmp_path, {**plain_environment, **IMPATIENT}, *args))
+        return started[-1]
 
     yield begin
     for process in started:

@@ -20,15 +20,19 @@ from ork.api.guard import Guard
 from ork.api.tokens import make_token
 from ork.compile.content import make_version
 from ork.model.access import Role
-from ork.model.ids import RunId
-from ork.model.run import NewRun, Run
+from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
+from ork.model.record import replaced
+from ork.model.run import NewRun, Run, RunStatus
+from ork.model.task import Attempt, AttemptStatus, InlineOutput, Task, TaskStatus
 from ork.model.workflow import Command, CompiledWorkflow, Const, Param, TaskSpec, Version
 from ork.objects.local import LocalObjects
 from ork.scheduler.service import TickReport
 from ork.state.sqlite import SqliteStore
+from ork.state.store import RunChanges
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SECRET = "a secret of the hook"
+ANN = SchedulerId("ann")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -102,3 +106,24 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     api = Api(store, objects, Hub(store), tick, root=str(tmp_path), secret=secret)
     yield Bench(tmp_path, store, objects, api, create_app(api), woken=woken)
     asyncio.run(store.close())
+
+
+async def worked_on(bench: Bench, status: RunStatus = RunStatus.RUNNING) -> Run:
+    """A run whose first task has succeeded in its second attempt."""
+    run = await bench.run()
+    await bench.store.introduce(ANN, "identity", "scheduler", NOW)
+    (claimed,) = (await bench.store.claim_runs(ANN, 10, NOW)).runs
+    extract, load = TaskKey("extract"), TaskKey("load")
+    output = InlineOutput('{"rows": 12}')
+    tasks = (
+        Task(extract, TaskStatus.SUCCESS, "process", 2, started_at=NOW, finished_at=NOW, output=output),
+        Task(load, TaskStatus.PENDING, "process"),
+    )
+    attempts = tuple(
+        Attempt(AttemptKey(run.id, extract, number), ended, "process", "name", "hash", NOW, finished_at=NOW)
+        for number, ended in ((1, AttemptStatus.FAILED), (2, AttemptStatus.SUCCESS))
+    )
+    row = replaced(claimed.run, status=status, started_at=NOW, finished_at=NOW if status.is_final else None)
+    change = RunChanges(run.id, claimed.epoch, row, tasks, attempts, rest=status.is_final)
+    await bench.store.commit(ANN, [change], NOW)
+    return row

@@ -13,39 +13,15 @@ import pytest
 from ork.api.deploying import COMPILED
 from ork.compile.content import to_document
 from ork.model.access import Role
-from ork.model.ids import AttemptKey, SchedulerId, TaskKey
+from ork.model.ids import AttemptKey, TaskKey
 from ork.model.record import replaced
-from ork.model.run import CommandKind, Run, RunStatus
-from ork.model.task import Attempt, AttemptStatus, InlineOutput, StoredOutput, Task, TaskStatus
-from ork.model.workflow import Schedule, Trigger
-from ork.objects.documents import token_hash, wake_proof
+from ork.model.run import CommandKind, RunStatus
+from ork.model.task import StoredOutput
 from ork.objects.layout import attempt_folder, log_key
 from ork.state.store import RunChanges, RunFilter
-from tests.unit.api.conftest import NOW, SECRET, Bench, workflow
+from tests.unit.api.conftest import ANN, NOW, SECRET, Bench, worked_on, workflow
 
-ANN = SchedulerId("ann")
 YAML = "name: posted\ntasks:\n  a: {command: 'true'}\n  b: {command: 'true', depends_on: [a]}\n"
-
-
-async def worked_on(bench: Bench, status: RunStatus = RunStatus.RUNNING) -> Run:
-    """A run whose first task has succeeded in its second attempt."""
-    run = await bench.run()
-    await bench.store.introduce(ANN, "identity", "scheduler", NOW)
-    (claimed,) = (await bench.store.claim_runs(ANN, 10, NOW)).runs
-    extract, load = TaskKey("extract"), TaskKey("load")
-    output = InlineOutput('{"rows": 12}')
-    tasks = (
-        Task(extract, TaskStatus.SUCCESS, "process", 2, started_at=NOW, finished_at=NOW, output=output),
-        Task(load, TaskStatus.PENDING, "process"),
-    )
-    attempts = tuple(
-        Attempt(AttemptKey(run.id, extract, number), ended, "process", "name", "hash", NOW, finished_at=NOW)
-        for number, ended in ((1, AttemptStatus.FAILED), (2, AttemptStatus.SUCCESS))
-    )
-    row = replaced(claimed.run, status=status, started_at=NOW, finished_at=NOW if status.is_final else None)
-    change = RunChanges(run.id, claimed.epoch, row, tasks, attempts, rest=status.is_final)
-    await bench.store.commit(ANN, [change], NOW)
-    return row
 
 
 # ── workflows ────────────────────────────────────────────────────────────────────────────────────
@@ -321,128 +297,3 @@ async def test_an_output_that_is_gone_from_the_object_store_is_an_error_not_half
     await bench.store.commit(ANN, [RunChanges(run.id, epoch, tasks=(gone,))], NOW)
     async with await bench.client(Role.VIEWER) as client:
         assert (await client.get(f"/api/v1/runs/{run.id}/tasks/extract/output")).status_code == 404
-
-
-# ── services, tokens, audit ──────────────────────────────────────────────────────────────────────
-
-
-async def test_schedulers_limits_status_and_metrics_answer(bench: Bench) -> None:
-    await worked_on(bench)
-    await bench.store.set_limits({"*": 4})
-    async with await bench.client(Role.VIEWER) as client:
-        (scheduler,) = (await client.get("/api/v1/schedulers")).json()["schedulers"]
-        assert (scheduler["id"], scheduler["runs"], scheduler["alive"]) == ("ann", 1, True)
-        assert (await client.get("/api/v1/limits")).json()["limits"][0]["slots"] == 4
-        status = (await client.get("/api/v1/status")).json()
-        assert (status["unfinished"]["running"], status["waiting"], status["oldest_waiting"]["task"]) == (1, 1, "load")
-        for path in ("/metrics", "/api/v1/metrics"):
-            metrics = (await client.get(path)).text
-            assert 'ork_runs{status="running"} 1.0' in metrics
-            assert 'ork_limit_slots{limit="*"} 4.0' in metrics
-
-
-async def test_tick_does_a_pass_and_wake_begins_one_where_no_scheduler_runs(bench: Bench) -> None:
-    async with await bench.client(Role.OPERATOR) as client:
-        assert (await client.post("/api/v1/tick")).json() == {
-            "steps": 1, "launched": 0, "finished": 0, "next_wake": None,
-        }  # fmt: skip
-        answer = await client.post("/api/v1/wake")
-        assert (answer.status_code, answer.json()) == (202, {"woken": "tick"})
-        await asyncio.sleep(0)
-    assert bench.woken == ["tick", "tick"]
-
-
-async def test_tokens_are_made_told_once_listed_and_revoked(bench: Bench) -> None:
-    async with await bench.client() as client:
-        made = (await client.post("/api/v1/tokens", json={"name": "ci", "role": "viewer"})).json()
-        listed = await client.get("/api/v1/tokens")
-        assert made["token"] not in listed.text
-        assert "digest" not in listed.text
-        theirs = {"Authorization": f"Bearer {made['token']}"}
-        assert (await client.get("/api/v1/runs", headers=theirs)).status_code == 200
-        assert (await client.get("/api/v1/tokens", headers=theirs)).status_code == 403
-        assert (await client.delete(f"/api/v1/tokens/{made['id']}")).status_code == 204
-        assert (await client.get("/api/v1/runs", headers=theirs)).status_code == 401
-        assert (await client.delete(f"/api/v1/tokens/{made['id']}")).status_code == 404
-        assert (await client.post("/api/v1/tokens", json={"name": "x", "role": "king"})).status_code == 400
-        entries = (await client.get("/api/v1/audit")).json()["entries"]
-        assert [entry["action"] for entry in entries] == ["token.revoke", "token.create"]
-
-
-async def test_no_change_is_acknowledged_that_is_not_in_the_audit_trail(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from ork.errors import StoreUnavailableError
-
-    await bench.deploy()
-    client = await bench.client()
-
-    async def fail(_entry: object) -> None:
-        raise StoreUnavailableError("busy")
-
-    monkeypatch.setattr(bench.store, "record", fail)
-    async with client:
-        assert (await client.post("/api/v1/workflows/flow/runs")).status_code == 503
-        assert (await client.patch("/api/v1/workflows/flow", json={"enabled": False})).status_code == 503
-
-
-async def test_a_bug_of_ours_shows_no_insides(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def fail(_query: object) -> None:
-        raise ZeroDivisionError("/secret/path")
-
-    client = await bench.client()
-    monkeypatch.setattr(bench.store, "list_runs", fail)
-    async with client:
-        answer = await client.get("/api/v1/runs")
-    assert (answer.status_code, answer.json()["code"], "/secret" in answer.text) == (500, "ORK899", False)
-
-
-# ── schedules ────────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_schedules_are_listed_switched_and_made_up_for(bench: Bench) -> None:
-    await bench.deploy("plain")
-    await bench.deploy("daily", schedule=Schedule("0 3 * * *", "Europe/Berlin"))
-    async with await bench.client(Role.OPERATOR) as client:
-        (listed,) = (await client.get("/api/v1/schedules?next=3")).json()["schedules"]
-        assert (listed["workflow"], listed["enabled"], len(listed["next"])) == ("daily", True, 3)
-        off = await client.patch("/api/v1/workflows/daily/schedule", json={"enabled": False})
-        assert (off.status_code, off.json()["enabled"]) == (200, False)
-        assert (await client.get("/api/v1/schedules")).json()["schedules"][0]["enabled"] is False
-        assert (await client.patch("/api/v1/workflows/plain/schedule", json={"enabled": True})).status_code == 409
-        span = {"from": "2026-01-01T00:00:00+01:00", "to": "2026-01-05T00:00:00+01:00"}
-        path = "/api/v1/workflows/daily/backfills"
-        looked = (await client.post(path, json={**span, "dry_run": True})).json()
-        assert (looked["created"], looked["times"][0]) == (0, "2026-01-01T02:00:00.000000Z")
-        assert (await client.post(path, json=span)).json() == {"created": 4, "total": 4, "times": None}
-        assert (await client.post(path, json=span)).json()["created"] == 0
-        slot = {"scheduled_for": "2026-01-05T02:00:00Z"}
-        statuses = [(await client.post("/api/v1/workflows/daily/runs", json=slot)).status_code for _ in range(2)]
-        assert statuses == [201, 200]
-        for wrong in ({"from": "yesterday", "to": "now"}, {"from": "2026-01-01", "to": "2026-01-02"}, {}):
-            assert (await client.post(path, json=wrong)).status_code == 400
-        assert (await client.post("/api/v1/workflows/plain/backfills", json=span)).status_code == 409
-    runs = (await bench.store.list_runs(RunFilter(workflow="daily"))).runs
-    assert sorted(run.scheduled_for.day for run in runs if run.scheduled_for) == [1, 2, 3, 4, 5]
-    assert {run.trigger for run in runs} == {Trigger.BACKFILL}
-
-
-async def test_a_worker_may_wake_us_with_the_proof_of_its_attempt_and_do_nothing_else(bench: Bench) -> None:
-    run = await worked_on(bench)
-    (claimed,) = [await bench.store.list_attempts(run.id)]
-    known = replaced(claimed[1], token_hash=token_hash("its token"))
-    await bench.store.commit(ANN, [RunChanges(run.id, 1, attempts=(known,))], NOW)
-    named = f"{run.id}/extract/0/2"
-    good = {"X-Ork-Attempt": named, "X-Ork-Proof": wake_proof(named, token_hash("its token"))}
-    async with await bench.client(None) as client:
-        assert (await client.post("/api/v1/wake", headers=good)).status_code == 202
-        for wrong in (
-            {**good, "X-Ork-Proof": wake_proof(named, token_hash("other"))},
-            {**good, "X-Ork-Attempt": f"{run.id}/extract/0/1"},
-            {**good, "X-Ork-Attempt": f"{run.id}/extract/1/2"},
-            {**good, "X-Ork-Attempt": "nonsense"},
-            {"X-Ork-Attempt": f"{run.id}/extract/0/2"},
-        ):
-            assert (await client.post("/api/v1/wake", headers=wrong)).status_code == 401, wrong
-        assert (await client.post("/api/v1/tick", headers=good)).status_code == 401
-        assert (await client.get("/api/v1/runs", headers=good)).status_code == 401
