@@ -9,9 +9,9 @@ PATIENCE_SECONDS = 60.0
 LOOK_SECONDS = 0.02
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
+def wait_until(is_so: Callable[[], bool], patience_seconds: float = PATIENCE_SECONDS) -> None:
     """Looks again and again; what never comes is a failure, however slow the machine."""
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + patience_seconds
     while not is_so():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(LOOK_SECONDS)

@@ -96,6 +96,7 @@ class Installation:
         self.daemon = daemon
         self._services = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())["services"]
         self._volume = fresh_name("objects")
+        self._started: list[str] = []
         self._flows, secret = folder / "flows", folder / "ork_store"
         (self._flows / ".ork").mkdir(parents=True)
         (self._flows / "workflow.yaml").write_text(FLOW)
@@ -105,7 +106,16 @@ class Installation:
         os.chmod(folder, 0o755)
 
     def start(self, service: str, *more: str) -> str:
-        return self._run(service, "-d", "--name", fresh_name(service), words=[*self._command(service), *more])
+        name = fresh_name(service)
+        self._started.append(name)
+        return self._run(service, "-d", "--name", name, words=[*self._command(service), *more])
+
+    def remove(self) -> None:
+        """Others use the same engine, and look for what was left there."""
+        for name in self._started:
+            self.daemon.docker("rm", "-fv", name)
+        if self._volume in self.daemon.volumes():
+            self.daemon.docker("volume", "rm", self._volume)
 
     def once(self, service: str, *words: str) -> str:
         return self._run(service, "--rm", words=[*words] or self._command(service))
@@ -134,7 +144,9 @@ def installed(image: str, tmp_path: Path) -> Iterator[Installation]:
     if shutil.which("setpriv") is None:
         pytest.skip("no setpriv: Postgres cannot be started")
     with postgres.fresh_database() as store:
-        yield Installation(daemon_or_skip(), tmp_path, store)
+        installation = Installation(daemon_or_skip(), tmp_path, store)
+        yield installation
+        installation.remove()
 
 
 def test_the_image_is_nobody_and_says_how_it_is(image: str) -> None:

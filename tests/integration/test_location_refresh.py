@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ork.locations.image import LABEL
-from tests.acceptance.waiting import wait_until
+from tests.acceptance.waiting import PATIENCE_SECONDS, wait_until
 from tests.docker import Daemon, Registry, daemon_or_skip, own_registry
 from tests.integration.location_images import liar_image, location_image
 from tests.serving import Served, serving, start_ork
@@ -66,8 +66,8 @@ class Team:
         return dict(found[0]) if found else {"digest": None, "status": "new"}
 
     def wait_for(self, **wanted: object) -> dict[str, Any]:
-        try:
-            wait_until(lambda: wanted.items() <= self.location().items())
+        try:  # a dead scheduler's hold lasts a minute
+            wait_until(lambda: wanted.items() <= self.location().items(), 3 * PATIENCE_SECONDS)
         except AssertionError:
             raise AssertionError(f"not {wanted}: {self.location()}") from None
         return self.location()
@@ -87,7 +87,10 @@ class Team:
 def team(tmp_path: Path, plain_environment: dict[str, str], ork_cli: OrkCli) -> Iterator[Team]:
     daemon = daemon_or_skip()
     with own_registry() as registry:
-        yield Team(tmp_path, plain_environment, ork_cli, daemon, registry)
+        team = Team(tmp_path, plain_environment, ork_cli, daemon, registry)
+        yield team
+        for parser in daemon.containers(LABEL):
+            daemon.docker("rm", "-fv", parser)
 
 
 def origin(team: Team) -> str:
