@@ -110,8 +110,10 @@ def ended(task: Task, step: TaskStep, now: datetime, **fields: Any) -> Task:
 
 
 def from_cache(task: Task, reason: str, output: Output | None, now: datetime) -> Task:
-    """Succeeded by an earlier result; what its own tries came to no longer matters."""
-    return ended(task, TaskStep.SUCCEED, now, reason=reason, output=output, failure=None, exit_code=None, retry_at=None)
+    """Succeeded by an earlier result; what its own tries came to no longer matters. It has no key, even if one was noted
+    before it would have been launched: others are to take the result from who made it."""
+    nothing = {"failure": None, "exit_code": None, "retry_at": None, "cache_key": None}
+    return ended(task, TaskStep.SUCCEED, now, reason=reason, output=output, **nothing)
 
 
 def _between(low: datetime, moment: datetime, high: datetime) -> datetime:

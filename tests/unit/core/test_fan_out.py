@@ -366,6 +366,17 @@ def test_a_task_that_is_not_cached_runs_and_remembers_its_key() -> None:
     assert play.rows[TaskKey("a")].cache_key == "k1"
 
 
+def test_what_was_taken_from_the_cache_after_all_is_not_taken_from_by_others() -> None:
+    play = Play(workflow(spec("a", cache=60.0)))
+    (question,) = play.machine.take_questions()
+    play.feed(ev.Answered(question, ev.CacheAnswer("k1")))
+    play.rebuild()
+    (question,) = play.machine.take_questions()
+    play.feed(ev.Answered(question, ev.CacheAnswer("k1", "run0", InlineOutput("7"))))
+    assert play.status("a") == "success"
+    assert play.rows[TaskKey("a")].cache_key is None
+
+
 def test_a_deferred_attempt_goes_on_until_its_jobs_end() -> None:
     play = Play(workflow(spec("a")))
     play.launch()
