@@ -2,28 +2,41 @@
 
 The files in the attempt's folder are the truth about it. An executor only brings attempts to life, can say
 whether something of one is still alive, and can end it; whatever it notices by itself (a process that exits) it
-reports as news, which is a reason to look at the files, never a result.
+reports as news, which is a reason to look at the files, never a result. What such a file says may come along with the
+news, and is checked as if it had been read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from ork.model.ids import AttemptKey
 from ork.model.record import Record
+from ork.model.status import Status
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
 
-News = Callable[[AttemptKey], None]
+# The attempt's status document, signed, as it lies in the object store (put there before it is told of); or, from an
+# executor that has no worker to distrust, what such a document would say.
+Told: TypeAlias = bytes | Status
+
+
+class News(Protocol):
+    """Something may have happened to the attempt. With `told` its status need not be read again; news without it, later
+    or earlier, is always right, and takes away what was told before and not looked at yet."""
+
+    def __call__(self, key: AttemptKey, told: Told | None = None, /) -> None: ...
+
 
 # The executor of attempts that wait for external jobs without a worker, whichever began them.
 DEFERRED = "deferred"
 
 
 class LaunchOrder(Record):
-    """An attempt to start. Its signed spec is already in the object store under `spec_key`.
+    """An attempt to start. Its signed spec is already in the object store under `spec_key`; `spec` is the same as bytes
+    (empty where the order is for something that has been started before).
 
     `token` reaches the worker through its environment, never through argv; `secrets` are environment
     variables by value that appear in no document. `interpreter` is the user's Python for python tasks.
@@ -37,6 +50,7 @@ class LaunchOrder(Record):
     secrets: tuple[tuple[str, str], ...] = ()
     interpreter: str | None = None
     isolation: Isolation | None = None
+    spec: bytes = b""
 
 
 class NotStarted(Record):

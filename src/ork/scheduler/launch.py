@@ -117,8 +117,8 @@ class Launcher:
     def _prepare(self, job: Job) -> LaunchOrder:
         attempt, spec = job.attempt, job.machine.spec(job.attempt.key.task)
         folder = layout.attempt_folder(attempt.key)
-        document = self._document(job, spec)
-        self._objects.put(layout.spec_key(folder), documents.sign(document, attempt.token_hash))
+        document = documents.sign(self._document(job, spec), attempt.token_hash)
+        self._objects.put(layout.spec_key(folder), document)
         return LaunchOrder(
             attempt,
             layout.spec_key(folder),
@@ -127,6 +127,7 @@ class Launcher:
             secrets=self._secrets(spec),
             interpreter=self._options.interpreter_for(job.version.root),
             isolation=spec.isolation,
+            spec=document,
         )
 
     def _document(self, job: Job, spec: TaskSpec) -> dict[str, Any]:

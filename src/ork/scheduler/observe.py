@@ -12,13 +12,14 @@ from datetime import datetime
 from ork.core import events as ev
 from ork.core.liveness import Patience, overdue_at, verdict
 from ork.errors import DocumentError, ExecutorError, ObjectsError
-from ork.executors.executor import DEFERRED, Executor, News, Presence
+from ork.executors.executor import DEFERRED, Executor, News, Presence, Told
 from ork.model.ids import AttemptKey, RunId
 from ork.model.record import replaced
+from ork.model.status import Status
 from ork.model.task import Attempt, Failure, FailureKind, GiveUp
 from ork.objects.store import ObjectStore
 from ork.scheduler.options import SchedulerOptions
-from ork.scheduler.reading import Status, as_event, ask_to_stop, close_gate, gate_state, read_status
+from ork.scheduler.reading import as_event, ask_to_stop, checked_status, close_gate, gate_state, read_status
 from ork.scheduler.watched import Seen, Watched, by_executor, executor_of, has_just_handed_over, is_vouched_for
 from ork.scheduler.watchlist import Watchlist
 from ork.telemetry import Happening, Telemetry
@@ -95,8 +96,8 @@ class Observer:
             if release is not None:
                 release(group)
 
-    def news(self, key: AttemptKey) -> None:
-        self._watched.look_now(key)
+    def news(self, key: AttemptKey, told: Told | None = None) -> None:
+        self._watched.look_now(key, told)
 
     @property
     def has_active(self) -> bool:
@@ -147,7 +148,7 @@ class Observer:
 
     def _look_at_documents(self, watched: Watched, seen: Seen) -> bool:
         """True if the attempt's own documents told something new; if not, its executor is asked."""
-        status = self._status(watched.attempt)
+        status = self._heard(watched)
         mono = self._monotonic()
         if status is None or status.seq == watched.attempt.seq:
             return False
@@ -311,16 +312,30 @@ class Observer:
 
     # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────
 
+    def _heard(self, watched: Watched) -> Status | None:
+        """What the news brought with it; where it brought nothing, or nothing to believe, what was written."""
+        told, watched.told = watched.told, None
+        if told is None:
+            return self._status(watched.attempt)
+        if isinstance(told, Status):
+            return _if_new(told, watched.attempt)
+        try:
+            return _if_new(checked_status(told, watched.attempt), watched.attempt)
+        except DocumentError as problem:
+            self._refuse(watched.attempt, problem)
+            return self._status(watched.attempt)
+
     def _status(self, attempt: Attempt) -> Status | None:
         """The newest word of the attempt itself; one older than what we know, or forged, is no word at all."""
         try:
             status = read_status(self._objects, attempt)
         except DocumentError as problem:
-            self._telemetry.tell(Happening.DOCUMENT_REFUSED, attempt=attempt.key, why=problem.message)
+            self._refuse(attempt, problem)
             return None
-        if status is None or status.seq < attempt.seq or (status.is_final and status.seq == attempt.seq):
-            return None
-        return status
+        return None if status is None else _if_new(status, attempt)
+
+    def _refuse(self, attempt: Attempt, problem: DocumentError) -> None:
+        self._telemetry.tell(Happening.DOCUMENT_REFUSED, attempt=attempt.key, why=problem.message)
 
     def _trouble(self, watched: Watched, problem: ObjectsError) -> None:
         """Its documents are out of reach for now (a full disk, say): nothing is decided, and we look again soon."""
@@ -356,3 +371,9 @@ class Observer:
         """Nobody but us ends an attempt that has no worker when its time is over: no margin then."""
         patience = self._options.patience
         return patience if watched.attempt.waits_for is None else replaced(patience, timeout_margin_seconds=0.0)
+
+
+def _if_new(status: Status, attempt: Attempt) -> Status | None:
+    if status.seq < attempt.seq or (status.is_final and status.seq == attempt.seq):
+        return None
+    return status

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ork.errors import DocumentError, ExecutorError, ObjectsError, StoreError
-from ork.executors.executor import DEFERRED, LaunchOrder, News
+from ork.executors.executor import DEFERRED, LaunchOrder, News, Told
 from ork.model.ids import AttemptKey, RunId
 from ork.model.record import Record, made
 from ork.model.run import CommandKind, RunCommand
@@ -307,7 +307,7 @@ def _jobs_of(attempt: Attempt) -> list[dict[str, Any]]:
     return jobs
 
 
-def _nobody_is_told(_key: AttemptKey) -> None:
+def _nobody_is_told(_key: AttemptKey, _told: Told | None = None, /) -> None:
     """Whoever has given the attempt up looks by itself."""
 
 

@@ -8,42 +8,23 @@ from typing import Any
 
 from ork.core import events as ev
 from ork.errors import DocumentError
-from ork.model.record import Record
+from ork.model.status import ENDS, GOES_ON, Status
 from ork.model.task import Attempt, Failure, FailureKind, InlineOutput, Output, StoredOutput
 from ork.objects import documents, layout
 from ork.objects.store import ObjectStore
 
 STATUS_LIMIT = 2 * 1024 * 1024
 
-_ENDS = {"success", "failed", "timed_out", "stopped"}
-_GOES_ON = {"running", "deferred"}
-
-
-class Status(Record):
-    """A checked status document of the attempt it was asked for."""
-
-    seq: int
-    state: str
-    started_at: datetime
-    at: datetime
-    finished_at: datetime | None
-    exit_code: int | None
-    failure: Failure | None
-    output: Output | None
-    is_preparing: bool = False  # what the task needs is being built: its own time has not begun
-    jobs: str | None = None  # as JSON: it waits for these, without a worker
-
-    @property
-    def is_final(self) -> bool:
-        return self.state in _ENDS
-
 
 def read_status(objects: ObjectStore, attempt: Attempt) -> Status | None:
     """None: there is none yet. A document that is not the attempt's own is a DocumentError."""
+    data = objects.get(layout.status_key(layout.attempt_folder(attempt.key)), limit=STATUS_LIMIT)
+    return None if data is None else checked_status(data, attempt)
+
+
+def checked_status(data: bytes, attempt: Attempt) -> Status:
+    """What a status document says. One that is not the attempt's own is a DocumentError, however it came to us."""
     folder = layout.attempt_folder(attempt.key)
-    data = objects.get(layout.status_key(folder), limit=STATUS_LIMIT)
-    if data is None:
-        return None
     doc = documents.open_signed(data, attempt.token_hash)
     if doc.get("attempt") != str(attempt.key):
         raise DocumentError(f"the status in {folder} speaks of another attempt")
@@ -102,7 +83,7 @@ def as_event(status: Status, attempt: Attempt) -> ev.AttemptEvent:
 
 def _status(doc: dict[str, Any], folder: str) -> Status:
     state, seq = doc["state"], doc["seq"]
-    if state not in _GOES_ON and state not in _ENDS:
+    if state not in GOES_ON and state not in ENDS:
         raise ValueError(f"unknown state {state!r}")
     if not isinstance(seq, int) or seq < 1:
         raise ValueError(f"seq {seq!r}")

@@ -15,7 +15,7 @@ from ork.core import events as ev
 from ork.core.effects import Stop
 from ork.core.prepare import Question
 from ork.errors import ObjectsError, OrkError, StoreError, StoreUnavailableError
-from ork.executors.executor import Executor
+from ork.executors.executor import Executor, Told
 from ork.model.ids import AttemptKey, RunId, SchedulerId
 from ork.model.run import RunStatus
 from ork.model.task import Attempt
@@ -88,9 +88,9 @@ class Scheduler:
 
     # ── what others may do at any time ───────────────────────────────────────────────────────────
 
-    def news(self, key: AttemptKey) -> None:
+    def news(self, key: AttemptKey, told: Told | None = None, /) -> None:
         """Something may have happened to this attempt."""
-        self._observer.news(key)
+        self._observer.news(key, told)
         if self._on_news is not None:
             self._on_news()
 

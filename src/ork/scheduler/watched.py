@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ork.core import events as ev
-from ork.executors.executor import DEFERRED, Executor
+from ork.executors.executor import DEFERRED, Executor, Told
 from ork.model.ids import RunId
 from ork.model.record import Record, made
+from ork.model.status import Status
 from ork.model.task import Attempt
-from ork.scheduler.reading import Status
 
 
 class Watched(Record, frozen=False):
@@ -26,6 +26,7 @@ class Watched(Record, frozen=False):
     stop_asked_at: float | None = None
     gone_since: float | None = None
     close_looks: int = 0
+    told: Told | None = None  # came with the last news, for the next look
 
 
 class Seen(Record):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 
+from ork.executors.executor import Told
 from ork.model.ids import AttemptKey, RunId
 from ork.scheduler.watched import Watched
 
@@ -60,8 +61,11 @@ class Watchlist:
 
     # ── when to look ─────────────────────────────────────────────────────────────────────────────
 
-    def look_now(self, key: AttemptKey) -> None:
-        if key in self._watched:
+    def look_now(self, key: AttemptKey, told: Told | None = None) -> None:
+        """News without a word of the attempt's own takes away an earlier one: there may be a newer one to read."""
+        watched = self._watched.get(key)
+        if watched is not None:
+            watched.told = told
             self._news[key] = None
 
     def look_again(self, watched: Watched, seconds: float) -> None:

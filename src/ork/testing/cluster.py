@@ -101,14 +101,17 @@ class Cluster:
         self.on_report(attempt.run)
 
     def spread_news(self, attempt: AttemptKey) -> None:
-        """Everybody who watches hears of it soon: once, twice, or not at all."""
+        """Everybody who watches hears of it soon: once, twice, or not at all; some bring the status along, as it was when
+        they left."""
         faults = self.faults
+        status = self.objects.get(layout.status_key(layout.attempt_folder(attempt)))
         for process, news in self._watchers.get(attempt, ()):
             if faults.happens(faults.rates.lost_news):
                 continue
             for _ in range(2 if faults.happens(faults.rates.doubled_news) else 1):
                 delay = faults.random.choice((0.0, 0.001, faults.random.uniform(0.0, 3.0)))
-                self.kernel.later(delay, _Delivery(process, news, attempt))
+                told = status if faults.random.random() < 0.5 else None
+                self.kernel.later(delay, _Delivery(process, news, attempt, told))
 
     # ── for the world ────────────────────────────────────────────────────────────────────────────
 
@@ -145,12 +148,12 @@ class Cluster:
 class _Delivery:
     """News on its way to a process that may have died meanwhile."""
 
-    def __init__(self, process: Process, news: News, attempt: AttemptKey) -> None:
-        self._process, self._news, self._attempt = process, news, attempt
+    def __init__(self, process: Process, news: News, attempt: AttemptKey, told: bytes | None) -> None:
+        self._process, self._news, self._attempt, self._told = process, news, attempt, told
 
     def __call__(self) -> None:
         if not self._process.is_dead:
-            self._news(self._attempt)
+            self._news(self._attempt, self._told)
             self._process.news.set()
 
 

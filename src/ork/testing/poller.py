@@ -76,7 +76,7 @@ class ScriptedPoller:
         for attempt in attempts:
             wait, run = self._waits.get(attempt.key), _run_of(attempt)
             if wait is None and run is not None:
-                wait = self._waits[attempt.key] = _Wait(attempt, lambda _key: None, run, has_looked=True)
+                wait = self._waits[attempt.key] = _Wait(attempt, lambda _key, _told=None: None, run, has_looked=True)
             if wait is not None and at_once and run is None:
                 self._drop(wait)
             elif wait is not None and not wait.is_stopping:

@@ -67,7 +67,7 @@ class Stage:
         return LaunchOrder(attempt, spec_key, token, "/")
 
     def start(self, order: LaunchOrder) -> None:
-        self.do(self.executor.start([order], self.news.append))
+        self.do(self.executor.start([order], lambda key, _told=None: self.news.append(key)))
 
     def find(self, order: LaunchOrder) -> str:
         return str(self.do(self.executor.find([order.attempt]))[0])
