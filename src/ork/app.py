@@ -13,7 +13,8 @@ from ork.errors import StoreError, UsageError
 from ork.model.access import AuditEntry
 from ork.model.ids import RunId, SchedulerId
 from ork.model.record import replaced
-from ork.objects.local import LocalObjects, root_of_url
+from ork.objects.local import LocalObjects
+from ork.objects.opening import FILE, open_objects, root_of_url
 from ork.settings import LOCATIONS_FILE, Settings
 from ork.state.store import StateStore
 from ork.state.urls import without_password
@@ -313,7 +314,8 @@ async def open_for_a_look(settings: Settings, *, creates: bool) -> Installation:
     path = store_path(settings)
     if creates or path is None or os.path.exists(path):
         return _open(settings, inline=True)
-    return Installation(settings, empty_store(), _objects(settings))
+    leaving_no_traces = FILE + root_of_url(settings.objects)
+    return Installation(settings, empty_store(), _objects(settings, leaving_no_traces))
 
 
 def answers_at_once(settings: Settings) -> bool:
@@ -356,11 +358,11 @@ def scheduler_options(settings: Settings, kind: str) -> SchedulerOptions:
 
 def _open(settings: Settings, *, inline: bool) -> Installation:
     _make_home(settings)
-    return Installation(settings, open_store(settings, inline=inline), _objects(settings))
+    return Installation(settings, open_store(settings, inline=inline), _objects(settings, settings.objects))
 
 
-def _objects(settings: Settings) -> LocalObjects:
-    return LocalObjects(os.path.join(settings.root, root_of_url(settings.objects)), settings.durability)
+def _objects(settings: Settings, url: str) -> LocalObjects:
+    return open_objects(url, settings.durability, within=settings.root)
 
 
 def _make_home(settings: Settings) -> None:

@@ -121,10 +121,11 @@ def load_settings(
     wished = _wishes(project)
     home = os.path.join(root, HOME)
     lease = _seconds(given, "LEASE", LEASE_SECONDS)
+    chosen = store or _value(given, "ORK_STORE") or wished["store"] or f"sqlite:{home}/ork.db"
     return Settings(
         root=root,
-        store=store or _value(given, "ORK_STORE") or wished["store"] or f"sqlite:{home}/ork.db",
-        objects=objects or given.get("ORK_OBJECTS") or wished["objects"] or f"file:{home}/objects",
+        store=chosen,
+        objects=objects or given.get("ORK_OBJECTS") or wished["objects"] or _usual_objects(chosen, home),
         durability=_choice(given, "ORK_DURABILITY", ("normal", "full")) or wished["durability"] or "normal",
         isolation=_choice(given, "ORK_ISOLATION", ("fork", "interpreter", "shared")) or wished["isolation"] or "fork",
         script_dir=_inside(root, given.get("ORK_SCRIPT_DIR") or wished["script_dir"]),
@@ -149,6 +150,11 @@ def load_settings(
         project=project,
         environ=given,
     )
+
+
+def _usual_objects(store: str, home: str) -> str:
+    """With a journal where all who use it are on one machine, as they must be with SQLite anyway."""
+    return f"{'journal' if store.startswith('sqlite:') else 'file'}:{home}/objects"
 
 
 def _value(environ: Mapping[str, str], name: str) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ork.objects.opening import open_objects
 from tests.acceptance.waiting import wait_until
 from tests.integration.workshop import is_alive
 
@@ -42,7 +43,9 @@ def test_a_cancelled_task_that_heeds_no_signal_is_killed_without_a_scheduler(
         wait_until(lambda: "cancelling run" in said.read_text())
         run.send_signal(signal.SIGINT)
     else:
-        wait_until(lambda: any(tmp_path.glob(".ork/objects/runs/*/a.0.1/stop.json")))
+        wait_until(
+            lambda: any(".stop.json" in key for key in open_objects(f"file:{tmp_path}/.ork/objects").list("runs"))
+        )
         run.kill()
     assert run.wait(60) in (130, -signal.SIGKILL)
     for path in pids:

@@ -12,29 +12,51 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ork.errors import DocumentError, ObjectsError
-from ork.objects.local import LocalObjects, root_of_url
+from ork.objects.journaled import JournaledObjects
+from ork.objects.local import LocalObjects
+from ork.objects.opening import open_objects, root_of_url
 from ork.objects.store import ObjectStore
+
+STATUS, GATE = "runs/a/task.0.1.status.json", "runs/a/task.0.1.gate.json"
 
 
 @pytest.fixture(params=["normal", "full"])
-def objects(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectStore:
-    return LocalObjects(str(tmp_path / "objects"), request.param)
+def durability(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=[LocalObjects, JournaledObjects])
+def objects(request: pytest.FixtureRequest, tmp_path: Path, durability: str) -> ObjectStore:
+    made: ObjectStore = request.param(str(tmp_path / "objects"), durability)
+    return made
 
 
 def test_what_was_put_is_there_whole(objects: ObjectStore) -> None:
-    objects.put("runs/a/status.json", b"first" * 1000)
-    assert objects.get("runs/a/status.json") == b"first" * 1000
-    objects.put("runs/a/status.json", b"second")
-    assert objects.get("runs/a/status.json") == b"second"
+    objects.put(STATUS, b"first" * 1000)
+    assert objects.get(STATUS) == b"first" * 1000
+    objects.put(STATUS, b"second")
+    assert objects.get(STATUS) == b"second"
 
 
-def test_none_is_there_until_it_is_put(objects: ObjectStore) -> None:
-    assert objects.get("runs/a/b") is None
-    assert objects.size("runs/a/b") is None
-    assert objects.read("runs/a/b") == b""
-    objects.put("runs/a/b", b"")
-    assert objects.get("runs/a/b") == b""
-    assert objects.size("runs/a/b") == 0
+@pytest.mark.parametrize("key", ["runs/a/b", STATUS])
+def test_none_is_there_until_it_is_put(objects: ObjectStore, key: str) -> None:
+    assert objects.get(key) is None
+    assert objects.size(key) is None
+    assert objects.read(key) == b""
+    objects.put(key, b"")
+    assert objects.get(key) == b""
+    assert objects.size(key) == 0
+
+
+@pytest.mark.parametrize("data", [b"two\nlines", b"\n", b"x" * 1_000_000, b'{"v":1}', bytes(range(256))])
+def test_any_bytes_can_be_put_and_replaced(objects: ObjectStore, data: bytes) -> None:
+    for before in (b"before", data):
+        objects.put(STATUS, before)
+        objects.put(STATUS, data)
+        assert objects.get(STATUS) == data
+    assert objects.put_if_absent(GATE, data)
+    assert objects.get(GATE) == data
+    assert not objects.put_if_absent(GATE, data)
 
 
 def test_a_key_below_an_object_is_not_there(objects: ObjectStore) -> None:
@@ -49,7 +71,7 @@ def test_put_if_absent_is_true_for_exactly_one(objects: ObjectStore) -> None:
 
     def try_it(number: int) -> None:
         barrier.wait()
-        if objects.put_if_absent("runs/a/gate.json", b"%d" % number):
+        if objects.put_if_absent(GATE, b"%d" % number):
             answers.append(True)
             winners.append(number)
 
@@ -60,42 +82,45 @@ def test_put_if_absent_is_true_for_exactly_one(objects: ObjectStore) -> None:
     for thread in threads:
         thread.join()
     assert answers == [True]
-    assert objects.get("runs/a/gate.json") == b"%d" % winners[0]
-    assert not objects.put_if_absent("runs/a/gate.json", b"later")
+    assert objects.get(GATE) == b"%d" % winners[0]
+    assert not objects.put_if_absent(GATE, b"later")
 
 
-def test_a_reader_never_sees_a_part(objects: ObjectStore) -> None:
+@pytest.mark.parametrize("key", ["k", STATUS])
+def test_a_reader_never_sees_a_part(objects: ObjectStore, key: str) -> None:
     texts = [bytes([letter]) * 200_000 for letter in b"ab"]
-    objects.put("k", texts[0])
+    objects.put(key, texts[0])
     done = threading.Event()
     seen: set[bytes | None] = set()
 
     def read() -> None:
         while not done.is_set():
-            seen.add(objects.get("k"))
+            seen.add(objects.get(key))
 
     reader = threading.Thread(target=read)
     reader.start()
     for number in range(100):
-        objects.put("k", texts[number % 2])
+        objects.put(key, texts[number % 2])
     done.set()
     reader.join()
     assert seen <= set(texts)
 
 
-def test_an_object_larger_than_the_limit_is_refused(objects: ObjectStore) -> None:
-    objects.put("k", b"12345")
-    assert objects.get("k", limit=5) == b"12345"
+@pytest.mark.parametrize("key", ["k", STATUS])
+def test_an_object_larger_than_the_limit_is_refused(objects: ObjectStore, key: str) -> None:
+    objects.put(key, b"12345")
+    assert objects.get(key, limit=5) == b"12345"
     with pytest.raises(DocumentError):
-        objects.get("k", limit=4)
+        objects.get(key, limit=4)
 
 
-def test_parts_can_be_read(objects: ObjectStore) -> None:
-    objects.put("log", b"0123456789")
-    assert objects.read("log", 3) == b"3456789"
-    assert objects.read("log", 3, 2) == b"34"
-    assert objects.read("log", 8, 100) == b"89"
-    assert objects.read("log", 100) == b""
+@pytest.mark.parametrize("key", ["log", STATUS])
+def test_parts_can_be_read(objects: ObjectStore, key: str) -> None:
+    objects.put(key, b"0123456789")
+    assert objects.read(key, 3) == b"3456789"
+    assert objects.read(key, 3, 2) == b"34"
+    assert objects.read(key, 8, 100) == b"89"
+    assert objects.read(key, 100) == b""
 
 
 def test_keys_below_a_prefix_are_listed_in_order(objects: ObjectStore) -> None:
@@ -107,17 +132,30 @@ def test_keys_below_a_prefix_are_listed_in_order(objects: ObjectStore) -> None:
     assert objects.list("nothing") == []
 
 
+def test_documents_are_listed_with_the_rest(objects: ObjectStore) -> None:
+    objects.put(STATUS, b"1")
+    objects.put(STATUS, b"2")
+    objects.put_if_absent(GATE, b"1")
+    objects.put("runs/b/x.0.1.spec.json", b"1")
+    assert objects.list("runs/a") == [GATE, STATUS]
+    assert objects.list("") == [GATE, STATUS, "runs/b/x.0.1.spec.json"]
+
+
 def test_nothing_is_left_below_a_deleted_prefix(objects: ObjectStore) -> None:
-    for key in ("runs/a/1", "runs/a/b/c", "runs/ab/1"):
+    for key in ("runs/a/1", STATUS, "runs/a/b/c", "runs/ab/1"):
         objects.put(key, b"")
     objects.delete("runs/a")
     assert objects.list("") == ["runs/ab/1"]
     objects.delete("runs/a")
-    objects.put("runs/a/1", b"again")
-    assert objects.get("runs/a/1") == b"again"
+    assert objects.get(STATUS) is None
+    for key in ("runs/a/1", STATUS):
+        objects.put(key, b"again")
+        assert objects.get(key) == b"again"
 
 
-@pytest.mark.parametrize("key", ["", "/etc/passwd", "../x", "a/../../x", "a//b", "a/.", "a\0b", "a/", ".tmp-x"])
+@pytest.mark.parametrize(
+    "key", ["", "/etc/passwd", "../x", "a/../../x", "a//b", "a/.", "a\0b", "a/", ".tmp-x", "a/.ork-x"]
+)
 def test_keys_that_are_no_relative_paths_are_refused(objects: ObjectStore, key: str) -> None:
     with pytest.raises(ObjectsError):
         objects.put(key, b"")
@@ -166,7 +204,7 @@ def test_a_full_disk_is_told_plainly_and_leaves_nothing_half(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("url", "root"),
-    [("file:/a/b", "/a/b"), ("file:///a/b", "/a/b"), ("file:a b/%20", "a b/%20")],
+    [("file:/a/b", "/a/b"), ("file:///a/b", "/a/b"), ("file:a b/%20", "a b/%20"), ("journal:/a/b", "/a/b")],
 )
 def test_a_local_url_names_its_folder_as_written(url: str, root: str) -> None:
     assert root_of_url(url) == root
@@ -178,6 +216,7 @@ def test_other_urls_are_refused() -> None:
 
 
 def test_the_url_leads_back_to_the_same_store(tmp_path: Path) -> None:
-    store = LocalObjects(str(tmp_path))
-    store.put("k", b"v")
-    assert LocalObjects(root_of_url(store.url)).get("k") == b"v"
+    for store in (LocalObjects(str(tmp_path / "a")), open_objects(f"journal:{tmp_path}/b")):
+        for key in ("k", STATUS):
+            store.put(key, b"v")
+            assert open_objects(store.url).get(key) == b"v"

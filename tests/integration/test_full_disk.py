@@ -15,6 +15,7 @@ import pytest
 
 from ork.errors import StoreUnavailableError
 from ork.objects import documents
+from ork.objects.opening import open_objects
 from ork.state.sqlite.failures import file_error, store_error
 from tests.acceptance.waiting import wait_until
 
@@ -109,9 +110,11 @@ class Project:
         return dict(json.loads(self.ork("show", "@last", "--json")[1]))
 
 
-@pytest.fixture
-def objects_on_it(tmp_path: Path, plain_environment: dict[str, str], disk: SmallDisk) -> Project:
-    return Project(tmp_path, plain_environment, {"ORK_OBJECTS": f"file:{disk.folder}/objects"})
+@pytest.fixture(params=["file", "journal"])
+def objects_on_it(
+    request: pytest.FixtureRequest, tmp_path: Path, plain_environment: dict[str, str], disk: SmallDisk
+) -> Project:
+    return Project(tmp_path, plain_environment, {"ORK_OBJECTS": f"{request.param}:{disk.folder}/objects"})
 
 
 @pytest.fixture
@@ -121,8 +124,15 @@ def store_on_it(tmp_path: Path, plain_environment: dict[str, str], disk: SmallDi
 
 def all_whole(folder: Path) -> bool:
     """Every document there is a whole one."""
-    found = [path for path in folder.rglob("*.json") if path.name != "input.json"]
-    return bool(found) and all("signature" in json.loads(path.read_bytes()) for path in found)
+    objects = open_objects(f"file:{folder}")
+    found = [key for key in objects.list("runs") if key.endswith(".json") and not key.endswith(".input.json")]
+    return bool(found) and all("signature" in json.loads(objects.get(key) or b"") for key in found)
+
+
+def status_of_a(folder: Path) -> dict[str, Any] | None:
+    objects = open_objects(f"file:{folder}")
+    found = [objects.get(key) for key in objects.list("runs") if key.endswith("/a.0.1.status.json")]
+    return json.loads(found[0] or b"") if found else None
 
 
 @pytest.mark.slow
@@ -135,7 +145,7 @@ def test_a_run_whose_objects_have_no_room_says_so_and_goes_on_when_there_is(
     running = project.start("run")
     wait_until(lambda: "the disk is full (trying again)" in project.said())
     assert project.ledger() == ""
-    assert not list((disk.folder / "objects").rglob("*.json"))
+    assert open_objects(f"file:{disk.folder}/objects").list("") == []
     disk.free()
     assert running.wait(60) == 0, project.said()
     assert project.said().count("the disk is full") == 1
@@ -149,12 +159,13 @@ def test_objects_that_run_out_of_room_in_mid_task_lose_nothing(objects_on_it: Pr
     project = objects_on_it
     running = project.start("run", "--json")
     wait_until(lambda: project.ledger() == "a\n")
-    wait_until(lambda: bool(list((disk.folder / "objects").rglob("status.json"))))
+    wait_until(lambda: status_of_a(disk.folder / "objects") is not None)
     disk.fill()
     project.go()
     wait_until(lambda: not _is_running_here(project.folder))
-    (status,) = (disk.folder / "objects").rglob("status.json")
-    assert json.loads(status.read_bytes())["state"] == "running"
+    status = status_of_a(disk.folder / "objects")
+    assert status is not None
+    assert status["state"] == "running"
     assert all_whole(disk.folder / "objects")
     disk.free()
     out, _ = running.communicate(timeout=60)
@@ -192,7 +203,7 @@ def test_a_task_whose_input_finds_no_room_begins_when_there_is(objects_on_it: Pr
     wait_until(lambda: "✓ a" in project.said())
     disk.fill(leave=300_000)
     project.go()
-    wait_until(lambda: bool(list((disk.folder / "objects").glob("runs/*/b.0.1/input.json"))))
+    wait_until(lambda: bool(list((disk.folder / "objects").glob("runs/*/b.0.1.input.json"))))
     with pytest.raises(subprocess.TimeoutExpired):
         running.wait(0.5)
     disk.free()

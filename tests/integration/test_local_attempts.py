@@ -12,6 +12,7 @@ import pytest
 
 from ork.model.record import replaced
 from ork.objects import layout
+from ork.objects.journaled import JOURNAL
 from tests.integration.workshop import Workshop, in_every_workshop
 
 
@@ -158,12 +159,9 @@ async def test_nothing_but_documents_and_the_log_is_left(shop: Workshop) -> None
     attempt = shop.attempt()
     await shop.run(attempt, argv=["echo", "hello"])
     await shop.vanished(attempt)
-    assert sorted(path.name for path in shop.folder(attempt).iterdir()) == [
-        "gate.json",
-        "log",
-        "spec.json",
-        "status.json",
-    ]
+    assert sorted(path.name for path in shop.folder(attempt).iterdir()) == [JOURNAL, "work.0.1.log"]
+    kinds = ("gate.json", "log", "spec.json", "status.json")
+    assert shop.objects.list("") == [f"{layout.attempt_folder(attempt.key)}.{kind}" for kind in kinds]
 
 
 @in_every_workshop
@@ -180,7 +178,7 @@ async def test_secrets_and_tokens_stay_out_of_the_task_and_its_documents(shop: W
     assert status["failure"]["detail"]["inputs"] == {"key": "***"}
     assert shop.log(attempt).startswith(b"[]\n")
     for path in shop.folder(attempt).iterdir():
-        assert b"hush" not in path.read_bytes() or path.name == "log"
+        assert b"hush" not in path.read_bytes() or path.suffix == ".log"
 
 
 @in_every_workshop

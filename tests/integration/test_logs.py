@@ -44,7 +44,7 @@ for thread in threads: thread.join()
 async def test_the_two_streams_of_a_command_are_logged_in_the_order_they_were_written(shop: Workshop) -> None:
     shop.write("turns.py", IN_TURN)
     attempt = shop.attempt()
-    await shop.run(attempt, argv=[sys.executable, "turns.py", str(shop.folder(attempt) / "log")], timeout=60)
+    await shop.run(attempt, argv=[sys.executable, "turns.py", str(shop.log_path(attempt))], timeout=60)
     assert shop.log(attempt).split() == [str(number).encode() for number in range(20)]
 
 
@@ -165,7 +165,7 @@ async def log_on_a_full_disk(folder: Path, mount: Path, source: str, frees_early
         await shop.running(attempt)
         fill_up(mount / "ballast")
         # What is left of the log's last page is used up as well.
-        with (shop.folder(attempt) / "log").open("ab", buffering=0) as log, suppress(OSError):
+        with shop.log_path(attempt).open("ab", buffering=0) as log, suppress(OSError):
             while True:
                 log.write(b"#" * 64)
         shop.write("go", "")

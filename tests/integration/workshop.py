@@ -20,7 +20,7 @@ from ork.model.workflow import Isolation
 from ork.objects import layout
 from ork.objects.attempts import AttemptDocuments
 from ork.objects.documents import derive_token, open_signed, sign, token_hash
-from ork.objects.local import LocalObjects
+from ork.objects.opening import open_objects
 
 SIGNING_KEY = b"k" * 32
 ENDS = ("success", "failed", "timed_out", "stopped")
@@ -33,7 +33,7 @@ class Workshop:
         self.isolation = isolation
         self.root = folder / "project"
         self.root.mkdir(exist_ok=True)
-        self.objects = LocalObjects(str(objects_folder or folder / "objects"))
+        self.objects = open_objects(f"journal:{objects_folder or folder / 'objects'}")
         self.documents = AttemptDocuments(self.objects)
         self.executor = LocalExecutor("python", self.documents, news_dir=str(folder), isolation=isolation)
         self.news: asyncio.Queue[AttemptKey] = asyncio.Queue()
@@ -150,7 +150,11 @@ class Workshop:
         return self.objects.read(layout.log_key(layout.attempt_folder(attempt.key)))
 
     def folder(self, attempt: Attempt) -> Path:
-        return Path(self.objects.root) / layout.attempt_folder(attempt.key)
+        """Of all attempts of the run."""
+        return Path(self.objects.root) / layout.run_folder(attempt.run)
+
+    def log_path(self, attempt: Attempt) -> Path:
+        return Path(self.documents.log_path(attempt.key))
 
 
 def is_alive(pid: int) -> bool:

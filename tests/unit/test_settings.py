@@ -12,7 +12,7 @@ def test_without_anything_the_project_is_this_folder(tmp_path: Path) -> None:
     settings = load_settings(folder=str(tmp_path), environ={})
     assert settings.root == str(tmp_path)
     assert settings.store == f"sqlite:{tmp_path}/.ork/ork.db"
-    assert settings.objects == f"file:{tmp_path}/.ork/objects"
+    assert settings.objects == f"journal:{tmp_path}/.ork/objects"
     assert (settings.lease_seconds, settings.renew_seconds, settings.stale_seconds) == (55, 27.5, 60)
     assert settings.max_workers >= 8
     assert not list(tmp_path.iterdir())

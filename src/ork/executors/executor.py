@@ -1,8 +1,8 @@
 """What an executor promises. It performs; it decides nothing.
 
-The files in the attempt's folder are the truth about it. An executor only brings attempts to life, can say
+The attempt's documents are the truth about it. An executor only brings attempts to life, can say
 whether something of one is still alive, and can end it; whatever it notices by itself (a process that exits) it
-reports as news, which is a reason to look at the files, never a result. What such a file says may come along with the
+reports as news, which is a reason to look at them, never a result. What they say may come along with the
 news, and is checked as if it had been read.
 """
 

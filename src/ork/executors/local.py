@@ -21,7 +21,7 @@ from ork.executors.local_news import NewsSocket
 from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for
 from ork.executors.processes import Looks
 from ork.executors.residents import Residents
-from ork.model.ids import AttemptKey
+from ork.model.ids import AttemptKey, RunId
 from ork.model.record import Record
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
@@ -32,11 +32,13 @@ _WATCH_AGAIN_SECONDS = 0.5
 
 
 class GatesAndLogs(Protocol):
-    """What this executor must know of an attempt's folder (see `ork.objects.attempts.AttemptDocuments`)."""
+    """What this executor must know of an attempt's documents (see `ork.objects.attempts.AttemptDocuments`)."""
 
     url: str
 
     def gate(self, attempt: Attempt) -> Mapping[str, Any] | None: ...
+
+    def position(self, run: RunId) -> int: ...
 
     def log_path(self, key: AttemptKey) -> str: ...
 
@@ -171,6 +173,7 @@ class LocalExecutor:
             "token": order.token,
             "objects": self._documents.url,
             "spec": order.spec_key,
+            "position": self._documents.position(key.run),
             "log": self._documents.log_path(key),
             "isolation": str(isolation),
         }
@@ -237,9 +240,10 @@ class LocalExecutor:
             MARK: str(order.attempt.key),
         }
         log = self._documents.log_path(order.attempt.key)
+        position = str(self._documents.position(order.attempt.run))
         return os.posix_spawn(
             interpreter,
-            [interpreter, "-S", "-E", BOOTSTRAP, self._documents.url, order.spec_key],
+            [interpreter, "-S", "-E", BOOTSTRAP, self._documents.url, order.spec_key, position],
             env,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

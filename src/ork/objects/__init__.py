@@ -1,1 +1,1 @@
-"""What is said between scheduler and worker: small documents in a folder per attempt."""
+"""What is said between scheduler and worker: small documents of each attempt."""

@@ -1,4 +1,4 @@
-"""An attempt's folder on this machine's disk, as a local executor needs to know it."""
+"""An attempt's documents on this machine's disk, as a local executor needs to know them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ork.objects import layout
 from ork.objects.documents import DOCUMENT_LIMIT, open_signed
 
 if TYPE_CHECKING:
-    from ork.model.ids import AttemptKey
+    from ork.model.ids import AttemptKey, RunId
     from ork.model.task import Attempt
     from ork.objects.local import LocalObjects
 
@@ -31,6 +31,10 @@ class AttemptDocuments:
         if gate.get("attempt") != str(attempt.key):
             raise DocumentError(f"{key} speaks of another attempt")
         return gate
+
+    def position(self, run: RunId) -> int:
+        """How far the run's documents have been read: a worker need not look at what comes before."""
+        return self._objects.position(run)
 
     def log_path(self, key: AttemptKey) -> str:
         """The file itself, for a process to write to."""

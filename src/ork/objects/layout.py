@@ -1,7 +1,7 @@
 """Where an attempt's documents are. Nothing else knows these keys.
 
-runs/<run>/<task>.<index or 0>.<attempt>/{spec,gate,status,output,stop}.json and `log` beside them. One folder for an
-attempt rather than three: making folders is a good part of what a small task costs.
+runs/<run>/<task>.<index or 0>.<attempt>.{spec,gate,status,output,stop}.json and `.log` beside them. No folder for an
+attempt: making one costs more than all its documents.
 """
 
 from __future__ import annotations
@@ -10,55 +10,89 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ork.model.ids import AttemptKey, RunId
 
+RUNS = "runs"
+_DOCUMENTS = ("spec.json", "gate.json", "status.json", "stop.json")
+_FILES = ("output.json", "log")
+
 
 def run_folder(run: RunId) -> str:
-    return f"runs/{run}"
+    return f"{RUNS}/{run}"
 
 
 def attempt_folder(key: AttemptKey) -> str:
-    return f"runs/{key.run}/{key.task.name}.{key.task.index or 0}.{key.number}"
+    return f"{RUNS}/{key.run}/{key.task.name}.{key.task.index or 0}.{key.number}"
 
 
 def shared_key(run: RunId, task: str, round: int) -> str:
     """The output of a task, put down once for the many that are given it."""
-    return f"runs/{run}/{task}.shared-{round}.json"
+    return f"{RUNS}/{run}/{task}.shared-{round}.json"
 
 
 def folder_of(key: str) -> str:
     """The attempt's folder, from the key of any document in it."""
-    return key.rpartition("/")[0]
+    for name in (*_DOCUMENTS, *_FILES):
+        if key.endswith("." + name):
+            return key[: -len(name) - 1]
+    return key
+
+
+def run_of(key: str) -> str:
+    """The run that an object below its folder belongs to."""
+    return key.split("/", 2)[1]
 
 
 def parts_of(key: str) -> tuple[str, str, str, str, str] | None:
     """Run, task, index, attempt and name of an attempt's document; None for a key of anything else."""
-    home, _, rest = key.partition("/")
-    run, _, rest = rest.partition("/")
-    folder, _, name = rest.partition("/")
-    task, *numbers = folder.rsplit(".", 2)
-    if home != "runs" or not name or len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
+    folder = folder_of(key)
+    home, _, rest = folder.partition("/")
+    run, _, attempt = rest.partition("/")
+    task, *numbers = attempt.rsplit(".", 2)
+    if home != RUNS or folder == key or len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         return None
-    return run, task, numbers[0], numbers[1], name
+    return run, task, numbers[0], numbers[1], key[len(folder) + 1 :]
+
+
+def document_parts(key: str) -> tuple[str, str, str] | None:
+    """Run, attempt and kind of one of the small documents that say what is to be done and what became of it."""
+    home, _, rest = key.partition("/")
+    run, _, name = rest.partition("/")
+    if home != RUNS or "/" in name:
+        return None
+    for kind in _DOCUMENTS:
+        if name.endswith("." + kind):
+            return run, name[: -len(kind) - 1], kind
+    return None
 
 
 def spec_key(folder: str) -> str:
-    return folder + "/spec.json"
+    return folder + ".spec.json"
 
 
 def gate_key(folder: str) -> str:
-    return folder + "/gate.json"
+    return folder + ".gate.json"
 
 
 def status_key(folder: str) -> str:
-    return folder + "/status.json"
+    return folder + ".status.json"
 
 
 def output_key(folder: str) -> str:
-    return folder + "/output.json"
+    return folder + ".output.json"
 
 
 def stop_key(folder: str) -> str:
-    return folder + "/stop.json"
+    return folder + ".stop.json"
 
 
 def log_key(folder: str) -> str:
-    return folder + "/log"
+    return folder + ".log"
+
+
+def input_key(folder: str) -> str:
+    """What a command is given to read, while it runs."""
+    return folder + ".input.json"
+
+
+def written_key(folder: str) -> str:
+    """What a command writes as its output, until that is stored."""
+    return folder + ".written.json"

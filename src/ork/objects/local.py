@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     import builtins
     from collections.abc import Callable
 
-_TEMPORARY = ".tmp-"  # no key may begin a file name so; readers never see these
+# No key may begin a file name so, and none of these is listed.
+_TEMPORARY = ".tmp-"
+OWN = ".ork-"  # what a kind of store keeps for itself
 
 
 class LocalObjects:
@@ -26,7 +28,7 @@ class LocalObjects:
     def path(self, key: str) -> str:
         """Where the object's file is; a key that points outside is an ObjectsError."""
         parts = key.split("/")
-        if "\0" in key or any(part in ("", ".", "..") or part.startswith(_TEMPORARY) for part in parts):
+        if "\0" in key or any(part in ("", ".", "..") or part.startswith((_TEMPORARY, OWN)) for part in parts):
             raise ObjectsError(f"not a key: {key[:200]!r}")
         return self.root + "/" + key
 
@@ -51,7 +53,7 @@ class LocalObjects:
                 raise DocumentError(f"{key} has {size} bytes, more than the {limit} allowed")
             return _read_up_to(descriptor, size)
         except OSError as error:
-            raise _explained(error, "read", key) from error
+            raise explained(error, "read", key) from error
         finally:
             os.close(descriptor)
 
@@ -64,7 +66,7 @@ class LocalObjects:
             os.lseek(descriptor, start, os.SEEK_SET)
             return _read_up_to(descriptor, there if size is None else min(size, there))
         except OSError as error:
-            raise _explained(error, "read", key) from error
+            raise explained(error, "read", key) from error
         finally:
             os.close(descriptor)
 
@@ -74,7 +76,7 @@ class LocalObjects:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise _explained(error, "look at", key) from error
+            raise explained(error, "look at", key) from error
 
     def list(self, prefix: str) -> builtins.list[str]:
         top = self._folder(prefix)
@@ -82,7 +84,7 @@ class LocalObjects:
         for folder, _, names in os.walk(top):
             below = folder[len(self.root) + 1 :]
             start = below + "/" if below else ""
-            found += [start + name for name in names if not name.startswith(_TEMPORARY)]
+            found += [start + name for name in names if not name.startswith((_TEMPORARY, OWN))]
         return sorted(found)
 
     def delete(self, prefix: str) -> None:
@@ -95,7 +97,14 @@ class LocalObjects:
             except FileNotFoundError:
                 continue  # somebody else deletes as well: what is left is begun anew
             except OSError as error:
-                raise _explained(error, "delete", prefix) from error
+                raise explained(error, "delete", prefix) from error
+
+    def position(self, run: str) -> int:  # noqa: ARG002
+        """How far a run's documents have been read, where they are read in order."""
+        return 0
+
+    def skip_to(self, run: str, position: int) -> None:
+        """For a worker: nobody has won a gate that it will ask for before that position."""
 
     def _folder(self, prefix: str) -> str:
         """A prefix is a whole path: `runs/a` says nothing about `runs/ab`."""
@@ -109,7 +118,7 @@ class LocalObjects:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise _explained(error, "read", key) from error
+            raise explained(error, "read", key) from error
 
     def _write_whole(self, key: str, data: bytes, publish: Callable[[str, str], None]) -> None:
         path = self.path(key)
@@ -128,15 +137,10 @@ class LocalObjects:
             raise
         except OSError as error:
             _remove(temporary)
-            raise _explained(error, "write", key) from error
+            raise explained(error, "write", key) from error
 
     def _write_temporary(self, temporary: str, folder: str, data: bytes) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        try:
-            descriptor = os.open(temporary, flags, 0o600)
-        except FileNotFoundError:
-            self._make_folder(folder)
-            descriptor = os.open(temporary, flags, 0o600)
+        descriptor = self._create(temporary, folder)
         try:
             rest = memoryview(data)
             while rest:
@@ -146,20 +150,30 @@ class LocalObjects:
         finally:
             os.close(descriptor)
 
+    def _create(self, path: str, folder: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            return os.open(path, flags, 0o600)
+        except FileNotFoundError:
+            self._make_folder(folder)
+            return os.open(path, flags, 0o600)
+
+    def _make_file(self, path: str) -> None:
+        """It is there, empty unless somebody was faster."""
+        folder = path.rpartition("/")[0]
+        try:
+            os.close(self._create(path, folder))
+        except FileExistsError:
+            return
+        if self._is_durable:
+            _sync_folder(folder)
+
     def _make_folder(self, folder: str) -> None:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         # A new folder is only safe once the folder that names it is.
         while self._is_durable and len(folder) > len(self.root):
             folder = folder.rpartition("/")[0]
             _sync_folder(folder)
-
-
-def root_of_url(url: str) -> str:
-    """The folder a `file:` URL names, taken as it is written: no escapes, so any path can be said."""
-    if not url.startswith("file:"):
-        raise ObjectsError(f"not a local object store: {url[:200]!r}", hint="use file:/path/to/folder")
-    path = url[len("file:") :]
-    return path[2:] if path.startswith("///") else path
 
 
 def _read_up_to(descriptor: int, size: int) -> bytes:
@@ -188,7 +202,7 @@ def _remove(path: str) -> None:
         return
 
 
-def _explained(error: OSError, verb: str, key: str) -> ObjectsError:
+def explained(error: OSError, verb: str, key: str) -> ObjectsError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return ObjectsError(f"cannot {verb} {key}: the disk is full", hint="free some space; work goes on by itself")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -1,4 +1,4 @@
-"""The file an executor starts: `python -S -E bootstrap.py OBJECTS_URL SPEC_KEY`, in the user's interpreter.
+"""The file an executor starts: `python -S -E bootstrap.py OBJECTS_URL SPEC_KEY [POSITION]`, in the user's interpreter.
 
 Makes the `ork` package importable by its place alone, so that nothing else that is installed beside it (another
 environment's packages) comes onto the user's import path.
@@ -28,7 +28,7 @@ def _start() -> int:
         return code
     from ork.worker.main import perform
 
-    return perform(sys.argv[1], sys.argv[2])
+    return perform(*sys.argv[1:])
 
 
 # Guarded: `multiprocessing` may load the main file again in the processes it starts.

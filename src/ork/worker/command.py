@@ -8,6 +8,7 @@ import os
 import time
 
 from ork.errors import DocumentError, ObjectsError
+from ork.objects import layout
 from ork.objects.json_text import dumps, strict_json
 from ork.worker.bound import Bindings, InputError
 from ork.worker.child import dismiss_waiting
@@ -40,7 +41,7 @@ class CommandJob:
         self._folder = folder
         self._spec = spec
         self._input_file: str | None = None
-        self._output_file = objects.path(f"{folder}/written.json")
+        self._output_file = objects.path(layout.written_key(folder))
         self._stdin = -1
         self._last = LastLine(min(spec["output_limit"], _LARGEST_LAST_LINE))
         self._streams: list[Stream] = []
@@ -116,7 +117,7 @@ class CommandJob:
             self._stdin = os.memfd_create("input.json")
             self._write_input(data)
             return f"/proc/{os.getpid()}/fd/{self._stdin}"
-        self._input_file = self._objects.path(f"{self._folder}/input.json")
+        self._input_file = self._objects.path(layout.input_key(self._folder))
         give_up_at = time.monotonic() + _INPUT_PATIENCE_SECONDS
         while True:
             try:

@@ -12,7 +12,8 @@ import sys
 from ork.errors import ObjectsError
 from ork.objects import layout
 from ork.objects.documents import SPEC_LIMIT, open_signed, token_hash
-from ork.objects.local import LocalObjects, root_of_url
+from ork.objects.local import LocalObjects
+from ork.objects.opening import open_objects
 from ork.worker.bound import Bindings, InputError
 from ork.worker.loading import LoadError
 from ork.worker.preparation import Preparation
@@ -34,7 +35,7 @@ def start(objects_url: str, spec_key: str, mode: str, moved: str | None = None) 
 
     `moved` once this is the interpreter of the task's own environment.
     """
-    objects = LocalObjects(root_of_url(objects_url))
+    objects = open_objects(objects_url)
     folder = layout.folder_of(spec_key)
     try:
         spec = open_signed(objects.get(spec_key, limit=SPEC_LIMIT) or b"", token_hash(os.environ["ORK_TOKEN"]))

@@ -10,15 +10,18 @@ import time
 from ork.errors import ObjectsError
 from ork.objects import layout
 from ork.objects.documents import SPEC_LIMIT, open_signed, sign, token_hash, utc_text
-from ork.objects.local import LocalObjects, root_of_url
+from ork.objects.opening import open_objects
 from ork.worker import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ork.objects.local import LocalObjects
+
 GATE_PATIENCE_SECONDS = 60.0
 _REFUSED = 3
+_open: dict[tuple[str, str], LocalObjects] = {}
 
 
 def main() -> None:
@@ -30,14 +33,14 @@ def main() -> None:
     sys.exit(perform(objects_url, "runs/" + rest))
 
 
-def perform(objects_url: str, spec_key: str) -> int:
+def perform(objects_url: str, spec_key: str, position: str = "0") -> int:
     """Runs the attempt, unless another worker already has it. The exit code tells nothing: the status document does."""
     token = os.environ.pop("ORK_TOKEN", None)
     if token is None:
         return _refuse("ORK_TOKEN is not set: this worker cannot prove that the task is meant for it")
     secret = token_hash(token)
     try:
-        objects, spec = read_spec(objects_url, spec_key, secret)
+        objects, spec = read_spec(objects_url, spec_key, secret, int(position))
         # A stop that comes between winning the gate and being able to tell of it must not be lost on the way.
         _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGTERM,))
         if not win_gate(objects, layout.folder_of(spec_key), spec["attempt"], secret, system.own_process()):
@@ -49,16 +52,28 @@ def perform(objects_url: str, spec_key: str) -> int:
     return 0 if Shim(objects, layout.folder_of(spec_key), spec, secret).run() else 1
 
 
-def read_spec(objects_url: str, spec_key: str, secret: str) -> tuple[LocalObjects, dict[str, Any]]:
-    """What is to be done, and where to write what comes of it; ObjectsError if that cannot be read, or is not meant."""
-    objects = LocalObjects(root_of_url(objects_url))
+def read_spec(objects_url: str, spec_key: str, secret: str, position: int) -> tuple[LocalObjects, dict[str, Any]]:
+    """What is to be done, and where to write what comes of it; ObjectsError if that cannot be read, or is not meant.
+
+    `position`: how far the run's documents had been read by whoever saw that nobody has the gate."""
+    objects = _opened(objects_url, "normal", spec_key, position)
     data = objects.get(spec_key, limit=SPEC_LIMIT)
     if data is None:
         raise ObjectsError(f"there is no {spec_key}")
     spec = open_signed(data, secret, limit=SPEC_LIMIT)
     if spec.get("container") is not None:
         spec["root"] = os.path.abspath(spec["root"])  # the image's own folder, wherever that is: we begin in it
-    return LocalObjects(objects.root, "full") if spec["durability"] == "full" else objects, spec
+    return _opened(objects_url, spec["durability"], spec_key, position), spec
+
+
+def _opened(objects_url: str, durability: str, spec_key: str, position: int) -> LocalObjects:
+    """Stays open for the next attempt."""
+    objects = _open.get((objects_url, durability))
+    if objects is None:
+        objects = _open[objects_url, durability] = open_objects(objects_url, durability)
+    if position:
+        objects.skip_to(layout.run_of(spec_key), position)
+    return objects
 
 
 def win_gate(objects: LocalObjects, folder: str, attempt: str, secret: str, process: dict[str, Any]) -> bool:

@@ -76,9 +76,9 @@ def _move_to(request: dict[str, Any], answer: int) -> NoReturn:
 
 
 def _objects(request: dict[str, Any]) -> LocalObjects:
-    from ork.objects.local import LocalObjects, root_of_url
+    from ork.objects.opening import open_objects
 
-    return LocalObjects(root_of_url(request["objects"]))
+    return open_objects(request["objects"])
 
 
 def _ask(request: dict[str, Any]) -> dict[str, Any]:

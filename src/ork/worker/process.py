@@ -5,7 +5,7 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]
 import os
 
-from ork.objects import layout
+from ork.objects import journal, layout
 from ork.worker import system
 from ork.worker.status import Ending, failed
 
@@ -37,7 +37,7 @@ def fork_into(body: Callable[[], NoReturn]) -> int:
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-        for descriptor in private:
+        for descriptor in (*private, *journal.descriptors):
             os.close(descriptor)
         body()
     except BaseException as error:

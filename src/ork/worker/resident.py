@@ -114,7 +114,7 @@ class Resident:
     def _perform(self, request: dict[str, Any]) -> None:
         secret, folder = token_hash(request["token"]), layout.folder_of(request["spec"])
         try:
-            objects, spec = read_spec(request["objects"], request["spec"], secret)
+            objects, spec = read_spec(request["objects"], request["spec"], secret, request["position"])
             is_ours = win_gate(objects, folder, spec["attempt"], secret, self._process)
         except ObjectsError as error:
             _complain(request["log"], error.message)

@@ -88,7 +88,7 @@ def test_times_are_rfc_3339_with_microseconds() -> None:
     assert utc_text(0) == "1970-01-01T00:00:00.000000Z"
 
 
-def test_keys_of_an_attempt_are_in_its_folder() -> None:
+def test_keys_of_an_attempt_begin_alike() -> None:
     folder = layout.attempt_folder(AttemptKey(RunId("r1"), TaskKey("load", 3), 2))
     assert folder == "runs/r1/load.3.2"
     assert layout.folder_of(layout.spec_key(folder)) == folder
@@ -104,5 +104,5 @@ def test_keys_of_an_attempt_are_in_its_folder() -> None:
         )
     }
     assert len(keys) == 6
-    assert all(key.startswith(folder + "/") for key in keys)
+    assert all(key.startswith(folder + ".") for key in keys)
     assert folder.startswith(layout.run_folder(RunId("r1")) + "/")

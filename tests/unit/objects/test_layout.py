@@ -15,7 +15,7 @@ def test_a_key_tells_what_it_was_made_of(task: str, index: int | None, number: i
 
 
 @pytest.mark.parametrize(
-    "key", ["", "log", run_folder(RunId("a")), "runs/a/b/log", "runs/a/b.0.x/log", "other/a/b.0.1/log"]
+    "key", ["", "log", run_folder(RunId("a")), "runs/a/b.log", "runs/a/b.0.x.log", "other/a/b.0.1.log"]
 )
 def test_what_is_no_key_of_an_attempt_is_none(key: str) -> None:
     assert parts_of(key) is None

@@ -63,7 +63,7 @@ def test_a_run_comes_out_as_it_went_in() -> None:
         Task(TaskKey("b"), TaskStatus.SKIPPED, "process", reason="because", cause=TaskKey("a", 7), cache_key="k"),
         Task(
             TaskKey("a", 0), TaskStatus.SUCCESS, "process", 2,
-            output=StoredOutput("runs/00000000000a/a.0.2/output.json", 10**6),
+            output=StoredOutput("runs/00000000000a/a.0.2.output.json", 10**6),
         ),
     ],
 )  # fmt: skip

@@ -122,7 +122,7 @@ def _folders(settings: Settings) -> Iterator[Finding]:
 
 
 def _objects_folder(settings: Settings) -> str:
-    from ork.objects.local import root_of_url
+    from ork.objects.opening import root_of_url
 
     return os.path.join(settings.root, root_of_url(settings.objects))
 

@@ -1,0 +1,157 @@
+"""A run's small documents in one file, to which every process appends: a document costs a write, not a file.
+
+A record is a line, `<how><kind> <attempt> <length> <document>`, that begins with a mark of its own and ends with a
+newline: one that was cut off harms no other. Appending is atomic on a local disk: the order of the lines is the same for everybody, and that is
+what decides who was first. Where that cannot be relied on there are files instead (see `ork.objects.opening`).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BEGIN, END = b"\x1e", b"\n"
+PUT, PUT_IF_ABSENT, IN_A_FILE = b"=", b"+", b">"
+_PIECE = 1 << 20
+_LINE = 1 << 12
+
+# The index holds where each attempt's documents are, all four in one number: there may be 100,000 attempts.
+_BITS = 40
+_PLACE = (1 << _BITS) - 1
+_KINDS = {b"spec.json": 0, b"gate.json": 1, b"status.json": 2, b"stop.json": 3}
+
+descriptors: set[int] = set()
+"""Of all journals open in this process: not for the user's processes."""
+
+
+class Journal:
+    """A file that is there; OSError if it cannot be written or read.
+
+    `is_durable` promises that what was written survives the loss of power."""
+
+    def __init__(self, path: str, *, is_durable: bool) -> None:
+        self._is_durable = is_durable
+        self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        descriptors.add(self._descriptor)
+        self._process = os.getpid()
+        self._places: dict[bytes, int] = {}
+        self._begin = self._end = 0  # the part of the file that the index knows
+        self._piece, self._piece_at = b"", 0
+
+    def close(self) -> None:
+        descriptors.discard(self._descriptor)
+        os.close(self._descriptor)
+
+    @property
+    def position(self) -> int:
+        """Up to where it has been read."""
+        return self._end
+
+    def skip_to(self, position: int) -> None:
+        """What the documents asked for next consist of comes later than that; what does not is searched for."""
+        if position > self._end:
+            self._places.clear()
+            self._begin = self._end = position
+
+    def append(self, how: bytes, kind: bytes, attempt: bytes, document: bytes = b"") -> int:
+        """Returns the line's place. OSError if not all of it could be written: then it counts for nothing."""
+        record = b"%b%b%b %b %d %b%b" % (BEGIN, how, kind, attempt, len(document), document, END)
+        if os.write(self._descriptor, record) < len(record):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        place = os.lseek(self._descriptor, 0, os.SEEK_CUR) - len(record) + 1
+        if self._is_durable:
+            os.fdatasync(self._descriptor)
+        return place
+
+    def find(self, kind: bytes, attempt: bytes) -> int:
+        """The place of the line that counts; 0 if there is none."""
+        self._read_on()
+        place = self._places.get(attempt, 0) >> _KINDS[kind] * _BITS & _PLACE
+        if not place and self._begin:
+            self._search_before(kind, attempt)
+            place = self._places.get(attempt, 0) >> _KINDS[kind] * _BITS & _PLACE
+        return place
+
+    def at(self, place: int) -> tuple[bytes, bytes]:
+        """How the line at that place was written, and the document."""
+        line = self._line(place)
+        return line[:1], line.split(b" ", 3)[3]
+
+    def documents(self) -> Iterator[tuple[bytes, bytes]]:
+        """Kind and attempt of every document there is."""
+        there: dict[tuple[bytes, bytes], None] = {}
+        for _, line in _lines(os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0), 0):
+            if (parts := _parts(line)) is not None:
+                _, kind, attempt = parts
+                there[kind, attempt] = None
+        return iter(there)
+
+    def is_there(self) -> bool:
+        """Not if it was deleted, nor in a fork: that would share its parent's position in the file."""
+        return os.fstat(self._descriptor).st_nlink > 0 and self._process == os.getpid()
+
+    def _read_on(self) -> None:
+        size = os.fstat(self._descriptor).st_size
+        while self._end < size:
+            piece = os.pread(self._descriptor, min(_PIECE, size - self._end), self._end)
+            if END not in piece and len(piece) == _PIECE:
+                piece = os.pread(self._descriptor, size - self._end, self._end)
+            whole = piece.rfind(END) + 1
+            if not whole:  # the line is still being written, or was cut off and is the last one
+                return
+            self._piece, self._piece_at = piece[:whole], self._end
+            for place, line in _lines(self._piece, self._end):
+                self._note(line, place)
+            self._end += whole
+
+    def _note(self, line: bytes, place: int) -> None:
+        parts = _parts(line)
+        if parts is None:
+            return
+        how, kind, attempt = parts
+        shift = _KINDS[kind] * _BITS
+        known = self._places.get(attempt, 0)
+        if how == PUT_IF_ABSENT and known >> shift & _PLACE:
+            return
+        self._places[attempt] = known & ~(_PLACE << shift) | place << shift
+
+    def _search_before(self, kind: bytes, attempt: bytes) -> None:
+        data = os.pread(self._descriptor, self._begin, 0)
+        mark = b"%b %b " % (kind, attempt)
+        at = data.find(mark)
+        while at >= 0:
+            line = data[at - 1 : data.find(END, at)]
+            if data[at - 2 : at - 1] == BEGIN and BEGIN not in line:
+                self._note(line, at - 1)
+            at = data.find(mark, at + 1)
+
+    def _line(self, place: int) -> bytes:
+        inside = place - self._piece_at
+        if 0 <= inside < len(self._piece):
+            return self._piece[inside : self._piece.index(END, inside)]
+        data, size = b"", _LINE
+        while END not in data:
+            data = os.pread(self._descriptor, size, place)
+            size *= 8
+        return data[: data.index(END)]
+
+
+def _lines(piece: bytes, place: int) -> Iterator[tuple[int, bytes]]:
+    """Whole lines and their places. What stands before a line's beginning was cut off by it."""
+    for line in piece.split(END):
+        begin = line.rfind(BEGIN) + 1
+        if begin:
+            yield place + begin, line[begin:]
+        place += len(line) + 1
+
+
+def _parts(line: bytes) -> tuple[bytes, bytes, bytes] | None:
+    """How, kind and attempt; None for what was never one of ours."""
+    parts = line.split(b" ", 3)
+    if len(parts) < 4 or parts[2] != b"%d" % len(parts[3]) or parts[0][1:] not in _KINDS:
+        return None
+    return parts[0][:1], parts[0][1:], parts[1]

@@ -1,0 +1,184 @@
+"""Objects as files, but for the small documents of attempts: those of a run are lines of one journal.
+
+A document that is written again (a heartbeat), and one that is large, gets a file of its own, and the journal says so
+once: it does not grow as long as a task runs.
+"""
+
+from __future__ import annotations
+
+import os
+from _thread import allocate_lock
+
+from ork.errors import DocumentError
+from ork.objects import layout
+from ork.objects.journal import BEGIN, END, IN_A_FILE, PUT, PUT_IF_ABSENT, Journal
+from ork.objects.local import OWN, LocalObjects, explained
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import builtins
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    T = TypeVar("T")
+    _Name = tuple[str, bytes, bytes]
+
+JOURNAL = OWN + "journal"
+LARGEST_IN_JOURNAL = 1 << 18
+MOST_OPEN = 64
+
+
+class JournaledObjects(LocalObjects):
+    def __init__(self, root: str, durability: str = "normal") -> None:
+        super().__init__(root, durability)
+        self._journals: dict[str, Journal] = {}  # by run; the one that was used last is last
+        self._lock = allocate_lock()
+
+    def position(self, run: str) -> int:
+        with self._lock:
+            journal = self._journals.get(run)
+            return journal.position if journal else 0
+
+    def skip_to(self, run: str, position: int) -> None:
+        with self._lock:
+            journal = self._journal(run, makes=False)
+            if journal is not None:
+                journal.skip_to(position)
+
+    def put(self, key: str, data: bytes) -> None:
+        name = _document(key)
+        if name is None:
+            super().put(key, data)
+        else:
+            self._doing("write", key, lambda: self._put(key, name, data))
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        name = _document(key)
+        if name is None or not _fits(data):
+            return super().put_if_absent(key, data)
+        return self._doing("write", key, lambda: self._put_if_absent(key, name, data))
+
+    def get(self, key: str, *, limit: int | None = None) -> bytes | None:
+        name = _document(key)
+        data = None if name is None else self._doing("read", key, lambda: self._get(name))
+        if data is None:
+            return super().get(key, limit=limit)
+        if limit is not None and len(data) > limit:
+            raise DocumentError(f"{key} has {len(data)} bytes, more than the {limit} allowed")
+        return data
+
+    def read(self, key: str, start: int = 0, size: int | None = None) -> bytes:
+        if _document(key) is None:
+            return super().read(key, start, size)
+        return (self.get(key) or b"")[start : None if size is None else start + size]
+
+    def size(self, key: str) -> int | None:
+        if _document(key) is None:
+            return super().size(key)
+        data = self.get(key)
+        return None if data is None else len(data)
+
+    def list(self, prefix: str) -> builtins.list[str]:
+        inner = prefix.strip("/")
+        found = set(super().list(prefix))
+        for run in self._runs(inner):
+            keys = self._doing("read", f"{layout.RUNS}/{run}", lambda run=run: self._keys(run))  # type: ignore[misc]
+            found.update(key for key in keys if not inner or key.startswith(inner + "/"))
+        return sorted(found)
+
+    # ── in a journal ─────────────────────────────────────────────────────────────────────────────
+
+    def _put(self, key: str, name: _Name, data: bytes) -> None:
+        run, attempt, kind = name
+        journal = self._made(run)
+        before = journal.find(kind, attempt)
+        if not before and _fits(data):
+            journal.append(PUT, kind, attempt, data)
+            return
+        super().put(key, data)
+        if not before or journal.at(before)[0] != IN_A_FILE:
+            journal.append(IN_A_FILE, kind, attempt)
+
+    def _put_if_absent(self, key: str, name: _Name, data: bytes) -> bool:
+        run, attempt, kind = name
+        journal = self._made(run)
+        if journal.find(kind, attempt) or super().size(key) is not None:
+            return False
+        place = journal.append(PUT_IF_ABSENT, kind, attempt, data)
+        return journal.find(kind, attempt) == place
+
+    def _get(self, name: _Name) -> bytes | None:
+        """None if it is in a file, or nowhere."""
+        run, attempt, kind = name
+        journal = self._journal(run, makes=False)
+        place = journal.find(kind, attempt) if journal else 0
+        how, data = journal.at(place) if journal and place else (IN_A_FILE, b"")
+        return None if how == IN_A_FILE else data
+
+    def _runs(self, prefix: str) -> builtins.list[str]:
+        """Those a prefix may speak of."""
+        home, _, run = prefix.partition("/")
+        if home not in ("", layout.RUNS):
+            return []
+        try:
+            return [run] if run and "/" not in run else os.listdir(f"{self.root}/{layout.RUNS}")
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def _keys(self, run: str) -> builtins.list[str]:
+        journal = self._journal(run, makes=False)
+        found = journal.documents() if journal else ()
+        return [f"{layout.RUNS}/{run}/{attempt.decode()}.{kind.decode()}" for kind, attempt in found]
+
+    # ── journals ─────────────────────────────────────────────────────────────────────────────────
+
+    def _doing(self, verb: str, key: str, action: Callable[[], T]) -> T:
+        with self._lock:
+            try:
+                return action()
+            except OSError as error:
+                raise explained(error, verb, key) from error
+
+    def _made(self, run: str) -> Journal:
+        journal = self._journal(run, makes=True)
+        assert journal is not None
+        return journal
+
+    def _journal(self, run: str, *, makes: bool) -> Journal | None:
+        journal = self._journals.pop(run, None)
+        if journal is not None and not journal.is_there():
+            journal.close()
+            journal = None
+        if journal is None:
+            journal = self._opened(run, makes=makes)
+        if journal is not None:
+            self._journals[run] = journal
+        while len(self._journals) > MOST_OPEN:
+            self._journals.pop(next(iter(self._journals))).close()
+        return journal
+
+    def _opened(self, run: str, *, makes: bool) -> Journal | None:
+        path = self._journal_path(run)
+        try:
+            return Journal(path, is_durable=self._is_durable)
+        except (FileNotFoundError, NotADirectoryError):
+            if not makes:
+                return None
+        self._make_file(path)
+        return Journal(path, is_durable=self._is_durable)
+
+    def _journal_path(self, run: str) -> str:
+        return f"{self.root}/{layout.RUNS}/{run}/{JOURNAL}"
+
+
+def _document(key: str) -> _Name | None:
+    """Run, attempt and kind, if it belongs into a journal."""
+    parts = layout.document_parts(key)
+    if parts is None or " " in key or "\n" in key:
+        return None
+    run, attempt, kind = parts
+    return run, attempt.encode(), kind.encode()
+
+
+def _fits(data: bytes) -> bool:
+    return len(data) <= LARGEST_IN_JOURNAL and BEGIN not in data and END not in data

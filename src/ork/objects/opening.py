@@ -1,0 +1,65 @@
+"""Which kind of object store a folder holds. That is a property of the folder, so that all who use it agree."""
+
+from __future__ import annotations
+
+import os
+
+from ork.errors import ObjectsError
+from ork.objects.local import OWN, LocalObjects
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FILE, JOURNAL = "file:", "journal:"
+_MARK = OWN + "journals"
+# Where appending to a file is atomic for all who can see the file. Not on what is shared between machines.
+_LOCAL_DISKS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "zfs", "f2fs", "overlay", "bcachefs"})
+
+
+def root_of_url(url: str) -> str:
+    """The folder a `file:` or `journal:` URL names, taken as it is written: no escapes, so any path can be said."""
+    for scheme in (FILE, JOURNAL):
+        if url.startswith(scheme):
+            path = url[len(scheme) :]
+            return path[2:] if path.startswith("///") else path
+    raise ObjectsError(f"not a local object store: {url[:200]!r}", hint="use file:/path/to/folder")
+
+
+def open_objects(url: str, durability: str = "normal", within: str = "") -> LocalObjects:
+    """`journal:` makes the folder one with journals, if its disk is fit for them; `file:` takes it as it is."""
+    root = os.path.join(within, root_of_url(url))
+    if os.path.exists(f"{root}/{_MARK}") or (url.startswith(JOURNAL) and _mark(root)):
+        from ork.objects.journaled import JournaledObjects
+
+        return JournaledObjects(root, durability)
+    return LocalObjects(root, durability)
+
+
+def _mark(root: str) -> bool:
+    """False if this folder must keep to files, or cannot be written."""
+    try:
+        os.makedirs(root, mode=0o700, exist_ok=True)
+        with open("/proc/self/mounts", "rb") as mounts:
+            if _disk_of(os.path.realpath(root), mounts) not in _LOCAL_DISKS:
+                return False
+        os.close(os.open(f"{root}/{_MARK}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError:
+        return False
+    return True
+
+
+def _disk_of(path: str, mounts: Iterable[bytes]) -> str:
+    """The type of the file system that a folder is on; mounts as the system lists them, the last one is on top."""
+    best, kind = -1, ""
+    for line in mounts:
+        _, place, type, *_ = line.split(b" ")
+        where = _unescaped(place)
+        if len(where) >= best and (path == where or path.startswith(where.rstrip("/") + "/")):
+            best, kind = len(where), type.decode()
+    return kind
+
+
+def _unescaped(place: bytes) -> str:
+    """Blanks and the like are written as octal numbers there."""
+    return os.fsdecode(place.decode("unicode_escape").encode("latin-1"))

@@ -1,0 +1,173 @@
+"""A run's journal: what it says of a document, whatever else is in the file and whoever else writes to it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ork.errors import ObjectsError
+from ork.objects.journaled import JOURNAL, JournaledObjects
+from ork.objects.opening import _disk_of, open_objects
+
+SPEC, GATE, STATUS = (f"runs/a/task.0.1.{kind}.json" for kind in ("spec", "gate", "status"))
+
+WINNER = """
+import os, sys
+from ork.objects.journaled import JournaledObjects
+objects = JournaledObjects(sys.argv[1])
+sys.stdin.read(1)
+won = [n for n in range(200) if objects.put_if_absent(f"runs/a/t.{n}.1.gate.json", b"%d" % os.getpid())]
+print(*won)
+"""
+
+
+@pytest.fixture
+def objects(tmp_path: Path) -> JournaledObjects:
+    return JournaledObjects(str(tmp_path))
+
+
+def file_of(tmp_path: Path) -> Path:
+    return tmp_path / "runs" / "a" / JOURNAL
+
+
+def test_of_many_processes_exactly_one_wins_each_gate(tmp_path: Path) -> None:
+    workers = [
+        subprocess.Popen([sys.executable, "-c", WINNER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write(b"!")
+        worker.stdin.flush()
+    won = [int(number) for worker in workers for number in worker.communicate()[0].split()]
+    assert sorted(won) == list(range(200))
+
+
+def test_what_another_process_puts_is_seen(objects: JournaledObjects, tmp_path: Path) -> None:
+    assert objects.get(STATUS) is None
+    other = JournaledObjects(str(tmp_path))
+    other.put(STATUS, b"1")
+    assert objects.get(STATUS) == b"1"
+    objects.put(STATUS, b"2")
+    assert other.get(STATUS) == b"2"
+    other.put(STATUS, b"3")
+    assert objects.get(STATUS) == b"3"
+
+
+def test_a_journal_does_not_grow_with_every_heartbeat(objects: JournaledObjects, tmp_path: Path) -> None:
+    for number in range(3):
+        objects.put(STATUS, b"%d" % number)
+    size = file_of(tmp_path).stat().st_size
+    for number in range(100):
+        objects.put(STATUS, b"%d" % number)
+    assert file_of(tmp_path).stat().st_size == size
+    assert JournaledObjects(str(tmp_path)).get(STATUS) == b"99"
+
+
+def test_no_file_is_made_for_an_attempt_that_says_little(objects: JournaledObjects, tmp_path: Path) -> None:
+    objects.put(SPEC, b"1")
+    objects.put_if_absent(GATE, b"2")
+    objects.put(STATUS, b"3")
+    assert os.listdir(tmp_path / "runs" / "a") == [JOURNAL]
+
+
+@pytest.mark.parametrize("cut", range(1, 20))
+def test_a_line_that_was_cut_off_counts_for_nothing_and_harms_no_other(tmp_path: Path, cut: int) -> None:
+    JournaledObjects(str(tmp_path)).put_if_absent(GATE, b'{"pid":17}')
+    with file_of(tmp_path).open("r+b") as file:
+        file.truncate(file_of(tmp_path).stat().st_size - cut)
+    reader, writer = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    assert reader.get(GATE) is None
+    assert writer.put_if_absent(GATE, b'{"pid":18}')
+    assert reader.get(GATE) == b'{"pid":18}'
+    assert not reader.put_if_absent(GATE, b'{"pid":19}')
+
+
+@pytest.mark.parametrize(
+    "noise", [b"noise", b"\x1e=status.json task.0.1 9 x\n", b"\x1e\n\x1e", b"\n\n  \n", b"\x00\xff" * 3_000_000]
+)
+def test_what_is_no_record_is_passed_over(tmp_path: Path, noise: bytes) -> None:
+    writer, reader = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    writer.put(SPEC, b"1")
+    assert reader.get(SPEC) == b"1"
+    with file_of(tmp_path).open("ab") as file:
+        file.write(noise)
+    assert reader.get(STATUS) is None
+    writer.put(STATUS, b"2")
+    assert reader.get(STATUS) == JournaledObjects(str(tmp_path)).get(STATUS) == b"2"
+
+
+def test_a_gate_that_was_a_file_before_the_journal_is_not_won_again(tmp_path: Path) -> None:
+    open_objects(f"file:{tmp_path}").put(GATE, b"long ago")
+    objects = JournaledObjects(str(tmp_path))
+    assert not objects.put_if_absent(GATE, b"now")
+    assert objects.get(GATE) == b"long ago"
+
+
+def test_a_worker_that_begins_in_the_middle_still_finds_what_was_before(tmp_path: Path) -> None:
+    scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    for number in range(50):
+        scheduler.put(f"runs/a/task.{number}.1.spec.json", b"%d" % number)
+    assert scheduler.get("runs/a/task.7.1.gate.json") is None
+    worker.skip_to("a", scheduler.position("a"))
+    assert worker.put_if_absent("runs/a/task.7.1.gate.json", b"mine")
+    assert worker.get("runs/a/task.7.1.spec.json") == b"7"
+    assert worker.get("runs/a/task.70.1.spec.json") is None
+    assert not scheduler.put_if_absent("runs/a/task.7.1.gate.json", b"closed")
+
+
+def test_a_worker_that_begins_in_the_middle_loses_to_a_gate_closed_since(tmp_path: Path) -> None:
+    scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    scheduler.put(SPEC, b"1")
+    assert scheduler.get(GATE) is None
+    worker.skip_to("a", scheduler.position("a"))
+    assert scheduler.put_if_absent(GATE, b"closed")
+    assert not worker.put_if_absent(GATE, b"started")
+
+
+def test_a_fork_does_not_disturb_where_its_parent_writes(objects: JournaledObjects) -> None:
+    objects.put(SPEC, b"1")
+    child = os.fork()
+    if child == 0:
+        won = objects.put_if_absent(GATE, b"child")
+        os._exit(0 if won else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert not objects.put_if_absent(GATE, b"parent")
+    assert objects.get(GATE) == b"child"
+
+
+def test_a_full_disk_is_told_and_what_was_there_stays(tmp_path: Path) -> None:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("cannot mount a small tmpfs here: behaviour on a full disk not tested")
+    try:
+        objects = JournaledObjects(str(tmp_path))
+        objects.put(SPEC, b"whole")
+        with pytest.raises(ObjectsError, match="the disk is full"):
+            objects.put_if_absent(GATE, b"x" * 100_000)
+        (tmp_path / "filler").write_bytes(b"")
+        assert objects.get(GATE) is None
+        assert objects.get(SPEC) == b"whole"
+        with pytest.raises(ObjectsError, match="the disk is full"):
+            objects.put(STATUS, b"x" * 100_000)
+        assert objects.get(STATUS) is None
+    finally:
+        subprocess.run(["umount", "-l", str(tmp_path)], check=True)
+
+
+def test_the_folder_says_which_kind_it_is(tmp_path: Path) -> None:
+    assert not isinstance(open_objects(f"file:{tmp_path}"), JournaledObjects)
+    assert isinstance(open_objects(f"journal:{tmp_path}"), JournaledObjects)
+    assert isinstance(open_objects(f"file:{tmp_path}"), JournaledObjects)
+
+
+def test_the_disk_of_a_folder_is_the_mount_nearest_to_it() -> None:
+    mounts = [b"/dev/a / ext4 rw 0 0\n", b"srv:/x /data nfs4 rw 0 0\n", b"/dev/b /data/my\\040disk xfs rw 0 0\n"]
+    assert _disk_of("/home/x", mounts) == "ext4"
+    assert _disk_of("/data/x", mounts) == "nfs4"
+    assert _disk_of("/data/my disk/x", mounts) == "xfs"
+    assert _disk_of("/database", mounts) == "ext4"
