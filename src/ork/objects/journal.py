@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BEGIN, END = b"\x1e", b"\n"
+_ESCAPES = ((b"\x1f", b"\x1f0"), (BEGIN, b"\x1f1"), (END, b"\x1f2"))  # our documents contain none of these
 PUT, PUT_IF_ABSENT, IN_A_FILE = b"=", b"+", b">"
 _PIECE = 1 << 20
 _LINE = 1 << 12
@@ -52,13 +53,15 @@ class Journal:
         return self._end
 
     def skip_to(self, position: int) -> None:
-        """What the documents asked for next consist of comes later than that; what does not is searched for."""
+        """Nothing that is written next was written before that; what is asked for may have been, and is searched for."""
         if position > self._end:
             self._places.clear()
             self._begin = self._end = position
 
     def append(self, how: bytes, kind: bytes, attempt: bytes, document: bytes = b"") -> int:
         """Returns the line's place. OSError if not all of it could be written: then it counts for nothing."""
+        for plain, escaped in _ESCAPES:
+            document = document.replace(plain, escaped)
         record = b"%b%b%b %b %d %b%b" % (BEGIN, how, kind, attempt, len(document), document, END)
         if os.write(self._descriptor, record) < len(record):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -68,18 +71,29 @@ class Journal:
         return place
 
     def find(self, kind: bytes, attempt: bytes) -> int:
-        """The place of the line that counts; 0 if there is none."""
+        """The place of the line that counts; 0 if there is none, as far as it has been read (see `skip_to`)."""
         self._read_on()
-        place = self._places.get(attempt, 0) >> _KINDS[kind] * _BITS & _PLACE
+        return self._places.get(attempt, 0) >> _KINDS[kind] * _BITS & _PLACE
+
+    def find_anywhere(self, kind: bytes, attempt: bytes) -> int:
+        """The same, also among what was skipped."""
+        place = self.find(kind, attempt)
         if not place and self._begin:
             self._search_before(kind, attempt)
-            place = self._places.get(attempt, 0) >> _KINDS[kind] * _BITS & _PLACE
+            place = self.find(kind, attempt)
         return place
+
+    def knows(self, attempt: bytes) -> bool:
+        """Whether anything of the attempt is here, as far as it has been read."""
+        return attempt in self._places
 
     def at(self, place: int) -> tuple[bytes, bytes]:
         """How the line at that place was written, and the document."""
         line = self._line(place)
-        return line[:1], line.split(b" ", 3)[3]
+        document = line.split(b" ", 3)[3]
+        for plain, escaped in reversed(_ESCAPES):
+            document = document.replace(escaped, plain)
+        return line[:1], document
 
     def documents(self) -> Iterator[tuple[bytes, bytes]]:
         """Kind and attempt of every document there is."""

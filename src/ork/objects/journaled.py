@@ -11,7 +11,7 @@ from _thread import allocate_lock
 
 from ork.errors import DocumentError
 from ork.objects import layout
-from ork.objects.journal import BEGIN, END, IN_A_FILE, PUT, PUT_IF_ABSENT, Journal
+from ork.objects.journal import IN_A_FILE, PUT, PUT_IF_ABSENT, Journal
 from ork.objects.local import OWN, LocalObjects, explained
 
 TYPE_CHECKING = False
@@ -54,16 +54,18 @@ class JournaledObjects(LocalObjects):
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         name = _document(key)
-        if name is None or not _fits(data):
+        if name is None:
             return super().put_if_absent(key, data)
         return self._doing("write", key, lambda: self._put_if_absent(key, name, data))
 
     def get(self, key: str, *, limit: int | None = None) -> bytes | None:
         name = _document(key)
-        data = None if name is None else self._doing("read", key, lambda: self._get(name))
-        if data is None:
+        if name is None:
             return super().get(key, limit=limit)
-        if limit is not None and len(data) > limit:
+        is_here, data = self._doing("read", key, lambda: self._get(name))
+        if not is_here:
+            return super().get(key, limit=limit)
+        if data is not None and limit is not None and len(data) > limit:
             raise DocumentError(f"{key} has {len(data)} bytes, more than the {limit} allowed")
         return data
 
@@ -92,7 +94,7 @@ class JournaledObjects(LocalObjects):
         run, attempt, kind = name
         journal = self._made(run)
         before = journal.find(kind, attempt)
-        if not before and _fits(data):
+        if not before and len(data) <= LARGEST_IN_JOURNAL:
             journal.append(PUT, kind, attempt, data)
             return
         super().put(key, data)
@@ -102,18 +104,22 @@ class JournaledObjects(LocalObjects):
     def _put_if_absent(self, key: str, name: _Name, data: bytes) -> bool:
         run, attempt, kind = name
         journal = self._made(run)
-        if journal.find(kind, attempt) or super().size(key) is not None:
+        if journal.find(kind, attempt) or (not journal.knows(attempt) and super().size(key) is not None):
             return False
         place = journal.append(PUT_IF_ABSENT, kind, attempt, data)
         return journal.find(kind, attempt) == place
 
-    def _get(self, name: _Name) -> bytes | None:
-        """None if it is in a file, or nowhere."""
+    def _get(self, name: _Name) -> tuple[bool, bytes | None]:
+        """Whether the journal can say, and what; else there may be a file, also one from before there were journals."""
         run, attempt, kind = name
         journal = self._journal(run, makes=False)
-        place = journal.find(kind, attempt) if journal else 0
-        how, data = journal.at(place) if journal and place else (IN_A_FILE, b"")
-        return None if how == IN_A_FILE else data
+        if journal is None:
+            return False, None
+        place = journal.find_anywhere(kind, attempt)
+        if not place:
+            return journal.knows(attempt), None
+        how, data = journal.at(place)
+        return how != IN_A_FILE, data
 
     def _runs(self, prefix: str) -> builtins.list[str]:
         """Those a prefix may speak of."""
@@ -178,7 +184,3 @@ def _document(key: str) -> _Name | None:
         return None
     run, attempt, kind = parts
     return run, attempt.encode(), kind.encode()
-
-
-def _fits(data: bytes) -> bool:
-    return len(data) <= LARGEST_IN_JOURNAL and BEGIN not in data and END not in data

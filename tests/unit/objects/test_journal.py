@@ -129,6 +129,27 @@ def test_a_worker_that_begins_in_the_middle_loses_to_a_gate_closed_since(tmp_pat
     assert not worker.put_if_absent(GATE, b"started")
 
 
+def test_a_worker_reads_no_more_than_what_came_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    for number in range(50):
+        scheduler.put(f"runs/a/task.{number}.1.spec.json", b"x" * 1000)
+    assert scheduler.get(GATE) is None
+    read: list[int] = []
+    monkeypatch.setattr("os.pread", lambda d, size, at, real=os.pread: read.append(size) or real(d, size, at))
+    worker.skip_to("a", scheduler.position("a"))
+    assert worker.put_if_absent(GATE, b"mine")
+    worker.put(STATUS, b"done")
+    assert sum(read) < 1000
+
+
+@pytest.mark.parametrize("data", [b"two\nlines", b"\x1e\x1f\n", b"x" * 1_000_000])
+def test_a_gate_is_won_once_whatever_is_written_to_it(tmp_path: Path, data: bytes) -> None:
+    first, second = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    assert first.put_if_absent(GATE, data)
+    assert not second.put_if_absent(GATE, b"small")
+    assert second.get(GATE) == data
+
+
 def test_a_fork_does_not_disturb_where_its_parent_writes(objects: JournaledObjects) -> None:
     objects.put(SPEC, b"1")
     child = os.fork()
