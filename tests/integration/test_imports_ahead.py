@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import signal
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.integration.workshop import Workshop, in_workshop
+from tests.integration.workshop import Workshop, in_workshop, is_alive
 
 # A library, not the project's own: it takes a while, and says when it was imported.
 LIBRARY = """
@@ -101,3 +104,35 @@ def test_a_library_that_cannot_be_imported_is_told_by_the_task(with_library: InL
         assert status["failure"]["message"] == "RuntimeError: not today"
 
     with_library(test)
+
+
+def test_a_process_that_was_killed_while_it_waited_for_its_task_is_replaced(with_library: InLibraryShop) -> None:
+    async def test(shop: Workshop, _library: Path) -> None:
+        waiting = await waiting_process(shop)
+        os.kill(waiting, signal.SIGKILL)
+        while is_alive(waiting):
+            await asyncio.sleep(0.01)
+        assert await answer(shop, "after") == ["with the task", 1]
+
+    with_library(test)
+
+
+def test_a_command_after_a_function_is_over_when_it_ends(with_library: InLibraryShop) -> None:
+    """The process that waited for another function is not taken for something the command left behind."""
+
+    async def test(shop: Workshop, _library: Path) -> None:
+        waiting = await waiting_process(shop)
+        assert await answer(shop, "command", argv=["echo", "1"]) == 1
+        assert not is_alive(waiting)
+
+    with_library(test)
+
+
+async def waiting_process(shop: Workshop) -> int:
+    """Below the worker that had the last attempt."""
+    gate = shop.documents.gate(shop.made[-1])
+    assert gate is not None
+    async with asyncio.timeout(30):
+        while not (below := Path(f"/proc/{gate['pid']}/task/{gate['pid']}/children").read_text().split()):
+            await asyncio.sleep(0.01)
+    return int(below[0])

@@ -139,29 +139,6 @@ async def test_an_idle_worker_that_was_killed_is_replaced(shop: Workshop) -> Non
     assert await resident_of(shop, attempt) != resident
 
 
-@in_workshop
-async def test_a_process_that_was_killed_while_it_waited_for_its_task_is_replaced(shop: Workshop) -> None:
-    resident = await settled(shop)
-    async with asyncio.timeout(30):
-        while not (waiting := Path(f"/proc/{resident}/task/{resident}/children").read_text().split()):
-            await asyncio.sleep(0.01)
-    os.kill(int(waiting[0]), signal.SIGKILL)
-    while is_alive(int(waiting[0])):
-        await asyncio.sleep(0.01)
-    attempt = shop.attempt("after")
-    assert (await shop.run(attempt))["state"] == "success"
-    assert await resident_of(shop, attempt) == resident
-
-
-@in_workshop
-async def test_a_command_after_a_function_is_over_when_it_ends(shop: Workshop) -> None:
-    """The process that waited for another function is not taken for something the command left behind."""
-    resident = await settled(shop)
-    attempt = shop.attempt("command")
-    assert (await shop.run(attempt, argv=["echo", "1"]))["output"] == {"inline": "1"}
-    assert await resident_of(shop, attempt) == resident
-
-
 def test_an_idle_worker_that_does_not_answer_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @in_workshop
     async def inside(shop: Workshop) -> None:
@@ -188,3 +165,16 @@ async def test_workers_end_when_their_executor_does(shop: Workshop) -> None:
     async with asyncio.timeout(30):
         while is_alive(resident):
             await asyncio.sleep(0.01)
+
+
+@in_workshop
+async def test_a_file_that_was_changed_is_read_anew_and_its_warnings_are_told_each_time(shop: Workshop) -> None:
+    resident = await settled(shop)
+    for number in range(3):
+        shop.write("tasks.py", f"def main():\n    return {number} is {number} or {number}\n")
+        for name in ("once", "again"):
+            attempt = shop.attempt(f"{name}{number}")
+            assert (await shop.run(attempt))["output"] == {"inline": "true"}
+            assert b"SyntaxWarning" in shop.log(attempt)
+            await shop.vanished(attempt)
+            assert await resident_of(shop, attempt) == resident

@@ -28,12 +28,12 @@ class Ahead:
         self.files = files
 
 
-def imported(root: str, known: set[str]) -> dict[str, Any] | None:
-    """What was imported besides the modules known before, for others to do so ahead; None if it is not worth it."""
+def imported(root: str, known: int) -> dict[str, Any] | None:
+    """What was imported after the first so many modules, for others to do so ahead; None if it is not worth it."""
     names, files = [], {}
-    for name, module in list(sys.modules.items()):
+    for name, module in list(sys.modules.items())[known:]:
         file = getattr(module, "__file__", None)
-        if name in known or file is None or getattr(module, "__spec__", None) is None or file.startswith(root + "/"):
+        if file is None or getattr(module, "__spec__", None) is None or file.startswith(root + "/"):
             continue
         names.append(name)
         # What is installed is known to have changed by other traces.

@@ -1,20 +1,22 @@
-"""The process a function is called in, seen from the shim: it is forked, waits for an order, and answers.
+"""The process a function is called in, seen from the shim: it is forked, calls the function, and answers.
 
-It can be forked before there is an order, so that no attempt waits for the fork. One that is shared goes on waiting for
-orders after it has answered, as long as all is well with it.
+It can be forked before there is an order, to import what functions import while nobody waits. One that is shared goes
+on waiting for orders after it has answered, as long as all is well with it.
 """
 
 from __future__ import annotations
 
+import marshal
 import os
 import time
 
-from ork.objects.json_text import dumps
 from ork.worker.ahead import time_of
+from ork.worker.invoke import SIZE_BYTES, wait_and_call
 from ork.worker.process import fork_into
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
     from ork.objects.local import LocalObjects
@@ -28,9 +30,16 @@ _waiting: Child | None = None
 
 class Child:
     """OSError if no process can be made. Standard output and standard error are one pipe, `printed`; `source` is where
-    answers come from, a line each."""
+    answers come from, a line each. With `begin` it does that, else it waits for an order."""
 
-    def __init__(self, mark: Mark | None = None, *, is_shared: bool = False, ahead: Ahead | None = None) -> None:
+    def __init__(
+        self,
+        mark: Mark | None = None,
+        *,
+        is_shared: bool = False,
+        ahead: Ahead | None = None,
+        begin: Callable[[int], NoReturn] | None = None,
+    ) -> None:
         self.is_shared = is_shared
         self.root = ahead.root if ahead else None  # the project it has settled in
         self.files: dict[str, int | None] = {}  # that it has loaded, and their times
@@ -38,7 +47,7 @@ class Child:
         if ahead is not None:
             # A file that comes or goes could hide what was imported; it is seen by the folder's own time.
             self.files = {**ahead.files, ahead.root: time_of(ahead.root)}
-        orders, self._orders = os.pipe()
+        orders, self._orders = (-1, -1) if begin else os.pipe()
         self.source, answer = os.pipe()
         self.printed, speak = os.pipe()
 
@@ -46,12 +55,12 @@ class Child:
             self._close()
             os.dup2(speak, 1)
             os.dup2(speak, 2)
+            if begin is not None:
+                begin(answer)
             if is_shared:
                 from ork.worker.shared import serve_functions
 
                 serve_functions(orders, answer, mark)
-            from ork.worker.invoke import wait_and_call
-
             wait_and_call(orders, answer, mark, ahead)
 
         try:
@@ -61,7 +70,8 @@ class Child:
             raise
         finally:
             for descriptor in (orders, answer, speak):
-                os.close(descriptor)
+                if descriptor >= 0:
+                    os.close(descriptor)
 
     def is_fit_for(self, spec: dict[str, Any]) -> bool:
         """Not if it has settled in another project, or has loaded what has changed since, or would load otherwise in
@@ -73,7 +83,8 @@ class Child:
     def give(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> bool:
         """Has the function called; False if the process had gone before it could begin."""
         self.root = spec["root"]
-        rest = memoryview(dumps({"root": objects.root, "folder": folder, "spec": spec}).encode() + b"\n")
+        order = marshal.dumps({"root": objects.root, "folder": folder, "spec": spec})
+        rest = memoryview(len(order).to_bytes(SIZE_BYTES, "little") + order)
         try:
             while rest:
                 rest = rest[os.write(self._orders, rest) :]
@@ -105,7 +116,8 @@ class Child:
 
     def _close(self) -> None:
         for descriptor in (self._orders, self.source, self.printed):
-            os.close(descriptor)
+            if descriptor >= 0:
+                os.close(descriptor)
 
 
 def keep(child: Child) -> None:
@@ -115,8 +127,8 @@ def keep(child: Child) -> None:
     _waiting = child
 
 
-def keep_spare(mark: Mark, ahead: Ahead | None) -> None:
-    """The next function finds its process waiting. Nothing is said if there can be none: it is tried again then."""
+def keep_spare(mark: Mark, ahead: Ahead) -> None:
+    """The next function finds its process waiting, with what it imports. Where there can be none, it does without."""
     global _waiting
     try:
         _waiting = _waiting or Child(mark, ahead=ahead)

@@ -12,7 +12,7 @@ from ork.objects import layout
 from ork.objects.json_text import dumps, strict_json
 from ork.worker.bound import Bindings, InputError
 from ork.worker.child import dismiss_waiting
-from ork.worker.environment import task_environment
+from ork.worker.environment import inherited, task_environment
 from ork.worker.outputs import store_output
 from ork.worker.process import ended_badly, fork_into
 from ork.worker.programs import ProgramError, find_program
@@ -49,10 +49,9 @@ class CommandJob:
 
     def start(self, log: Log) -> Ending | int:
         spec = self._spec
-        inherited = dict(os.environ)
-        bindings = Bindings(self._objects, spec["output_limit"], inherited)
+        bindings = Bindings(self._objects, spec["output_limit"], inherited())
         try:
-            env = task_environment(spec, inherited, bindings)
+            env = task_environment(spec, bindings.environ, bindings)
             path = env.get("PATH", os.defpath)
             argv = find_program(spec["argv"], spec["root"], spec["script_dir"], path, spec.get("python"))
             env["ORK_INPUT_FILE"] = self._open_input(self._checked(input_text(spec, bindings)))

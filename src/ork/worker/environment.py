@@ -13,12 +13,41 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_came_with: dict[str, str] | None = None
+_own_names: tuple[str, ...] = ()
+
+
+def inherited() -> dict[str, str]:
+    """What this process came with. Looked at once, and so once for all that are forked from it."""
+    global _came_with, _own_names
+    if _came_with is None:
+        _came_with = dict(os.environ)
+        _own_names = _names_of_ork(_came_with)
+    return _came_with
+
+
+def hidden_names(spec: dict[str, Any], environ: Mapping[str, str]) -> list[str]:
+    """Those that are not for the task: Ork's own (tokens, URLs), and secrets."""
+    own = _own_names if environ is _came_with else _names_of_ork(environ)
+    bounds = [*(spec["inputs"] or {}).values(), *spec["env"].values()]
+    secrets = {bound["secret"] for bound in bounds if "secret" in bound}
+    return [*own, *(name for name in secrets.difference(own) if name in environ)]
+
+
 def task_environment(spec: dict[str, Any], inherited: Mapping[str, str], bindings: Bindings) -> dict[str, str]:
-    """What the worker inherited without anything of Ork's own (tokens, URLs, secrets), and what the spec adds."""
-    secrets = set(_secret_variables(spec))
-    env = {name: value for name, value in inherited.items() if not name.startswith("ORK_") and name not in secrets}
+    """What the worker inherited without anything of Ork's own, and what the spec adds."""
+    env = dict(inherited)
+    for name in hidden_names(spec, inherited):
+        del env[name]
+    env.update(additions(spec, inherited, bindings))
+    return env
+
+
+def additions(spec: dict[str, Any], inherited: Mapping[str, str], bindings: Bindings) -> dict[str, str]:
+    """What the spec adds to what the worker inherited."""
+    env = {}
     if spec.get("python"):
-        env.update(_activated(spec["python"], env.get("PATH", os.defpath)))
+        env.update(_activated(spec["python"], inherited.get("PATH", os.defpath)))
     if spec.get("traceparent"):
         env["TRACEPARENT"] = spec["traceparent"]
     for name, bound in spec["env"].items():
@@ -54,9 +83,8 @@ def task_id(spec: dict[str, Any]) -> str:
     return str(spec["attempt"]).rpartition("/")[0]
 
 
-def _secret_variables(spec: dict[str, Any]) -> list[str]:
-    bounds = [*(spec["inputs"] or {}).values(), *spec["env"].values()]
-    return [bound["secret"] for bound in bounds if "secret" in bound]
+def _names_of_ork(environ: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(name for name in environ if name.startswith("ORK_"))
 
 
 def _text(value: Any) -> str:

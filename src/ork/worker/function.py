@@ -7,7 +7,10 @@ import os
 from ork.errors import DocumentError
 from ork.objects.documents import DOCUMENT_LIMIT
 from ork.objects.json_text import strict_json
+from ork.objects.local import LocalObjects
 from ork.worker.child import Child, keep, take_waiting
+from ork.worker.invoke import call_here
+from ork.worker.loading import make_ready
 from ork.worker.process import ended_badly, log_tail
 from ork.worker.pump import Stream
 from ork.worker.status import Ending, failed
@@ -17,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ork.objects.local import LocalObjects
     from ork.worker.log import Log
     from ork.worker.shim import Host
 
@@ -67,9 +69,16 @@ class FunctionJob:
         return None
 
     def _with_a_new_one(self) -> Child:
-        child = Child(self._mark, is_shared=self._is_shared)
-        child.give(self._objects, self._folder, self._spec)
-        return child
+        if self._is_shared:
+            child = Child(self._mark, is_shared=True)
+            child.give(self._objects, self._folder, self._spec)
+            return child
+        # At the last moment: a process copies each page that it or the other one changes while both live.
+        spec = self._spec
+        if self._host is not None and spec["kind"] == "python" and spec["file"] is not None:
+            make_ready(spec["root"], spec["file"])
+        objects = LocalObjects(self._objects.root, spec["durability"])  # without what we have open
+        return Child(begin=lambda answer: call_here(objects, self._folder, spec, answer))
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
         if self._child is None or self._printed is None:

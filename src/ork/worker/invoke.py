@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import sys
 import time
 
 from ork.errors import ObjectsError
-from ork.objects.documents import MAX_DEPTH, SPEC_LIMIT
 from ork.objects.json_text import dumps, strict_json
 from ork.objects.local import LocalObjects
 from ork.worker import packages
 from ork.worker.ahead import WORTH_SECONDS, imported
 from ork.worker.arguments import bind_arguments
 from ork.worker.bound import Bindings, InputError
-from ork.worker.environment import task_environment, task_id
+from ork.worker.environment import additions, hidden_names, inherited, task_id
 from ork.worker.hidden import import_before_hidden
 from ork.worker.loading import LoadError, load_function
 from ork.worker.outputs import store_output
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from ork.worker.mark import Mark
 
 _has_streams = _has_packages = False
-_MOST_ORDER = 2 * SPEC_LIMIT
+CHUNK = 1 << 16
+SIZE_BYTES = 4  # of the number in front of an order
 _GENERATOR = 0x20
 _ASYNC_GENERATOR = 0x200
 
@@ -41,7 +42,7 @@ def run_function(
     objects: LocalObjects, folder: str, spec: dict[str, Any], answer: int, *, is_quiet: bool = True
 ) -> NoReturn:
     """Ends the process. Whatever the user's code does, there is one reply or, if it ended the process itself, none."""
-    call = Call(objects, folder, spec, dict(os.environ))
+    call = Call(objects, folder, spec, inherited())
     call.is_quiet = is_quiet
     call.perform()
     finish_as_the_interpreter_would()
@@ -63,13 +64,20 @@ def wait_and_call(orders: int, answer: int, mark: Mark | None, ahead: Ahead | No
     spec = order["spec"]
     if mark is not None:
         mark.write(spec["attempt"])
-    objects = LocalObjects(order["root"], spec["durability"])
+    call_here(LocalObjects(order["root"], spec["durability"]), order["folder"], spec, answer, is_quiet=is_quiet)
+
+
+def call_here(
+    objects: LocalObjects, folder: str, spec: dict[str, Any], answer: int, *, is_quiet: bool = True
+) -> NoReturn:
+    """In a child of the shim, which is as the task's own interpreter would be, or becomes that."""
+    use_streams()
     python = spec.get("python")
     if python is not None:
         from ork.worker.elsewhere import become
 
-        become(python, objects, order["folder"], spec, answer)
-    run_function(objects, order["folder"], spec, answer, is_quiet=is_quiet)
+        become(python, objects, folder, spec, answer)
+    run_function(objects, folder, spec, answer, is_quiet=is_quiet)
 
 
 def _import_ahead(ahead: Ahead) -> bool:
@@ -86,14 +94,14 @@ def _import_ahead(ahead: Ahead) -> bool:
 
 
 def read_order(orders: int) -> dict[str, Any] | None:
-    """A line of JSON from the shim; None when there will be none."""
-    data = bytearray()
-    while not data.endswith(b"\n"):
-        part = os.read(orders, 1 << 16)
-        if not part:
-            return None
-        data += part
-    order: dict[str, Any] = strict_json(bytes(data), max_size=_MOST_ORDER, max_depth=MAX_DEPTH + 16)
+    """What the shim gives (`Child.give`); None when there will be nothing."""
+    data = os.read(orders, CHUNK)
+    if not data:
+        return None
+    size = int.from_bytes(data[:SIZE_BYTES], "little") + SIZE_BYTES
+    while len(data) < size:
+        data += os.read(orders, CHUNK)
+    order: dict[str, Any] = marshal.loads(data[SIZE_BYTES:])
     return order
 
 
@@ -193,7 +201,7 @@ class Call:
         settle_in(self._spec, bindings)
 
     def load(self) -> Callable[..., Any]:
-        spec, known, begun = self._spec, set(sys.modules), time.monotonic()
+        spec, known, begun = self._spec, len(sys.modules), time.monotonic()
         function = load_function(spec["root"], spec["file"], spec["module"], spec["function"])
         if time.monotonic() - begun > WORTH_SECONDS and not spec["env"]:
             self._imports = imported(spec["root"], known)
@@ -255,20 +263,18 @@ def prepared(objects: LocalObjects, folder: str, spec: dict[str, Any]) -> tuple[
 
 def settle_in(spec: dict[str, Any], bindings: Bindings) -> None:
     """The process becomes the user's: folder, environment, packages, import path, standard streams."""
-    enter(spec, bindings, bindings.environ)
+    enter(spec, bindings)
     use_streams()
     use_packages(spec["root"])
 
 
-def enter(spec: dict[str, Any], bindings: Bindings, present: dict[str, str]) -> None:
-    """The task's folder and environment; `present` is what the environment is now."""
-    wanted = task_environment(spec, bindings.environ, bindings)
-    # Where it is different: each change is a call of the system's library, and most variables stay.
-    for name in present.keys() - wanted.keys():
-        del os.environ[name]
-    for name, value in wanted.items():
-        if present.get(name) != value:
-            os.environ[name] = value
+def enter(spec: dict[str, Any], bindings: Bindings) -> None:
+    """The task's folder and environment, in a process whose environment is as it came."""
+    added = additions(spec, bindings.environ, bindings)
+    for name in hidden_names(spec, bindings.environ):
+        if name not in added:
+            del os.environ[name]
+    os.environ.update(added)
     try:
         os.chdir(spec["root"])
     except OSError as error:
@@ -352,9 +358,8 @@ def finish_as_the_interpreter_would() -> None:
     try:
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()
-        import atexit
-
-        atexit._run_exitfuncs()
+        if "atexit" in sys.modules:  # else nobody has anything done at the end
+            sys.modules["atexit"]._run_exitfuncs()
     except BaseException:
         sys.excepthook(*sys.exc_info())
 

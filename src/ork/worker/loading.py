@@ -8,8 +8,11 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
+    from types import CodeType, ModuleType
     from typing import Any
+
+
+_ready: tuple[str, bytes, CodeType] | None = None
 
 
 class LoadError(Exception):
@@ -28,6 +31,52 @@ def load_function(root: str, file: str | None, module: str | None, function: str
     return found  # type: ignore[no-any-return]
 
 
+def make_ready(root: str, file: str) -> None:
+    """Compiles the file for a process that will be forked at once, unless the same text was compiled the last time.
+    What cannot be done without a word is left to that process, whose words are the task's."""
+    global _ready
+    path = _path(root, file)
+    before, _ready = _ready, None
+    heard = _Heard()
+    errors, sys.stderr = sys.stderr, heard
+    try:
+        source = _source(path)
+        same = before is not None and before[:2] == (path, source)
+        made = before if same else (path, source, _compiled(source, path))
+    except Exception:
+        return
+    finally:
+        sys.stderr = errors
+    _ready = None if heard.is_told else made
+
+
+class _Heard:
+    """A stream that only remembers that there was something to say."""
+
+    is_told = False
+
+    def write(self, _text: str) -> None:
+        self.is_told = True
+
+    def flush(self) -> None:
+        return
+
+
+def _path(root: str, file: str) -> str:
+    return os.path.normpath(os.path.join(root, file))
+
+
+def _source(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.readall()
+
+
+def _compiled(source: bytes, path: str) -> CodeType:
+    # Not from its bytecode: that is told from older one by the second it was written in, and a person who mends a
+    # task and tries again is quicker than that.
+    return compile(source, path, "exec", dont_inherit=True)
+
+
 def _import_module(name: str) -> ModuleType:
     from importlib import import_module
 
@@ -42,8 +91,9 @@ def _import_module(name: str) -> ModuleType:
 
 def load_file(root: str, file: str) -> ModuleType:
     """The file as a module, run once. LoadError if there is no such file."""
-    path = os.path.normpath(os.path.join(root, file))
-    if not os.path.isfile(path):
+    path = _path(root, file)
+    is_ready = _ready is not None and _ready[0] == path
+    if not is_ready and not os.path.isfile(path):
         raise LoadError(f"there is no file {file} in {root}")
     name, package = _module_name(root, path)
     if package:
@@ -60,10 +110,8 @@ def load_file(root: str, file: str) -> ModuleType:
     module = module_from_spec(spec)
     # Before it runs: dataclasses and pickle look their module up by name.
     sys.modules[name] = module
-    # Not from its bytecode: that is told from older one by the second it was written in, and a person who mends a
-    # task and tries again is quicker than that.
-    with open(path, "rb") as source:
-        exec(compile(source.read(), path, "exec", dont_inherit=True), module.__dict__)
+    code = _ready[2] if _ready is not None and is_ready else _compiled(_source(path), path)
+    exec(code, module.__dict__)
     return module
 
 
@@ -72,7 +120,7 @@ def _module_name(root: str, path: str) -> tuple[str, str | None]:
 
     A file whose name is no identifier, or would hide a module of the standard library, gets a name of its own.
     """
-    inner = os.path.relpath(path, root)
+    inner = path[len(root) + 1 :] if path.startswith(root + "/") else os.path.relpath(path, root)
     parts = inner.removesuffix(".py").split("/")
     if not all(part.isidentifier() for part in parts) or parts[0] in sys.stdlib_module_names:
         return "ork_task_" + "".join(c if c.isalnum() else "_" for c in parts[-1]), None

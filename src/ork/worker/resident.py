@@ -108,7 +108,7 @@ class Resident:
         self.mark.write("")
         if self._room:
             self._say("over")  # and the next may come
-            if self._is_open and self._calls_functions and not self.is_shared:
+            if self._is_open and self._ahead is not None and self._calls_functions and not self.is_shared:
                 keep_spare(self.mark, self._ahead)
 
     def _perform(self, request: dict[str, Any]) -> None:

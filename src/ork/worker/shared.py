@@ -11,6 +11,7 @@ import sys
 
 from ork.objects.local import LocalObjects
 from ork.worker.ahead import time_of
+from ork.worker.environment import inherited
 from ork.worker.invoke import Call, enter, finish_as_the_interpreter_would, flush_streams, read_order, use_streams
 from ork.worker.loading import load_function
 
@@ -57,7 +58,7 @@ class _Place:
     """What all calls share: the environment the process came with, its streams and import path, functions it knows."""
 
     def __init__(self) -> None:
-        self.environ = dict(os.environ)
+        self.environ = inherited()
         self.functions: dict[tuple[str | None, str | None, str], Callable[..., Any]] = {}
         self._streams = sys.stdout, sys.stderr
         self._path: list[str] = []
@@ -72,9 +73,19 @@ class _Place:
         if not self._path:
             return False
         sys.path[:] = self._path
+        self._restore_environment()
         sys.stdout, sys.stderr = self._streams
         sys.argv = [""]
         return True
+
+    def _restore_environment(self) -> None:
+        present = dict(os.environ)
+        # Where it is different: each change is a call of the system's library, and most variables stay.
+        for name in present.keys() - self.environ.keys():
+            del os.environ[name]
+        for name, value in self.environ.items():
+            if present.get(name) != value:
+                os.environ[name] = value
 
     def new_files(self, root: str) -> dict[str, int | None]:
         """Files of the project that were loaded since the last time, with their times."""
@@ -99,7 +110,7 @@ class SharedCall(Call):
 
     def settle(self, bindings: Bindings) -> None:
         if self._place.restore():
-            enter(self._spec, bindings, dict(os.environ))
+            enter(self._spec, bindings)
         else:
             super().settle(bindings)
             self._place.settled()

@@ -52,13 +52,35 @@ def start() -> int:
 
 
 def _load() -> None:
+    """What is done here is done once for all, and in no child."""
     from importlib import import_module
 
     for name in _USUAL:
         import_module(name)
     packages.use_packages_if_harmless()
+    _make_streams()
+    from ork.worker.environment import inherited
+
+    inherited()
+    # The first compilation in a process makes a few hundred classes: longer than all the rest of a small task.
+    compile("", "<nothing>", "exec")
     # Collections in children would otherwise copy every page of what they share with us.
     gc.freeze()
+
+
+def _make_streams() -> None:
+    """Those of all children. They find out what they write to when they are made: a pipe, as it will be."""
+    kept = os.dup(1), os.dup(2)
+    reading, writing = os.pipe()
+    for descriptor in (1, 2):
+        os.dup2(writing, descriptor)
+    from ork.worker.invoke import use_streams
+
+    use_streams()
+    for descriptor, null in zip((1, 2), kept, strict=True):
+        os.dup2(null, descriptor)
+    for descriptor in (*kept, reading, writing):
+        os.close(descriptor)
 
 
 class _Server:
