@@ -14,7 +14,7 @@ from ork.state.migrations import Migration, SchemaStatus
 from tests.postgres import Server, server_or_skip
 
 KILLED_BEFORE = """
-import asyncio, os, signal, sys
+import asyncio, os, re, signal, sys
 import asyncpg
 from ork.state.migrations import Migration, load_migrations
 from ork.state.postgres import schema
@@ -22,7 +22,11 @@ from ork.state.postgres import schema
 async def main():
     connection, left = await asyncpg.connect(sys.argv[1]), int(sys.argv[2])
     text = "".join(migration.text for migration in load_migrations(schema.FOLDER))
-    statements = [part for part in text.split(";\\n") if part.strip()]
+    functions = text.split("$$")[1::2]  # their bodies, which hold statements too
+    for number, body in enumerate(functions):
+        text = text.replace(f"$${body}$$", f"$${number}$$")
+    parts = [part for part in text.split(";\\n") if part.strip()]
+    statements = [re.sub(r"[$]{2}([0-9]+)[$]{2}", lambda it: f"$${functions[int(it[1])]}$$", part) for part in parts]
     # Each statement a migration of its own, so that death can come between any two.
     steps = [Migration(number, part + ";") for number, part in enumerate(statements, 1)]
     execute = asyncpg.Connection.execute

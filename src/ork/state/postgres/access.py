@@ -15,36 +15,30 @@ _AFTER_ALL_IDS = 2**62
 
 async def add_token(db: Database, token: Token) -> None:
     values = (token.id, free_text(token.name), token.role.value, token.digest, token.created_at, token.revoked_at)
-    async with db.writing() as session:
-        if await session.run("add_token", *values) == 0:
-            raise token_exists(token.name)
+    if await db.run("add_token", *values) == 0:
+        raise token_exists(token.name)
 
 
 async def find_token(db: Database, digest: str) -> Token | None:
-    async with db.reading() as session:
-        row = await session.row("find_token", digest)
+    row = await db.row("find_token", digest)
     return None if row is None else _token_of(row)
 
 
 async def list_tokens(db: Database) -> tuple[Token, ...]:
-    async with db.reading() as session:
-        return tuple(_token_of(row) for row in await session.rows("list_tokens"))
+    return tuple(_token_of(row) for row in await db.rows("list_tokens"))
 
 
 async def revoke_token(db: Database, id: str, now: datetime) -> bool:
-    async with db.writing() as session:
-        return await session.run("revoke_token", id, now) == 1
+    return await db.run("revoke_token", id, now) == 1
 
 
 async def record(db: Database, entry: AuditEntry) -> None:
     words = (free_text(entry.by), entry.action, free_text(entry.subject), free_text(entry.detail))
-    async with db.writing() as session:
-        await session.run("add_audit", entry.at, *words)
+    await db.run("add_audit", entry.at, *words)
 
 
 async def list_audit(db: Database, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
-    async with db.reading() as session:
-        rows = await session.rows("list_audit", _AFTER_ALL_IDS if before is None else before, limit)
+    rows = await db.rows("list_audit", _AFTER_ALL_IDS if before is None else before, limit)
     return tuple(AuditEntry(*row) for row in rows)
 
 

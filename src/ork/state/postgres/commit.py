@@ -1,138 +1,133 @@
-"""One transaction for all that a step decided, each run behind its fence."""
+"""One request for all that a step decided, each run behind its fence. What happens to it is in `ork.commit_step`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from ork.core.effects import Wish
+from ork.core.limits import limit_names
 from ork.model.ids import RunId, SchedulerId
 from ork.model.notice import NoticeKind
 from ork.model.run import RunStatus
-from ork.state.admission import Admission
-from ork.state.postgres.connection import Session
-from ork.state.postgres.database import CameToNothing, Database
-from ork.state.postgres.limits import admit_wishes
+from ork.state.postgres.connection import Row
+from ork.state.postgres.database import Database
 from ork.state.postgres.rows import attempt_row, run_values, task_row
 from ork.state.refusals import ends_unaware_of_cancel
 from ork.state.rows import Columns, failure_text, index_number
 from ork.state.store import Committed, RunChanges
 
+_LATER = 0  # a row's number of change: given when every run of the commit is locked
 
-class _Open(NamedTuple):
-    """Changes whose fence is open, and the places of the tasks in their workflow."""
+
+class _Share(NamedTuple):
+    """One run's changes, and the places of its tasks in their workflow."""
 
     changes: RunChanges
     order: dict[str, int]
 
 
-class _Fences(NamedTuple):
-    opened: list[_Open]
-    fenced: frozenset[RunId]
-    overruled: frozenset[RunId]
-
-
 async def commit(db: Database, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:
-    if not changes:
-        return Committed()
-    admission = Admission(frozenset(), frozenset(), None, {})
-    admitted: list[tuple[_Open, Wish]] = []
-    with suppress(CameToNothing):
-        async with db.writing() as session:
-            fences = await _pass_fences(db, session, scheduler, changes)
-            opened = fences.opened
-            if not opened:
-                raise CameToNothing
-            changed = await session.next_change()
-            await _write(session, opened, changed, now)
-            wishes = [(of_run, wish) for of_run in opened for wish in of_run.changes.wishes]
-            admission = await admit_wishes(db, session, [wish for _, wish in wishes])
-            admitted = [wishes[place] for place in sorted(admission.admitted)]
-            if not admitted and all(of_run.changes.only_wishes for of_run in opened):
-                raise CameToNothing
-            await _launch(session, admitted, changed)
-            await _settle(session, opened, {of_run.changes.run_id for of_run, _ in admitted}, changed)
-            await _write_notices(session, opened, now)
-            await session.tell_others()
-    keys = frozenset(wish.attempt.key for _, wish in admitted)
-    return Committed(fences.fenced, fences.overruled, keys, admission.full, admission.again_in)
+    """Asks again without the runs that were refused: then nothing was written of the others either."""
+    orders = await db.orders_of_runs([of_run.run_id for of_run in changes])
+    fenced = {of_run.run_id for of_run in changes if of_run.run_id not in orders}  # there is no such run
+    overruled: set[RunId] = set()
+    while shares := [_Share(c, orders[c.run_id]) for c in changes if c.run_id not in fenced | overruled]:
+        wishes = _by_priority(shares)
+        answer = (await db.rows("commit_step", scheduler, *_arguments(shares, wishes, now), db.moment(), *db.voice))[0]
+        db.own_changes += answer["told"]
+        if not answer["fenced"] and not answer["overruled"]:
+            return _committed(answer, wishes, fenced, overruled)
+        fenced.update(answer["fenced"] or ())
+        overruled.update(answer["overruled"] or ())
+    return Committed(frozenset(fenced), frozenset(overruled))
 
 
-async def _pass_fences(
-    db: Database, session: Session, scheduler: SchedulerId, changes: Sequence[RunChanges]
-) -> _Fences:
-    rows = {row[0]: row for row in await session.rows("fence", [of_run.run_id for of_run in changes])}
-    unaware = [c.run_id for c in changes if ends_unaware_of_cancel(c.run) and c.run_id in rows and rows[c.run_id][5]]
-    cancelled = {run for (run,) in await session.rows("unseen_cancels", unaware)} if unaware else set()
-    opened: list[_Open] = []
-    fenced: set[RunId] = set()
-    for of_run in changes:
-        row = rows.get(of_run.run_id)
-        if row is None or row[1] != scheduler or row[2] != of_run.epoch:
-            fenced.add(of_run.run_id)
-        elif of_run.run_id not in cancelled:
-            opened.append(_Open(of_run, await db.order(session, row[3])))
-    return _Fences(opened, frozenset(fenced), frozenset(cancelled - fenced))
+def _committed(
+    answer: Row, wishes: Sequence[tuple[_Share, Wish]], fenced: set[RunId], overruled: set[RunId]
+) -> Committed:
+    admitted = frozenset(wishes[place - 1][1].attempt.key for place in answer["admitted"] or ())
+    full = frozenset(answer["exhausted"] or ())
+    return Committed(frozenset(fenced), frozenset(overruled), admitted, full, answer["again_in"])
 
 
-async def _write(session: Session, opened: Sequence[_Open], changed: int, now: datetime) -> None:
-    """Tasks, attempts and commands, all but the launches: what ends here makes room for them."""
-    done = [(command, changes.run_id, now) for changes, _ in opened for command in changes.commands_done]
-    await session.write("finish_commands", done)
-    tasks = [
-        task_row(changes.run_id, order[task.key.name], changed, task)
-        for changes, order in opened
+def _by_priority(shares: Sequence[_Share]) -> list[tuple[_Share, Wish]]:
+    wishes = [(share, wish) for share in shares for wish in share.changes.wishes]
+    wishes.sort(key=lambda each: -each[1].priority)
+    return wishes
+
+
+def _arguments(shares: Sequence[_Share], wishes: Sequence[tuple[_Share, Wish]], now: datetime) -> tuple[Any, ...]:
+    """Those of `ork.commit_step`, in its order. What is empty is not sent, and the statements for it are not run."""
+    changes = [share.changes for share in shares]
+    done = [(command, of_run.run_id) for of_run in changes for command in of_run.commands_done]
+    unaware = [of_run.run_id for of_run in changes if ends_unaware_of_cancel(of_run.run)]
+    succeeded = [of_run.run_id for of_run in changes if of_run.run and of_run.run.status is RunStatus.SUCCESS]
+    return (
+        [of_run.run_id for of_run in changes],
+        [of_run.epoch for of_run in changes],
+        unaware or None,
+        [(of_run.rest, *run_values(of_run.run).values()) for of_run in changes if of_run.run is not None] or None,
+        [(of_run.run_id, of_run.rest, of_run.only_wishes) for of_run in changes if of_run.run is None] or None,
+        _last_of_each(_task_rows(shares), 3) or None,
+        _last_of_each(_attempt_rows(shares), 4) or None,
+        [command for command, _ in done] or None,
+        [run for _, run in done] or None,
+        *_wished(wishes),
+        [alert for of_run in changes for alert in _alert_rows(of_run)] or None,
+        succeeded or None,
+        now,
+    )
+
+
+def _task_rows(shares: Sequence[_Share]) -> list[Columns]:
+    return [
+        task_row(changes.run_id, order[task.key.name], _LATER, task)
+        for changes, order in shares
         for task in changes.tasks
-    ]
-    attempts = [
+    ]  # fmt: skip
+
+
+def _attempt_rows(shares: Sequence[_Share]) -> list[Columns]:
+    return [
         attempt_row(order[attempt.key.task.name], attempt)
-        for changes, order in opened
+        for changes, order in shares
         for attempt in changes.attempts
     ]  # fmt: skip
-    await session.write("write_tasks", _last_of_each(tasks, 3))
-    await session.write("write_attempts", _last_of_each(attempts, 4))
 
 
 def _last_of_each(rows: Sequence[Columns], width: int) -> list[Columns]:
-    """One statement cannot write a row twice: of several with the same key (its first columns) the last counts.
-
-    In the order of keys, as rows are locked everywhere.
-    """
+    """One statement cannot write a row twice: of several with the same key (its first columns) the last counts."""
     by_key = {row[:width]: row for row in rows}
-    return [by_key[key] for key in sorted(by_key)]
+    return list(by_key.values())
 
 
-async def _launch(session: Session, admitted: Sequence[tuple[_Open, Wish]], changed: int) -> None:
-    tasks = [task_row(of.changes.run_id, of.order[w.task.key.name], changed, w.task) for of, w in admitted]
-    attempts = [attempt_row(of.order[wish.task.key.name], wish.attempt) for of, wish in admitted]
-    await session.write("write_tasks", _last_of_each(tasks, 3))
-    await session.write("write_attempts", _last_of_each(attempts, 4))
+def _wished(wishes: Sequence[tuple[_Share, Wish]]) -> tuple[Any, ...]:
+    """Tasks, attempts, the limits they count against, and their tasks' own rates."""
+    if not wishes:
+        return None, None, None, None
+    kinds = {(wish.attempt.executor, wish.attempt.pool) for _, wish in wishes}
+    has_rates = any(wish.rate or wish.attempt.pool for _, wish in wishes)
+    return (
+        [task_row(of.changes.run_id, of.order[wish.task.key.name], _LATER, wish.task) for of, wish in wishes],
+        [attempt_row(of.order[wish.task.key.name], wish.attempt) for of, wish in wishes],
+        sorted({name for kind in kinds for name in limit_names(*kind)}),
+        [_rate(wish) for _, wish in wishes] if has_rates else None,
+    )
 
 
-async def _settle(session: Session, opened: Sequence[_Open], launched: set[RunId], changed: int) -> None:
-    """The runs' own rows, last: whether they need an owner follows from all that was written before."""
-    written: list[Columns] = []
-    touched: list[Columns] = []
-    for changes, _ in opened:
-        if changes.run is not None:
-            id, *values = run_values(changes.run).values()
-            written.append((id, changed, changes.rest, *values))
-        elif not changes.only_wishes or changes.run_id in launched:
-            touched.append((changes.run_id, changed, changes.rest))
-    await session.write("write_runs", written)
-    await session.write("touch_runs", touched)
+def _rate(wish: Wish) -> Columns | None:
+    if wish.rate is None:
+        return None
+    name, rate = wish.rate
+    return name, rate.count, rate.seconds
 
 
-async def _write_notices(session: Session, opened: Sequence[_Open], now: datetime) -> None:
-    alerts: list[tuple[Any, ...]] = []
-    for changes, _ in opened:
-        for task, failure in ((alert.task, alert.failure) for alert in changes.alerts):
-            kind = NoticeKind.RUN if task is None else NoticeKind.TASK
-            place = (None, None) if task is None else (task.name, index_number(task.index))
-            alerts.append((kind.value, changes.run_id, *place, failure_text(failure), now))
-    await session.write("write_alerts", alerts)
-    succeeded = [c.run_id for c, _ in opened if c.run is not None and c.run.status is RunStatus.SUCCESS]
-    if succeeded:
-        await session.run("add_recoveries", succeeded, now)
+def _alert_rows(changes: RunChanges) -> list[Columns]:
+    rows: list[Columns] = []
+    for alert in changes.alerts:
+        kind = NoticeKind.RUN if alert.task is None else NoticeKind.TASK
+        place = (None, None) if alert.task is None else (alert.task.name, index_number(alert.task.index))
+        rows.append((kind.value, changes.run_id, *place, failure_text(alert.failure)))
+    return rows

@@ -8,7 +8,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import asyncpg
 
@@ -29,10 +29,7 @@ _VERSIONS_KEPT = 256
 _CLOSE_SECONDS = 5.0
 SILENT_SECONDS = 15.0  # as long as a transaction may stay open between two requests
 _SLOTS = 16  # rows of the table `pulse`
-
-
-class CameToNothing(Exception):  # noqa: N818 (not an error: it rolls back, so that nobody is woken)
-    pass
+_RUNS_KEPT = 10_000
 
 
 class Database:
@@ -51,10 +48,16 @@ class Database:
         self._opening = asyncio.Lock()
         self._versions: dict[VersionId, Version] = {}
         self._orders: dict[VersionId, dict[str, int]] = {}
+        self._versions_of_runs: dict[RunId, VersionId] = {}
 
     def moment(self) -> datetime | None:
         """What statements that judge leases are given: None lets them ask the database's clock."""
         return None if self._clock is None else self._clock()
+
+    @property
+    def voice(self) -> tuple[int, str]:
+        """What `ork.tell_others` is given."""
+        return self.slot, self.handle
 
     # ── connections ──────────────────────────────────────────────────────────────────────────────
 
@@ -86,19 +89,56 @@ class Database:
 
     @asynccontextmanager
     async def _transaction(self, begin: str) -> AsyncIterator[Session]:
+        async with self._connection() as connection:
+            session = Session(self, connection)
+            try:
+                await session.begin(begin)
+                yield session
+                await session.run("commit")
+            except BaseException as error:
+                with suppress(*TROUBLE):
+                    if _is_harmless(error) and not connection.is_closed():
+                        await session.run("roll_back")
+                raise
+            self.own_changes += session.tells
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[asyncpg.Connection]:
+        """One that may be in the middle of something when we are done is cut off: nobody waits for a server that is silent.
+
+        One that was lost is the pool's again already and answers nothing: that must not hide the error it was lost with.
+        """
         pool = await self.open()
         connection = await pool.acquire()
-        session = Session(self, connection)
         try:
-            await session.begin(begin)
-            yield session
-            await session.run("commit")
-            self.own_changes += session.tells
+            yield connection
         except BaseException as error:
-            await _abandon(session, connection, error)
+            with suppress(asyncpg.InterfaceError):
+                if not _is_harmless(error) or connection.is_in_transaction():
+                    connection.terminate()
             raise
         finally:
             await pool.release(connection)
+
+    async def rows(self, name: str, *values: Any) -> list[Row]:
+        """One statement that is a transaction of its own: one request, and it is durable when the answer is here."""
+        if self.address.behind_pooler:
+            async with self.writing() as session:
+                return await session.rows(name, *values)
+        async with self._connection() as connection:
+            return await Session(self, connection).rows(name, *values)
+
+    async def row(self, name: str, *values: Any) -> Row | None:
+        found = await self.rows(name, *values)
+        return found[0] if found else None
+
+    async def run(self, name: str, *values: Any) -> int:
+        """As `rows`; the number of rows it wrote is the answer."""
+        if self.address.behind_pooler:
+            async with self.writing() as session:
+                return await session.run(name, *values)
+        async with self._connection() as connection:
+            return await Session(self, connection).run(name, *values)
 
     async def trust_no_connection(self) -> None:
         """Where one was lost in silence the others are as silent: whoever comes next must not wait for each of them."""
@@ -107,8 +147,7 @@ class Database:
 
     async def end_silent_sessions(self) -> None:
         """Nobody who is frozen in the middle of a request holds the others up for longer than anybody else may."""
-        async with self.reading() as session:
-            await session.rows("end_silent_sessions", SILENT_SECONDS)
+        await self.rows("end_silent_sessions", SILENT_SECONDS)
 
     async def close(self) -> None:
         pool, self._pool = self._pool, None
@@ -122,7 +161,7 @@ class Database:
 
     # ── what many verbs need ─────────────────────────────────────────────────────────────────────
 
-    async def version(self, session: Session, id: VersionId) -> Version | None:
+    async def version(self, session: Asked, id: VersionId) -> Version | None:
         """Versions never change, so each is read and decoded once."""
         known = self._versions.get(id)
         if known is None:
@@ -134,19 +173,33 @@ class Database:
             self.remember(known)
         return known
 
-    async def needed_version(self, session: Session, id: VersionId) -> Version:
+    async def needed_version(self, session: Asked, id: VersionId) -> Version:
         version = await self.version(session, id)
         if version is None:
             raise StoreError(f"Version {id} is missing from {self.address.shown}.", hint="Restore a backup.")
         return version
 
-    async def order(self, session: Session, id: VersionId) -> dict[str, int]:
+    async def order(self, session: Asked, id: VersionId) -> dict[str, int]:
         """Each task's place in the workflow."""
         order = self._orders.get(id)
         if order is None:
             tasks = (await self.needed_version(session, id)).workflow.tasks
             order = self._orders[id] = {task.name: place for place, task in enumerate(tasks)}
         return order
+
+    async def orders_of_runs(self, runs: Sequence[RunId]) -> dict[RunId, dict[str, int]]:
+        """Of those that exist."""
+        unknown = [run for run in runs if run not in self._versions_of_runs]
+        for run, version in await self.rows("versions_of_runs", unknown) if unknown else ():
+            self.note_run(run, version)
+        known = {run: self._versions_of_runs[run] for run in runs if run in self._versions_of_runs}
+        return {run: await self.order(self, version) for run, version in known.items()}
+
+    def note_run(self, run: RunId, version: VersionId) -> None:
+        """A run keeps its version for ever."""
+        if len(self._versions_of_runs) >= _RUNS_KEPT:
+            del self._versions_of_runs[next(iter(self._versions_of_runs))]
+        self._versions_of_runs[run] = version
 
     def remember(self, version: Version) -> None:
         """It is what the store holds under its id."""
@@ -157,24 +210,19 @@ class Database:
         self._versions[version.id] = version
 
 
-async def runs_by_id(session: Session, ids: Sequence[str]) -> list[tuple[Run, Row]]:
+Asked: TypeAlias = Database | Session
+
+
+async def runs_by_id(session: Asked, ids: Sequence[str]) -> list[tuple[Run, Row]]:
     """Those that exist, in the order asked for, each with its whole row."""
     return [(run_of(row), row) for row in await session.rows("runs_by_id", ids)]
 
 
-async def run_by_id(session: Session, id: RunId) -> Run | None:
+async def run_by_id(session: Asked, id: RunId) -> Run | None:
     found = await runs_by_id(session, [id])
     return found[0][0] if found else None
 
 
-async def _abandon(session: Session, connection: asyncpg.Connection, error: BaseException) -> None:
-    """A connection that may be in the middle of something is cut off: nobody waits for a server that is silent.
-
-    One that was lost is the pool's again already and answers nothing: that must not hide the error it was lost with.
-    """
-    with suppress(*TROUBLE):
-        if isinstance(error, OrkError | CameToNothing | asyncpg.PostgresError) and not connection.is_closed():
-            await session.run("roll_back")
-            return
-    with suppress(asyncpg.InterfaceError):
-        connection.terminate()
+def _is_harmless(error: BaseException) -> bool:
+    """The server has answered, or was not asked."""
+    return isinstance(error, OrkError | asyncpg.PostgresError)

@@ -73,27 +73,22 @@ async def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str
 
 
 async def get_version(db: Database, version: VersionId) -> Version | None:
-    async with db.reading() as session:
-        return await db.version(session, version)
+    return await db.version(db, version)
 
 
 async def list_versions(db: Database, workflow: str, limit: int = 20) -> tuple[VersionEntry, ...]:
-    async with db.reading() as session:
-        rows = await session.rows("list_versions", workflow, limit)
+    rows = await db.rows("list_versions", workflow, limit)
     return tuple(VersionEntry(VersionId(id), saved_at, source) for id, saved_at, source in rows)
 
 
 async def get_workflow(db: Database, name: str) -> WorkflowEntry | None:
-    async with db.reading() as session:
-        row = await session.row("get_workflow", name)
+    row = await db.row("get_workflow", name)
     return None if row is None else workflow_of(row)
 
 
 async def list_workflows(db: Database) -> tuple[WorkflowEntry, ...]:
-    async with db.reading() as session:
-        return tuple(workflow_of(row) for row in await session.rows("list_workflows"))
+    return tuple(workflow_of(row) for row in await db.rows("list_workflows"))
 
 
 async def signing_key(db: Database) -> bytes:
-    async with db.reading() as session:
-        return bytes((await session.rows("signing_key"))[0][0])
+    return bytes((await db.rows("signing_key"))[0][0])

@@ -30,8 +30,7 @@ async def set_locations(db: Database, sources: Mapping[str, str], now: datetime)
 
 
 async def list_locations(db: Database) -> tuple[LocationEntry, ...]:
-    async with db.reading() as session:
-        return tuple(LocationEntry(*row) for row in await session.rows("list_locations"))
+    return tuple(LocationEntry(*row) for row in await db.rows("list_locations"))
 
 
 async def ask_refresh(db: Database, location: str, now: datetime) -> bool:
@@ -44,27 +43,23 @@ async def ask_refresh(db: Database, location: str, now: datetime) -> bool:
 async def take_location(
     db: Database, names: Collection[str], now: datetime, hold_seconds: float
 ) -> LocationEntry | None:
-    async with db.writing() as session:
-        row = await session.row("take_location", now, hold_seconds, list(names))
+    row = await db.row("take_location", now, hold_seconds, list(names))
     return None if row is None else LocationEntry(*row)
 
 
 async def keep_location(db: Database, held: LocationEntry, now: datetime, hold_seconds: float) -> LocationEntry | None:
     kept = replaced(held, held_until=now + timedelta(seconds=hold_seconds))
-    async with db.writing() as session:
-        is_held = await session.run("keep_location", held.name, held.source, held.held_until, kept.held_until) == 1
+    is_held = await db.run("keep_location", held.name, held.source, held.held_until, kept.held_until) == 1
     return kept if is_held else None
 
 
 async def settle_location(db: Database, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:
     words = (look.seen, look.digest, look.code, free_text(look.error), free_text(look.output))
-    async with db.writing() as session:
-        return await session.run("settle_location", held.name, held.source, held.held_until, due_at, now, *words) == 1
+    return await db.run("settle_location", held.name, held.source, held.held_until, due_at, now, *words) == 1
 
 
 async def next_location_at(db: Database, names: Collection[str]) -> datetime | None:
-    async with db.reading() as session:
-        moment: datetime | None = (await session.rows("next_location_at", list(names)))[0][0]
+    moment: datetime | None = (await db.rows("next_location_at", list(names)))[0][0]
     return moment
 
 

@@ -25,8 +25,7 @@ _TRY_SECONDS = 0.05
 
 
 async def get_run(db: Database, run: RunId) -> Run | None:
-    async with db.reading() as session:
-        return await run_by_id(session, run)
+    return await run_by_id(db, run)
 
 
 async def find_by_key(db: Database, workflow: str, key: str) -> Run | None:
@@ -36,8 +35,7 @@ async def find_by_key(db: Database, workflow: str, key: str) -> Run | None:
 
 
 async def find_runs(db: Database, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
-    async with db.reading() as session:
-        return tuple(RunId(id) for (id,) in await session.rows("find_runs", prefix, limit))
+    return tuple(RunId(id) for (id,) in await db.rows("find_runs", prefix, limit))
 
 
 async def list_runs(db: Database, query: RunFilter) -> RunPage:
@@ -63,8 +61,7 @@ def _place(cursor: str) -> tuple[datetime, str]:
 
 
 async def count_unfinished(db: Database) -> dict[RunStatus, int]:
-    async with db.reading() as session:
-        found = dict(await session.rows("count_unfinished"))
+    found = dict(await db.rows("count_unfinished"))
     return {status: found.get(status.value, 0) for status in RunStatus if not status.is_final}
 
 
@@ -149,14 +146,12 @@ async def _order(db: Database, session: Session, run: RunId) -> dict[str, int]:
 
 
 async def find_cached(db: Database, key: str, since: datetime) -> Cached | None:
-    async with db.reading() as session:
-        row = await session.row("find_cached", key, since)
+    row = await db.row("find_cached", key, since)
     return None if row is None else Cached(RunId(row[0]), output_of(*row[1:]))
 
 
 async def list_alerts(db: Database, run: RunId) -> tuple[Alert, ...]:
-    async with db.reading() as session:
-        rows = await session.rows("alerts_of_run", run)
+    rows = await db.rows("alerts_of_run", run)
     return tuple(
         Alert(None if task is None else TaskKey(task, index_of(idx)), failure_of(failure))
         for task, idx, failure in rows

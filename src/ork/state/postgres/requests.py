@@ -10,15 +10,25 @@ from ork.model.ids import RunId
 from ork.model.run import CommandKind, NewRun, Run, RunCommand
 from ork.state.postgres.connection import Session
 from ork.state.postgres.database import Database, run_by_id, runs_by_id
-from ork.state.postgres.rows import free_text
+from ork.state.postgres.rows import free_text, run_of
 from ork.state.refusals import check_same_request, is_too_late
-from ork.state.rows import command_of, json_text
+from ork.state.rows import Columns, command_of, json_text
 from ork.state.store import Accepted, TooLate
 
 
 async def create_runs(db: Database, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
     if not runs:
         return ()
+    rows = await db.rows("create_runs", [_new_row(new) for new in runs], now, *db.voice)
+    if len(rows) < len(runs):
+        return await _find_or_create(db, runs, now)
+    db.own_changes += 1
+    created = {run.id: run for run in map(run_of, rows)}
+    return tuple(created[new.id] for new in runs)
+
+
+async def _find_or_create(db: Database, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
+    """Not all of them are new."""
     async with db.writing() as session:
         ids = await add_runs(session, runs, now)
         created = tuple(run for run, _ in await runs_by_id(session, ids))
@@ -34,16 +44,16 @@ async def add_runs(session: Session, runs: Sequence[NewRun], now: datetime) -> l
     known = {id for (id,) in await session.rows("known_versions", sorted(wanted))}
     for version in sorted(wanted - known):
         raise NotFoundError(f"There is no version {version}.", hint="Deploy the workflow first.")
-    columns = zip(
-        *[
-            (new.id, new.workflow, new.version, new.trigger.value, json_text(new.params), new.scheduled_for,
-             new.priority, new.key, new.fresh, new.parent)
-            for new in runs
-        ],
-        strict=True,
-    )  # fmt: skip
+    columns = zip(*map(_new_row, runs), strict=True)
     added = {id for (id,) in await session.rows("add_runs", *columns, now, await session.next_change())}
     return [new.id if new.id in added else await _existing(session, new) for new in runs]
+
+
+def _new_row(new: NewRun) -> Columns:
+    return (
+        new.id, new.workflow, new.version, new.trigger.value, json_text(new.params), new.scheduled_for, new.priority,
+        new.key, new.fresh, new.parent,
+    )  # fmt: skip
 
 
 async def _existing(session: Session, new: NewRun) -> str:
@@ -83,5 +93,4 @@ async def _accept(session: Session, command: RunCommand, now: datetime) -> Accep
 
 
 async def pending_commands(db: Database, run: RunId) -> tuple[RunCommand, ...]:
-    async with db.reading() as session:
-        return tuple(command_of(row) for row in await session.rows("pending_commands", run))
+    return tuple(command_of(row) for row in await db.rows("pending_commands", run))

@@ -20,18 +20,15 @@ _PARTS = ("forget_alerts", "forget_commands", "forget_attempts", "forget_tasks",
 
 
 async def list_schedules(db: Database) -> tuple[ScheduleEntry, ...]:
-    async with db.reading() as session:
-        return _entries(await session.rows("list_schedules"))
+    return _entries(await db.rows("list_schedules"))
 
 
 async def due_schedules(db: Database, now: datetime) -> tuple[ScheduleEntry, ...]:
-    async with db.reading() as session:
-        return _entries(await session.rows("due_schedules", now))
+    return _entries(await db.rows("due_schedules", now))
 
 
 async def next_fire_at(db: Database, after: datetime) -> datetime | None:
-    async with db.reading() as session:
-        return _moment((await session.rows("next_fire_at", after))[0])
+    return _moment((await db.rows("next_fire_at", after))[0])
 
 
 async def fire(
@@ -56,26 +53,23 @@ async def fire(
 
 
 async def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: float = 60.0) -> tuple[Notice, ...]:
-    async with db.writing() as session:  # nobody is woken: what is being sent is nothing for others to act on
-        taken = await session.rows("take_alerts", now, limit, hold_seconds)
+    # Nobody is woken: what is being sent is nothing for others to act on
+    taken = await db.rows("take_alerts", now, limit, hold_seconds)
     return tuple(_notice_of(row) for row in sorted(taken, key=lambda row: int(row[0])))
 
 
 async def settle_alert(
     db: Database, id: int, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
 ) -> None:
-    async with db.writing() as session:
-        await session.run("settle_alert", id, list(sent), retry_at, free_text(error))
+    await db.run("settle_alert", id, list(sent), retry_at, free_text(error))
 
 
 async def next_alert_at(db: Database) -> datetime | None:
-    async with db.reading() as session:
-        return _moment((await session.rows("next_alert_at"))[0])
+    return _moment((await db.rows("next_alert_at"))[0])
 
 
 async def prunable_runs(db: Database, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
-    async with db.reading() as session:
-        rows = await session.rows("prunable_runs", before, limit, keep_last, _FINAL)
+    rows = await db.rows("prunable_runs", before, limit, keep_last, _FINAL)
     return tuple(RunId(id) for (id,) in rows)
 
 
@@ -89,13 +83,11 @@ async def prune(db: Database, before: datetime, limit: int, keep_last: int = 0) 
 
 
 async def leftovers(db: Database, limit: int) -> tuple[RunId, ...]:
-    async with db.reading() as session:
-        return tuple(RunId(id) for (id,) in await session.rows("list_leftovers", limit))
+    return tuple(RunId(id) for (id,) in await db.rows("list_leftovers", limit))
 
 
 async def swept(db: Database, runs: Sequence[RunId]) -> None:
-    async with db.writing() as session:
-        await session.run("drop_leftovers", sorted(runs))
+    await db.run("drop_leftovers", sorted(runs))
 
 
 def _entries(rows: Sequence[Row]) -> tuple[ScheduleEntry, ...]:

@@ -41,10 +41,6 @@ SELECT EXISTS (SELECT 1 FROM ork.runs WHERE workflow = $1 AND status IN ('pendin
 -- name: delete_workflow
 DELETE FROM ork.workflows WHERE name = $1;
 
--- name: lock_limits
--- Whoever counts against these waits here, and counts what was admitted before.
-SELECT name, slots FROM ork.limits WHERE name = ANY ($1::text[]) ORDER BY name FOR UPDATE;
-
 -- name: lock_all_limits
 SELECT name FROM ork.limits ORDER BY name FOR UPDATE;
 

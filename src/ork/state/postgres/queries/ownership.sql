@@ -14,7 +14,7 @@ WITH dead AS (SELECT id FROM ork.schedulers WHERE id = ANY ($1::text[]) ORDER BY
 UPDATE ork.schedulers AS s SET lease_until = '-infinity' FROM dead WHERE s.id = dead.id;
 
 -- name: forget_schedulers
-DELETE FROM ork.schedulers WHERE id = ANY ($1::text[]);
+SELECT ork.forget_schedulers($1::text[]);
 
 -- name: disown
 -- Rows are locked in the order of their ids, here as everywhere: so no two transactions wait for each other.
@@ -26,59 +26,11 @@ UPDATE ork.runs AS r SET owner = NULL FROM owned WHERE r.id = owned.id;
 WITH owned AS (SELECT id FROM ork.runs WHERE id = ANY ($2::text[]) AND owner = $1 ORDER BY id FOR UPDATE)
 UPDATE ork.runs AS r SET owner = NULL FROM owned WHERE r.id = owned.id;
 
--- name: look_for_work
--- Read before anything is locked, so that a look that finds nothing disturbs nobody.
-SELECT
-    EXISTS (SELECT 1 FROM ork.schedulers WHERE id = $1 AND lease_until > coalesce($2::timestamptz, clock_timestamp())),
-    EXISTS (SELECT 1 FROM ork.runs WHERE attention AND owner IS NULL),
-    EXISTS (SELECT 1 FROM ork.schedulers WHERE lease_until <= coalesce($2::timestamptz, clock_timestamp()));
+-- name: claim
+SELECT runs, commands FROM ork.claim($1, $2, $3, $4);
 
--- name: lock_leases
--- Our own row and those whose lease has run out, in one order for all: ours is locked so that nobody takes us for
--- dead while we claim, theirs so that they cannot renew while we take over.
-SELECT id, lease_until > coalesce($2::timestamptz, clock_timestamp()) FROM ork.schedulers
-WHERE id = $1 OR lease_until <= coalesce($2::timestamptz, clock_timestamp())
-ORDER BY id FOR UPDATE;
-
--- name: lock_limited_workflows
--- Those that limit their runs and have some waiting: who claims for the same workflow waits here.
-SELECT w.name FROM ork.workflows AS w
-WHERE w.max_active_runs IS NOT NULL AND EXISTS (
-    SELECT 1 FROM ork.runs AS r
-    WHERE r.attention AND r.owner IS NULL AND r.status = 'pending' AND r.workflow = w.name)
-ORDER BY w.name FOR NO KEY UPDATE OF w;
-
--- name: room_in_workflows
--- How many more runs each may have active.
-SELECT w.name, w.max_active_runs - (
-    SELECT count(*) FROM ork.runs AS r
-    WHERE r.workflow = w.name
-      AND (r.status IN ('running', 'paused') OR (r.status = 'pending' AND r.owner IS NOT NULL)))
-FROM ork.workflows AS w
-WHERE w.name = ANY ($1::text[]) AND w.max_active_runs IS NOT NULL;
-
--- name: claimable_runs
--- A queued run (pending, not to be cancelled) of a limited workflow is taken only if that has room and is locked by us;
--- otherwise it is passed over, not waited behind. So is a run that somebody else is about to claim.
-SELECT r.id, r.workflow, r.status = 'pending', r.cancel_requested_at IS NOT NULL
-FROM ork.runs AS r
-WHERE r.attention AND r.owner IS NULL
-  AND NOT (r.status = 'pending' AND r.cancel_requested_at IS NULL AND EXISTS (
-      SELECT 1 FROM ork.workflows AS w
-      WHERE w.name = r.workflow AND w.max_active_runs IS NOT NULL AND NOT w.name = ANY ($1::text[])))
-ORDER BY r.priority DESC, r.created_at, r.id
-LIMIT $2
-FOR UPDATE OF r SKIP LOCKED;
-
--- name: take_runs
-UPDATE ork.runs SET owner = $1, epoch = epoch + 1 WHERE id = ANY ($2::text[]);
-
--- name: commands_for
--- From the waiting commands (few) to their runs.
-SELECT c.id, c.run_id, c.kind, c.asked_by, c.task, c.everything, c.comment
-FROM ork.commands AS c JOIN ork.runs AS r ON r.id = c.run_id
-WHERE c.done_at IS NULL AND r.owner = $1
-ORDER BY c.id;
+-- name: still_ours
+SELECT id FROM unnest($2::text[], $3::bigint[]) AS n (id, epoch) JOIN ork.runs AS r USING (id, epoch) WHERE r.owner = $1;
 
 -- name: tasks_of_runs
 SELECT run_id, name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,

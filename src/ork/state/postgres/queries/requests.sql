@@ -1,3 +1,6 @@
+-- name: create_runs
+SELECT * FROM ork.create_runs($1, $2, $3, $4);
+
 -- name: known_versions
 SELECT id FROM ork.versions WHERE id = ANY ($1::text[]);
 
