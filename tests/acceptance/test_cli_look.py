@@ -70,6 +70,12 @@ def test_show_makes_the_cause_plain(ork: OrkCli) -> None:
     assert "⊘ after        skipped: shout failed" in text
 
 
+def test_who_names_no_run_is_told_how_to_name_the_newest(ork: OrkCli) -> None:
+    done = ork("show")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "`ork show @last`" in done.stderr
+
+
 def test_show_as_json_tells_every_attempt(ork: OrkCli) -> None:
     run = json.loads(ork("show", "@last", "--json").stdout)
     make, shout, after = run["tasks"]

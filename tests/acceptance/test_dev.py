@@ -121,6 +121,17 @@ def test_a_folder_that_is_a_location_is_looked_into_as_soon_as_it_changes(
         assert dev.stop() == 0
 
 
+def test_a_folder_without_a_workflow_says_so(
+    tmp_path: Path, plain_environment: dict[str, str], ork_cli: OrkCli
+) -> None:
+    running = Dev(tmp_path, plain_environment, ork_cli)
+    running.wait_for("there is no workflow here yet")
+    running.write("first")
+    running.wait_for("✓ first  version")
+    assert running.stop() == 0
+    assert running.said.count("no workflow here") == 1
+
+
 def test_a_folder_that_is_not_there_is_not_found(tmp_path: Path, ork_cli: OrkCli) -> None:
     done = ork_cli("dev", "nowhere", cwd=tmp_path)
     assert (done.returncode, "there is no folder nowhere" in done.stderr) == (3, True)

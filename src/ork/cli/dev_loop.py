@@ -39,7 +39,7 @@ class DevLoop:
             self._store, self._root, place, [path for path in self._locations if path != self._root]
         )
         self._watch = Watch([*{self._root: None, **dict.fromkeys(self._locations)}])
-        self._had_trouble = False
+        self._had_trouble = self._has_said_empty = False
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -75,6 +75,9 @@ class DevLoop:
             print(f"error: {error.message}", error.output or "", sep="\n", file=sys.stderr, flush=True)
             return
         self._show(outcome)
+        if not (outcome.deployed or outcome.problems or outcome.refused or self._locations or self._has_said_empty):
+            self._has_said_empty = True
+            print("there is no workflow here yet: `ork init` makes one to begin with", file=sys.stderr, flush=True)
         self._wake()
 
     def _wake(self) -> None:

@@ -173,7 +173,10 @@ def _code_of(error: BaseException, arguments: list[str], as_json: bool) -> int:
         case click.ClickException():
             context = getattr(error, "ctx", None)
             path = context.command_path if context else "ork"
-            return errors.report_usage(error.format_message(), f"try `{path} --help`", as_json=as_json)
+            hint = f"try `{path} --help`"
+            if isinstance(error, click.MissingParameter) and error.param is not None and error.param.name == "run":
+                hint = f"the newest one is `{path} @last`; `ork runs` lists them"
+            return errors.report_usage(error.format_message(), hint, as_json=as_json)
         case KeyboardInterrupt() | click.Abort():
             return errors.INTERRUPTED
         case UsageError(hint=None) if not _debug():

@@ -15,7 +15,7 @@ from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import quoted
 from ork.definition.report import Suggester
 from ork.definition.values import is_scalar, read_text
-from ork.model.workflow import Action, Approval, Command, Const, PythonCall, RustProgram, SubWorkflow, Value
+from ork.model.workflow import Action, Approval, Command, Const, Isolation, PythonCall, RustProgram, SubWorkflow, Value
 
 # What a task can run: exactly one of them is written.
 ACTION_KEYS = ("file", "module", "command", "workflow", "approval")
@@ -193,6 +193,10 @@ def _combined(
         return None
     if calls_python:
         return executor, PythonCall(values.get("file"), values.get("module"), values.get("function", "main"))
+    if values.get("isolation") is Isolation.SHARED:
+        message = f"task {quoted(key.value)} is a program: only Python functions can share a process"
+        reading.refuse("ORK115", message, body.get("isolation") or key, hint="leave `isolation` out")
+        return None
     if "command" in values:
         return executor, values["command"]
     return executor, Command((_script(values["file"]),))

@@ -48,6 +48,9 @@ class Reading:
 Reader: TypeAlias = Callable[[Node, Reading], Any]
 
 
+NO_OTHER_WORDS: Mapping[str, str] = {}
+
+
 class Key(NamedTuple):
     """One row of a table. Tables are made whenever Ork starts, so a row is as cheap as can be."""
 
@@ -60,12 +63,14 @@ class Key(NamedTuple):
 
 
 class Table:
-    """The keys of one kind of map. `what` names the map in messages, e.g. "a task"."""
+    """The keys of one kind of map. `what` names the map in messages, e.g. "a task"; `elsewhere` are words that other
+    tools have for some of them."""
 
-    def __init__(self, what: str, keys: tuple[Key, ...]) -> None:
+    def __init__(self, what: str, keys: tuple[Key, ...], elsewhere: Mapping[str, str] = NO_OTHER_WORDS) -> None:
         self.what = what
         self.keys = keys
         self.by_name = {key.name: key for key in keys}
+        self._elsewhere = elsewhere
 
     def read(self, node: Node, reading: Reading) -> dict[str, Any] | None:
         """The values that could be read, by key. None when this is not a map at all."""
@@ -89,5 +94,7 @@ class Table:
         return [key.name for key in self.keys if key.required and key.name not in written]
 
     def _refuse_unknown(self, name: Node, reading: Reading) -> None:
-        hint = Suggester(self.by_name).hint(name.value) or f"known here: {', '.join(self.by_name)}"
+        meant = self._elsewhere.get(name.value)
+        hint = f"that is {quoted(meant)} here" if meant else Suggester(self.by_name).hint(name.value)
+        hint = hint or f"known here: {', '.join(self.by_name)}"
         reading.refuse("ORK101", f"{quoted(name.value)} is not a key of {self.what}", name, hint=hint)

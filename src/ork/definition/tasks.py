@@ -98,6 +98,17 @@ SHARED_KEYS = (
     ),
 )
 
+_ELSEWHERE = {
+    **dict.fromkeys(("run", "cmd", "bash", "shell", "script", "exec"), "command"),
+    **dict.fromkeys(("needs", "after", "requires", "upstream", "dependencies"), "depends_on"),
+    **dict.fromkeys(("retry", "max_retries"), "retries"),
+    "if": "when",
+    "environ": "env",
+    "variables": "env",
+    "docker": "image",
+    "container": "image",
+}
+
 TASK_TABLE = Table(
     "a task",
     (
@@ -163,6 +174,7 @@ TASK_TABLE = Table(
         *TYPE_KEYS,
         *SHARED_KEYS,
     ),
+    _ELSEWHERE,
 )
 
 DEFAULTS_TABLE = Table("`defaults`", SHARED_KEYS)

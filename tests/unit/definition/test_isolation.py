@@ -23,9 +23,16 @@ def isolations(text: str) -> list[Isolation | None]:
 def test_a_task_says_it_or_leaves_it_to_defaults_or_the_project() -> None:
     tasks = "tasks:\n  a: {command: x, isolation: fork}\n  b: {command: x}\n"
     assert isolations("name: f\n" + tasks) == [Isolation.FORK, None]
-    assert isolations("name: f\ntasks: {a: {command: x, isolation: shared}}\n") == [Isolation.SHARED]
+    assert isolations("name: f\ntasks: {a: {module: x, isolation: shared}}\n") == [Isolation.SHARED]
     defaults = "defaults: {isolation: interpreter}\n"
     assert isolations("name: f\n" + defaults + tasks) == [Isolation.FORK, Isolation.INTERPRETER]
+
+
+def test_a_program_cannot_share_a_process_but_may_stand_among_functions_that_do() -> None:
+    (problem,) = load("name: f\ntasks:\n  a: {command: x, isolation: shared}\n").problems
+    assert (problem.code, problem.line) == ("ORK115", 3)
+    assert "only Python functions" in problem.message
+    assert isolations("name: f\ndefaults: {isolation: shared}\ntasks: {a: {command: x}}\n") == [Isolation.SHARED]
 
 
 def test_an_unknown_isolation_is_refused_with_its_place() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ork.compile.load import load_workflow
 from ork.definition.problems import (
     Problem,
     quoted,
@@ -92,3 +94,12 @@ def test_no_text_can_reach_the_terminal_as_a_control_character(line: str, start:
 
 def test_a_hostile_name_is_cut_and_made_safe() -> None:
     assert quoted("\x1b[31m" + "x" * 500) == "`␛[31m" + "x" * 54 + "…`"
+
+
+@pytest.mark.parametrize(
+    ("word", "ours"), [("run", "command"), ("script", "command"), ("needs", "depends_on"), ("retry", "retries")]
+)
+def test_the_words_of_other_tools_lead_to_ours(word: str, ours: str) -> None:
+    text = f"name: f\ntasks:\n  a:\n    command: x\n    {word}: b\n"
+    (problem,) = load_workflow(text.encode(), "flow.yaml", read={}.get).problems
+    assert problem.hint == f"that is `{ours}` here"
