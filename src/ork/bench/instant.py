@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
-from ork.model.ids import AttemptKey
-from ork.model.task import Attempt
-from ork.objects import documents, layout
+from ork.model.ids import AttemptKey, RunId
+from ork.model.status import Status
+from ork.model.task import Attempt, InlineOutput
 
-MOMENT = "2026-01-01T00:00:00.000000Z"
+MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
+RUNNING = Status(1, "running", MOMENT, MOMENT, None, None, None, None)
+SUCCESS = Status(2, "success", MOMENT, MOMENT, MOMENT, 0, None, InlineOutput("1"))
 
 
 class MemoryObjects:
@@ -21,11 +23,6 @@ class MemoryObjects:
 
     def __init__(self) -> None:
         self._objects: dict[str, bytes] = {}
-        self._after_reading: dict[str, Callable[[], object]] = {}
-
-    def call_after_reading(self, key: str, action: Callable[[], object]) -> None:
-        """Once, as soon as somebody has read the object as it is now."""
-        self._after_reading[key] = action
 
     def put(self, key: str, data: bytes) -> None:
         self._objects[key] = data
@@ -34,10 +31,7 @@ class MemoryObjects:
         return self._objects.setdefault(key, data) is data
 
     def get(self, key: str, *, limit: int | None = None) -> bytes | None:  # noqa: ARG002 (nothing here is large)
-        data = self._objects.get(key)
-        if (action := self._after_reading.pop(key, None)) is not None:
-            action()
-        return data
+        return self._objects.get(key)
 
     def read(self, key: str, start: int = 0, size: int | None = None) -> bytes:
         return self._objects.get(key, b"")[start : None if size is None else start + size]
@@ -55,67 +49,38 @@ class MemoryObjects:
 
 
 class InstantExecutor:
-    """Leaves the documents of a worker that was quick and successful."""
+    """Has no workers, and tells what one would that is quick and successful."""
 
     name = "process"
+    reads_specs = False
 
-    def __init__(self, objects: MemoryObjects) -> None:
-        self._objects = objects
-        self._running: set[AttemptKey] = set()
+    def __init__(self) -> None:
+        self._running: dict[AttemptKey, News] = {}
 
     def name_for(self, attempt: AttemptKey) -> str:
         return f"instant:{attempt}"
 
     async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
         for order in orders:
-            self._begin(order.attempt, layout.folder_of(order.spec_key), news)
+            self._running[order.attempt.key] = news
+            news(order.attempt.key, RUNNING)
         return ()
 
-    def _begin(self, attempt: Attempt, folder: str, news: News) -> None:
-        """Running until that has been seen, then over: the engine has to take every task through each state."""
-        key = layout.status_key(folder)
-
-        def finish() -> None:
-            self._running.discard(attempt.key)
-            self._objects.put(key, documents.sign(final_status(attempt.key), attempt.token_hash))
-            news(attempt.key)
-
-        # Not at once: the reader is in the middle of looking at this very attempt, and is to commit what it saw.
-        loop = asyncio.get_running_loop()
-        self._running.add(attempt.key)
-        self._objects.put(key, documents.sign(running_status(attempt.key), attempt.token_hash))
-        self._objects.call_after_reading(key, lambda: loop.call_soon(finish))
-        news(attempt.key)
+    def committed(self, _runs: Sequence[RunId]) -> None:
+        """Whoever was told to be running is known to be, and is over now: every task is taken through each state."""
+        running, self._running = self._running, {}
+        for key, news in running.items():
+            news(key, SUCCESS)
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
         return [Presence.RUNNING if attempt.key in self._running else Presence.GONE for attempt in attempts]
 
     async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
         for attempt in attempts:
-            news(attempt.key)
+            news(attempt.key, SUCCESS)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         """They have all ended by themselves."""
 
     async def close(self) -> None:
         """There is nothing to let go of."""
-
-
-def running_status(key: AttemptKey) -> dict[str, object]:
-    return final_status(key) | {"seq": 1, "state": "running", "finished_at": None, "exit_code": None, "output": None}
-
-
-def final_status(key: AttemptKey) -> dict[str, object]:
-    return {
-        "v": 1,
-        "attempt": str(key),
-        "seq": 2,
-        "state": "success",
-        "at": MOMENT,
-        "started_at": MOMENT,
-        "finished_at": MOMENT,
-        "exit_code": 0,
-        "failure": None,
-        "output": {"inline": "1"},
-        "metrics": None,
-    }

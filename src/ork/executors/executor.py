@@ -24,8 +24,9 @@ Told: TypeAlias = bytes | Status
 
 
 class News(Protocol):
-    """Something may have happened to the attempt. With `told` its status need not be read again; news without it, later
-    or earlier, is always right, and takes away what was told before and not looked at yet."""
+    """Something may have happened to the attempt. With `told` its status need not be read, nor its executor be asked
+    whether it lives: news of its death comes by itself, and without `told`. Such news is always right, and takes away
+    what was told before and not looked at yet."""
 
     def __call__(self, key: AttemptKey, told: Told | None = None, /) -> None: ...
 
@@ -36,7 +37,7 @@ DEFERRED = "deferred"
 
 class LaunchOrder(Record):
     """An attempt to start. Its signed spec is already in the object store under `spec_key`; `spec` is the same as bytes
-    (empty where the order is for something that has been started before).
+    (empty where nobody reads it, or the order is for something that has been started before).
 
     `token` reaches the worker through its environment, never through argv; `secrets` are environment
     variables by value that appear in no document. `interpreter` is the user's Python for python tasks.
@@ -70,9 +71,10 @@ class Presence(StrEnum):
 
 
 class Executor(Protocol):
-    """Two more things it may have. `vouches = True`: its word that an attempt runs counts as a heartbeat, since there is
+    """Three more things it may have. `vouches = True`: its word that an attempt runs counts as a heartbeat, since there is
     no worker that beats while nobody keeps it. `release(attempts)`: their ends are committed, so whatever was kept for
-    them, for the next scheduler to find, may go."""
+    them, for the next scheduler to find, may go. `reads_specs = False`: nobody reads the specs of its attempts, so none
+    are written."""
 
     name: str
 

@@ -130,9 +130,7 @@ class Observer:
         unsure: list[Watched] = []
         for watched in self._watched.take_due():
             try:
-                is_told = self._look_at_documents(watched, seen)
-                # News may be of its worker's death, which its last heartbeat says nothing about.
-                if not is_told or self._may_have_died(watched):
+                if not self._look_at_documents(watched, seen):
                     unsure.append(watched)
             except ObjectsError as problem:
                 self._trouble(watched, problem)
@@ -142,12 +140,9 @@ class Observer:
             await self._ask_executors(unsure, seen, now)
         return seen
 
-    def _may_have_died(self, watched: Watched) -> bool:
-        """It has not been reported, and it is a worker that it depends on."""
-        return watched.attempt.key in self._watched and watched.attempt.waits_for is None
-
     def _look_at_documents(self, watched: Watched, seen: Seen) -> bool:
-        """True if the attempt's own documents told something new; if not, its executor is asked."""
+        """True if the attempt's own word is enough for now; if not, its executor is asked."""
+        is_told = watched.told is not None
         status = self._heard(watched)
         mono = self._monotonic()
         if status is None or status.seq == watched.attempt.seq:
@@ -166,9 +161,12 @@ class Observer:
         elif not is_new:
             event = ev.Beat(event.key, event.attempt, status.seq)
         seen.events.append((watched.attempt.run, event))
-        if watched.attempt.waits_for is not None:  # whoever has a worker is asked about, and looked at again after that
-            self._schedule_next(watched)
-        return not watched.closing
+        # News may be of its worker's death, which a heartbeat that we read says nothing about; who brings us the heartbeat
+        # would have brought that instead.
+        if watched.closing or not (is_told or watched.attempt.waits_for is not None):
+            return False
+        self._schedule_next(watched)
+        return True
 
     def _hand_over(self, watched: Watched, jobs: str, seen: Seen) -> None:
         watched.attempt = replaced(watched.attempt, waits_for=jobs)

@@ -87,7 +87,7 @@ def test_news_without_a_word_is_a_reason_to_read_whatever_was_told_before(top: B
 
 def test_a_worker_that_died_after_it_told_of_its_start_is_given_up(top: BenchTop) -> None:
     tell(top, "running", 1)
-    top.executor.alive.clear()
+    top.die("a")
     top.step(3)
     assert status_of(top) == "failed"
 

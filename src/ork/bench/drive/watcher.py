@@ -58,14 +58,15 @@ def instant_service(store: StateStore) -> SchedulerService:
 
 def instant_scheduler(store: StateStore) -> Scheduler:
     """Its attempts end as soon as they have been seen running."""
-    objects = MemoryObjects()
+    executor = InstantExecutor()
     return Scheduler(
         id=SchedulerId("bench"),
         identity="bench",
         kind="run",
         store=store,
-        objects=objects,
-        executors={"process": InstantExecutor(objects)},
+        objects=MemoryObjects(),
+        executors={"process": executor},
         options=SchedulerOptions(),
         monotonic=perf_counter,
+        on_commit=executor.committed,
     )
