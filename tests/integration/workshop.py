@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ork.executors import residents
-from ork.executors.executor import LaunchOrder, NotStarted
+from ork.executors.executor import LaunchOrder, NotStarted, Told
 from ork.executors.local import LocalExecutor
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.record import replaced
@@ -26,6 +26,13 @@ SIGNING_KEY = b"k" * 32
 ENDS = ("success", "failed", "timed_out", "stopped")
 
 
+class Heard(asyncio.Queue[AttemptKey]):
+    """Of which attempts there was news."""
+
+    def put_nowait(self, item: AttemptKey, told: Told | None = None) -> None:
+        super().put_nowait(item)
+
+
 class Workshop:
     """One folder with user files (`root`), one object store, one executor, and attempts by task name."""
 
@@ -36,7 +43,7 @@ class Workshop:
         self.objects = open_objects(f"journal:{objects_folder or folder / 'objects'}")
         self.documents = AttemptDocuments(self.objects)
         self.executor = LocalExecutor("python", self.documents, news_dir=str(folder), isolation=isolation)
-        self.news: asyncio.Queue[AttemptKey] = asyncio.Queue()
+        self.news = Heard()
         self.made: list[Attempt] = []
 
     def write(self, name: str, text: str, *, executable: bool = False) -> Path:
@@ -65,8 +72,9 @@ class Workshop:
         key = layout.spec_key(layout.attempt_folder(attempt.key))
         document = {**self.spec(attempt), **spec}
         document.setdefault("kind", "command" if "argv" in document else "python")
-        self.objects.put(key, sign(document, attempt.token_hash))
-        return LaunchOrder(attempt, key, derive_token(SIGNING_KEY, str(attempt.key)), str(self.root))
+        signed = sign(document, attempt.token_hash)
+        self.objects.put(key, signed)
+        return LaunchOrder(attempt, key, derive_token(SIGNING_KEY, str(attempt.key)), str(self.root), spec=signed)
 
     def spec(self, attempt: Attempt) -> dict[str, Any]:
         return {

@@ -68,7 +68,7 @@ class LocalExecutor:
         self._documents = documents
         self._uses_project_python = uses_project_python
         self._news = NewsSocket(news_dir)
-        self._listeners: dict[str, Callable[[], None]] = {}
+        self._listeners: dict[str, Callable[[bytes | None], None]] = {}
         self._isolation = isolation
         self._residents = Residents(self)
         self._on_the_way: dict[str, _OnTheWay] = {}
@@ -177,7 +177,7 @@ class LocalExecutor:
             "log": self._documents.log_path(key),
             "isolation": str(isolation),
         }
-        if not self._residents.ask(interpreter_for(order, self._uses_project_python), request):
+        if not self._residents.ask(interpreter_for(order, self._uses_project_python), request, order.spec):
             return False
         self._on_the_way[str(key)] = _OnTheWay(order, news)
         self._listen_for(key, news)
@@ -189,16 +189,17 @@ class LocalExecutor:
             self._taken[attempt] = pid, start_time
             self._stop_as_asked(asked)
 
-    def told(self, attempt: str) -> None:
+    def told(self, attempt: str, status: bytes | None) -> None:
         listener = self._listeners.get(attempt)
         if listener is not None:
-            listener()
+            listener(status)
 
-    def over(self, attempt: str) -> None:
+    def over(self, attempt: str, status: bytes | None) -> None:
+        self._on_the_way.pop(attempt, None)
         self._taken.pop(attempt, None)
         listener = self._listeners.pop(attempt, None)
         if listener is not None:
-            listener()
+            listener(status)
 
     def handed_back(self, attempt: str) -> None:
         """A worker may have been made all the same; the gate lets only one of them through."""
@@ -206,7 +207,7 @@ class LocalExecutor:
         if asked is None:
             return
         key = asked.order.attempt.key
-        if asked.stop is None:
+        if asked.stop is None and not self._is_past_its_gate(asked.order.attempt):
             try:
                 self._twins[key] = asked.order.attempt
                 self._spawn_and_watch(asked.order, asked.news)
@@ -225,6 +226,7 @@ class LocalExecutor:
 
     def _spawn_and_watch(self, order: LaunchOrder, news: News) -> None:
         key = order.attempt.key
+        os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))  # what cannot be watched is not started
         pid = self._spawn(order)
         descriptors.leave_as_it_was(pid)
         self._children[key] = pid
@@ -257,7 +259,7 @@ class LocalExecutor:
         )
 
     def _listen_for(self, key: AttemptKey, news: News) -> None:
-        self._listeners[str(key)] = lambda: news(key)
+        self._listeners[str(key)] = lambda status: news(key, status)
 
     def _watch_process(self, key: AttemptKey, pid: int, start_time: int | None, news: News) -> None:
         """News at the latest when the process is gone, even if it is already."""

@@ -36,7 +36,7 @@ class NewsSocket:
                 return None
         return f"{self._folder}/news"
 
-    def listen(self, listeners: Mapping[str, Callable[[], None]]) -> None:
+    def listen(self, listeners: Mapping[str, Callable[[bytes | None], None]]) -> None:
         """Calls the listener of the attempt that each datagram names, in the running event loop."""
         if self._loop is None and self.address is not None and self._socket is not None:
             self._loop = asyncio.get_running_loop()
@@ -62,7 +62,7 @@ class NewsSocket:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         self._socket.bind(f"{self._folder}/news")
 
-    def _receive(self, listeners: Mapping[str, Callable[[], None]]) -> None:
+    def _receive(self, listeners: Mapping[str, Callable[[bytes | None], None]]) -> None:
         for _ in range(_MOST_AT_ONCE):
             if self._socket is None:
                 return
@@ -72,7 +72,7 @@ class NewsSocket:
                 return
             listener = listeners.get(data.decode("utf-8", "replace"))
             if listener is not None:
-                listener()
+                listener(None)
 
 
 def _short(folder: str | None) -> str | None:

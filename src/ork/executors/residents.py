@@ -30,11 +30,11 @@ class Listener(Protocol):
         """A worker has it, and will say when it is over."""
         ...
 
-    def told(self, attempt: str) -> None:
-        """There is something to see."""
+    def told(self, attempt: str, status: bytes | None) -> None:
+        """There is something to see, perhaps at hand."""
         ...
 
-    def over(self, attempt: str) -> None:
+    def over(self, attempt: str, status: bytes | None) -> None:
         """Its worker is done with it, or gone."""
         ...
 
@@ -60,11 +60,13 @@ class Residents:
         """For servers from now on; one with another environment is no longer like a new interpreter."""
         self._environ = environ
 
-    def ask(self, interpreter: str, request: Mapping[str, Any]) -> bool:
-        """True if a worker for `request["attempt"]` is on its way, or it will be handed back."""
-        data, attempt = json.dumps(request).encode(), str(request["attempt"])
+    def ask(self, interpreter: str, request: Mapping[str, Any], spec: bytes = b"") -> bool:
+        """True if a worker for `request["attempt"]` is on its way, or it will be handed back. A small spec goes with it."""
+        data, attempt = json.dumps(request).encode() + b"\n", str(request["attempt"])
         if len(data) > _LARGEST_REQUEST or len(attempt.encode()) > ROOM_FOR_MARK:
             return False
+        if len(data) + len(spec) <= _LARGEST_REQUEST:
+            data += spec
         self._renew(interpreter)
         kind = interpreter, str(request["isolation"])
         resident = self._idle_one(kind) or self._new_one(kind)
@@ -163,21 +165,22 @@ class Residents:
 
     # ── what residents say ───────────────────────────────────────────────────────────────────────
 
-    def heard(self, resident: _Resident, word: str) -> None:
-        kind, *facts = word.split(" ")
+    def heard(self, resident: _Resident, message: bytes) -> None:
+        word, _, facts = message.partition(b" ")
         attempt = resident.attempt
         if attempt is None:
             return
-        if kind == "took":
-            resident.has_taken = resident.has_spoken = resident.server.has_served = True
-            self._listener.taken(attempt, int(facts[0]), int(facts[1]))
-        elif kind == "news":
-            self._listener.told(attempt)
-        elif kind == "over":
+        resident.has_taken = resident.has_spoken = resident.server.has_served = True
+        if word == b"took":
+            pid, start_time = facts.split(b" ")
+            self._listener.taken(attempt, int(pid), int(start_time))
+        elif word == b"news":
+            self._listener.told(attempt, facts or None)
+        elif word == b"over":
             del self._busy[attempt]
             resident.attempt = None
             self._keep(resident)
-            self._listener.over(attempt)
+            self._listener.over(attempt, facts or None)
 
     def gone(self, resident: _Resident) -> None:
         server, attempt = resident.server, resident.attempt
@@ -188,7 +191,7 @@ class Residents:
             return
         del self._busy[attempt]
         if resident.has_taken:
-            self._listener.over(attempt)
+            self._listener.over(attempt, None)
             return
         if not server.has_served:
             self._unfit[server.interpreter] = time.monotonic() + _UNFIT_SECONDS
@@ -244,8 +247,8 @@ class _Resident:
 
     def _receive(self) -> None:
         try:
-            while data := self._socket.recv(256):
-                self._owner.heard(self, data.decode())
+            while data := self._socket.recv(_LARGEST_REQUEST):
+                self._owner.heard(self, data)
                 if self._socket.fileno() < 0:
                     return
         except BlockingIOError:

@@ -15,6 +15,7 @@ from ork.worker import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from ork.objects.local import LocalObjects
@@ -52,12 +53,14 @@ def perform(objects_url: str, spec_key: str, position: str = "0") -> int:
     return 0 if Shim(objects, layout.folder_of(spec_key), spec, secret).run() else 1
 
 
-def read_spec(objects_url: str, spec_key: str, secret: str, position: int) -> tuple[LocalObjects, dict[str, Any]]:
+def read_spec(
+    objects_url: str, spec_key: str, secret: str, position: int, document: bytes = b""
+) -> tuple[LocalObjects, dict[str, Any]]:
     """What is to be done, and where to write what comes of it; ObjectsError if that cannot be read, or is not meant.
 
-    `position`: how far the run's documents had been read by whoever saw that nobody has the gate."""
-    objects = _opened(objects_url, "normal", spec_key, position)
-    data = objects.get(spec_key, limit=SPEC_LIMIT)
+    `position`: how far the run's documents had been read by whoever saw that nobody has the gate. `document`: the spec,
+    if it is at hand."""
+    data = document or _opened(objects_url, "normal", spec_key, position).get(spec_key, limit=SPEC_LIMIT)
     if data is None:
         raise ObjectsError(f"there is no {spec_key}")
     spec = open_signed(data, secret, limit=SPEC_LIMIT)
@@ -76,8 +79,16 @@ def _opened(objects_url: str, durability: str, spec_key: str, position: int) -> 
     return objects
 
 
-def win_gate(objects: LocalObjects, folder: str, attempt: str, secret: str, process: dict[str, Any]) -> bool:
-    """Whether this worker, and no other, performs the attempt. `process` names it for ever."""
+def win_gate(
+    objects: LocalObjects,
+    folder: str,
+    attempt: str,
+    secret: str,
+    process: dict[str, Any],
+    must_wait: Callable[[], None] = lambda: None,
+) -> bool:
+    """Whether this worker, and no other, performs the attempt. `process` names it for ever; `must_wait` is called if it
+    takes its time."""
     gate: dict[str, Any] = {
         "v": 1,
         "attempt": attempt,
@@ -95,6 +106,7 @@ def win_gate(objects: LocalObjects, folder: str, attempt: str, secret: str, proc
             # A full disk may be freed. Leaving at once would only make the scheduler start us again and again.
             if time.monotonic() > give_up_at:
                 raise
+            must_wait()
             time.sleep(0.5)
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS = 60.0
 LARGEST_MESSAGE = 1 << 16
+LARGEST_WORD = 1 << 15
 MOST_ATTEMPTS = 1000  # whatever a long life would gather does not become much
 _STOP = b"stop "
 
@@ -48,13 +49,16 @@ class Resident:
         self._ahead: Ahead | None = None
         self._loud: set[str] = set()  # projects in which importing ahead started threads, or opened sockets
         self.is_shared = False
+        self._last_word = b""
+        self._is_known = self._has_told = False
         process.private.update((door, self.signals.wake, self.signals.ring))
 
     def serve(self) -> int:
         """Takes one attempt after the other, until there will be no more."""
-        while self._room and (request := self._next()) is not None:
+        while self._room and (message := self._next()) is not None:
             self._room -= 1
-            self._take(request)
+            header, _, spec = message.partition(b"\n")
+            self._take(strict_json(header, max_size=LARGEST_MESSAGE), spec)
         dismiss_waiting()
         return 0
 
@@ -74,7 +78,7 @@ class Resident:
             self.signals.terms += 1
         return self._is_open
 
-    def _next(self) -> dict[str, Any] | None:
+    def _next(self) -> bytes | None:
         poller = select.poll()
         poller.register(self.descriptor, select.POLLIN)
         poller.register(self.signals.wake, select.POLLIN)
@@ -87,19 +91,20 @@ class Resident:
                 return None
             message = self._read() if self.descriptor in ready else b""
             if message and not message.startswith(_STOP):
-                request: dict[str, Any] = strict_json(message, max_size=LARGEST_MESSAGE)
-                return request
+                return message
         return None
 
-    def _take(self, request: dict[str, Any]) -> None:
+    def _take(self, request: dict[str, Any], document: bytes) -> None:
         """Performs the attempt, unless another worker has it."""
         attempt = str(request["attempt"])
         self._attempt = attempt.encode()
         self.is_shared = request["isolation"] == "shared"
         self.mark.write(attempt)
-        self._say(f"took {self._process['pid']} {self._process['start_time'] or 0}")
+        self._last_word, self._has_told = b"", False
+        if not self._is_known:
+            self._tell_taken()  # so that it is known that workers come alive here
         try:
-            self._perform(request)
+            self._perform(request, document)
         except Exception:
             import traceback
 
@@ -107,15 +112,15 @@ class Resident:
             self._room = 0
         self.mark.write("")
         if self._room:
-            self._say("over")  # and the next may come
+            self._say(b"over", self._last_word)  # and the next may come
             if self._is_open and self._ahead is not None and self._calls_functions and not self.is_shared:
                 keep_spare(self.mark, self._ahead)
 
-    def _perform(self, request: dict[str, Any]) -> None:
+    def _perform(self, request: dict[str, Any], document: bytes) -> None:
         secret, folder = token_hash(request["token"]), layout.folder_of(request["spec"])
         try:
-            objects, spec = read_spec(request["objects"], request["spec"], secret, request["position"])
-            is_ours = win_gate(objects, folder, spec["attempt"], secret, self._process)
+            objects, spec = read_spec(request["objects"], request["spec"], secret, request["position"], document)
+            is_ours = win_gate(objects, folder, spec["attempt"], secret, self._process, self._tell_taken)
         except ObjectsError as error:
             _complain(request["log"], error.message)
             is_ours = False
@@ -127,9 +132,18 @@ class Resident:
         if not Shim(objects, folder, spec, secret, self).run():
             self._room = 0
 
-    def tell(self, is_over: bool) -> None:
-        if not (is_over and self._room):  # else it will be said that it is over, as soon as all is tidied up
-            self._say("news")
+    def tell(self, is_over: bool, document: bytes) -> None:
+        if is_over and self._room:
+            self._last_word = document  # to be said when all is tidied up
+        else:
+            self._tell_taken()
+            self._say(b"news", document)
+
+    def _tell_taken(self) -> None:
+        """Not of what is over in a moment: each word wakes the scheduler."""
+        if not self._has_told:
+            self._has_told = self._is_known = True
+            self._say(b"took", f"{self._process['pid']} {self._process['start_time'] or 0}".encode())
 
     def _read(self) -> bytes:
         try:
@@ -141,9 +155,10 @@ class Resident:
         self._is_open = bool(message)
         return message
 
-    def _say(self, word: str) -> None:
+    def _say(self, word: bytes, facts: bytes) -> None:
+        message = b"%b %b" % (word, facts if len(facts) <= LARGEST_WORD else b"")
         try:
-            os.write(self.descriptor, word.encode())
+            os.write(self.descriptor, message)
         except OSError:
             return  # the executor is gone, and its successor finds the attempt by its gate
 

@@ -58,8 +58,8 @@ def storable(text: str, limit: int = MESSAGE_CHARACTERS) -> str:
 
 
 class StatusWriter:
-    """`tell` is how others learn that there is something to see, and whether it is the end; without one, by the address
-    in the spec."""
+    """`tell` is how others learn that there is something to see, whether it is the end, and what was written; without
+    one, by the address in the spec."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class StatusWriter:
         folder: str,
         spec: dict[str, Any],
         secret: str,
-        tell: Callable[[bool], None] | None = None,
+        tell: Callable[[bool, bytes], None] | None = None,
     ) -> None:
         self._objects = objects
         self._key = layout.status_key(folder)
@@ -83,16 +83,17 @@ class StatusWriter:
     def beat(self) -> None:
         """Says running, with the next number; ObjectsError if it cannot be written."""
         self._seq += 1
-        self._objects.put(self._key, self._document("running", None))
+        document = self._document("running", None)
+        self._objects.put(self._key, document)
         if self._seq == 1:
-            self._tell(False)
+            self._tell(False, document)
 
     def finish(self, ending: Ending, *, is_told_to_go: Callable[[], bool]) -> bool:
         """The last word. Tried for long while the disk is full, unless somebody wants us gone."""
         self._seq += 1
         document = self._document(ending.state, ending)
         is_written = put_patiently(self._objects, self._key, document, is_told_to_go)
-        self._tell(True)
+        self._tell(True, document if is_written else b"")
         if self._wake_url:
             from ork.worker.wake import wake
 
@@ -120,7 +121,7 @@ class StatusWriter:
             document["jobs"] = ending.jobs
         return sign(document, self._secret)
 
-    def _send_news(self, _is_over: bool) -> None:
+    def _send_news(self, _is_over: bool, _document: bytes) -> None:
         """A hint for a scheduler on this machine; whether anybody listens does not matter."""
         if not self._news:
             return
