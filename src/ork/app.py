@@ -83,7 +83,7 @@ class Installation:
             kind=kind,
             store=self.store,
             objects=self.objects,
-            executors={**self._places(), **self._waiting_executors(waiting)},
+            executors={**self._places(kind), **self._waiting_executors(waiting)},
             options=options,
             monotonic=_boot_seconds,
             is_provably_dead=is_provably_dead,
@@ -136,10 +136,10 @@ class Installation:
         allow = self.settings.alerts_allow_private
         return Outbox(self.store, channels, self.settings.secret, telemetry, allow_private=allow)
 
-    def _places(self) -> dict[str, Executor]:
+    def _places(self, kind: str) -> dict[str, Executor]:
         from ork.places import executors_of
 
-        made = executors_of(self.settings, self.objects)
+        made = executors_of(self.settings, self.objects, expects_work=kind == "run")
         self._executors += made.values()
         return made
 

@@ -21,15 +21,18 @@ if TYPE_CHECKING:
 CONTAINER = "container"
 
 
-def executors_of(settings: Settings, objects: LocalObjects) -> dict[str, Executor]:
-    """By the names that tasks say. Whoever gets them closes them."""
+def executors_of(settings: Settings, objects: LocalObjects, *, expects_work: bool = False) -> dict[str, Executor]:
+    """By the names that tasks say. Whoever gets them closes them. `expects_work`: soon, so a worker is made ahead."""
     # Custom executors are classes that its workers load: here they differ in their names (and limits) alone.
     from ork.compile.custom import custom_executors
 
     make = partial(LocalExecutor, documents=AttemptDocuments(objects), isolation=Isolation(settings.isolation))
+    functions = make("python")
+    if expects_work:
+        functions.expect(settings.root)
     made: dict[str, Executor] = {
         "process": make("process", uses_project_python=False),
-        "python": make("python"),
+        "python": functions,
         "rust": make("rust", uses_project_python=False),
         CONTAINER: OnDemand(CONTAINER, lambda: _containers(settings, objects), vouches=True),
     }

@@ -18,7 +18,9 @@ from ork.executors.local import LocalExecutor
 from ork.model.record import replaced
 from ork.model.workflow import Isolation
 from ork.objects import layout
+from ork.objects.attempts import AttemptDocuments
 from ork.objects.documents import open_signed, sign
+from ork.objects.opening import open_objects
 from tests.integration.workshop import Workshop, in_every_workshop
 
 
@@ -150,6 +152,8 @@ async def test_a_worker_counts_as_running_before_it_reaches_the_gate(shop: Works
 async def test_running_out_of_descriptors_is_not_final(shop: Workshop) -> None:
     attempt = shop.attempt()
     order = shop.order(attempt, argv=["true"])
+    # As after a restart: the journal has to be opened.
+    shop.executor = LocalExecutor("python", AttemptDocuments(open_objects(shop.objects.url)), isolation=shop.isolation)
     make_room()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     held = []

@@ -47,6 +47,24 @@ async def settled(shop: Workshop) -> int:
 
 
 @in_workshop
+async def test_a_worker_that_was_expected_takes_the_first_attempt_and_stays(shop: Workshop) -> None:
+    shop.write("tasks.py", TASKS)
+    shop.executor.expect(str(shop.root))
+    for name in ("first", "second"):
+        assert (await shop.run(shop.attempt(name)))["state"] == "success"
+        await shop.vanished(shop.made[-1])
+    first, second = [await resident_of(shop, attempt) for attempt in shop.made]
+    assert first == second
+
+
+@in_workshop
+async def test_nothing_is_said_of_a_worker_that_was_expected_and_cannot_be(shop: Workshop) -> None:
+    shop.write(".venv/bin/python", "", executable=True)
+    shop.write(".venv/pyvenv.cfg", "version = 3.8.1\n")
+    shop.executor.expect(str(shop.root))
+
+
+@in_workshop
 async def test_a_worker_takes_one_attempt_after_another_each_in_a_process_of_its_own(shop: Workshop) -> None:
     resident = await settled(shop)
     made = [shop.attempt(f"t{n}") for n in range(5)]

@@ -15,6 +15,7 @@ from ork.executors.descriptors import leave_as_it_was
 from ork.executors.local_python import BOOTSTRAP
 
 MARK = "ORK_ATTEMPT_ID"
+AHEAD = "ahead"
 ROOM_FOR_MARK = 512
 ORDINARY_SIGNALS = [signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGXFSZ]
 MOST_SERVERS = 8
@@ -23,9 +24,16 @@ _OWN_FOLDERS = ("worker", "objects", "model", "sdk", ".")
 
 
 class ForkServer:
-    """One process. OSError if it cannot be started."""
+    """One process. OSError if it cannot be started. `is_ahead`: nobody waits for its first worker yet."""
 
-    def __init__(self, interpreter: str, environ: dict[str, str], ended: Callable[[ForkServer], None]) -> None:
+    def __init__(
+        self,
+        interpreter: str,
+        environ: dict[str, str],
+        ended: Callable[[ForkServer], None],
+        *,
+        is_ahead: bool = False,
+    ) -> None:
         self.interpreter = interpreter
         self.has_served = False  # a worker of its making has been heard of
         self._ended = ended
@@ -34,7 +42,7 @@ class ForkServer:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
         try:
             theirs.setblocking(True)
-            self._pid = _spawn(interpreter, environ, theirs)
+            self._pid = _spawn(interpreter, environ, theirs, [AHEAD] if is_ahead else [])
             leave_as_it_was(self._pid)
         except OSError:
             self._socket.close()
@@ -99,12 +107,12 @@ class ForkServer:
         self._ended(self)
 
 
-def _spawn(interpreter: str, environ: dict[str, str], theirs: socket.socket) -> int:
+def _spawn(interpreter: str, environ: dict[str, str], theirs: socket.socket, words: list[str]) -> int:
     # Room for the attempt's mark, which each worker writes into its own copy.
     env = {**environ, MARK: "-" * ROOM_FOR_MARK}
     return os.posix_spawn(
         interpreter,
-        [interpreter, "-S", "-E", BOOTSTRAP, "ork.worker.warm"],
+        [interpreter, "-S", "-E", BOOTSTRAP, "ork.worker.warm", *words],
         env,
         file_actions=[
             (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),

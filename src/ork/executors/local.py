@@ -7,9 +7,11 @@ wake the event loop.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
@@ -18,7 +20,7 @@ from ork.executors import descriptors, processes
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.executors.fork_server import MARK, ORDINARY_SIGNALS
 from ork.executors.local_news import NewsSocket
-from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for
+from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for, project_python
 from ork.executors.processes import Looks
 from ork.executors.residents import Residents
 from ork.model.ids import AttemptKey, RunId
@@ -86,6 +88,14 @@ class LocalExecutor:
     def name_for(self, attempt: AttemptKey) -> str:
         place = f"{processes.hostname()}:{processes.boot_id()}:{processes.pid_namespace()}"
         return f"local:{place}:{attempt}"
+
+    def expect(self, root: str) -> None:
+        """Work of the project in this folder will come soon. Only with a running event loop."""
+        if self._isolation is not Isolation.INTERPRETER:
+            self._residents.use_environment(dict(os.environ))
+            with contextlib.suppress(InterpreterError):
+                python = project_python(root) if self._uses_project_python else sys.executable
+                self._residents.expect(python, str(self._isolation))
 
     async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
         descriptors.make_room()

@@ -78,6 +78,13 @@ class Residents:
             self._timer = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._judge)
         return True
 
+    def expect(self, interpreter: str, isolation: str) -> None:
+        """Somebody will ask soon: a worker is on its way by then."""
+        self._renew(interpreter)
+        resident = self._new_one((interpreter, isolation), is_ahead=True)
+        if resident is not None:
+            self._keep(resident)
+
     def stop(self, attempt: str) -> bool:
         """Asks whoever has the attempt to end it; False if nobody here has it."""
         resident = self._busy.get(attempt)
@@ -112,8 +119,8 @@ class Residents:
         idle = self._idle.get(kind)
         return idle.pop() if idle else None
 
-    def _new_one(self, kind: _Kind) -> _Resident | None:
-        server = self._server(kind[0])
+    def _new_one(self, kind: _Kind, *, is_ahead: bool = False) -> _Resident | None:
+        server = self._server(kind[0], is_ahead=is_ahead)
         if server is None:
             return None
         try:
@@ -125,21 +132,21 @@ class Residents:
         server.make_worker(theirs)
         return resident
 
-    def _server(self, interpreter: str) -> ForkServer | None:
+    def _server(self, interpreter: str, *, is_ahead: bool) -> ForkServer | None:
         server = self._servers.pop(interpreter, None)
         if server is None:
-            server = self._started(interpreter)
+            server = self._started(interpreter, is_ahead=is_ahead)
         if server is not None:
             self._servers[interpreter] = server  # the last one: used most recently
         return server
 
-    def _started(self, interpreter: str) -> ForkServer | None:
+    def _started(self, interpreter: str, *, is_ahead: bool) -> ForkServer | None:
         if time.monotonic() < self._unfit.get(interpreter, 0.0):
             return None
         while len(self._servers) >= MOST_SERVERS:
             self._servers.pop(next(iter(self._servers))).retire()
         try:
-            return ForkServer(interpreter, self._environ, self._server_ended)
+            return ForkServer(interpreter, self._environ, self._server_ended, is_ahead=is_ahead)
         except OSError:
             return None
 

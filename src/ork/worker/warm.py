@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 IDLE_SECONDS = 300.0
 _SOCKET = 0
 _CANNOT_MARK = 4
+AHEAD = "ahead"
 # What most tasks need. The child that is forked first imports it by itself.
 _USUAL = (
     "_ctypes",
@@ -33,16 +34,16 @@ _USUAL = (
 )
 
 
-def start() -> int:
-    """Serves until the executor is gone, or has been silent for long."""
+def start(when: str = "") -> int:
+    """Serves until the executor is gone, or has been silent for long. With AHEAD nobody waits for the first worker yet."""
     try:
         mark = Mark()
     except (OSError, ValueError):
         return _CANNOT_MARK
     server = _Server(mark)
     os.chdir("/")  # it belongs to no project; workers know the folders they need by their whole names
-    # The first one is on its way before anything is loaded that only later ones profit from.
-    if server.serve_one(None):
+    # Who waits for the first one has it on its way before anything is loaded that only later ones profit from.
+    if when == AHEAD or server.serve_one(None):
         _load()
         traces = packages.Traces()
         # One that is out of date leaves the request to others.
