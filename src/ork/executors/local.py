@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from ork.errors import ObjectsError
-from ork.executors import descriptors, processes
+from ork.executors import descriptors, local_names, processes
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.executors.fork_server import MARK, ORDINARY_SIGNALS
 from ork.executors.local_news import NewsSocket
@@ -86,8 +86,7 @@ class LocalExecutor:
         return self._news.address
 
     def name_for(self, attempt: AttemptKey) -> str:
-        place = f"{processes.hostname()}:{processes.boot_id()}:{processes.pid_namespace()}"
-        return f"local:{place}:{attempt}"
+        return local_names.name_for(attempt)
 
     def expect(self, root: str) -> None:
         """Work of the project in this folder will come soon. Only with a running event loop."""
@@ -121,7 +120,7 @@ class LocalExecutor:
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         looks = Looks(MARK)
         for attempt in attempts:
-            if self._place_of(attempt) is not Presence.RUNNING:
+            if local_names.place_of(attempt) is not Presence.RUNNING:
                 continue
             on_the_way = self._on_the_way.get(str(attempt.key))
             if on_the_way is not None:
@@ -322,7 +321,7 @@ class LocalExecutor:
             self._watch_process(key, *shim, news)
 
     def _find_one(self, attempt: Attempt, looks: Looks) -> Presence:
-        place = self._place_of(attempt)
+        place = local_names.place_of(attempt)
         if place is not Presence.RUNNING:
             return place
         if str(attempt.key) in self._on_the_way:
@@ -340,18 +339,6 @@ class LocalExecutor:
         if self._shim(attempt) is not None:
             return Presence.RUNNING  # it has won its gate while we were looking
         return Presence.ORPHANED if self._is_past_its_gate(attempt) else Presence.RUNNING
-
-    def _place_of(self, attempt: Attempt) -> Presence:
-        """RUNNING means no more than: if it is alive, then here."""
-        try:
-            kind, host, boot, namespace, _ = attempt.external_name.split(":", 4)
-        except ValueError:
-            return Presence.UNKNOWN
-        if kind != "local" or host != processes.hostname():
-            return Presence.UNKNOWN
-        if boot != processes.boot_id():
-            return Presence.LOST
-        return Presence.RUNNING if namespace == str(processes.pid_namespace()) else Presence.UNKNOWN
 
     def _is_past_its_gate(self, attempt: Attempt) -> bool:
         try:

@@ -1,0 +1,25 @@
+"""The external name of an attempt on this machine: where it is, if it is alive."""
+
+from __future__ import annotations
+
+from ork.executors import processes
+from ork.executors.executor import Presence
+from ork.model.ids import AttemptKey
+from ork.model.task import Attempt
+
+
+def name_for(attempt: AttemptKey) -> str:
+    return f"local:{processes.hostname()}:{processes.boot_id()}:{processes.pid_namespace()}:{attempt}"
+
+
+def place_of(attempt: Attempt) -> Presence:
+    """RUNNING means no more than: if it is alive, then here."""
+    try:
+        kind, host, boot, namespace, _ = attempt.external_name.split(":", 4)
+    except ValueError:
+        return Presence.UNKNOWN
+    if kind != "local" or host != processes.hostname():
+        return Presence.UNKNOWN
+    if boot != processes.boot_id():
+        return Presence.LOST
+    return Presence.RUNNING if namespace == str(processes.pid_namespace()) else Presence.UNKNOWN
