@@ -196,3 +196,59 @@ async def test_a_file_that_was_changed_is_read_anew_and_its_warnings_are_told_ea
             assert b"SyntaxWarning" in shop.log(attempt)
             await shop.vanished(attempt)
             assert await resident_of(shop, attempt) == resident
+
+
+PROGRAM = """
+echo $$ >> pids
+sleep 600 &
+echo $! >> pids
+wait
+"""
+
+
+@in_workshop
+async def test_a_command_ends_with_its_worker_and_so_does_what_it_started(shop: Workshop) -> None:
+    resident = await settled(shop)
+    attempt = shop.attempt("command")
+    await shop.start(attempt, argv=["sh", "-c", PROGRAM])
+    pids = await written_pids(shop)
+    assert await resident_of(shop, attempt) == resident
+    os.kill(resident, signal.SIGKILL)
+    await gone(*pids, *in_session(resident))
+
+
+@in_workshop
+async def test_nothing_is_left_of_a_worker_that_had_commands(shop: Workshop) -> None:
+    resident = await settled(shop)
+    attempt = shop.attempt("command")
+    assert (await shop.run(attempt, argv=["true"]))["state"] == "success"
+    assert await resident_of(shop, attempt) == resident
+    await shop.vanished(attempt)
+    beside = in_session(resident)
+    assert len(beside) == 2  # itself, and who would end what it left behind
+    await shop.executor.close()
+    await gone(*beside)
+
+
+async def written_pids(shop: Workshop) -> list[int]:
+    async with asyncio.timeout(30):
+        while not (shop.root / "pids").exists() or len((shop.root / "pids").read_text().splitlines()) < 2:
+            await asyncio.sleep(0.01)
+    return [int(line) for line in (shop.root / "pids").read_text().splitlines()]
+
+
+def in_session(leader: int) -> list[int]:
+    return [process.pid for process in processes.marked_processes(MARK) if is_in(process.pid, leader)]
+
+
+def is_in(pid: int, session: int) -> bool:
+    try:
+        return is_alive(pid) and os.getsid(pid) == session
+    except ProcessLookupError:
+        return False
+
+
+async def gone(*pids: int) -> None:
+    async with asyncio.timeout(30):
+        while any(is_alive(pid) for pid in pids):
+            await asyncio.sleep(0.01)

@@ -26,17 +26,20 @@ if TYPE_CHECKING:
 
     from ork.objects.local import LocalObjects
     from ork.worker.log import Log
+    from ork.worker.shim import Host
 
 _NOTHING = b"{}"
 _INPUT_PATIENCE_SECONDS = 60.0
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _LARGEST_LAST_LINE = 8 << 20  # it is held in memory
+_ENDED_BY = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these; programs expect to be ended by them
 
 
 class CommandJob:
     is_over = False  # before its process is
 
-    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> None:
+    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any], host: Host | None = None) -> None:
+        self._host = host
         self._objects = objects
         self._folder = folder
         self._spec = spec
@@ -142,32 +145,17 @@ class CommandJob:
         # Pipes both: a program that opens /dev/stderr for writing would cut the log itself short.
         said, stdout = os.pipe()
         complained, stderr = os.pipe()
-        problem, report = os.pipe()
-
-        def body() -> NoReturn:
-            try:
-                os.chdir(self._spec["root"])
-                for given, wanted in ((self._stdin, 0), (stdout, 1), (stderr, 2)):
-                    os.dup2(given, wanted)
-                # Python ignores these; programs expect to be ended by them.
-                _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
-                _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
-                _execute(argv, env)
-            except OSError as error:
-                os.write(report, (error.strerror or str(error)).encode())
-                os._exit(127)
-
-        pid = fork_into(body)
-        for descriptor in (stdout, stderr, report):
-            os.close(descriptor)
-        # Closed by a successful exec; otherwise it carries the reason.
-        why = os.read(problem, 4096)
-        os.close(problem)
-        if why:
-            os.waitpid(pid, 0)
+        start = _spawned if self._host is not None and self._host.is_guarded() else _forked
+        try:
+            pid = start(argv, env, self._spec["root"], (self._stdin, stdout, stderr))
+        except OSError as error:
             os.close(said)
             os.close(complained)
-            return failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why.decode()}")
+            why = error.strerror or error
+            return failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why}")
+        finally:
+            os.close(stdout)
+            os.close(stderr)
         self._log = log
         # In this order: of what is there at the same time, an error most likely came last.
         streams = (Stream(said, log, last=self._last, keeps_lines=True), Stream(complained, log, keeps_lines=True))
@@ -217,6 +205,58 @@ def input_text(spec: dict[str, Any], bindings: Bindings) -> bytes:
     bounds = upstream if inputs is None else inputs
     members = [dumps(name).encode() + b":" + bindings.json_bytes(bound) for name, bound in bounds.items()]
     return b"{" + b",".join(members) + b"}"
+
+
+def _spawned(argv: list[str], env: dict[str, str], folder: str, streams: tuple[int, int, int]) -> int:
+    """The process of a program; OSError if it cannot be run. A guard sees to it that it does not outlive us."""
+
+    def spawn(program: str, argv: list[str]) -> int:
+        return os.posix_spawn(
+            program,
+            argv,
+            env,
+            file_actions=[(os.POSIX_SPAWN_DUP2, given, wanted) for wanted, given in enumerate(streams)],
+            setpgroup=0,
+            setsigmask=(),
+            setsigdef=_ENDED_BY,
+        )
+
+    os.chdir(folder)
+    try:
+        return spawn(argv[0], argv)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+        return spawn("/bin/sh", ["sh", *argv])
+    finally:
+        os.chdir("/")  # where we belong
+
+
+def _forked(argv: list[str], env: dict[str, str], folder: str, streams: tuple[int, int, int]) -> int:
+    """The same, with a process that sees to that itself."""
+    problem, report = os.pipe()
+
+    def body() -> NoReturn:
+        try:
+            os.chdir(folder)
+            for wanted, given in enumerate(streams):
+                os.dup2(given, wanted)
+            for number in _ENDED_BY:
+                _signal.signal(number, _signal.SIG_DFL)
+            _execute(argv, env)
+        except OSError as error:
+            os.write(report, str(error.errno).encode())
+            os._exit(127)
+
+    pid = fork_into(body)
+    os.close(report)
+    # Closed by a successful exec; otherwise it carries the reason.
+    why = os.read(problem, 4096)
+    os.close(problem)
+    if why:
+        os.waitpid(pid, 0)
+        raise OSError(int(why), os.strerror(int(why)))
+    return pid
 
 
 def _execute(argv: list[str], env: dict[str, str]) -> NoReturn:

@@ -16,6 +16,7 @@ from ork.objects.json_text import strict_json
 from ork.worker import process, system
 from ork.worker.ahead import Ahead
 from ork.worker.child import dismiss_waiting, keep_spare
+from ork.worker.guard import Guard
 from ork.worker.main import read_spec, win_gate
 from ork.worker.shim import Shim
 from ork.worker.signals import Signals
@@ -46,6 +47,7 @@ class Resident:
         self._room = 1 if traces is None else MOST_ATTEMPTS
         self._is_open = True
         self._calls_functions = False
+        self._guard: Guard | None = None
         self._ahead: Ahead | None = None
         self._loud: set[str] = set()  # projects in which importing ahead started threads, or opened sockets
         self.is_shared = False
@@ -60,7 +62,18 @@ class Resident:
             header, _, spec = message.partition(b"\n")
             self._take(strict_json(header, max_size=LARGEST_MESSAGE), spec)
         dismiss_waiting()
+        if self._guard is not None:
+            self._guard.dismiss()
         return 0
+
+    def is_guarded(self) -> bool:
+        """Whether what is started from now on ends with this process, however that ends."""
+        if self._guard is None and self._traces is not None:  # else it does not stay: it would not be worth it
+            try:
+                self._guard = Guard(self.mark)
+            except OSError:
+                return False
+        return self._guard is not None
 
     def learn(self, root: str, imports: dict[str, Any] | None, *, is_quiet: bool) -> None:
         if not is_quiet:

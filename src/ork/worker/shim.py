@@ -64,6 +64,10 @@ if TYPE_CHECKING:
 
         def tell(self, is_over: bool, document: bytes) -> None: ...
 
+        def is_guarded(self) -> bool:
+            """Whether what is started from now on ends with this process, however that ends."""
+            ...
+
         def learn(self, root: str, imports: dict[str, Any] | None, *, is_quiet: bool) -> None:
             """What a function of the project imported; not quiet if doing so ahead left more than a waiting process."""
             ...
@@ -173,7 +177,7 @@ class Shim:
             return FunctionJob(self._objects, self._folder, self._spec, self._host)
         from ork.worker.command import CommandJob
 
-        return CommandJob(self._objects, self._folder, self._spec)
+        return CommandJob(self._objects, self._folder, self._spec, self._host)
 
     def _watch(self, job: Job, log: Log, timeout: float | None) -> None:
         """Returns when nothing of the attempt is alive and every pipe has been emptied."""

@@ -39,7 +39,17 @@ def start_time_of(pid: int) -> int | None:
 
 def become_subreaper() -> bool:
     """True: whatever a descendant leaves behind becomes our child, so that `wait` tells when all of it is gone."""
-    return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    set_subreaper(True)
+    return _is_subreaper
+
+
+def set_subreaper(wanted: bool) -> bool:
+    """Whether it was one before."""
+    global _is_subreaper
+    before = _is_subreaper
+    if wanted != before and _prctl(_PR_SET_CHILD_SUBREAPER, int(wanted)):
+        _is_subreaper = wanted
+    return before
 
 
 def die_with_parent(parent: int) -> None:
@@ -71,6 +81,16 @@ def descendants(marker: bytes) -> list[int]:
         if int(name) != me and marker in _environment(name):
             marked.append(int(name))
     return sorted({pid for pid in parents if _is_below(pid, me, parents)}.union(marked))
+
+
+def members_of(session: int) -> list[int]:
+    """Living processes of a session."""
+    found = []
+    for name in _process_names():
+        fields = _stat_fields(name)
+        if fields is not None and fields[0] not in (b"Z", b"X") and int(fields[3]) == session:
+            found.append(int(name))
+    return found
 
 
 def _is_below(pid: int, ancestor: int, parents: dict[int, int]) -> bool:
@@ -128,3 +148,4 @@ def _find_prctl() -> Callable[[int, int], bool]:
 
 
 _call_prctl: Callable[[int, int], bool] | None = None
+_is_subreaper = False  # this process; one that is forked from it is none, and does not ask

@@ -1,0 +1,81 @@
+"""A process beside a worker that ends, when the worker was killed, whatever it leaves in its session.
+
+A forked process can ask to die with its parent. A spawned one cannot, but is started several times as fast, and from a
+process whose memory stays its own.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import os
+
+from ork.objects import journal
+from ork.worker import process, system
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from ork.worker.mark import Mark
+
+_ROUNDS = 100
+_SIGKILL = 9
+
+
+class Guard:
+    """Stands from when it is made, by a process that leads its session. OSError if no process can be made."""
+
+    def __init__(self, mark: Mark) -> None:
+        watched, self._alive = os.pipe()
+        process.private.add(self._alive)
+        # Not a child of ours in the end, nor adopted by us: all that is below us belongs to an attempt.
+        was_subreaper = system.set_subreaper(False)
+        try:
+            _fork_twice(watched, mark)
+        except OSError:
+            process.private.discard(self._alive)
+            os.close(self._alive)
+            raise
+        finally:
+            system.set_subreaper(was_subreaper)
+            os.close(watched)
+
+    def dismiss(self) -> None:
+        """This process ends by itself, and leaves nothing."""
+        os.write(self._alive, b".")
+
+
+def _fork_twice(watched: int, mark: Mark) -> None:
+    pid = os.fork()
+    if pid:
+        os.waitpid(pid, 0)
+        return
+    try:
+        if os.fork() == 0:
+            _signal.set_wakeup_fd(-1)
+            _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
+            mark.write("")
+            for descriptor in (*process.private, *journal.descriptors):
+                os.close(descriptor)
+            _stand(watched)
+    finally:
+        os._exit(0)
+
+
+def _stand(watched: int) -> NoReturn:
+    if not os.read(watched, 1):
+        session = os.getsid(0)
+        for _ in range(_ROUNDS):  # one that was about to start another one is found with that one the next time
+            left = [pid for pid in system.members_of(session) if pid != os.getpid()]
+            if not left:
+                break
+            for pid in left:
+                _kill(pid)
+    os._exit(0)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, _SIGKILL)
+    except OSError:
+        return
