@@ -13,7 +13,8 @@ from ork.model.workflow import Rate
 class Wish(Record):
     """A launch the machine asks for. The commit admits it if every limit it counts against has room.
 
-    `task` and `attempt` are the rows as they will be once admitted; nothing is written or started otherwise.
+    `task` and `attempt` are the rows as they will be once admitted; nothing is written or started otherwise. The task's
+    differs from the pending row before it only in what a launch changes.
     """
 
     task: Task

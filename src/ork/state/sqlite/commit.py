@@ -15,9 +15,16 @@ from ork.model.run import RunStatus
 from ork.model.workflow import Rate
 from ork.state.admission import ActiveAttempts, Admission, Bucket, Rates, admit, room_left
 from ork.state.refusals import ends_unaware_of_cancel
-from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
-from ork.state.sqlite.rows import attempt_row, failure_text, index_number, run_values, task_row, time_text
+from ork.state.sqlite.progress import (
+    PlacedAttempt,
+    PlacedTask,
+    launch_attempts,
+    launch_tasks,
+    write_attempts,
+    write_tasks,
+)
+from ork.state.sqlite.rows import failure_text, index_number, run_values, time_text
 from ork.state.store import Committed, RunChanges
 
 _ALWAYS_OWNED = (RunStatus.PENDING, RunStatus.RUNNING)
@@ -85,8 +92,8 @@ def _is_owned(db: Database, scheduler: SchedulerId, changes: RunChanges) -> bool
 
 def _write(db: Database, opened: Sequence[_Open], changed: int, now: str | None) -> None:
     """All but the launches: what ends here makes room for them."""
-    tasks: list[Row] = []
-    attempts: list[Row] = []
+    tasks: list[PlacedTask] = []
+    attempts: list[PlacedAttempt] = []
     # Before the runs: a cancel of an earlier round that is done with here must not cling to the row written below.
     done = [(now, command, changes.run_id) for changes, _, _ in opened for command in changes.commands_done]
     db.connection.run_many("finish_command", done)
@@ -94,10 +101,10 @@ def _write(db: Database, opened: Sequence[_Open], changed: int, now: str | None)
         run = changes.run_id
         if changes.run is not None:
             db.connection.run("write_run", run_values(changes.run))
-        tasks += [task_row(run, order[task.key.name], changed, task) for task in changes.tasks]
-        attempts += [attempt_row(order[attempt.key.task.name], attempt) for attempt in changes.attempts]
-    db.connection.run_many("write_task", tasks)
-    db.connection.run_many("write_attempt", attempts)
+        tasks += [(run, order[task.key.name], task) for task in changes.tasks]
+        attempts += [(order[attempt.key.task.name], attempt) for attempt in changes.attempts]
+    write_tasks(db.connection, tasks, changed)
+    write_attempts(db.connection, attempts)
     for changes, _, _ in opened:
         _write_notices(db, changes, now)
 
@@ -139,13 +146,9 @@ def _open_bucket(db: Database, name: str, rate: Rate) -> Bucket:
 
 
 def _launch(db: Database, admitted: Sequence[tuple[_Open, Wish]], changed: int) -> None:
-    tasks = [
-        task_row(opened.changes.run_id, opened.order[wish.task.key.name], changed, wish.task)
-        for opened, wish in admitted
-    ]
-    db.connection.run_many("write_task", tasks)
-    attempts = [attempt_row(opened.order[wish.task.key.name], wish.attempt) for opened, wish in admitted]
-    db.connection.run_many("write_attempt", attempts)
+    orders = [(of_run.changes.run_id, of_run.order[wish.task.key.name], wish) for of_run, wish in admitted]
+    launch_tasks(db.connection, [(run, ordinal, wish.task) for run, ordinal, wish in orders], changed)
+    launch_attempts(db.connection, [(ordinal, wish.attempt) for _, ordinal, wish in orders])
 
 
 def _settle(db: Database, opened: Iterable[_Open]) -> None:

@@ -78,12 +78,13 @@ class Connection:
         except sqlite3.Error as error:
             raise store_error(error, self.path) from error
 
-    def run_many(self, name: str, rows: list[Row]) -> None:
+    def run_many(self, name: str, rows: list[Row]) -> int:
+        """Runs the named statement for each; how many rows that wrote in all is the answer."""
         if not rows:
-            return
+            return 0
         self.statements += len(rows)
         try:
-            self._raw.executemany(sql(name), rows)
+            return self._raw.executemany(sql(name), rows).rowcount
         except sqlite3.Error as error:
             raise store_error(error, self.path) from error
 

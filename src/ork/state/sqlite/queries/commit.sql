@@ -49,6 +49,37 @@ ON CONFLICT (run_id, ordinal, idx, number) DO UPDATE SET
     closing_since = excluded.closing_since, seq = excluded.seq, seen_at = excluded.seen_at,
     waits_for = excluded.waits_for, is_waiting = excluded.is_waiting;
 
+-- name: launch_task
+-- From here on: rows that go the usual way, in statements that name nothing but what changes on it. Every value that is
+-- handed over costs as much as finding the row does.
+UPDATE tasks SET
+    status = 'dispatched', attempt = ?, dispatched_at = ?, started_at = NULL, finished_at = NULL, exit_code = NULL,
+    retry_at = NULL, changed = ?
+WHERE run_id = ? AND ordinal = ? AND idx = ? AND status = 'pending';
+
+-- name: move_task
+UPDATE tasks SET
+    status = ?, exit_code = ?, started_at = ?, finished_at = ?, output = ?, changed = ?,
+    reason = NULL, cause_name = NULL, cause_idx = NULL, failure = NULL, retry_at = NULL, output_key = NULL,
+    output_size = NULL
+WHERE run_id = ? AND ordinal = ? AND idx = ? AND attempt = ?;
+
+-- name: launch_attempt
+INSERT INTO attempts (run_id, ordinal, idx, number, name, status, executor, pool, external_name, token_hash,
+                      dispatched_at, seq, is_waiting)
+VALUES (?, ?, ?, ?, ?, 'dispatched', ?, ?, ?, ?, ?, 0, 0)
+ON CONFLICT (run_id, ordinal, idx, number) DO UPDATE SET
+    status = excluded.status, executor = excluded.executor, pool = excluded.pool,
+    external_name = excluded.external_name, token_hash = excluded.token_hash,
+    dispatched_at = excluded.dispatched_at, started_at = NULL, finished_at = NULL, exit_code = NULL, failure = NULL,
+    closing = NULL, closing_since = NULL, seq = 0, seen_at = NULL, waits_for = NULL, is_waiting = 0;
+
+-- name: move_attempt
+UPDATE attempts SET
+    status = ?, pool = ?, started_at = ?, finished_at = ?, exit_code = ?, seq = ?, seen_at = ?,
+    failure = NULL, closing = NULL, closing_since = NULL, waits_for = NULL, is_waiting = 0
+WHERE run_id = ? AND ordinal = ? AND idx = ? AND number = ?;
+
 -- name: finish_command
 UPDATE commands SET done_at = ? WHERE id = ? AND run_id = ?;
 
