@@ -33,6 +33,9 @@ class Connection:
     def __init__(self, path: str, *, durability: Durability = "normal", busy_seconds: float = BUSY_SECONDS) -> None:
         self.path = path
         self.statements = 0
+        self.waits_for_the_disk = durability == "full"
+        self._busy_seconds = busy_seconds
+        self._may_wait = True
         self._raw = _connect(path, busy_seconds)
         try:
             self._raw.executescript(sql("settings"))
@@ -69,6 +72,19 @@ class Connection:
         except BaseException:
             self._roll_back()
             raise
+
+    def wait(self, may_wait: bool) -> None:
+        """From now on. Who may not wait meets a lock of others as an error at once, and leaves it to the next one who may
+        to move what is in the log into the database."""
+        if may_wait == self._may_wait:
+            return
+        milliseconds = str(int(self._busy_seconds * 1000) if may_wait else 0)
+        try:
+            self._raw.execute(sql("wait_for_locks").replace("MILLISECONDS", milliseconds))
+            self._raw.execute(sql("empty_the_log" if may_wait else "keep_the_log"))
+        except sqlite3.Error as error:
+            raise store_error(error, self.path) from error
+        self._may_wait = may_wait
 
     def run(self, name: str, values: Values = ()) -> int:
         """Runs the named statement; the number of rows it wrote is the answer."""

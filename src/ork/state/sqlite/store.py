@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from ork.errors import StoreError
+from ork.errors import StoreError, StoreUnavailableError
+from ork.model.ids import SchedulerId
 from ork.state.sqlite import (
     access,
     definitions,
@@ -22,10 +24,16 @@ from ork.state.sqlite import (
 from ork.state.sqlite.commit import commit as commit_changes
 from ork.state.sqlite.connection import IN_MEMORY, Durability
 from ork.state.sqlite.database import LEASE_SECONDS, Database, LeaseClock, boot_clock, open_database
+from ork.state.sqlite.failures import is_locked
 from ork.state.sqlite.thread import WriterThread
+from ork.state.store import Committed, RunChanges
 
 if TYPE_CHECKING:
     from ork.state.sqlite.waiting import Listener
+
+# What is committed in the loop itself takes less than a millisecond.
+SMALL = 16
+COMMITS_PER_PAUSE = 200
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,6 +49,10 @@ def _verb(
 
     verb.__name__ = function.__name__
     return verb
+
+
+def _is_small(changes: Sequence[RunChanges]) -> bool:
+    return sum(2 + len(each.tasks) + len(each.attempts) + 2 * len(each.wishes) for each in changes) <= SMALL
 
 
 class SqliteStore:
@@ -67,6 +79,7 @@ class SqliteStore:
         self._db = database
         self._thread = None if inline else WriterThread()
         self._listener: Listener | None = None
+        self._commits = 0
         self._is_closed = False
 
     def sibling(self) -> SqliteStore:
@@ -117,9 +130,30 @@ class SqliteStore:
 
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 
+    async def commit(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:
+        committed = self._commit_at_once(scheduler, changes, now)
+        return await self._do(commit_changes, scheduler, changes, now) if committed is None else committed
+
+    def _commit_at_once(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed | None:
+        """In the caller's thread, if that takes no longer than asking another one to do it. None: it may."""
+        connection, self._commits = self._db.connection, self._commits + 1
+        if self._thread is None or self._is_closed or connection.waits_for_the_disk or not _is_small(changes):
+            return None
+        if self._commits % COMMITS_PER_PAUSE == 0:  # somebody has to empty the log now and then
+            return None
+        with self._thread.stepping_aside() as is_free:
+            if not is_free:
+                return None
+            try:
+                connection.wait(False)
+                return commit_changes(self._db, scheduler, changes, now)
+            except StoreUnavailableError as error:
+                if is_locked(error):  # nothing has begun
+                    return None
+                raise
+
     introduce = _verb(ownership.introduce)
     claim_runs = _verb(ownership.claim_runs)
-    commit = _verb(commit_changes)
     renew = _verb(ownership.renew)
     bury = _verb(ownership.bury)
     release = _verb(ownership.release)
@@ -195,4 +229,8 @@ class SqliteStore:
             raise StoreError(f"The store {self.path} has been closed.")
         if self._thread is None:
             return verb(self._db, *args, **kwargs)
-        return await self._thread.call(partial(verb, self._db, *args, **kwargs))
+        return await self._thread.call(partial(self._in_thread, partial(verb, self._db, *args, **kwargs)))
+
+    def _in_thread(self, job: Callable[[], T]) -> T:
+        self._db.connection.wait(True)
+        return job()

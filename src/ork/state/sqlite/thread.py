@@ -1,9 +1,14 @@
-"""The one thread on which a handle's statements run, so that waiting for the disk never stops the event loop."""
+"""The one thread on which a handle's statements run, so that waiting for the disk never stops the event loop.
+
+What is certain not to wait may be done in the loop itself while the thread has nothing to do: handing it over and back
+takes longer than a small commit.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +23,7 @@ class WriterThread:
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[tuple[Callable[[], Any], AbstractEventLoop, Future[Any]] | None] = SimpleQueue()
+        self._free = threading.Lock()  # whoever works with the connection holds it
         # A daemon: a program that ends without closing its store must not hang.
         self._thread = threading.Thread(target=self._work, name="ork-store", daemon=True)
         self._thread.start()
@@ -30,6 +36,16 @@ class WriterThread:
         self._jobs.put((job, loop, future))
         return await future
 
+    @contextmanager
+    def stepping_aside(self) -> Iterator[bool]:
+        """True if the thread does nothing, nor will before this is left."""
+        is_free = self._free.acquire(blocking=False)
+        try:
+            yield is_free
+        finally:
+            if is_free:
+                self._free.release()
+
     def stop(self) -> None:
         """Returns when the jobs that were asked for before are done."""
         self._jobs.put(None)
@@ -39,7 +55,8 @@ class WriterThread:
         while (job := self._jobs.get()) is not None:
             call, loop, future = job
             try:
-                answer, error = call(), None
+                with self._free:
+                    answer, error = call(), None
             except BaseException as raised:
                 answer, error = None, raised
             _deliver(loop, future, answer, error)

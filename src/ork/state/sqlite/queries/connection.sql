@@ -14,6 +14,16 @@ PRAGMA synchronous = NORMAL;
 -- Nothing is lost when the power goes.
 PRAGMA synchronous = FULL;
 
+-- name: wait_for_locks
+PRAGMA busy_timeout = MILLISECONDS;
+
+-- name: keep_the_log
+-- No commit moves what is in the log into the database, which waits for the disk.
+PRAGMA wal_autocheckpoint = 0;
+
+-- name: empty_the_log
+PRAGMA wal_autocheckpoint = 4000;
+
 -- name: use_write_ahead_log
 -- Kept in the file. Readers and the one writer do not wait for each other.
 PRAGMA journal_mode = WAL;
