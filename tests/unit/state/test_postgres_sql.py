@@ -37,10 +37,11 @@ SELECT 'r' || n, 'flow' || n % 20, 'v',
        'manual', '{{}}', now() - n * interval '1 second', now() - n * interval '1 second', 1, 0, false, 1,
        n >= {FINISHED}, n, 'key' || n, NULL
 FROM generate_series(1, {FINISHED + WAITING}) AS n;
-INSERT INTO ork.tasks (run_id, ordinal, idx, name, status, executor, attempt, earlier_attempts, finished_at, cache_key,
-                       changed)
-SELECT 'r' || n, 0, -1, 'a', 'success', 'process', 1, 0, now(), CASE WHEN n % 50 = 0 THEN 'c' || n END, n
+INSERT INTO ork.tasks (run_id, ordinal, idx, name, status, executor, attempt, earlier_attempts, finished_at, cache_key)
+SELECT 'r' || n, 0, -1, 'a', 'success', 'process', 1, 0, now(), CASE WHEN n % 50 = 0 THEN 'c' || n END
 FROM generate_series(1, {FINISHED}) AS n;
+INSERT INTO ork.task_changes (run_id, changed, ordinals, idxs)
+SELECT 'r' || n, n, '{{0}}', '{{-1}}' FROM generate_series(1, {FINISHED}) AS n;
 INSERT INTO ork.attempts (run_id, ordinal, idx, number, name, status, executor, external_name, token_hash, dispatched_at,
                           seq, is_waiting)
 SELECT 'r' || n, 0, -1, 1, 'a', CASE WHEN n < 20 THEN 'running' ELSE 'success' END, 'process', 'x', 'x', now(), 0, false
@@ -102,7 +103,8 @@ WANTED: dict[str, tuple[tuple[Any, ...], str]] = {
     "holders": ((None, None, 5), "attempts_active"),
     "list_runs_by_status": ((["success", "failed"], None, "", 20), "runs_by_status"),
     "list_runs_by_workflow": ((["success", "failed"], None, "", 20, "flow3"), "runs_by_workflow"),
-    "tasks_changed_since": (("r5", 0), "tasks"),
+    "tasks_of_run": (("r5", -2, -2, None, None, 10), "tasks_pkey"),
+    "tasks_changed_since": (("r5", -2, -2, None, None, 10, 1), "task_changes_pkey"),
     "find_by_key": (("flow1", "key1"), "runs_key"),
     "find_by_slot": (("flow1", NOW), "runs_slot"),
     "find_cached": (("c50", NOW), "tasks_cached"),
@@ -131,7 +133,7 @@ def test_what_grows_is_read_by_a_small_index_however_long_the_history_is(long_hi
     assert {name: plan for name, plan in found.items() if WALKS.search(plan)} == {}
 
 
-WALKS = re.compile(r"Seq Scan on (runs|tasks|attempts|commands|alerts)\b")
+WALKS = re.compile(r"Seq Scan on (runs|tasks|task_changes|attempts|commands|alerts)\b")
 EXPLAIN_ALL = """
 LOAD 'auto_explain'; SET client_min_messages = log; SET auto_explain.log_min_duration = 0;
 SET auto_explain.log_nested_statements = on;

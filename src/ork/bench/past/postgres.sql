@@ -26,11 +26,13 @@ SELECT id, workflow, version, status, CASE WHEN n % 3 = 0 THEN 'manual' ELSE 'sc
 FROM past;
 
 -- name: add_tasks
+WITH changes AS (
+    INSERT INTO ork.task_changes (run_id, changed, ordinals, idxs) SELECT id, n + 2, '{0,1}', '{-1,-1}' FROM past)
 INSERT INTO ork.tasks (run_id, ordinal, idx, name, status, executor, attempt, earlier_attempts, failure, exit_code,
-                       dispatched_at, started_at, finished_at, output, changed)
+                       dispatched_at, started_at, finished_at, output)
 SELECT p.id, t.ordinal, -1, t.name, CASE WHEN t.ordinal = 0 THEN 'success' ELSE p.status END, 'python', 1, 0,
        CASE WHEN t.ordinal = 1 AND p.status = 'failed' THEN '{"kind":"exception","message":"ValueError: no rows","detail":null}' END, 0,
-       p.started_at, p.started_at, p.finished_at, '{"rows":12345,"path":"data/day.parquet"}', p.n + 2
+       p.started_at, p.started_at, p.finished_at, '{"rows":12345,"path":"data/day.parquet"}'
 FROM past AS p CROSS JOIN (VALUES (0, 'extract'), (1, 'load')) AS t (ordinal, name);
 
 -- name: add_attempts

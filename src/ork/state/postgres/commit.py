@@ -18,7 +18,7 @@ from ork.state.refusals import ends_unaware_of_cancel
 from ork.state.rows import Columns, failure_text, index_number
 from ork.state.store import Committed, RunChanges
 
-_LATER = 0  # a row's number of change: given when every run of the commit is locked
+_LATER = 0  # the number of a change is given when every run of the commit is locked
 
 
 class _Share(NamedTuple):

@@ -106,21 +106,19 @@ async def run_updates(db: Database, run: RunId, since: int = 0, only: TaskFilter
         known, row = found[0]
         # Every write to a task touches its run as well, so the run's number is the newest of all.
         mark = row[-1]
-        if only != ALL_TASKS:
-            tasks = await _page_of_tasks(db, session, known, since, only)
-        else:
-            tasks = [] if 0 < since >= mark else await session.rows("tasks_changed_since", run, max(since, 0))
+        tasks = [] if 0 < since >= mark else await _tasks(db, session, known, since, only)
     return RunUpdate(known, tuple(task_of(task) for task in tasks), mark)
 
 
-async def _page_of_tasks(db: Database, session: Session, run: Run, since: int, only: TaskFilter) -> list[Row]:
-    order = await db.order(session, run.version)
+async def _tasks(db: Database, session: Session, run: Run, since: int, only: TaskFilter) -> list[Row]:
+    order = {} if only.name is None and only.after is None else await db.order(session, run.version)
     if only.name is not None and only.name not in order:
         return []
     place = order[only.name] if only.name is not None else None
-    statuses = sorted(only.statuses) or None
-    after = task_place(order, only.after)
-    return await session.rows("page_of_tasks", run.id, max(since, 0), *after, place, statuses, only.limit)
+    page = (*task_place(order, only.after), place, sorted(only.statuses) or None, only.limit)
+    if since > 0:
+        return await session.rows("tasks_changed_since", run.id, *page, since)
+    return await session.rows("tasks_of_run", run.id, *page)
 
 
 async def list_attempts(

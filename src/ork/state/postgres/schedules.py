@@ -16,7 +16,10 @@ from ork.state.rows import failure_of, index_of, schedule_of
 from ork.state.schedules import ScheduleEntry
 
 _FINAL = tuple(status.value for status in RunStatus if status.is_final)
-_PARTS = ("forget_alerts", "forget_commands", "forget_attempts", "forget_tasks", "forget_runs", "note_leftovers")
+_PARTS = (
+    "forget_alerts", "forget_commands", "forget_attempts", "forget_task_changes", "forget_tasks", "forget_runs",
+    "note_leftovers",
+)  # fmt: skip
 
 
 async def list_schedules(db: Database) -> tuple[ScheduleEntry, ...]:

@@ -8,5 +8,5 @@ SELECT id, version FROM ork.runs WHERE id = ANY ($1::text[]);
 -- name: count_active
 -- A walk over the index of active attempts: it costs what is active now.
 SELECT executor, pool, count(*) FROM ork.attempts
-WHERE status IN ('dispatched', 'running') AND NOT is_waiting
+WHERE active AND NOT is_waiting
 GROUP BY executor, pool;

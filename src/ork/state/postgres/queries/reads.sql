@@ -28,25 +28,30 @@ SELECT found.* FROM unnest($1::text[]) AS wanted (status) CROSS JOIN LATERAL (
 ORDER BY found.created_at DESC, found.id DESC
 LIMIT $4;
 
--- name: tasks_changed_since
--- By the index on what changed: a look at a large run costs what is new. The sort is over those rows alone.
+-- name: tasks_of_run
+-- A range of the primary key: a page of a large run costs a page.
 SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
        dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output,
        instances, item, cache_key
 FROM ork.tasks
-WHERE run_id = $1 AND changed > $2
-ORDER BY ordinal, idx;
-
--- name: page_of_tasks
--- A range of the primary key, or of the index on what changed: a page of a large run costs a page.
-SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
-       dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output,
-       instances, item, cache_key
-FROM ork.tasks
-WHERE run_id = $1 AND changed > $2 AND (ordinal, idx) > ($3::integer, $4::integer)
-  AND ($5::integer IS NULL OR ordinal = $5) AND ($6::text[] IS NULL OR status = ANY ($6))
+WHERE run_id = $1 AND (ordinal, idx) > ($2::integer, $3::integer)
+  AND ($4::integer IS NULL OR ordinal = $4) AND ($5::text[] IS NULL OR status = ANY ($5))
 ORDER BY ordinal, idx
-LIMIT $7;
+LIMIT $6;
+
+-- name: tasks_changed_since
+-- From the keys of those that were written: a look at a large run costs what is new. The sort is over those rows alone.
+SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
+       dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output,
+       instances, item, cache_key
+FROM (SELECT DISTINCT n.ordinal, n.idx
+      FROM ork.task_changes AS c CROSS JOIN LATERAL unnest(c.ordinals, c.idxs) AS n (ordinal, idx)
+      WHERE c.run_id = $1 AND c.changed > $7) AS written
+    JOIN ork.tasks USING (ordinal, idx)
+WHERE run_id = $1 AND (ordinal, idx) > ($2::integer, $3::integer)
+  AND ($4::integer IS NULL OR ordinal = $4) AND ($5::text[] IS NULL OR status = ANY ($5))
+ORDER BY ordinal, idx
+LIMIT $6;
 
 -- name: attempts_of_run
 -- All of a run, or those of the tasks between two places of the workflow's order.
@@ -74,15 +79,15 @@ SELECT name, slots FROM ork.limits ORDER BY name;
 -- name: holders
 -- Some of the attempts that hold a limit's slots.
 SELECT run_id, name, idx, number FROM ork.attempts
-WHERE status IN ('dispatched', 'running') AND NOT is_waiting
+WHERE active AND NOT is_waiting
   AND ($1::text IS NULL OR executor = $1) AND ($2::text IS NULL OR pool = $2)
 LIMIT $3;
 
 -- name: find_cached
 -- The newest equal result that is not too old.
 SELECT run_id, output_key, output_size, output FROM ork.tasks
-WHERE cache_key = $1 AND cache_key IS NOT NULL AND status = 'success' AND finished_at >= $2
-ORDER BY finished_at DESC
+WHERE cache_key = $1 AND cached_at IS NOT NULL AND cached_at >= $2
+ORDER BY cached_at DESC
 LIMIT 1;
 
 -- name: count_unfinished

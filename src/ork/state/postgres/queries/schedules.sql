@@ -66,6 +66,9 @@ DELETE FROM ork.runs WHERE id = ANY ($1::text[]);
 -- name: forget_tasks
 DELETE FROM ork.tasks WHERE run_id = ANY ($1::text[]);
 
+-- name: forget_task_changes
+DELETE FROM ork.task_changes WHERE run_id = ANY ($1::text[]);
+
 -- name: forget_attempts
 DELETE FROM ork.attempts WHERE run_id = ANY ($1::text[]);
 

@@ -1,7 +1,7 @@
 -- The verbs of a scheduler, each as one request: what they did in a dozen statements, with the same locks in the same order.
 -- Every statement of a function sees what was committed before that statement began, as in a transaction.
 
--- Rows as they travel. A row's number of change is not among them: it is given where the row is written.
+-- Rows as they travel.
 CREATE TYPE ork.task_row AS (
     run_id text, ordinal integer, idx integer, name text, status text, executor text, attempt integer,
     earlier_attempts integer, reason text, cause_name text, cause_idx integer, failure text, exit_code bigint,

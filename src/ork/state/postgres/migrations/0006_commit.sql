@@ -30,7 +30,7 @@ BEGIN
         -- of active attempts: it costs what is active now.
         WITH active AS MATERIALIZED (
             SELECT executor, pool, count(*) AS number FROM ork.attempts
-            WHERE status IN ('dispatched', 'running') AND NOT is_waiting
+            WHERE active AND NOT is_waiting
             GROUP BY executor, pool)
         SELECT array_agg(l.slots - (
             SELECT coalesce(sum(a.number), 0) FROM active AS a
@@ -109,10 +109,10 @@ BEGIN
     INSERT INTO ork.tasks AS t (
         run_id, ordinal, idx, name, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure,
         exit_code, dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output, instances, item,
-        cache_key, changed)
+        cache_key)
     SELECT n.run_id, n.ordinal, n.idx, n.name, n.status, n.executor, n.attempt, n.earlier_attempts, n.reason, n.cause_name,
            n.cause_idx, n.failure, n.exit_code, n.dispatched_at, n.started_at, n.finished_at, n.retry_at, n.output_key,
-           n.output_size, n.output, n.instances, n.item, n.cache_key, _changed
+           n.output_size, n.output, n.instances, n.item, n.cache_key
     FROM unnest(_tasks) AS n
     ON CONFLICT (run_id, ordinal, idx) DO UPDATE SET
         status = excluded.status, executor = excluded.executor, attempt = excluded.attempt,
@@ -120,8 +120,12 @@ BEGIN
         cause_idx = excluded.cause_idx, failure = excluded.failure, exit_code = excluded.exit_code,
         dispatched_at = excluded.dispatched_at, started_at = excluded.started_at, finished_at = excluded.finished_at,
         retry_at = excluded.retry_at, output_key = excluded.output_key, output_size = excluded.output_size,
-        output = excluded.output, instances = excluded.instances, item = excluded.item, cache_key = excluded.cache_key,
-        changed = excluded.changed;
+        output = excluded.output, instances = excluded.instances, item = excluded.item, cache_key = excluded.cache_key;
+    -- A commit may write twice: what was there already, and what it launches.
+    INSERT INTO ork.task_changes AS c (run_id, changed, ordinals, idxs)
+    SELECT n.run_id, _changed, array_agg(n.ordinal), array_agg(n.idx) FROM unnest(_tasks) AS n GROUP BY n.run_id
+    ON CONFLICT (run_id, changed) DO UPDATE SET
+        ordinals = c.ordinals || excluded.ordinals, idxs = c.idxs || excluded.idxs;
 END $$;
 
 CREATE FUNCTION ork.write_attempts(_attempts ork.attempt_row[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -215,7 +219,7 @@ BEGIN
             attention = n.status IN ('pending', 'running')
                 OR EXISTS (SELECT 1 FROM ork.commands AS c WHERE c.run_id = r.id AND c.done_at IS NULL)
                 OR (n.status = 'paused' AND EXISTS (
-                    SELECT 1 FROM ork.attempts AS a WHERE a.run_id = r.id AND a.status IN ('dispatched', 'running')))
+                    SELECT 1 FROM ork.attempts AS a WHERE a.run_id = r.id AND a.active))
         FROM unnest(_runs) AS n WHERE r.id = n.id;
     END IF;
     IF _touched IS NOT NULL THEN
@@ -224,7 +228,7 @@ BEGIN
             attention = r.status IN ('pending', 'running')
                 OR EXISTS (SELECT 1 FROM ork.commands AS c WHERE c.run_id = r.id AND c.done_at IS NULL)
                 OR (r.status = 'paused' AND EXISTS (
-                    SELECT 1 FROM ork.attempts AS a WHERE a.run_id = r.id AND a.status IN ('dispatched', 'running')))
+                    SELECT 1 FROM ork.attempts AS a WHERE a.run_id = r.id AND a.active))
         FROM unnest(_touched) AS n WHERE r.id = n.id AND (NOT n.only_wishes OR n.id = ANY (_launched));
     END IF;
     IF _alerts IS NOT NULL THEN
