@@ -1,4 +1,4 @@
-"""The floor of the engine on Postgres: its rows alone, by one connection.
+"""The floor of the engine on Postgres: its rows alone, by one connection and four prepared statements.
 
 python -m ork.bench.floors.rows_on_postgres COUNT URL    prints the seconds it took
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 
@@ -20,28 +19,21 @@ SQL = parse_blocks(Path(__file__).with_name("postgres.sql").read_text())
 
 
 async def rows(url: str, count: int) -> float:
-    """Seconds for tasks that are created, dispatched, running and finished, a hundred to a transaction."""
+    """Seconds for tasks that are created, dispatched, running and finished, a hundred to a request."""
     names = [str(n) for n in range(count)]
     connection = await asyncpg.connect(url)
     try:
+        await connection.execute(SQL["settings"])
         await connection.execute(SQL["tables"])
+        create, *changes = [await connection.prepare(SQL[name]) for name in ("create", "dispatch", "start", "finish")]
         begin = perf_counter()
-        await write(connection, names, "create_task")
+        await create.fetch(names)
         for first in range(0, count, BATCH):
-            batch = names[first : first + BATCH]
-            await write(connection, batch, "dispatch_task", "dispatch_attempt")
-            await write(connection, batch, "start_task", "start_attempt")
-            await write(connection, batch, "finish_task", "finish_attempt")
+            for change in changes:
+                await change.fetch(names[first : first + BATCH])
         return perf_counter() - begin
     finally:
         await connection.close()
-
-
-async def write(connection: asyncpg.Connection, names: Sequence[str], *statements: str) -> None:
-    """One transaction."""
-    async with connection.transaction():
-        for statement in statements:
-            await connection.execute(SQL[statement], names)
 
 
 if __name__ == "__main__":

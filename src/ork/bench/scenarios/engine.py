@@ -13,7 +13,7 @@ from ork.bench.scale import Scale
 
 FLOORS = {
     "sqlite": "the same rows written by executemany, a hundred tasks to a transaction",
-    "postgres": "the same rows written by one connection, a hundred tasks to a statement and transaction",
+    "postgres": "the same rows written by one connection, a hundred tasks to a prepared statement and transaction",
 }
 
 
