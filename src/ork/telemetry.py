@@ -73,6 +73,17 @@ class Telemetry:
     def took(self, work: str, seconds: float) -> None:
         self._add(work, 1, seconds, seconds)
 
+    def laps(self, monotonic: Callable[[], float]) -> Callable[[str], None]:
+        """To be called with its name after each part of some work: it took the time since the last call."""
+        since = monotonic()
+
+        def done(part: str) -> None:
+            nonlocal since
+            before, since = since, monotonic()
+            self.took(part, since - before)
+
+        return done
+
     def add_what_was_spent(self, other: Telemetry) -> None:
         """Of somebody who worked for us and has ended: time, and spans of traces."""
         self.spans.update(other.spans)
@@ -80,7 +91,10 @@ class Telemetry:
             self._add(work, spent.count, spent.seconds, spent.longest)
 
     def _add(self, work: str, count: int, seconds: float, longest: float) -> None:
-        spent = self.spent.setdefault(work, Spent())
+        spent = self.spent.get(work)
+        if spent is None:
+            spent = self.spent[work] = Spent()
         spent.count += count
         spent.seconds += seconds
-        spent.longest = max(spent.longest, longest)
+        if longest > spent.longest:
+            spent.longest = longest

@@ -51,7 +51,8 @@ class RunMachine:
         self._book = Book(run, tasks, attempts)
         self._flow = Flow(workflow, self._book)
         self._offered: dict[TaskKey, Wish] = {}
-        self._flow.survey(run.created_at)
+        if self._book.tasks:
+            self._flow.survey(run.created_at)
 
     # ── feeding ──────────────────────────────────────────────────────────────────────────────────
 

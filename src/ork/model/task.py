@@ -19,9 +19,7 @@ class TaskStatus(StrEnum):
     SKIPPED = "skipped"
     CANCELLED = "cancelled"
 
-    @property
-    def is_final(self) -> bool:
-        return self in _FINAL_TASK
+    is_final: bool  # asked several times for every event, so it is known beforehand
 
     @property
     def is_active(self) -> bool:
@@ -38,13 +36,13 @@ class AttemptStatus(StrEnum):
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"
 
-    @property
-    def is_final(self) -> bool:
-        return self not in _ACTIVE_ATTEMPT
+    is_final: bool
 
 
-_FINAL_TASK = frozenset({TaskStatus.SUCCESS, TaskStatus.FAILED, TaskStatus.SKIPPED, TaskStatus.CANCELLED})
-_ACTIVE_ATTEMPT = frozenset({AttemptStatus.DISPATCHED, AttemptStatus.RUNNING})
+for _task_status in TaskStatus:
+    _task_status.is_final = _task_status not in (TaskStatus.PENDING, TaskStatus.DISPATCHED, TaskStatus.RUNNING)
+for _attempt_status in AttemptStatus:
+    _attempt_status.is_final = _attempt_status not in (AttemptStatus.DISPATCHED, AttemptStatus.RUNNING)
 
 
 class FailureKind(StrEnum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from heapq import heappop, heappush
 
@@ -81,7 +81,7 @@ class OwnedRuns:
         owned = Owned(machine, claimed.version, claimed.epoch, [])
         self._owned[run.id] = owned
         self._touch(run.id)
-        if run.status is RunStatus.PENDING and not self.feed(run.id, ev.Created(), now):
+        if run.status is RunStatus.PENDING and self.feed([(run.id, ev.Created())], now):
             self.forget(run.id)
             return None
         self._set_timer(run.id, owned)
@@ -111,19 +111,24 @@ class OwnedRuns:
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────
 
-    def feed(self, run: RunId, event: ev.Event, now: datetime) -> bool:
-        """False if its machine raised: one run that cannot be decided about stops nobody else."""
-        owned = self._owned.get(run)
-        if owned is None:
-            return True
-        self._touch(run)
-        try:
-            owned.machine.handle(event, now)
-        except Exception as problem:
-            self._note_error(run, problem)
-            return False
-        self._set_timer(run, owned)  # also when nothing was decided: a timer that came to nothing uncovers the next
-        return True
+    def feed(self, news: Iterable[tuple[RunId, ev.Event]], now: datetime) -> list[RunId]:
+        """Returns the runs whose machines raised: one that cannot be decided about stops nobody else."""
+        fed: dict[RunId, Owned] = {}
+        broken: list[RunId] = []
+        for run, event in news:
+            owned = self._owned.get(run)
+            if owned is None or run in broken:
+                continue
+            fed[run] = owned
+            try:
+                owned.machine.handle(event, now)
+            except Exception as problem:
+                self._note_error(run, problem)
+                broken.append(run)
+        for run, owned in fed.items():
+            self._touch(run)
+            self._set_timer(run, owned)  # also when nothing was decided: a timer that came to nothing uncovers the next
+        return broken
 
     def apply(self, command: RunCommand, now: datetime) -> bool:
         """False if its machine raised, or if a new command is a reason to try once more with a run set aside."""
@@ -133,7 +138,7 @@ class OwnedRuns:
         if owned is None or command.id in owned.applied:
             return True
         owned.applied.append(command.id)
-        return self.feed(command.run, ev.Commanded(command), now)
+        return not self.feed([(command.run, ev.Commanded(command))], now)
 
     def _was_waiting(self, command: RunCommand) -> bool:
         """Whether it stood there already when the run was set aside, and so was tried and did not help."""

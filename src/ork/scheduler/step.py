@@ -7,9 +7,8 @@ touches nothing and says when it must run again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
 
 from ork.core import events as ev
 from ork.core.effects import Stop
@@ -31,8 +30,6 @@ from ork.scheduler.runs import Decided, OwnedRuns
 from ork.scheduler.trouble import Trouble
 from ork.state.store import ClaimedRun, StateStore
 from ork.telemetry import Happening, Telemetry
-
-T = TypeVar("T")
 
 STORE_RETRY_SECONDS = 1.0
 OBJECTS_RETRY_SECONDS = 1.0
@@ -161,14 +158,7 @@ class Scheduler:
                 if self._is_due(self._limits_again_at):
                     self._limits_again_at = None
                     self._runs.ask_limits_again()
-                await self._timed("fire", self._fire_schedules(now))
-                await self._timed("lease", self._keep_lease(now))
-                await self._timed("read", self._read_store(now))
-                relaunch = await self._timed("observe", self._observe(now))
-                self._feed([(run, ev.TimerDue()) for run in self._runs.due(now)], now)
-                await self._timed("answer", self._answer_questions(now))
-                launch = await self._timed("commit", self._commit(now))
-                await self._timed("act", self._act([*launch, *relaunch], now))
+                await self._work(now)
                 self._trouble.is_over()
         except StoreUnavailableError as problem:
             self.lose_the_thread(problem)
@@ -177,11 +167,23 @@ class Scheduler:
             raise
         return self._next_wake(now)
 
-    async def _timed(self, part: str, doing: Coroutine[Any, Any, T]) -> T:
-        started = self._monotonic()
-        answer = await doing
-        self.telemetry.took(part, self._monotonic() - started)
-        return answer
+    async def _work(self, now: datetime) -> None:
+        done = self.telemetry.laps(self._monotonic)
+        await self._fire_schedules(now)
+        done("fire")
+        await self._keep_lease(now)
+        done("lease")
+        await self._read_store(now)
+        done("read")
+        relaunch = await self._observe(now)
+        done("observe")
+        self._feed([(run, ev.TimerDue()) for run in self._runs.due(now)], now)
+        await self._answer_questions(now)
+        done("answer")
+        launch = await self._commit(now)
+        done("commit")
+        await self._act([*launch, *relaunch], now)
+        done("act")
 
     @property
     def owes_a_stop(self) -> bool:
@@ -358,9 +360,7 @@ class Scheduler:
     # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────
 
     def _feed(self, news: Iterable[tuple[RunId, ev.Event]], now: datetime) -> None:
-        for run, event in news:
-            if not self._runs.feed(run, event, now):
-                self._let_go_of([run])
+        self._let_go_of(self._runs.feed(news, now))
 
     def _let_go_of(self, runs: Iterable[RunId]) -> None:
         """We no longer know what is true about these runs: forget them, give them back, claim them anew."""

@@ -21,6 +21,7 @@ class Watched(Record, frozen=False):
     last_seen: float
     running_since: float | None = None
     look_at: float = 0.0
+    in_heap_at: float | None = None  # its place among those to be looked at; not later than `look_at`
     launches: int = 0
     closing: bool = False
     stop_asked_at: float | None = None

@@ -81,6 +81,7 @@ class Watchlist:
             if watched is not None and watched.look_at == at:
                 return at
             heappop(self._looks)
+            self._look_later(watched, at)
         return None
 
     def take_due(self) -> list[Watched]:
@@ -92,14 +93,28 @@ class Watchlist:
             watched = self._watched.get(key)
             if watched is not None and watched.look_at == at:
                 due[key] = None
+                watched.in_heap_at = None
+            else:
+                self._look_later(watched, at)
         return [self._watched[key] for key in due if key in self._watched]
 
     def _set_look(self, watched: Watched, at: float) -> None:
-        """The earlier look stays in the heap and counts no more; those of a busy hour are cleared away now and then."""
+        """One that was to be looked at sooner keeps its place in the heap until that has come up: most are over by then.
+        Places that count no more are cleared away now and then."""
         watched.look_at = at
+        if watched.in_heap_at is None or watched.in_heap_at > at:
+            self._push(watched, at)
+
+    def _look_later(self, watched: Watched | None, at: float) -> None:
+        """Its place in the heap has come up, and was put off meanwhile."""
+        if watched is not None and watched.in_heap_at == at:
+            self._push(watched, watched.look_at)
+
+    def _push(self, watched: Watched, at: float) -> None:
+        watched.in_heap_at = at
         heappush(self._looks, (at, watched.attempt.key))
         if len(self._looks) > FEW + 4 * len(self._watched):
-            self._looks = [(each.look_at, each.attempt.key) for each in self]
+            self._looks = [(each.in_heap_at, each.attempt.key) for each in self if each.in_heap_at is not None]
             heapify(self._looks)
 
 

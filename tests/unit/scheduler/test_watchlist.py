@@ -51,6 +51,32 @@ def test_what_is_to_be_looked_at_later_is_not_looked_at_at_its_first_time() -> N
     assert (due(watchlist), watchlist.next_look) == ([], 5.0)
 
 
+def test_a_look_that_was_put_off_twice_and_then_brought_forward_comes_once_and_in_time() -> None:
+    clock = Clock()
+    watchlist, only = Watchlist(clock), watched("a")
+    watchlist.add(only, 1.0)
+    for seconds in (5.0, 9.0, 3.0):
+        watchlist.look_again(only, seconds)
+    seen = []
+    for now in range(12):
+        clock.now = float(now)
+        seen += [now for _ in watchlist.take_due()]
+    assert (seen, watchlist.next_look) == ([3], None)
+
+
+def test_a_look_that_was_put_off_while_another_comes_up_is_not_forgotten() -> None:
+    clock = Clock()
+    watchlist, first, second = Watchlist(clock), watched("a"), watched("b")
+    watchlist.add(first, 1.0)
+    watchlist.add(second, 2.0)
+    watchlist.look_again(first, 4.0)
+    clock.now = 2.5
+    assert due(watchlist) == [second.attempt.key]
+    assert watchlist.next_look == 4.0
+    clock.now = 4.0
+    assert due(watchlist) == [first.attempt.key]
+
+
 def test_news_are_looked_at_at_once_and_once_but_not_of_strangers() -> None:
     watchlist, only = Watchlist(Clock()), watched("a")
     watchlist.add(only, 10.0)

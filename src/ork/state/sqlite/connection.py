@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal, TypeAlias
 
 from ork.errors import StoreError
@@ -51,17 +51,13 @@ class Connection:
         except sqlite3.Error as error:
             raise store_error(error, self.path) from error
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self) -> AbstractContextManager[None]:
         """All or nothing."""
-        with self.transaction("begin_writing"):
-            yield
+        return self.transaction("begin_writing")
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self) -> AbstractContextManager[None]:
         """All reads inside see the same moment."""
-        with self.transaction("begin_reading"):
-            yield
+        return self.transaction("begin_reading")
 
     @contextmanager
     def transaction(self, begin: str) -> Iterator[None]:
