@@ -16,8 +16,10 @@ from ork.model.run import SchedulerEntry
 from ork.state.postgres.connection import Row
 from ork.state.postgres.database import SILENT_SECONDS, Database
 from ork.state.postgres.rows import attempt_of, free_text, run_of, task_of
-from ork.state.rows import command_of
+from ork.state.rows import Columns, command_of
 from ork.state.store import Claim, ClaimedRun
+
+_RUN_COLUMNS = 19  # of a row of `ork.claim`; what follows is a command
 
 
 async def introduce(db: Database, scheduler: SchedulerId, identity: str, kind: str, now: datetime) -> None:
@@ -47,12 +49,13 @@ async def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | 
 
 async def claim_runs(db: Database, scheduler: SchedulerId, room: int, now: datetime) -> Claim:  # noqa: ARG001 (leases go by the store's clock)
     """One request; two more where a run had an owner before. See `ork.claim`."""
-    taken, commands = (await db.rows("claim", scheduler, room, db.moment(), SILENT_SECONDS))[0]
-    runs = await _load(db, scheduler, taken or ())
-    return Claim(runs, tuple(command_of(command) for command in commands or ()))
+    rows = await db.rows("claim", scheduler, room, db.moment(), SILENT_SECONDS)
+    taken = [row[:_RUN_COLUMNS] for row in rows if row["command"] is None]
+    commands = [(row["command"], row["id"], *row[_RUN_COLUMNS + 1 :]) for row in rows if row["command"] is not None]
+    return Claim(await _load(db, scheduler, taken), tuple(command_of(command) for command in commands))
 
 
-async def _load(db: Database, scheduler: SchedulerId, taken: Sequence[Row]) -> tuple[ClaimedRun, ...]:
+async def _load(db: Database, scheduler: SchedulerId, taken: Sequence[Columns]) -> tuple[ClaimedRun, ...]:
     # At epoch 1 nobody owned it before, so nobody can have written below it.
     older = {row[0]: row[-2] for row in taken if row[-2] > 1}
     below = await _read_below(db, scheduler, older) if older else _Below(frozenset(), {}, {})

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 
 from ork.errors import NotFoundError
 from ork.model.ids import RunId
-from ork.model.run import CommandKind, NewRun, Run, RunCommand
+from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
 from ork.state.postgres.connection import Session
 from ork.state.postgres.database import Database, run_by_id, runs_by_id
-from ork.state.postgres.rows import free_text, run_of
+from ork.state.postgres.rows import free_text
 from ork.state.refusals import check_same_request, is_too_late
 from ork.state.rows import Columns, command_of, json_text
 from ork.state.store import Accepted, TooLate
@@ -19,12 +20,20 @@ from ork.state.store import Accepted, TooLate
 async def create_runs(db: Database, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
     if not runs:
         return ()
-    rows = await db.rows("create_runs", [_new_row(new) for new in runs], now, *db.voice)
-    if len(rows) < len(runs):
+    columns = zip(*map(_new_row, runs), strict=True)
+    created = await db.rows("create_runs", *columns, now, *db.voice)
+    if len(created) < len(runs):
         return await _find_or_create(db, runs, now)
     db.own_changes += 1
-    created = {run.id: run for run in map(run_of, rows)}
-    return tuple(created[new.id] for new in runs)
+    return tuple(_as_created(new, now) for new in runs)
+
+
+def _as_created(new: NewRun, now: datetime) -> Run:
+    """As its row says."""
+    return Run(
+        new.id, new.workflow, new.version, RunStatus.PENDING, new.trigger, json.loads(json_text(new.params)), now, new.scheduled_for,
+        priority=new.priority, fresh=new.fresh, parent=new.parent,
+    )  # fmt: skip
 
 
 async def _find_or_create(db: Database, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:

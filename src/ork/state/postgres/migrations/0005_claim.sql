@@ -1,7 +1,8 @@
 -- The verbs of a scheduler, each as one request: what they did in a dozen statements, with the same locks in the same order.
 -- Every statement of a function sees what was committed before that statement began, as in a transaction.
 
--- Rows as they travel.
+-- Rows as they travel. A driver has to ask what such types are before it can send or read an array of them, once for each
+-- connection: so they are used where there are many rows, and by those who stay.
 CREATE TYPE ork.task_row AS (
     run_id text, ordinal integer, idx integer, name text, status text, executor text, attempt integer,
     earlier_attempts integer, reason text, cause_name text, cause_idx integer, failure text, exit_code bigint,
@@ -14,15 +15,6 @@ CREATE TYPE ork.attempt_row AS (
     exit_code bigint, failure text, closing text, closing_since timestamptz, seq bigint, seen_at timestamptz,
     waits_for text, is_waiting boolean
 );
-CREATE TYPE ork.run_row AS (
-    id text, workflow text, version text, status text, trigger text, params text, created_at timestamptz,
-    scheduled_for timestamptz, started_at timestamptz, finished_at timestamptz, error text, round integer,
-    priority integer, cancel_requested_at timestamptz, note text, fresh boolean, parent text, epoch bigint, changed bigint
-);
-CREATE TYPE ork.new_run AS (
-    id text, workflow text, version text, trigger text, params text, scheduled_for timestamptz, priority integer,
-    key text, fresh boolean, parent text
-);
 
 -- What may change about a run, and one of which nothing changes but its tasks. only_wishes: not even those, unless one of
 -- its wishes is admitted.
@@ -32,9 +24,6 @@ CREATE TYPE ork.run_change AS (
 );
 CREATE TYPE ork.run_touch AS (id text, rest boolean, only_wishes boolean);
 CREATE TYPE ork.alert_row AS (kind text, run_id text, task text, idx integer, failure text);
-CREATE TYPE ork.command_row AS (
-    id bigint, run_id text, kind text, asked_by text, task text, everything boolean, comment text
-);
 CREATE TYPE ork.start_rate AS (name text, count integer, seconds double precision);
 
 -- The number under which a transaction writes. Until it ends, an advisory lock shows the last number handed out before
@@ -52,11 +41,13 @@ BEGIN
     PERFORM pg_notify('ork', _handle);
 END $$;
 
--- New runs, told of to others, if all of them are new (by id, key and slot) and of versions that are known; fewer rows than
--- runs were asked for mean that nothing was written. The order is one for all, so that no two transactions wait for each
+-- New runs, told of to others, if all of them are new (by id, key and slot) and of versions that are known; fewer ids than
+-- were asked for mean that nothing was written. The order is one for all, so that no two transactions wait for each
 -- other's keys.
-CREATE FUNCTION ork.create_runs(_runs ork.new_run[], _now timestamptz, _slot integer, _handle text)
-RETURNS SETOF ork.run_row LANGUAGE plpgsql AS $$
+CREATE FUNCTION ork.create_runs(
+    _ids text[], _workflows text[], _versions text[], _triggers text[], _params text[], _scheduled_for timestamptz[],
+    _priorities integer[], _keys text[], _fresh boolean[], _parents text[], _now timestamptz, _slot integer, _handle text
+) RETURNS SETOF text LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     _changed bigint := ork.next_change();
@@ -67,16 +58,15 @@ BEGIN
                                    priority, key, fresh, parent, epoch, attention, changed)
         SELECT n.id, n.workflow, v.id, 'pending', n.trigger, n.params, _now, n.scheduled_for, 1, n.priority, n.key,
                n.fresh, n.parent, 0, true, _changed
-        FROM unnest(_runs) WITH ORDINALITY AS n (id, workflow, version, trigger, params, scheduled_for, priority, key,
-                                                 fresh, parent, place)
+        FROM unnest(_ids, _workflows, _versions, _triggers, _params, _scheduled_for, _priorities, _keys, _fresh, _parents)
+            WITH ORDINALITY
+            AS n (id, workflow, version, trigger, params, scheduled_for, priority, key, fresh, parent, place)
         JOIN ork.versions AS v ON v.id = n.version
         ORDER BY n.workflow COLLATE "C", n.key COLLATE "C", n.scheduled_for, n.place
         ON CONFLICT DO NOTHING
-        RETURNING r.id, r.workflow, r.version, r.status, r.trigger, r.params, r.created_at, r.scheduled_for, r.started_at,
-                  r.finished_at, r.error, r.round, r.priority, r.cancel_requested_at, r.note, r.fresh, r.parent, r.epoch,
-                  r.changed;
+        RETURNING r.id;
     GET DIAGNOSTICS _added = ROW_COUNT;
-    IF _added < cardinality(_runs) THEN
+    IF _added < cardinality(_ids) THEN
         RAISE SQLSTATE 'ORK01';
     END IF;
     PERFORM ork.tell_others(_slot, _handle);
@@ -84,10 +74,15 @@ EXCEPTION WHEN SQLSTATE 'ORK01' THEN
     RETURN;
 END $$;
 
--- Up to so many runs become this scheduler's; and what people asked of all it owns.
+-- Up to so many runs become this scheduler's; and what people asked of all it owns. A row is a run, or a command for the
+-- run of that id.
 CREATE FUNCTION ork.claim(
-    _scheduler text, _room integer, _moment timestamptz, _silent_seconds double precision,
-    OUT runs ork.run_row[], OUT commands ork.command_row[]
+    _scheduler text, _room integer, _moment timestamptz, _silent_seconds double precision
+) RETURNS TABLE (
+    id text, workflow text, version text, status text, trigger text, params text, created_at timestamptz,
+    scheduled_for timestamptz, started_at timestamptz, finished_at timestamptz, error text, round integer,
+    priority integer, cancel_requested_at timestamptz, note text, fresh boolean, parent text, epoch bigint, changed bigint,
+    command bigint, kind text, asked_by text, task text, everything boolean, comment text
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -95,6 +90,7 @@ DECLARE
     _has_free boolean;
     _has_lapsed boolean;
     _lapsed text[];
+    _taken text[];
 BEGIN
     -- Read before anything is locked, so that a look that finds nothing disturbs nobody.
     SELECT EXISTS (SELECT 1 FROM ork.schedulers WHERE id = _scheduler AND lease_until > coalesce(_moment, clock_timestamp())),
@@ -123,14 +119,25 @@ BEGIN
         IF _lapsed IS NOT NULL THEN
             PERFORM ork.forget_schedulers(_lapsed);
         END IF;
-        runs := ork.take_runs(_scheduler, _room);
+        _taken := ork.pick_runs(_room);
+        RETURN QUERY
+            WITH taken AS (
+                UPDATE ork.runs AS r SET owner = _scheduler, epoch = r.epoch + 1 WHERE r.id = ANY (_taken) RETURNING r.*)
+            SELECT t.id, t.workflow, t.version, t.status, t.trigger, t.params, t.created_at, t.scheduled_for, t.started_at,
+                   t.finished_at, t.error, t.round, t.priority, t.cancel_requested_at, t.note, t.fresh, t.parent, t.epoch,
+                   t.changed, NULL::bigint, NULL, NULL, NULL, NULL::boolean, NULL
+            FROM taken AS t
+            ORDER BY array_position(_taken, t.id);
     END IF;
     -- From the waiting commands (few) to their runs.
-    SELECT array_agg(ROW (c.id, c.run_id, c.kind, c.asked_by, c.task, c.everything, c.comment)::ork.command_row
-                     ORDER BY c.id)
-    INTO commands
-    FROM ork.commands AS c JOIN ork.runs AS r ON r.id = c.run_id
-    WHERE c.done_at IS NULL AND r.owner = _scheduler;
+    FOR command, id, kind, asked_by, task, everything, comment IN
+        SELECT c.id, c.run_id, c.kind, c.asked_by, c.task, c.everything, c.comment
+        FROM ork.commands AS c JOIN ork.runs AS r ON r.id = c.run_id
+        WHERE c.done_at IS NULL AND r.owner = _scheduler
+        ORDER BY c.id
+    LOOP
+        RETURN NEXT;
+    END LOOP;
 END $$;
 
 -- Of our own sessions those that have been silent for so many seconds in the middle of a request, with a transaction
@@ -153,8 +160,9 @@ BEGIN
     UPDATE ork.runs AS r SET owner = NULL FROM owned WHERE r.id = owned.id;
 END $$;
 
--- Looks again while some were passed over because their workflow filled up: each time one workflow fewer.
-CREATE FUNCTION ork.take_runs(_scheduler text, _room integer) RETURNS ork.run_row[] LANGUAGE plpgsql AS $$
+-- Runs that can be claimed, locked. Looks again while some were passed over because their workflow filled up: each time one
+-- workflow fewer.
+CREATE FUNCTION ork.pick_runs(_room integer) RETURNS text[] LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     _limited text[];  -- workflows that limit their runs and have some waiting; who claims for the same ones waits here
@@ -163,7 +171,6 @@ DECLARE
     _at integer;
     _taken text[] := '{}';
     _passed_over boolean;
-    _rows ork.run_row[];
 BEGIN
     _limited := ARRAY (
         SELECT w.name FROM ork.workflows AS w
@@ -207,11 +214,5 @@ BEGIN
         END LOOP;
         EXIT WHEN NOT _passed_over OR cardinality(_taken) >= _room;
     END LOOP;
-    WITH taken AS (
-        UPDATE ork.runs AS r SET owner = _scheduler, epoch = r.epoch + 1 WHERE r.id = ANY (_taken) RETURNING r.*)
-    SELECT array_agg(ROW (t.id, t.workflow, t.version, t.status, t.trigger, t.params, t.created_at, t.scheduled_for,
-                          t.started_at, t.finished_at, t.error, t.round, t.priority, t.cancel_requested_at, t.note, t.fresh,
-                          t.parent, t.epoch, t.changed)::ork.run_row ORDER BY array_position(_taken, t.id))
-    INTO _rows FROM taken AS t;
-    RETURN _rows;
+    RETURN _taken;
 END $$;

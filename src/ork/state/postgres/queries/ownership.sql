@@ -27,7 +27,7 @@ WITH owned AS (SELECT id FROM ork.runs WHERE id = ANY ($2::text[]) AND owner = $
 UPDATE ork.runs AS r SET owner = NULL FROM owned WHERE r.id = owned.id;
 
 -- name: claim
-SELECT runs, commands FROM ork.claim($1, $2, $3, $4);
+SELECT * FROM ork.claim($1, $2, $3, $4);
 
 -- name: still_ours
 SELECT id FROM unnest($2::text[], $3::bigint[]) AS n (id, epoch) JOIN ork.runs AS r USING (id, epoch) WHERE r.owner = $1;

@@ -1,5 +1,5 @@
 -- name: create_runs
-SELECT * FROM ork.create_runs($1, $2, $3, $4);
+SELECT ork.create_runs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
 
 -- name: known_versions
 SELECT id FROM ork.versions WHERE id = ANY ($1::text[]);
