@@ -1,7 +1,7 @@
 """The process a function is called in, seen from the shim: it is forked, calls the function, and answers.
 
-It can be forked before there is an order, to import what functions import while nobody waits. One that is shared goes
-on waiting for orders after it has answered, as long as all is well with it.
+One that is shared goes on waiting for orders after it has answered, as long as all is well with it, and so does one
+that forks another for each of them (see `ork.worker.forker`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import time
 
 from ork.worker.ahead import time_of
-from ork.worker.invoke import SIZE_BYTES, wait_and_call
+from ork.worker.invoke import SIZE_BYTES
 from ork.worker.process import fork_into
 
 TYPE_CHECKING = False
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from ork.objects.local import LocalObjects
     from ork.worker.ahead import Ahead
-    from ork.worker.mark import Mark
 
 LEAVE_SECONDS = 1.0
 _SIGKILL = 9
@@ -29,16 +28,12 @@ _waiting: Child | None = None
 
 
 class Child:
-    """OSError if no process can be made. Standard output and standard error are one pipe, `printed`; `source` is where
-    answers come from, a line each. With `begin` it does that, else it waits for an order."""
+    """What `body` does in a process of its own, with descriptors for orders and for answers. OSError if none can be made.
+
+    Standard output and standard error are one pipe, `printed`; `source` is where answers come from, a line each."""
 
     def __init__(
-        self,
-        mark: Mark | None = None,
-        *,
-        is_shared: bool = False,
-        ahead: Ahead | None = None,
-        begin: Callable[[int], NoReturn] | None = None,
+        self, body: Callable[[int, int], NoReturn], *, is_shared: bool = False, ahead: Ahead | None = None
     ) -> None:
         self.is_shared = is_shared
         self.root = ahead.root if ahead else None  # the project it has settled in
@@ -47,31 +42,24 @@ class Child:
         if ahead is not None:
             # A file that comes or goes could hide what was imported; it is seen by the folder's own time.
             self.files = {**ahead.files, ahead.root: time_of(ahead.root)}
-        orders, self._orders = (-1, -1) if begin else os.pipe()
+        orders, self._orders = os.pipe()
         self.source, answer = os.pipe()
         self.printed, speak = os.pipe()
 
-        def body() -> NoReturn:
+        def begin() -> NoReturn:
             self._close()
             os.dup2(speak, 1)
             os.dup2(speak, 2)
-            if begin is not None:
-                begin(answer)
-            if is_shared:
-                from ork.worker.shared import serve_functions
-
-                serve_functions(orders, answer, mark)
-            wait_and_call(orders, answer, mark, ahead)
+            body(orders, answer)
 
         try:
-            self.pid = fork_into(body)
+            self.pid = fork_into(begin)
         except OSError:
             self._close()
             raise
         finally:
             for descriptor in (orders, answer, speak):
-                if descriptor >= 0:
-                    os.close(descriptor)
+                os.close(descriptor)
 
     def is_fit_for(self, spec: dict[str, Any]) -> bool:
         """Not if it has settled in another project, or has loaded what has changed since, or would load otherwise in
@@ -116,8 +104,7 @@ class Child:
 
     def _close(self) -> None:
         for descriptor in (self._orders, self.source, self.printed):
-            if descriptor >= 0:
-                os.close(descriptor)
+            os.close(descriptor)
 
 
 def keep(child: Child) -> None:
@@ -127,13 +114,8 @@ def keep(child: Child) -> None:
     _waiting = child
 
 
-def keep_spare(mark: Mark, ahead: Ahead) -> None:
-    """The next function finds its process waiting, with what it imports. Where there can be none, it does without."""
-    global _waiting
-    try:
-        _waiting = _waiting or Child(mark, ahead=ahead)
-    except OSError:
-        return
+def waiting() -> Child | None:
+    return _waiting
 
 
 def take_waiting(spec: dict[str, Any], *, is_shared: bool) -> Child | None:

@@ -37,6 +37,7 @@ _ENDED_BY = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these; programs
 
 class CommandJob:
     is_over = False  # before its process is
+    forker, main_status = 0, None
 
     def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any], host: Host | None = None) -> None:
         self._host = host

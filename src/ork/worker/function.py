@@ -9,10 +9,12 @@ from ork.objects.documents import DOCUMENT_LIMIT
 from ork.objects.json_text import strict_json
 from ork.objects.local import LocalObjects
 from ork.worker.child import Child, keep, take_waiting
+from ork.worker.forker import Forker
 from ork.worker.invoke import call_here
 from ork.worker.loading import make_ready
 from ork.worker.process import ended_badly, log_tail
 from ork.worker.pump import Stream
+from ork.worker.shared import serve_functions
 from ork.worker.status import Ending, failed
 
 TYPE_CHECKING = False
@@ -59,7 +61,7 @@ class FunctionJob:
             return failed("start", f"no process could be made: {error.strerror}")
         os.set_blocking(child.source, False)
         self._printed = log.attach(Stream(child.printed, log))
-        return child.pid
+        return child.main if isinstance(child, Forker) else child.pid
 
     def _with_one_that_waits(self) -> Child | None:
         child = take_waiting(self._spec, is_shared=self._is_shared)
@@ -70,7 +72,8 @@ class FunctionJob:
 
     def _with_a_new_one(self) -> Child:
         if self._is_shared:
-            child = Child(self._mark, is_shared=True)
+            mark = self._mark
+            child = Child(lambda orders, answer: serve_functions(orders, answer, mark), is_shared=True)
             child.give(self._objects, self._folder, self._spec)
             return child
         # At the last moment: a process copies each page that it or the other one changes while both live.
@@ -78,12 +81,21 @@ class FunctionJob:
         if self._host is not None and spec["kind"] == "python" and spec["file"] is not None:
             make_ready(spec["root"], spec["file"])
         objects = LocalObjects(self._objects.root, spec["durability"])  # without what we have open
-        return Child(begin=lambda answer: call_here(objects, self._folder, spec, answer))
+        return Child(lambda _orders, answer: call_here(objects, self._folder, spec, answer))
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
         if self._child is None or self._printed is None:
             return {}
-        return {self._child.source: self._read_reply, self._printed.source: self._printed.empty}
+        pipes = {self._child.source: self._read_reply, self._printed.source: self._printed.empty}
+        return pipes | {self._child.ends: self._child.look} if isinstance(self._child, Forker) else pipes
+
+    @property
+    def forker(self) -> int:
+        return self._child.pid if isinstance(self._child, Forker) else 0
+
+    @property
+    def main_status(self) -> int | None:
+        return self._child.main_status if isinstance(self._child, Forker) else None
 
     @property
     def is_over(self) -> bool:
@@ -101,7 +113,12 @@ class FunctionJob:
     def clean(self) -> None:
         if self._child is None:
             return
-        if self.is_over and self._child.is_alive():
+        if isinstance(self._child, Forker):
+            if self._reply.endswith(b"\n") and self._child.main_status is not None:
+                keep(self._child)
+            else:
+                self._child.dismiss()
+        elif self.is_over and self._child.is_alive():
             keep(self._child)
         else:
             self._child.close()

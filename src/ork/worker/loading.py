@@ -92,8 +92,7 @@ def _import_module(name: str) -> ModuleType:
 def load_file(root: str, file: str) -> ModuleType:
     """The file as a module, run once. LoadError if there is no such file."""
     path = _path(root, file)
-    is_ready = _ready is not None and _ready[0] == path
-    if not is_ready and not os.path.isfile(path):
+    if not os.path.isfile(path):
         raise LoadError(f"there is no file {file} in {root}")
     name, package = _module_name(root, path)
     if package:
@@ -110,8 +109,9 @@ def load_file(root: str, file: str) -> ModuleType:
     module = module_from_spec(spec)
     # Before it runs: dataclasses and pickle look their module up by name.
     sys.modules[name] = module
-    code = _ready[2] if _ready is not None and is_ready else _compiled(_source(path), path)
-    exec(code, module.__dict__)
+    source = _source(path)
+    is_ready = _ready is not None and _ready[:2] == (path, source)
+    exec(_ready[2] if _ready is not None and is_ready else _compiled(source, path), module.__dict__)
     return module
 
 

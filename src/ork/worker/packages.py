@@ -26,6 +26,10 @@ def use_packages() -> None:
     _is_done = True
 
 
+def are_used() -> bool:
+    return _is_done
+
+
 def use_packages_if_harmless() -> None:
     """Not if it starts threads or opens anything, which a fork would lose or share."""
     pid = os.fork()

@@ -53,6 +53,7 @@ class PreparationError(Exception):
 
 class Preparation:
     is_over = False  # before its process is
+    forker, main_status = 0, None
 
     def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> None:
         self._objects = objects

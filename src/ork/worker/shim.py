@@ -44,6 +44,16 @@ if TYPE_CHECKING:
             """All that was to be done is done, though the process stays for others."""
             ...
 
+        @property
+        def forker(self) -> int:
+            """The process, if there is one, that the user's was forked from and that stays for others, else 0."""
+            ...
+
+        @property
+        def main_status(self) -> int | None:
+            """How the user's process ended, if a forker tells."""
+            ...
+
         def ending(self, wait_status: int) -> Ending: ...
 
         def clean(self) -> None:
@@ -197,10 +207,10 @@ class Shim:
                     next_beat = now + _RETRY_BEAT_SECONDS
                 self._look_for_stop(now)
             self._judge(now, timeout, deadline, last_beat)
-            self._reap(now)
+            self._reap(job, now)
             if self._are_all_gone or (job.is_over and self._is_done_with(now)):
                 break
-            self._press(now)
+            self._press(now, job.forker)
             log.tend(now)
             for descriptor, _ in poller.poll(self._pause(now, next_beat, deadline, log.due(now))):
                 if descriptor == self._signals.wake:
@@ -208,10 +218,7 @@ class Shim:
                 elif not readers[descriptor]():
                     poller.unregister(descriptor)
             now = time.monotonic()
-        for read in pipes.values():
-            reads = 0
-            while reads < _MOST_READS and read():
-                reads += 1
+        _empty(pipes)
         log.let_go()
 
     def _pause(self, now: float, next_beat: float, deadline: float | None, log_due: float | None) -> float:
@@ -258,7 +265,7 @@ class Shim:
         kill_at = now if at_once else now + self._spec["stop_grace_seconds"]
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
 
-    def _reap(self, now: float) -> None:
+    def _reap(self, job: Job, now: float) -> None:
         try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -269,6 +276,10 @@ class Shim:
         except ChildProcessError:
             # As a subreaper we would have inherited whatever was left.
             self._are_all_gone = self._is_subreaper or not system.descendants(self._marker)
+        if job.forker and job.main_status is not None:
+            self._main_status = job.main_status
+            # Whatever it left became ours before its end was told.
+            self._are_all_gone = system.children() <= {job.forker}
         if self._main_status is not None and self._kill_at is None:
             self._kill_at = now + LEFTOVER_GRACE_SECONDS
 
@@ -281,24 +292,38 @@ class Shim:
         self._kill_at = self._kill_at or now + LEFTOVER_GRACE_SECONDS
         return False
 
-    def _press(self, now: float) -> None:
+    def _press(self, now: float, forker: int) -> None:
         """Sends what is left the next signal: gently once, then without mercy until nothing is left."""
         if self._kill_at is None:
             return
         if now >= self._kill_at:
             self._is_killing = True
-            self._signal_all(_signal.SIGKILL)
+            self._signal_all(_signal.SIGKILL, forker)
         elif not self._is_asked:
             self._is_asked = True
-            self._signal_all(_signal.SIGTERM)
+            self._signal_all(_signal.SIGTERM, forker)
 
-    def _signal_all(self, number: int) -> None:
+    def _signal_all(self, number: int, forker: int = 0) -> None:
         # Where processes cannot be listed, their group is the best that can be named.
-        for pid in system.descendants(self._marker) or [-self._main]:
+        for pid in set(system.descendants(self._marker)) - {forker} or [-self._main]:
             try:
                 os.kill(pid, number)
             except OSError:
                 continue
+
+
+def _empty(pipes: dict[int, Callable[[], bool]]) -> None:
+    """Reads what is there, though somebody else may keep an end open."""
+    poller = select.poll()
+    for descriptor in pipes:
+        poller.register(descriptor, select.POLLIN)
+    for _ in range(_MOST_READS):
+        ready = poller.poll(0)
+        if not ready:
+            return
+        for descriptor, _ in ready:
+            if not pipes[descriptor]():
+                poller.unregister(descriptor)
 
 
 def _timed_out(seconds: float | None) -> Ending:

@@ -1,0 +1,125 @@
+"""The process that those of functions are forked from, one after the other, beside a worker that stays.
+
+After a fork both processes pay for every page they write to. So the worker, which does all there is to do around an
+attempt, does not fork; this process does, and hardly anything else. The one that will call the next function is there
+before it is known, in the project's folder and with its import path, and waits for its order.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+
+from ork.worker import packages, system
+from ork.worker.ahead import time_of
+from ork.worker.child import Child
+from ork.worker.hidden import hidden_modules
+from ork.worker.invoke import use_packages, use_streams, wait_and_call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    from ork.objects.local import LocalObjects
+    from ork.worker.ahead import Ahead
+    from ork.worker.mark import Mark
+
+_KILLED = 9
+_CHUNK = 4096
+
+
+class Forker(Child):
+    """`main` is the process that waits or calls; `main_status` how it ended, as `wait` tells it. OSError if no process
+    can be made."""
+
+    def __init__(self, mark: Mark, root: str, ahead: Ahead | None) -> None:
+        go, self._go = os.pipe()
+        self.ends, end = os.pipe()
+        self.ahead = ahead
+        self.main = 0
+        self.main_status: int | None = None
+        self._root_time, self._hidden = time_of(root), hidden_modules(root)
+        try:
+            super().__init__(lambda orders, answer: self._serve(orders, answer, go, end, mark, root), ahead=ahead)
+        except OSError:
+            os.close(self._go)
+            os.close(self.ends)
+            raise
+        finally:
+            os.close(go)
+            os.close(end)
+        self.root = root
+        self.make_next()
+
+    def make_next(self) -> None:
+        """For the next function. One that cannot be made is missed when it is needed."""
+        self.main, self.main_status = 0, None
+        self._is_asked = True
+        try:
+            os.write(self._go, b".")
+        except BrokenPipeError:
+            return
+
+    def is_fit_for(self, spec: dict[str, Any]) -> bool:
+        if any(name.startswith("PYTHON") for name in spec["env"]) or not super().is_fit_for(spec):
+            return False
+        now = time_of(spec["root"])
+        if now != self._root_time and hidden_modules(spec["root"]) != self._hidden:
+            return False  # what a task of the project must find has been loaded before its folder comes first, or not
+        self._root_time = now
+        return True
+
+    def give(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> bool:
+        if not self._is_asked:
+            self.make_next()
+        self._is_asked = False
+        self._read_ends()
+        return self.main_status is None and super().give(objects, folder, spec)
+
+    def look(self) -> bool:
+        """Takes in how the process ended; False when there is nothing more to hear."""
+        self._read_ends()
+        return self.main_status is None
+
+    def _read_ends(self) -> None:
+        words = os.read(self.ends, _CHUNK)
+        for word in words.split():
+            if word.startswith(b"="):
+                self.main_status = int(word[1:])
+            else:
+                self.main = int(word)
+        if not words and self.main_status is None:
+            self.main_status = _KILLED  # and so was what it had forked
+
+    def _close(self) -> None:
+        super()._close()
+        os.close(self._go)
+        os.close(self.ends)
+
+    def _serve(self, orders: int, answer: int, go: int, end: int, mark: Mark, root: str) -> NoReturn:
+        mark.write("")
+        use_streams()
+        if packages.are_used():
+            _settle(root)
+        gc.freeze()
+        me = os.getpid()
+        while os.read(go, 1):
+            pid = os.fork()
+            if pid == 0:
+                os.setpgid(0, 0)
+                system.die_with_parent(me)
+                os.close(go)
+                os.close(end)
+                wait_and_call(orders, answer, mark, self.ahead)
+            os.write(end, b"%d\n" % pid)
+            os.write(end, b"=%d\n" % os.waitpid(pid, 0)[1])
+        os._exit(0)
+
+
+def _settle(root: str) -> None:
+    """Where that cannot be done the task's own process will say why."""
+    try:
+        os.chdir(root)
+    except OSError:
+        return
+    use_packages(root)
