@@ -10,6 +10,8 @@ from ork.model.run import SchedulerEntry
 from ork.scheduler.options import SchedulerOptions
 from ork.state.store import StateStore
 
+AGAIN_SECONDS = 1.0
+
 
 class Lead:
     """Our lease, judged by our own monotonic clock, counted from before the last successful renewal was sent."""
@@ -33,6 +35,7 @@ class Lead:
         self._monotonic = monotonic
         self._is_provably_dead = is_provably_dead
         self._renewed_at: float | None = None
+        self._looked_at: float | None = None
 
     async def introduce(self, now: datetime) -> None:
         sent = self._monotonic()
@@ -66,6 +69,7 @@ class Lead:
 
     async def look_around(self) -> float | None:
         """Buries the provably dead; returns the moment at which a peer that owns runs could lose its lease."""
+        self._looked_at = self._monotonic()
         others = [entry for entry in await self._store.list_schedulers() if entry.id != self.id]
         dead = [entry.id for entry in others if self._is_provably_dead(entry.identity)]
         if dead:
@@ -73,3 +77,12 @@ class Lead:
         self.peers = tuple(entry for entry in others if entry.id not in dead)
         left = [entry.lease_seconds_left for entry in self.peers if entry.active_runs]
         return self._monotonic() + max(0.5, min(left) + 0.1) if left else None
+
+    def look_soon(self, planned: float | None) -> float:
+        """The moment for the next look around, now that something waits for slots and whoever holds them may be dead.
+
+        Where there is little room that is so after every commit, and it is mostly ourselves who hold them: not at once if
+        we have just looked.
+        """
+        soon = 0.0 if self._looked_at is None else self._looked_at + AGAIN_SECONDS
+        return soon if planned is None else min(planned, soon)

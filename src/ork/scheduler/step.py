@@ -320,7 +320,7 @@ class Scheduler:
             if run not in committed.fenced and run not in committed.overruled:
                 launch += self._carry_on(run, each, self._runs.settle(run, each, committed))
         if self._runs.is_starved and not was_starved:
-            self._claim_at = 0.0  # only now is it known that others hold what we need: see whether they are alive
+            self._claim_at = self.lead.look_soon(self._claim_at)
         if self._on_commit is not None:
             self._on_commit(tuple(decided))
         return launch

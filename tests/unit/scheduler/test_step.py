@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ork.core import events as ev
+from ork.core.limits import EVERYTHING
 from ork.core.machine import RunMachine
 from ork.errors import StoreError, StoreUnavailableError
 from ork.executors.executor import LaunchOrder, NotStarted
@@ -347,3 +348,32 @@ def test_a_service_that_is_told_to_go_first_asks_what_was_cancelled_to_stop() ->
 
     top.do(cancel_and_go())
     assert top.executor.stopped == [top.order("a").attempt.key]
+
+
+def test_who_fills_the_limit_alone_does_not_look_for_dead_schedulers_after_every_commit() -> None:
+    top = BenchTop(workflow(*(spec(f"t{n}") for n in range(9))))
+    top.do(top.store.set_limits({EVERYTHING: 2}))
+    looks = 0
+    list_schedulers = top.store.list_schedulers
+
+    async def counted() -> Any:
+        nonlocal looks
+        looks += 1
+        return await list_schedulers()
+
+    top.store.list_schedulers = counted  # type: ignore[method-assign]
+    run = top.create()
+    top.step(3)
+    for n in range(9):
+        top.succeed(f"t{n}")
+        top.step(2)
+    assert str(top.run(run).status) == "success"
+    assert looks <= 3
+
+
+def test_who_waits_for_slots_of_others_looks_whether_they_live_within_a_second() -> None:
+    top = BenchTop(workflow(spec("a"), spec("b")))
+    top.do(top.store.set_limits({EVERYTHING: 1}))
+    top.create()
+    due = top.step(3)
+    assert (due - top.clock.now()).total_seconds() <= 1.0
