@@ -31,8 +31,8 @@ from ork.state.store import Committed, RunChanges
 if TYPE_CHECKING:
     from ork.state.sqlite.waiting import Listener
 
-# What is committed in the loop itself takes less than a millisecond.
-SMALL = 16
+# Rows of a commit that may be done in the loop itself: it takes less than a millisecond.
+SMALL = 64
 COMMITS_PER_PAUSE = 200
 
 P = ParamSpec("P")
@@ -58,9 +58,9 @@ def _is_small(changes: Sequence[RunChanges]) -> bool:
 class SqliteStore:
     """One handle. Opening creates the file or brings its schema up to date.
 
-    Statements run on a thread of the handle's own, or with `inline` in the caller's: then awaiting a verb never
-    yields. Only with `inline` may the path be ":memory:"; such a store has no way to wait, so `wait_for_change`
-    answers at once.
+    Statements run on a thread of the handle's own (but for a small commit that nothing is in the way of), or with
+    `inline` in the caller's: then awaiting a verb never yields. Only with `inline` may the path be ":memory:"; such a
+    store has no way to wait, so `wait_for_change` answers at once.
     """
 
     def __init__(
