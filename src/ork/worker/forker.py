@@ -15,6 +15,7 @@ from ork.worker.ahead import time_of
 from ork.worker.child import Child
 from ork.worker.hidden import hidden_modules
 from ork.worker.invoke import use_packages, use_streams, wait_and_call
+from ork.worker.loading import make_ready
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,22 +42,18 @@ class Forker(Child):
         self._root_time, self._hidden = time_of(root), hidden_modules(root)
         try:
             super().__init__(lambda orders, answer: self._serve(orders, answer, go, end, mark, root), ahead=ahead)
-        except OSError:
-            os.close(self._go)
-            os.close(self.ends)
-            raise
         finally:
             os.close(go)
             os.close(end)
         self.root = root
-        self.make_next()
+        self._is_asked = False
 
-    def make_next(self) -> None:
-        """For the next function. One that cannot be made is missed when it is needed."""
+    def make_next(self, file: str | None) -> None:
+        """For the next function, most likely of that file. One that cannot be made is missed when it is needed."""
         self.main, self.main_status = 0, None
         self._is_asked = True
         try:
-            os.write(self._go, b".")
+            os.write(self._go, os.fsencode(file or "")[:_CHUNK] or b".")
         except BrokenPipeError:
             return
 
@@ -71,7 +68,7 @@ class Forker(Child):
 
     def give(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> bool:
         if not self._is_asked:
-            self.make_next()
+            self.make_next(spec["file"] if spec["kind"] == "python" else None)
         self._is_asked = False
         self._read_ends()
         return self.main_status is None and super().give(objects, folder, spec)
@@ -103,7 +100,8 @@ class Forker(Child):
             _settle(root)
         gc.freeze()
         me = os.getpid()
-        while os.read(go, 1):
+        while file := os.read(go, _CHUNK):
+            make_ready(root, os.fsdecode(file))
             pid = os.fork()
             if pid == 0:
                 os.setpgid(0, 0)

@@ -274,7 +274,8 @@ def enter(spec: dict[str, Any], bindings: Bindings) -> None:
     for name in hidden_names(spec, bindings.environ):
         if name not in added:
             del os.environ[name]
-    os.environ.update(added)
+    for name, value in added.items():
+        os.environ[name] = value
     try:
         os.chdir(spec["root"])
     except OSError as error:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-_ready: tuple[str, bytes, CodeType] | None = None
+# A file, its text, and what has been made of it: its code and, outside of packages, the module that has not run yet.
+_ready: tuple[str, bytes, CodeType, ModuleType | None] | None = None
 
 
 class LoadError(Exception):
@@ -32,8 +33,8 @@ def load_function(root: str, file: str | None, module: str | None, function: str
 
 
 def make_ready(root: str, file: str) -> None:
-    """Compiles the file for a process that will be forked at once, unless the same text was compiled the last time.
-    What cannot be done without a word is left to that process, whose words are the task's."""
+    """Compiles the file for processes that will be forked, unless the same text was compiled the last time.
+    What cannot be done without a word is left to them, whose words are the task's."""
     global _ready
     path = _path(root, file)
     before, _ready = _ready, None
@@ -42,7 +43,7 @@ def make_ready(root: str, file: str) -> None:
     try:
         source = _source(path)
         same = before is not None and before[:2] == (path, source)
-        made = before if same else (path, source, _compiled(source, path))
+        made = before if same else (path, source, _compiled(source, path), _empty_module(root, path))
     except Exception:
         return
     finally:
@@ -92,27 +93,39 @@ def _import_module(name: str) -> ModuleType:
 def load_file(root: str, file: str) -> ModuleType:
     """The file as a module, run once. LoadError if there is no such file."""
     path = _path(root, file)
-    if not os.path.isfile(path):
-        raise LoadError(f"there is no file {file} in {root}")
-    name, package = _module_name(root, path)
+    try:
+        source = _source(path)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        raise LoadError(f"there is no file {file} in {root}") from None
+    code, module = _ready[2:] if _ready is not None and _ready[:2] == (path, source) else (None, None)
+    name, package = _module_name(root, path) if module is None else (module.__name__, None)
     if package:
         from importlib import import_module
 
         import_module(package)
-    # What `importlib.util` gives, without the modules that it imports itself.
+    if module is None:
+        module = _new_module(name, path)
+    if module is None:
+        raise LoadError(f"{file} is not a Python file")
+    # Before it runs: dataclasses and pickle look their module up by name.
+    sys.modules[name] = module
+    exec(code or _compiled(source, path), module.__dict__)
+    return module
+
+
+def _empty_module(root: str, path: str) -> ModuleType | None:
+    """Not of a package, which is the user's to load first."""
+    name, package = _module_name(root, path)
+    return None if package else _new_module(name, path)
+
+
+def _new_module(name: str, path: str) -> ModuleType | None:
+    """What `importlib.util` gives, without the modules that it imports itself; None if it is not a Python file."""
     from _frozen_importlib import module_from_spec
     from _frozen_importlib_external import spec_from_file_location
 
     spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise LoadError(f"{file} is not a Python file")
-    module = module_from_spec(spec)
-    # Before it runs: dataclasses and pickle look their module up by name.
-    sys.modules[name] = module
-    source = _source(path)
-    is_ready = _ready is not None and _ready[:2] == (path, source)
-    exec(_ready[2] if _ready is not None and is_ready else _compiled(source, path), module.__dict__)
-    return module
+    return None if spec is None or spec.loader is None else module_from_spec(spec)
 
 
 def _module_name(root: str, path: str) -> tuple[str, str | None]:

@@ -47,7 +47,7 @@ class Resident:
         # The one that was made before the server had loaded anything would load it again for every attempt.
         self._room = 1 if traces is None else MOST_ATTEMPTS
         self._is_open = True
-        self._root: str | None = None
+        self._called: tuple[str, str | None] | None = None
         self._guard: Guard | None = None
         self._ahead: Ahead | None = None
         self._loud: set[str] = set()  # projects in which importing ahead started threads, or opened sockets
@@ -127,8 +127,8 @@ class Resident:
         self.mark.write("")
         if self._room:
             self._say(b"over", self._last_word)  # and the next may come
-            if self._is_open and self._root is not None and not self.is_shared:
-                self._make_next(self._root)
+            if self._is_open and self._called is not None and not self.is_shared:
+                self._make_next(*self._called)
 
     def _perform(self, request: dict[str, Any], document: bytes) -> None:
         secret, folder = token_hash(request["token"]), layout.folder_of(request["spec"])
@@ -143,22 +143,22 @@ class Resident:
         if spec.get("environment") is not None or spec["kind"] == "rust":
             self._room = 0  # what was built for a task stays locked as long as its worker lives
         # So the next one will call a function of that project too, most likely.
-        self._root = spec["root"] if spec["kind"] == "python" else None
+        self._called = (spec["root"], spec["file"]) if spec["kind"] == "python" else None
         if not Shim(objects, folder, spec, secret, self).run():
             self._room = 0
 
-    def _make_next(self, root: str) -> None:
+    def _make_next(self, root: str, file: str | None) -> None:
         """The next function finds its process waiting. Where there can be none, it does without."""
         there = waiting()
         ahead = self._ahead if self._ahead is not None and self._ahead.root == root else None
-        if isinstance(there, Forker) and (there.root, there.ahead) == (root, ahead):
-            there.make_next()
-            return
-        dismiss_waiting()
-        try:
-            keep(Forker(self.mark, root, ahead))
-        except OSError:
-            return
+        if not isinstance(there, Forker) or (there.root, there.ahead) != (root, ahead):
+            dismiss_waiting()
+            try:
+                there = Forker(self.mark, root, ahead)
+            except OSError:
+                return
+            keep(there)
+        there.make_next(file)
 
     def tell(self, is_over: bool, document: bytes) -> None:
         if is_over and self._room:
