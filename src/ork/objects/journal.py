@@ -1,8 +1,9 @@
 """A run's small documents in one file, to which every process appends: a document costs a write, not a file.
 
 A record is a line, `<how><kind> <attempt> <length> <document>`, that begins with a mark of its own and ends with a
-newline: one that was cut off harms no other. Appending is atomic on a local disk: the order of the lines is the same for everybody, and that is
-what decides who was first. Where that cannot be relied on there are files instead (see `ork.objects.opening`).
+newline: one that was cut off harms no other. Appending is atomic on a local disk: the order of the lines is the same
+for everybody, and that is what decides who was first. Where that cannot be relied on there are files instead (see
+`ork.objects.opening`).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Journal:
 
     def skip_to(self, position: int) -> None:
         """Nothing that is written next was written before that; what is asked for may have been, and is searched for."""
-        if position > self._end:
+        if not self._begin <= position <= self._end:
             self._places.clear()
             self._begin = self._end = position
 

@@ -129,6 +129,19 @@ def test_a_worker_that_begins_in_the_middle_loses_to_a_gate_closed_since(tmp_pat
     assert not worker.put_if_absent(GATE, b"started")
 
 
+def test_a_worker_that_is_told_to_begin_earlier_than_before_does_so(tmp_path: Path) -> None:
+    scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    scheduler.put(SPEC, b"1")
+    assert scheduler.get(GATE) is None
+    early = scheduler.position("a")
+    assert scheduler.put_if_absent(GATE, b"closed")
+    assert scheduler.get(STATUS) is None
+    worker.skip_to("a", scheduler.position("a"))
+    assert worker.put_if_absent("runs/a/other.0.1.gate.json", b"mine")
+    worker.skip_to("a", early)
+    assert not worker.put_if_absent(GATE, b"started")
+
+
 def test_a_worker_reads_no_more_than_what_came_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
     for number in range(50):
