@@ -64,9 +64,14 @@ def key_of(part: Result) -> tuple[str, int | None, int]:
 def differences_of(old: Result, new: Result) -> Iterator[Difference]:
     for field, margin in MARGINS.items():
         was, now = old.get(field), new.get(field)
-        if was and now is not None:
+        if was and now is not None and (field != "ratio" or has_same_floor(old, new)):
             worse = is_worse(old, new, margin) if field == "ratio" else now > was * margin
             yield Difference(new["scenario"], new.get("size"), field, was, now, worse)
+
+
+def has_same_floor(old: Result, new: Result) -> bool:
+    """A distance to something else says nothing."""
+    return bool((old.get("floor") or {}).get("what") == (new.get("floor") or {}).get("what"))
 
 
 def is_worse(old: Result, new: Result, margin: float) -> bool:

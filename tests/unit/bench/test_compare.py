@@ -44,6 +44,11 @@ def test_only_equal_work_is_compared() -> None:
     assert differences([chain(1.0) | {"size": 10}], [chain(9.0) | {"size": 100}]) == []
 
 
+def test_ratios_to_different_floors_are_not_compared() -> None:
+    lower = chain(1.0) | {"floor": {"what": "another floor", "seconds": 1.0}}
+    assert [change.field for change in differences([lower], [chain(9.0)])] == ["statements"]
+
+
 def test_what_became_worse_is_named() -> None:
     lines = comparison(differences([chain(2.0)], [chain(4.0)]))
     assert lines[-1] == "worse: chain: its ratio to the floor was 2, is 4"
