@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from ork.errors import RefusedError
@@ -120,6 +122,17 @@ async def test_unfinished_runs_are_counted_by_status(store: StateStore) -> None:
     assert await store.count_unfinished() == {RunStatus.PENDING: 2, RunStatus.RUNNING: 1, RunStatus.PAUSED: 0}
     await store.commit(ANN, [ended(claimed)], NOW)
     assert (await store.count_unfinished())[RunStatus.RUNNING] == 0
+
+
+async def test_the_last_run_of_each_workflow_is_its_newest_whatever_became_of_it(store: StateStore) -> None:
+    claimed = await owned_run(store)
+    other = await deploy(store, name="other")
+    assert await store.last_runs(["flow", "other", "unknown"]) == {"flow": await store.get_run(claimed.run.id)}
+    (newer,) = await store.create_runs([new_run(claimed.version)], NOW + timedelta(seconds=1))
+    (newest,) = await store.create_runs([new_run(other)], NOW)
+    await store.commit(ANN, [ended(claimed)], NOW)
+    assert await store.last_runs(["other", "flow"]) == {"flow": newer, "other": newest}
+    assert await store.last_runs([]) == {}
 
 
 async def test_no_mark_gives_the_mark_of_now(store: StateStore) -> None:

@@ -127,6 +127,7 @@ READS: dict[str, Verb] = {
     "get_version": lambda store, given: store.get_version(given.due.version),
     "get_workflow": lambda store, _: store.get_workflow("flow"),
     "leftovers": lambda store, _: store.leftovers(10),
+    "last_runs": lambda store, _: store.last_runs(["flow"]),
     "limit_use": lambda store, _: store.limit_use(),
     "list_alerts": lambda store, given: store.list_alerts(given.ready),
     "list_attempts": lambda store, given: store.list_attempts(given.owned.run.id),

@@ -52,6 +52,13 @@ def until(is_so, seconds):
         time.sleep(1)
 
 
+def last_words():
+    """Why a run failed stands among what its services said, and in the logs of its tasks."""
+    logs = [FOLDER / "services.log", *sorted(FOLDER.glob("logs/dag_id=bench/**/*.log"))]
+    said = [line for log in logs for line in log.read_text(errors="replace").splitlines()]
+    return "\n".join(line for line in said if "error" in line.lower() or "exception" in line.lower())[-2000:]
+
+
 def runs():
     lines = airflow("dags", "list-runs", "bench", "--output", "json").splitlines()
     return next((json.loads(line) for line in lines if line.startswith("[{")), [])
@@ -68,7 +75,7 @@ def main():
         until(lambda: airflow("dags", "trigger", "bench"), 300)  # refused until the file has been read
         until(lambda: any(run["state"] in ("success", "failed") for run in runs()), 1800)
         [run] = runs()
-        assert run["state"] == "success"
+        assert run["state"] == "success", last_words()
         print("seconds", seconds_between(run["start_date"], run["end_date"]))
     finally:
         os.killpg(services.pid, signal.SIGTERM)

@@ -297,6 +297,10 @@ class StateStore(ScheduleVerbs, LocationVerbs, Protocol):
         """Newest first; a run created between two pages is never seen twice."""
         ...
 
+    async def last_runs(self, workflows: Sequence[str]) -> Mapping[str, Run]:
+        """The newest run of each of these workflows that has had one."""
+        ...
+
     async def run_updates(self, run: RunId, since: int = 0, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
         """With since=0 all tasks, in the order the workflow names them. None: no such run.
 

@@ -31,7 +31,7 @@ async def explain(
     store: StateStore, objects: ObjectStore, target: Target, now: datetime, patience: Patience
 ) -> Explained:
     found = await resolve_run(store, target.run)
-    snapshot = replaced(await gather(store, objects, found, now), **patience._asdict())
+    snapshot = replaced(await gather(store, objects, target, found, now), **patience._asdict())
     view = snapshot.view
     if target.task is None:
         return Explained(f"run {view.short}", why_run(snapshot))

@@ -7,7 +7,7 @@ from ork.model.ids import RunId, TaskKey
 from ork.model.run import Run
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import TaskSpec, Version
-from ork.state.store import RunUpdate, StateStore
+from ork.state.store import ALL_TASKS, RunUpdate, StateStore, TaskFilter
 from ork.status.instances import Instances, is_group
 
 
@@ -84,11 +84,11 @@ def _order_of_end(task: Task) -> float:
 _NEVER = float("inf")
 
 
-async def open_view(store: StateStore, run: RunId) -> tuple[RunView, list[Task]]:
-    """The view of a run and all its tasks as the first change."""
+async def open_view(store: StateStore, run: RunId, only: TaskFilter = ALL_TASKS) -> tuple[RunView, list[Task]]:
+    """The view of a run and all its tasks as the first change; or those that `only` lets through, and no others."""
     from ork.status.ids import short_id
 
-    update = await store.run_updates(run)
+    update = await (store.run_updates(run) if only is ALL_TASKS else store.run_updates(run, 0, only))
     version = await store.get_version(update.run.version) if update else None
     if update is None or version is None:
         raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")

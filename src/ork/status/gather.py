@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import islice
 
 from ork.errors import ObjectsError
 from ork.model.ids import RunId, TaskKey
 from ork.model.run import RunStatus
-from ork.model.task import Attempt
+from ork.model.task import Attempt, TaskStatus
 from ork.objects.documents import open_signed
 from ork.objects.layout import attempt_folder, status_key
 from ork.objects.store import ObjectStore
-from ork.state.store import RunFilter, StateStore
+from ork.state.store import ALL_TASKS, RunFilter, StateStore, TaskFilter
 from ork.status.follow import RunView, open_view
-from ork.status.ids import short_ids
+from ork.status.ids import Target, short_ids
 from ork.status.serving import live_schedulers
-from ork.status.why import MAX_NAMES, Snapshot
+from ork.status.why import MAX_NAMES, MAX_TASKS, TOLD_OF, Snapshot
 
 MAX_BEATS = 20
 STATUS_LIMIT = 1 << 20
 
 
-async def gather(store: StateStore, objects: ObjectStore, run: RunId, now: datetime) -> Snapshot:
-    view, _ = await open_view(store, run)
-    attempts = await _current_attempts(store, view)
+async def gather(store: StateStore, objects: ObjectStore, target: Target, run: RunId, now: datetime) -> Snapshot:
+    view, _ = await open_view(store, run, await _needed_tasks(store, target, run))
+    attempts = await _current_attempts(store, view, target)
     limits, active_runs = await store.limit_use(), await _active_runs(store, view)
     # Only as many as an answer names.
     holders = {key.run for use in limits if use.used >= use.slots for key in use.holders[:MAX_NAMES]}
@@ -41,12 +42,35 @@ async def gather(store: StateStore, objects: ObjectStore, run: RunId, now: datet
     )
 
 
-async def _current_attempts(store: StateStore, view: RunView) -> dict[TaskKey, Attempt]:
-    if not any(task.status.is_active for task in view.tasks.values()):
-        return {}
-    # In order of number: the last one of a task stays.
-    newest = {attempt.key.task: attempt for attempt in await store.list_attempts(view.run.id)}
-    return {key: attempt for key, attempt in newest.items() if not attempt.status.is_final}
+async def _needed_tasks(store: StateStore, target: Target, run: RunId) -> TaskFilter:
+    """What an answer about a run that has ended tells of is what did not go well: most of its tasks are none of that."""
+    known = await store.get_run(run) if target.task is None else None
+    return TaskFilter(statuses=frozenset(TOLD_OF)) if known is not None and known.status.is_final else ALL_TASKS
+
+
+async def _current_attempts(store: StateStore, view: RunView, target: Target) -> dict[TaskKey, Attempt]:
+    """Of those active tasks that an answer may tell of: a run may have as many attempts as it likes."""
+    found: dict[TaskKey, Attempt] = {}
+    for key in _told_of(view, target):
+        attempts = await store.list_attempts(view.run.id, key)
+        if attempts and not attempts[-1].status.is_final:
+            found[key] = attempts[-1]
+    return found
+
+
+def _told_of(view: RunView, target: Target) -> list[TaskKey]:
+    """The first whole tasks that are running, and that are dispatched; or the task asked about and its first instances."""
+    found: list[TaskKey] = []
+    for status in (TaskStatus.RUNNING, TaskStatus.DISPATCHED):
+        active = (key for key in view.by_status[status] if _is_told_of(key, target))
+        found += islice(active, MAX_TASKS + 1)
+    return found
+
+
+def _is_told_of(key: TaskKey, target: Target) -> bool:
+    if target.task is None:
+        return key.index is None
+    return key.name == target.task and target.instance in (None, key.index)
 
 
 def _beats(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> dict[TaskKey, datetime]:

@@ -21,13 +21,14 @@ from ork.status.tries import about_the_end
 from ork.status.words import ago, argument, between, clock_time, count, duration
 
 MAX_TASKS = 10
+TOLD_OF = (TaskStatus.FAILED, TaskStatus.RUNNING, TaskStatus.DISPATCHED, TaskStatus.PENDING)  # in this order
 MAX_NAMES = 3
 # A worker that missed this many heartbeats is worth a word, long before it is given up.
 MISSED_BEATS = 2.5
 
 
 class Snapshot(Record):
-    """All that an answer needs. `attempts` holds the current one of each active task."""
+    """All that an answer needs. `attempts` holds the current one of each active task that it may tell of."""
 
     view: RunView
     now: datetime
@@ -344,10 +345,9 @@ def waits_for_a_person(view: RunView, task: Task) -> bool:
 
 def _task_lines(snap: Snapshot) -> list[str]:
     """Those that failed, then those that have not ended; what only waits for them comes last."""
-    order = (TaskStatus.FAILED, TaskStatus.RUNNING, TaskStatus.DISPATCHED, TaskStatus.PENDING)
     # A fan-out is one task here; `ork why RUN TASK` tells of its instances.
     whole = [task for name in snap.view.specs if (task := snap.view.whole(name)) is not None]
-    tasks = [task for status in order for task in whole if task.status is status]
+    tasks = [task for status in TOLD_OF for task in whole if task.status is status]
     lines = [f"  {task.key}: {_why(snap, task)}" for task in tasks[:MAX_TASKS]]
     if len(tasks) > MAX_TASKS:
         lines.append(f"  … and {len(tasks) - MAX_TASKS:,} more tasks")

@@ -16,6 +16,7 @@ READS = frozenset(
         "get_run",
         "find_runs",
         "list_runs",
+        "last_runs",
         "run_updates",
         "list_attempts",
         "find_cached",

@@ -103,6 +103,7 @@ WANTED: dict[str, tuple[tuple[Any, ...], str]] = {
     "holders": ((None, None, 5), "attempts_active"),
     "list_runs_by_status": ((["success", "failed"], None, "", 20), "runs_by_status"),
     "list_runs_by_workflow": ((["success", "failed"], None, "", 20, "flow3"), "runs_by_workflow"),
+    "last_runs": ((["flow1", "flow2"], ["success", "failed"]), "runs_by_workflow"),
     "tasks_of_run": (("r5", -2, -2, None, None, 10), "tasks_pkey"),
     "tasks_changed_since": (("r5", -2, -2, None, None, 10, 1), "task_changes_pkey"),
     "find_by_key": (("flow1", "key1"), "runs_key"),

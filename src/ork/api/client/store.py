@@ -150,6 +150,10 @@ class RemoteStore:
         )
         return RunPage(tuple(read_run(row) for row in page["runs"]), page["cursor"])
 
+    async def last_runs(self, workflows: Sequence[str]) -> Mapping[str, Run]:
+        pages = [await self.list_runs(RunFilter(workflow=name, limit=1)) for name in workflows]
+        return {run.workflow: run for page in pages for run in page.runs}
+
     async def count_unfinished(self) -> Mapping[RunStatus, int]:
         counts = self._server.get("status")["unfinished"]
         return {RunStatus(status): number for status, number in counts.items()}

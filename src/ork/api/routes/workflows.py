@@ -22,7 +22,6 @@ from ork.model.ids import VersionId
 from ork.model.location import location_of
 from ork.model.run import Run
 from ork.model.workflow import WorkflowEntry
-from ork.state.store import RunFilter
 from ork.status.schedules import deploy, switch
 from ork.status.shapes import time_json
 from ork.status.wire import workflow_row
@@ -49,7 +48,8 @@ async def list_workflows(request: Request, limit: Limit = 100, cursor: NameCurso
     """The workflows known here, by name, each with its last run. The cursor is the name the last page ended with."""
     api = api_of(request)
     entries = [entry for entry in await api.store.list_workflows() if cursor is None or entry.name > cursor]
-    rows = [workflow_row(entry, await _last_run(api, entry.name)) for entry in entries[:limit]]
+    last_runs = await api.store.last_runs([entry.name for entry in entries[:limit]])
+    rows = [workflow_row(entry, last_runs.get(entry.name)) for entry in entries[:limit]]
     return answer({"workflows": rows, "cursor": entries[limit - 1].name if len(entries) > limit else None})
 
 
@@ -157,5 +157,4 @@ def unknown_workflow(name: str) -> NotFoundError:
 
 
 async def _last_run(api: Api, workflow: str) -> Run | None:
-    page = await api.store.list_runs(RunFilter(workflow=workflow, limit=1))
-    return page.runs[0] if page.runs else None
+    return (await api.store.last_runs([workflow])).get(workflow)

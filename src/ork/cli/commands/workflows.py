@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ork.cli.paint import Line
     from ork.model.run import Run
     from ork.model.workflow import Version, WorkflowEntry
-    from ork.state.store import StateStore
 
 
 @click.command(name="workflows")
@@ -43,18 +42,13 @@ async def _entries(installation: Installation) -> list[tuple[WorkflowEntry, Run 
     from ork.status.ids import short_id
 
     store = installation.store
+    entries = await store.list_workflows()
+    last_runs = await store.last_runs([entry.name for entry in entries])
     found = []
-    for entry in await store.list_workflows():
-        run = await _last_run(store, entry.name)
+    for entry in entries:
+        run = last_runs.get(entry.name)
         found.append((entry, run, await short_id(store, run.id) if run else ""))
     return found
-
-
-async def _last_run(store: StateStore, workflow: str) -> Run | None:
-    from ork.state.store import RunFilter
-
-    page = await store.list_runs(RunFilter(workflow=workflow, limit=1))
-    return page.runs[0] if page.runs else None
 
 
 def _table(entries: list[tuple[WorkflowEntry, Run | None, str]]) -> list[Line]:
@@ -107,7 +101,7 @@ async def _one(installation: Installation, name: str) -> tuple[WorkflowEntry, Ve
     version = await store.get_version(entry.version) if entry else None
     if entry is None or version is None:
         raise _unknown(name)
-    return entry, version, await _last_run(store, name)
+    return entry, version, (await store.last_runs([name])).get(name)
 
 
 def _workflow_lines(entry: WorkflowEntry, version: Version) -> list[Line]:

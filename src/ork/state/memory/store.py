@@ -321,6 +321,10 @@ class MemoryStore(AccessVerbs, LocationsInMemory, TimelyVerbs):
     async def list_runs(self, query: RunFilter) -> RunPage:
         return runs_page(self._used(), query)
 
+    async def last_runs(self, workflows: Sequence[str]) -> Mapping[str, Run]:
+        pages = [runs_page(self._used(), RunFilter(workflow=name, limit=1)) for name in workflows]
+        return {run.workflow: run for page in pages for run in page.runs}
+
     async def run_updates(self, run: RunId, since: int = 0, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
         state = self._used()
         row = state.runs.get(run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime
 
 from ork.core.effects import Alert
@@ -50,6 +51,11 @@ async def list_runs(db: Database, query: RunFilter) -> RunPage:
             rows = await session.rows("list_runs_by_workflow", *page)
     runs = tuple(run_of(row) for row in rows[:limit])
     return RunPage(runs, write_cursor(runs[-1].created_at.isoformat(), runs[-1].id) if len(rows) > limit else None)
+
+
+async def last_runs(db: Database, workflows: Sequence[str]) -> dict[str, Run]:
+    rows = await db.rows("last_runs", list(workflows), [status.value for status in RunStatus])
+    return {run.workflow: run for run in map(run_of, rows)}
 
 
 def _place(cursor: str) -> tuple[datetime, str]:

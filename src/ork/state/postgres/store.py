@@ -120,6 +120,7 @@ class PostgresStore:
     changes_since = _verb(reads.changes_since)
     find_runs = _verb(reads.find_runs)
     list_runs = _verb(reads.list_runs)
+    last_runs = _verb(reads.last_runs)
     run_updates = _verb(reads.run_updates)
     list_attempts = _verb(reads.list_attempts)
     find_cached = _verb(reads.find_cached)

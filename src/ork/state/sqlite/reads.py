@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from ork.core.effects import Alert
@@ -50,6 +51,11 @@ def list_runs(db: Database, query: RunFilter) -> RunPage:
         shown = places[:limit]
         runs = tuple(run for run, _ in db.runs([id for _, id in shown]))
     return RunPage(runs, write_cursor(*shown[-1]) if len(places) > limit else None)
+
+
+def last_runs(db: Database, workflows: Sequence[str]) -> dict[str, Run]:
+    pages = [list_runs(db, RunFilter(workflow=name, limit=1)) for name in workflows]
+    return {run.workflow: run for page in pages for run in page.runs}
 
 
 def get_run(db: Database, run: RunId) -> Run | None:

@@ -186,6 +186,7 @@ class SqliteStore:
     get_run = _verb(reads.get_run)
     find_by_key = _verb(reads.find_by_key)
     count_unfinished = _verb(reads.count_unfinished)
+    last_runs = _verb(reads.last_runs)
     changes_since = _verb(reads.changes_since)
     find_runs = _verb(reads.find_runs)
     list_runs = _verb(reads.list_runs)

@@ -28,6 +28,20 @@ SELECT found.* FROM unnest($1::text[]) AS wanted (status) CROSS JOIN LATERAL (
 ORDER BY found.created_at DESC, found.id DESC
 LIMIT $4;
 
+-- name: last_runs
+-- One look at the index for each workflow and status: it costs the same however many runs they have had.
+SELECT newest.* FROM unnest($1::text[]) AS wanted (workflow) CROSS JOIN LATERAL (
+    SELECT found.* FROM unnest($2::text[]) AS any_of (status) CROSS JOIN LATERAL (
+        SELECT r.id, r.workflow, r.version, r.status, r.trigger, r.params, r.created_at, r.scheduled_for, r.started_at,
+               r.finished_at, r.error, r.round, r.priority, r.cancel_requested_at, r.note, r.fresh, r.parent,
+               r.epoch, r.changed
+        FROM ork.runs AS r
+        WHERE r.workflow = wanted.workflow AND r.status = any_of.status
+        ORDER BY r.created_at DESC, r.id DESC
+        LIMIT 1) AS found
+    ORDER BY found.created_at DESC, found.id DESC
+    LIMIT 1) AS newest;
+
 -- name: tasks_of_run
 -- A range of the primary key: a page of a large run costs a page.
 SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
