@@ -17,7 +17,7 @@ from ork.model.workflow import TaskSpec
 def dispatched(
     task: Task, spec: TaskSpec, key: AttemptKey, name: str, token_hash: str, now: datetime
 ) -> tuple[Task, Attempt]:
-    row = replaced(
+    row = Task.replaced(
         task,
         status=next_task_status(task.key, task.status, TaskStep.LAUNCH),
         attempt=key.number,
@@ -35,8 +35,8 @@ def dispatched(
 def started(task: Task, attempt: Attempt, event: Started, now: datetime) -> tuple[Task, Attempt]:
     at = _between(attempt.dispatched_at, event.at, now)
     return (
-        replaced(task, status=next_task_status(task.key, task.status, TaskStep.START), started_at=at),
-        replaced(attempt, status=AttemptStatus.RUNNING, started_at=at, seq=event.seq, seen_at=now),
+        Task.replaced(task, status=next_task_status(task.key, task.status, TaskStep.START), started_at=at),
+        Attempt.replaced(attempt, status=AttemptStatus.RUNNING, started_at=at, seq=event.seq, seen_at=now),
     )
 
 
@@ -44,7 +44,7 @@ def succeeded(task: Task, attempt: Attempt, event: Succeeded, now: datetime) -> 
     began = _between(attempt.dispatched_at, attempt.started_at or event.started_at, now)
     ended = _between(began, event.finished_at, now)
     return (
-        replaced(
+        Task.replaced(
             task,
             status=next_task_status(task.key, task.status, TaskStep.SUCCEED),
             started_at=began,
@@ -53,7 +53,7 @@ def succeeded(task: Task, attempt: Attempt, event: Succeeded, now: datetime) -> 
             output=event.output,
             failure=None,
         ),
-        replaced(
+        Attempt.replaced(
             attempt,
             status=AttemptStatus.SUCCESS,
             seq=event.seq,

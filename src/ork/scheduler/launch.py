@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, assert_never
 
 from ork.compile.declared import declared_types
@@ -72,7 +72,7 @@ class Launcher:
 
     def use_key(self, signing_key: bytes) -> None:
         # Remembered for the moment between an attempt's commit and its launch.
-        self._token = lru_cache(maxsize=1024)(partial(documents.derive_token, signing_key))
+        self._token = lru_cache(maxsize=1024)(documents.token_maker(signing_key))
 
     def name(self, key: AttemptKey, spec: TaskSpec) -> tuple[str, str]:
         """The external name and the token's hash: committed before anything is started."""

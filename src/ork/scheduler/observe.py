@@ -155,7 +155,7 @@ class Observer:
         is_new = watched.running_since is None
         if is_new or status.is_preparing:  # while what it needs is being built its timeout has not begun
             watched.running_since = mono
-        watched.attempt = replaced(watched.attempt, seq=status.seq)
+        watched.attempt = Attempt.replaced(watched.attempt, seq=status.seq)
         if isinstance(event, ev.Deferred):
             self._hand_over(watched, event.jobs, seen)
         elif not is_new:
