@@ -23,6 +23,7 @@ __all__ = ["MAX_DEPTH", "DocumentError", "derive_token", "open_signed", "sign", 
 DOCUMENT_LIMIT = 1 << 20  # gate, status and stop
 SPEC_LIMIT = 64 << 20
 
+_second = 0, "1970-01-01T00:00:00"
 _SHA256_BLOCK = 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
@@ -86,10 +87,13 @@ def expect_many() -> None:
 
 def utc_text(nanoseconds: int) -> str:
     """RFC 3339 in UTC with microseconds, from nanoseconds since 1970 (as `time.time_ns` gives)."""
-    from time import gmtime, strftime
-
+    global _second
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    return strftime("%Y-%m-%dT%H:%M:%S", gmtime(seconds)) + f".{rest // 1000:06d}Z"
+    if _second[0] != seconds:  # else it is as it was a moment ago
+        from time import gmtime, strftime
+
+        _second = seconds, strftime("%Y-%m-%dT%H:%M:%S", gmtime(seconds))
+    return f"{_second[1]}.{rest // 1000:06d}Z"
 
 
 def _unsigned_text(data: bytes, document: dict[str, Any], signature: str) -> bytes:

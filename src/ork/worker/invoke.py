@@ -276,10 +276,14 @@ def enter(spec: dict[str, Any], bindings: Bindings) -> None:
             del os.environ[name]
     for name, value in added.items():
         os.environ[name] = value
+    enter_folder(spec["root"])
+
+
+def enter_folder(root: str) -> None:
     try:
-        os.chdir(spec["root"])
+        os.chdir(root)
     except OSError as error:
-        raise LoadError(f"cannot work in {spec['root']}: {error.strerror}") from None
+        raise LoadError(f"cannot work in {root}: {error.strerror}") from None
 
 
 def call(function: Callable[..., Any], positional: list[Any], named: dict[str, Any]) -> Any:

@@ -11,8 +11,16 @@ import sys
 
 from ork.objects.local import LocalObjects
 from ork.worker.ahead import time_of
-from ork.worker.environment import inherited
-from ork.worker.invoke import Call, enter, finish_as_the_interpreter_would, flush_streams, read_order, use_streams
+from ork.worker.environment import additions, hidden_names, inherited
+from ork.worker.invoke import (
+    Call,
+    enter_folder,
+    finish_as_the_interpreter_would,
+    flush_streams,
+    read_order,
+    use_packages,
+    use_streams,
+)
 from ork.worker.loading import load_function
 
 TYPE_CHECKING = False
@@ -63,6 +71,8 @@ class _Place:
         self._streams = sys.stdout, sys.stderr
         self._path: list[str] = []
         self._known = set(sys.modules)
+        self._set: dict[str, str] | None = None  # variables of the last task
+        self._left: dict[bytes, bytes] = {}  # all variables, as they were left to it
 
     def settled(self) -> None:
         """As the first call found it, after its own settling in."""
@@ -73,19 +83,31 @@ class _Place:
         if not self._path:
             return False
         sys.path[:] = self._path
-        self._restore_environment()
         sys.stdout, sys.stderr = self._streams
         sys.argv = [""]
         return True
 
-    def _restore_environment(self) -> None:
-        present = dict(os.environ)
-        # Where it is different: each change is a call of the system's library, and most variables stay.
-        for name in present.keys() - self.environ.keys():
-            del os.environ[name]
-        for name, value in self.environ.items():
-            if present.get(name) != value:
+    def use_environment(self, spec: dict[str, Any], bindings: Bindings) -> None:
+        """Each change is a call of the system's library, and between two tasks of a workflow most variables stay."""
+        if self._set is None or _variables() != self._left:
+            self._restore_environment()
+        before, self._set = self._set or {}, additions(spec, self.environ, bindings)
+        for name in before.keys() - self._set.keys():
+            _set(name, self.environ.get(name))
+        for name, value in self._set.items():
+            if before.get(name) != value:
                 os.environ[name] = value
+        self._left = _variables()
+
+    def _restore_environment(self) -> None:
+        """As it came, but without what is not for tasks."""
+        hidden = hidden_names({"inputs": None, "env": {}}, self.environ)
+        for name in set(os.environ).difference(self.environ).union(hidden):
+            _set(name, None)
+        for name in self.environ.keys() - set(hidden):
+            if os.environ.get(name) != self.environ[name]:
+                os.environ[name] = self.environ[name]
+        self._set = None
 
     def new_files(self, root: str) -> dict[str, int | None]:
         """Files of the project that were loaded since the last time, with their times."""
@@ -109,10 +131,12 @@ class SharedCall(Call):
         return not (self.has_failed or self.has_exited or self.exit_code)
 
     def settle(self, bindings: Bindings) -> None:
-        if self._place.restore():
-            enter(self._spec, bindings)
-        else:
-            super().settle(bindings)
+        is_first = not self._place.restore()
+        self._place.use_environment(self._spec, bindings)
+        enter_folder(self._spec["root"])
+        if is_first:
+            use_streams()
+            use_packages(self._spec["root"])
             self._place.settled()
 
     def load(self) -> Callable[..., Any]:
@@ -121,6 +145,18 @@ class SharedCall(Call):
         if wanted not in self._place.functions:
             self._place.functions[wanted] = load_function(spec["root"], *wanted)
         return self._place.functions[wanted]
+
+
+def _variables() -> dict[bytes, bytes]:
+    """All of them, as the system's library has them: those of `os.environ` are made anew whenever they are asked for."""
+    return dict(os.environ._data)  # type: ignore[attr-defined]
+
+
+def _set(name: str, value: str | None) -> None:
+    if value is not None:
+        os.environ[name] = value
+    elif name in os.environ:
+        del os.environ[name]
 
 
 def _has_company() -> bool:
