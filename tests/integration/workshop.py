@@ -154,6 +154,12 @@ class Workshop:
         data = self.objects.get(layout.status_key(layout.attempt_folder(attempt.key)))
         return None if data is None else open_signed(data, attempt.token_hash)
 
+    def close_gate(self, attempt: Attempt) -> None:
+        """As a scheduler does that gives the attempt up."""
+        gate = {"v": 1, "attempt": str(attempt.key), "state": "closed"}
+        key = layout.gate_key(layout.attempt_folder(attempt.key))
+        assert self.objects.put_if_absent(key, sign(gate, attempt.token_hash))
+
     def log(self, attempt: Attempt) -> bytes:
         return self.objects.read(layout.log_key(layout.attempt_folder(attempt.key)))
 

@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 from ork.executors.fork_server import MOST_SERVERS, ROOM_FOR_MARK, ForkServer, looks_of
+from ork.model.workflow import Isolation
 
 PATIENCE_SECONDS = 5.0
 _LARGEST_REQUEST = 1 << 16
 _MOST_IDLE = 32
+_MOST_AHEAD = 32
+QUICK_SECONDS = 0.005
+_REMEMBERED = 20  # attempts, when it is said how long one takes
+_PROCESSORS = os.cpu_count() or 1
 _UNFIT_SECONDS = 60.0
 _LOOK_AT_FILES_SECONDS = 1.0
 
@@ -52,6 +59,7 @@ class Residents:
         self._idle: dict[_Kind, list[_Resident]] = {}
         self._busy: dict[str, _Resident] = {}  # by attempt
         self._unfit: dict[str, float] = {}  # interpreters in which no server came up, and until when none is tried
+        self._seconds: dict[_Kind, deque[float]] = {}  # that attempts took, of late
         self._environ: dict[str, str] = {}
         self._looks: dict[str, object] = {}  # what the servers of now have loaded, and in which environment
         self._timer: asyncio.TimerHandle | None = None
@@ -68,15 +76,7 @@ class Residents:
         if len(data) + len(spec) <= _LARGEST_REQUEST:
             data += spec
         self._renew(interpreter)
-        kind = interpreter, str(request["isolation"])
-        resident = self._idle_one(kind) or self._new_one(kind)
-        if resident is None:
-            return False
-        self._busy[attempt] = resident
-        resident.give(attempt, data)
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._judge)
-        return True
+        return self._give((interpreter, str(request["isolation"])), attempt, data)
 
     def expect(self, interpreter: str, isolation: str) -> None:
         """Somebody will ask soon: a worker is on its way by then."""
@@ -102,6 +102,28 @@ class Residents:
             resident.let_go()
         self._busy.clear()
         self._idle.clear()
+
+    def _give(self, kind: _Kind, attempt: str, request: bytes) -> bool:
+        resident = self._quick_one(kind) or self._idle_one(kind) or self._new_one(kind)
+        if resident is None:
+            return False
+        self._busy[attempt] = resident
+        resident.give(attempt, request)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._judge)
+        return True
+
+    def _quick_one(self, kind: _Kind) -> _Resident | None:
+        """One that will be done with all it has in a moment. As many as there are processors get on as fast as more, and
+        whoever has the next task at hand waits for nobody."""
+        if kind[1] != Isolation.SHARED or min(self._seconds.get(kind, ()), default=0.0) >= QUICK_SECONDS:
+            return None
+        busy = {resident for resident in self._busy.values() if resident.kind == kind and resident.is_quick}
+        if len(busy) < _PROCESSORS:
+            return None
+        chosen = min(busy, key=lambda resident: len(resident.given))
+        is_fit = len(chosen.given) < _MOST_AHEAD and chosen.looks is self._looks.get(kind[0])
+        return chosen if is_fit else None
 
     def _renew(self, interpreter: str) -> None:
         """Whoever is out of date takes nothing more."""
@@ -158,14 +180,14 @@ class Residents:
         """One that says nothing for long (halted, perhaps) is done without: the gate lets only one worker through."""
         self._timer = None
         now, silent = time.monotonic(), []
-        for resident in self._busy.values():
-            if not resident.has_taken and now - resident.asked_at >= PATIENCE_SECONDS:
+        for resident in set(self._busy.values()):
+            if not resident.has_taken and now - resident.begun_at >= PATIENCE_SECONDS:
                 silent.append(resident)
         for server in {resident.server for resident in silent if not resident.has_spoken}:
             server.kill()
-        for resident in silent:
+        for resident in dict.fromkeys(silent):
             resident.end()
-        waiting = [resident.asked_at for resident in self._busy.values() if not resident.has_taken]
+        waiting = [resident.begun_at for resident in self._busy.values() if not resident.has_taken]
         if waiting:
             pause = max(0.01, min(waiting) + PATIENCE_SECONDS - now)
             self._timer = asyncio.get_running_loop().call_later(pause, self._judge)
@@ -175,19 +197,51 @@ class Residents:
     def heard(self, resident: _Resident, message: bytes) -> None:
         word, _, facts = message.partition(b" ")
         attempt = resident.attempt
+        if word == b"back":
+            self._heard_back(resident)
+            return
         if attempt is None:
             return
         resident.has_taken = resident.has_spoken = resident.server.has_served = True
         if word == b"took":
             pid, start_time = facts.split(b" ")
+            resident.is_slow = True
+            self._ask_back(resident)
             self._listener.taken(attempt, int(pid), int(start_time))
         elif word == b"news":
             self._listener.told(attempt, facts or None)
         elif word == b"over":
+            seconds = time.monotonic() - resident.begun_at
+            self._seconds.setdefault(resident.kind, deque(maxlen=_REMEMBERED)).append(seconds)
             del self._busy[attempt]
-            resident.attempt = None
-            self._keep(resident)
+            resident.next()
+            if seconds >= QUICK_SECONDS:
+                self._ask_back(resident)
+            self._keep_if_free(resident)
             self._listener.over(attempt, facts or None)
+
+    def _ask_back(self, resident: _Resident) -> None:
+        """Nobody waits for one that takes its time. Until it has answered it is given nothing."""
+        if len(resident.given) > 1 and not resident.is_asked_back:
+            resident.is_asked_back = True
+            resident.send(b"back")
+
+    def _heard_back(self, resident: _Resident) -> None:
+        """It has forgotten all but what it is busy with."""
+        resident.is_asked_back = False
+        self._give_to_others(resident, resident.take_back())
+        self._keep_if_free(resident)
+
+    def _keep_if_free(self, resident: _Resident) -> None:
+        if resident.attempt is None and not resident.is_asked_back:
+            self._keep(resident)
+
+    def _give_to_others(self, resident: _Resident, given: Mapping[str, bytes]) -> None:
+        for attempt in given:
+            del self._busy[attempt]
+        for attempt, request in given.items():
+            if not self._give(resident.kind, attempt, request):
+                self._listener.handed_back(attempt)
 
     def gone(self, resident: _Resident) -> None:
         server, attempt = resident.server, resident.attempt
@@ -197,6 +251,7 @@ class Residents:
                 idle.remove(resident)
             return
         del self._busy[attempt]
+        self._give_to_others(resident, resident.take_back())
         if resident.has_taken:
             self._listener.over(attempt, None)
             return
@@ -214,25 +269,61 @@ class Residents:
 
 
 class _Resident:
-    """The executor's end of a worker's door."""
+    """The executor's end of a worker's door. It has the first of what it was given; the rest waits there."""
 
-    __slots__ = ("_owner", "_socket", "asked_at", "attempt", "has_spoken", "has_taken", "kind", "looks", "server")
+    __slots__ = (
+        "_owner",
+        "_socket",
+        "begun_at",
+        "given",
+        "has_spoken",
+        "has_taken",
+        "is_asked_back",
+        "is_slow",
+        "kind",
+        "looks",
+        "server",
+    )
 
     def __init__(self, owner: Residents, kind: _Kind, server: ForkServer, door: socket.socket, looks: object) -> None:
         self.kind = kind
         self.server = server
         self.looks = looks
-        self.attempt: str | None = None
-        self.asked_at = 0.0
-        self.has_taken = False
+        self.given: dict[str, bytes] = {}  # requests by attempt
+        self.begun_at = 0.0  # when it could begin with the first of them
+        self.has_taken = False  # it has been heard of since then
+        self.is_slow = False  # what it has is not over in a moment
+        self.is_asked_back = False  # for all but the first of them, and has not answered
         self.has_spoken = False
         self._owner = owner
         self._socket = door
         asyncio.get_running_loop().add_reader(door, self._receive)
 
+    @property
+    def attempt(self) -> str | None:
+        return next(iter(self.given), None)
+
+    @property
+    def is_quick(self) -> bool:
+        return not (self.is_slow or self.is_asked_back)
+
     def give(self, attempt: str, request: bytes) -> None:
-        self.attempt, self.asked_at, self.has_taken = attempt, time.monotonic(), False
+        self.given[attempt] = request
+        if len(self.given) == 1:
+            self._begin()
         self.send(request)
+
+    def next(self) -> None:
+        del self.given[next(iter(self.given))]
+        self._begin()
+
+    def take_back(self) -> dict[str, bytes]:
+        """All but the first."""
+        attempts = list(self.given)[1:]
+        return {attempt: self.given.pop(attempt) for attempt in attempts}
+
+    def _begin(self) -> None:
+        self.begun_at, self.has_taken, self.is_slow = time.monotonic(), False, False
 
     def send(self, message: bytes) -> None:
         try:

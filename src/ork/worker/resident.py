@@ -34,6 +34,7 @@ LARGEST_MESSAGE = 1 << 16
 LARGEST_WORD = 1 << 15
 MOST_ATTEMPTS = 1000  # whatever a long life would gather does not become much
 _STOP = b"stop "
+_BACK = b"back"
 
 
 class Resident:
@@ -53,6 +54,7 @@ class Resident:
         self._loud: set[str] = set()  # projects in which importing ahead started threads, or opened sockets
         self.is_shared = False
         self._last_word = b""
+        self._ahead_of_time: list[bytes] = []  # attempts that are to come after this one
         self._is_known = self._has_told = False
         process.private.update((door, self.signals.wake, self.signals.ring))
 
@@ -86,13 +88,20 @@ class Resident:
             self._ahead = Ahead(root, list(names), {**before.files, **imports["files"]})
 
     def look(self) -> bool:
-        """A request to stop what is going on, or the end of whoever could ask for it."""
+        """A request to stop what is going on, the next attempt, or the end of whoever could ask for any of it."""
         message = self._read()
-        if message.startswith(_STOP) and message[len(_STOP) :] == self._attempt:
-            self.signals.terms += 1
+        if message.startswith(_STOP):
+            self.signals.terms += message[len(_STOP) :] == self._attempt
+        elif message == _BACK:
+            self._ahead_of_time.clear()
+            self._say(_BACK, b"")
+        elif message:
+            self._ahead_of_time.append(message)
         return self._is_open
 
     def _next(self) -> bytes | None:
+        if self._ahead_of_time and self._is_open and not self.signals.terms:
+            return self._ahead_of_time.pop(0)
         poller = select.poll()
         poller.register(self.descriptor, select.POLLIN)
         poller.register(self.signals.wake, select.POLLIN)
@@ -104,7 +113,9 @@ class Resident:
             if not ready or (self._traces is not None and not self._traces.are_fresh()):
                 return None
             message = self._read() if self.descriptor in ready else b""
-            if message and not message.startswith(_STOP):
+            if message == _BACK:
+                self._say(_BACK, b"")
+            elif message and not message.startswith(_STOP):
                 return message
         return None
 

@@ -1,0 +1,117 @@
+"""Very small shared tasks are handed to a worker before it is done with the last one; nobody waits for a long one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from ork.executors import residents
+from ork.executors.executor import LaunchOrder, Presence
+from ork.model.task import Attempt
+from tests.integration.workshop import Workshop, in_shared_workshop
+
+TASKS = """
+import os, time
+
+def main():
+    with open('ledger', 'a') as file:
+        file.write(os.environ['ORK_TASK_NAME'] + ' ')
+    while os.environ['ORK_TASK_NAME'] == 'slow' and not os.path.exists('go'):
+        time.sleep(0.01)
+    print(os.environ['ORK_TASK_NAME'])
+    return os.environ['ORK_TASK_NAME']
+"""
+QUICK = [f"t{number}" for number in range(12)]
+
+
+@pytest.fixture(autouse=True)
+def one_worker_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(residents, "_PROCESSORS", 1)
+    monkeypatch.setattr(residents, "QUICK_SECONDS", 30.0)  # on any machine
+
+
+async def settled(shop: Workshop) -> None:
+    """The first worker of a server does not stay."""
+    shop.write("tasks.py", TASKS)
+    for name in ("first", "second"):
+        assert (await shop.run(shop.attempt(name)))["state"] == "success"
+    await shop.vanished(shop.made[-1])
+
+
+def orders(shop: Workshop, *names: str) -> list[LaunchOrder]:
+    return [shop.order(shop.attempt(name), function="main") for name in names]
+
+
+async def all_succeeded(shop: Workshop, attempts: list[Attempt]) -> None:
+    for attempt in attempts:
+        status = await shop.ended(attempt)
+        assert status["state"] == "success"
+        assert status["output"] == {"inline": f'"{attempt.key.task.name}"'}
+        assert shop.log(attempt).decode() == f"{attempt.key.task.name}\n"
+
+
+def worker_of(shop: Workshop, attempt: Attempt) -> int:
+    gate = shop.documents.gate(attempt)
+    assert gate is not None
+    return int(gate["pid"])
+
+
+def ledger(shop: Workshop) -> list[str]:
+    return (shop.root / "ledger").read_text().split()
+
+
+@in_shared_workshop
+async def test_one_worker_has_many_at_hand_and_keeps_them_apart(shop: Workshop) -> None:
+    await settled(shop)
+    given = orders(shop, *QUICK)
+    attempts = [order.attempt for order in given]
+    assert await shop.executor.start(given, shop.news.put_nowait) == []
+    assert await shop.executor.find(attempts) == [Presence.RUNNING] * len(attempts)
+    await all_succeeded(shop, attempts)
+    assert len({worker_of(shop, attempt) for attempt in attempts}) == 1
+    assert ledger(shop) == ["first", "second", *QUICK]
+
+
+@in_shared_workshop
+async def test_nobody_waits_for_one_that_takes_its_time(shop: Workshop) -> None:
+    await settled(shop)
+    slow, *quick = orders(shop, "slow", *QUICK)
+    assert await shop.executor.start([slow, *quick], shop.news.put_nowait) == []
+    await all_succeeded(shop, [order.attempt for order in quick])
+    shop.write("go", "")
+    await all_succeeded(shop, [slow.attempt])
+    assert sorted(ledger(shop)) == sorted(["first", "second", "slow", *QUICK])
+
+
+@in_shared_workshop
+async def test_what_waits_at_a_worker_that_is_killed_is_done_by_others_and_once(shop: Workshop) -> None:
+    await settled(shop)
+    slow, *quick = orders(shop, "slow", *QUICK)
+    assert await shop.executor.start([slow, *quick], shop.news.put_nowait) == []
+    async with asyncio.timeout(30):
+        while "slow" not in ledger(shop):
+            await asyncio.sleep(0.001)
+    os.kill(worker_of(shop, slow.attempt), signal.SIGKILL)
+    await all_succeeded(shop, [order.attempt for order in quick])
+    await shop.vanished(slow.attempt)
+    assert shop.status(slow.attempt) is None or shop.status(slow.attempt)["state"] == "running"  # type: ignore[index]
+    assert sorted(ledger(shop)) == sorted(["first", "second", "slow", *QUICK])
+
+
+@in_shared_workshop
+async def test_one_that_waits_can_be_stopped(shop: Workshop) -> None:
+    """Nobody may begin it any more once its gate is closed, as a scheduler does first."""
+    await settled(shop)
+    slow, *quick = orders(shop, "slow", *QUICK)
+    assert await shop.executor.start([slow, *quick], shop.news.put_nowait) == []
+    stopped = quick.pop()
+    shop.close_gate(stopped.attempt)
+    await shop.executor.stop([stopped.attempt], at_once=False)
+    await all_succeeded(shop, [order.attempt for order in quick])
+    await shop.vanished(stopped.attempt)
+    shop.write("go", "")
+    await all_succeeded(shop, [slow.attempt])
+    assert stopped.attempt.key.task.name not in ledger(shop)
