@@ -96,7 +96,7 @@ def test_a_write_that_is_cut_off_anywhere_is_an_error_and_written_as_a_whole_or_
         raise AssertionError("it never came to an end")
 
     requests, was_cut = asyncio.run(scene())
-    assert requests >= 3  # begin, something, commit
+    assert requests >= 2  # it is prepared, and done
     assert was_cut == (where == "after")
 
 
@@ -114,14 +114,14 @@ def test_a_read_that_is_cut_off_anywhere_is_an_error_and_can_be_asked_again(
                 assert request < REQUESTS_AT_MOST
             return request
 
-    assert asyncio.run(scene()) >= 3
+    assert asyncio.run(scene()) >= 2
 
 
 def test_an_ambiguous_commit_is_an_error_and_repeating_it_gives_what_is_there(server: Server, url: str) -> None:
     async def scene() -> None:
         async with line(server, url) as to:
             new = to.given.new
-            to.proxy.arm(lambda data, _: b"COMMIT;" in data, "after")
+            to.proxy.arm(lambda data, _: new[0].id.encode() in data, "after")  # one request writes all of it
             with pytest.raises(StoreUnavailableError, match="connection was closed"):
                 await to.store.create_runs(new, NOW)
             created = await to.store.create_runs(new, later(9))

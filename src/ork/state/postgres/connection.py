@@ -39,7 +39,6 @@ _SESSION = {
     "jit": "off",  # compiling costs more than any of our statements
     # Of a statement that is a transaction of its own: each statement inside a function sees what was committed before it.
     "default_transaction_isolation": "read committed",
-    "default_transaction_read_only": "off",
     "tcp_keepalives_idle": str(_KEEPALIVE["idle"]),
     "tcp_keepalives_interval": str(_KEEPALIVE["interval"]),
     "tcp_keepalives_count": str(_KEEPALIVE["count"]),

@@ -59,6 +59,11 @@ class Database:
         """What `ork.tell_others` is given."""
         return self.slot, self.handle
 
+    @property
+    def silent_seconds(self) -> float:
+        """After which a session that is silent in the middle of a request is ended by those whom it holds up."""
+        return SILENT_SECONDS
+
     # ── connections ──────────────────────────────────────────────────────────────────────────────
 
     async def open(self) -> asyncpg.Pool:
@@ -147,7 +152,7 @@ class Database:
 
     async def end_silent_sessions(self) -> None:
         """Nobody who is frozen in the middle of a request holds the others up for longer than anybody else may."""
-        await self.rows("end_silent_sessions", SILENT_SECONDS)
+        await self.rows("end_silent_sessions", self.silent_seconds)
 
     async def close(self) -> None:
         pool, self._pool = self._pool, None

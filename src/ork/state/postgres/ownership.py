@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ork.model.ids import RunId, SchedulerId
 from ork.model.run import SchedulerEntry
 from ork.state.postgres.connection import Row
-from ork.state.postgres.database import SILENT_SECONDS, Database
+from ork.state.postgres.database import Database
 from ork.state.postgres.rows import attempt_of, free_text, run_of, task_of
 from ork.state.rows import Columns, command_of
 from ork.state.store import Claim, ClaimedRun
@@ -49,7 +49,7 @@ async def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | 
 
 async def claim_runs(db: Database, scheduler: SchedulerId, room: int, now: datetime) -> Claim:  # noqa: ARG001 (leases go by the store's clock)
     """One request; two more where a run had an owner before. See `ork.claim`."""
-    rows = await db.rows("claim", scheduler, room, db.moment(), SILENT_SECONDS)
+    rows = await db.rows("claim", scheduler, room, db.moment(), db.silent_seconds)
     taken = [row[:_RUN_COLUMNS] for row in rows if row["command"] is None]
     commands = [(row["command"], row["id"], *row[_RUN_COLUMNS + 1 :]) for row in rows if row["command"] is not None]
     return Claim(await _load(db, scheduler, taken), tuple(command_of(command) for command in commands))
