@@ -33,6 +33,10 @@ ENVIRONMENT = os.environ | {
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
     "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
     "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+    # On a busy machine its scheduler may hear from the executor that a task succeeded before it can read so from SQLite, and
+    # then takes the task for failed ("state changed externally").
+    "AIRFLOW__CORE__DEFAULT_TASK_RETRIES": "5",
+    "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "0",
     "AIRFLOW__API__PORT": "18080",
     "AIRFLOW__API__BASE_URL": "http://localhost:18080",
     "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": "http://localhost:18080/execution/",
