@@ -46,14 +46,10 @@ __all__ = [
 ]
 
 
+@lru_cache(maxsize=1024)  # the rows of one commit share a few moments
 def time_text(moment: datetime | None) -> str | None:
     """UTC, always 27 characters: text order is time order."""
-    return None if moment is None else _utc_text(moment)
-
-
-@lru_cache(maxsize=1024)  # the rows of one commit share a few moments
-def _utc_text(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
+    return None if moment is None else moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def time_of(text: str | None) -> datetime | None:
