@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
+
+from ork.bench.floors.lean import IN_HAND
 
 LIGHT_TASK = "def main():\n    return 1\n"
 
@@ -19,8 +22,10 @@ def python_fanout(folder: Path, count: int) -> Path:
 
 
 def shared_fanout(folder: Path, count: int) -> Path:
-    """The same in workers that are used again."""
-    return project(folder, "fanout", (f"{python_task(n)}    isolation: shared\n" for n in range(count)))
+    """The same in workers that are used again, with as many under way as the floor has at hand."""
+    place = project(folder, "fanout", (f"{python_task(n)}    isolation: shared\n" for n in range(count)))
+    (place / "ork.yaml").write_text(f"durability: normal\nmax_workers: {IN_HAND * (os.cpu_count() or 1)}\n")
+    return place
 
 
 def command_fanout(folder: Path, count: int) -> Path:

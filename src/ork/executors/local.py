@@ -105,6 +105,7 @@ class LocalExecutor:
             problem = self._start_one(order, news)
             if problem is not None:
                 problems.append(problem)
+        self._residents.flush()
         return problems
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:

@@ -61,6 +61,7 @@ class Residents:
         self._unfit: dict[str, float] = {}  # interpreters in which no server came up, and until when none is tried
         self._seconds: dict[_Kind, deque[float]] = {}  # that attempts took, of late
         self._environ: dict[str, str] = {}
+        self._unsent: dict[_Resident, None] = {}
         self._looks: dict[str, object] = {}  # what the servers of now have loaded, and in which environment
         self._timer: asyncio.TimerHandle | None = None
 
@@ -69,14 +70,21 @@ class Residents:
         self._environ = environ
 
     def ask(self, interpreter: str, request: Mapping[str, Any], spec: bytes = b"") -> bool:
-        """True if a worker for `request["attempt"]` is on its way, or it will be handed back. A small spec goes with it."""
-        data, attempt = json.dumps(request).encode() + b"\n", str(request["attempt"])
-        if len(data) > _LARGEST_REQUEST or len(attempt.encode()) > ROOM_FOR_MARK:
+        """True if, after `flush`, a worker for `request["attempt"]` is on its way, or it will be handed back. A small spec
+        goes with it."""
+        head, attempt = json.dumps(request).encode(), str(request["attempt"])
+        if len(head) > _LARGEST_REQUEST - 2 or len(attempt.encode()) > ROOM_FOR_MARK:
             return False
-        if len(data) + len(spec) <= _LARGEST_REQUEST:
-            data += spec
+        has_room = len(head) + len(spec) <= _LARGEST_REQUEST - 2
+        data = b"%b\n%b\n" % (head, spec if has_room and b"\n" not in spec else b"")
         self._renew(interpreter)
         return self._give((interpreter, str(request["isolation"])), attempt, data)
+
+    def flush(self) -> None:
+        """Sends what was asked for: whatever is for the same worker wakes it once."""
+        unsent, self._unsent = self._unsent, {}
+        for resident in unsent:
+            resident.flush()
 
     def expect(self, interpreter: str, isolation: str) -> None:
         """Somebody will ask soon: a worker is on its way by then."""
@@ -109,6 +117,7 @@ class Residents:
             return False
         self._busy[attempt] = resident
         resident.give(attempt, request)
+        self._unsent[resident] = None
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._judge)
         return True
@@ -202,11 +211,13 @@ class Residents:
             return
         if attempt is None:
             return
+        # The first word of all only says that it is there; any but the last one, that this is not over in a moment.
+        resident.is_slow = resident.is_slow or (resident.has_spoken and word != b"over")
         resident.has_taken = resident.has_spoken = resident.server.has_served = True
+        if resident.is_slow:
+            self._ask_back(resident)
         if word == b"took":
             pid, start_time = facts.split(b" ")
-            resident.is_slow = True
-            self._ask_back(resident)
             self._listener.taken(attempt, int(pid), int(start_time))
         elif word == b"news":
             self._listener.told(attempt, facts or None)
@@ -242,6 +253,7 @@ class Residents:
         for attempt, request in given.items():
             if not self._give(resident.kind, attempt, request):
                 self._listener.handed_back(attempt)
+        self.flush()
 
     def gone(self, resident: _Resident) -> None:
         server, attempt = resident.server, resident.attempt
@@ -274,6 +286,7 @@ class _Resident:
     __slots__ = (
         "_owner",
         "_socket",
+        "_unsent",
         "begun_at",
         "given",
         "has_spoken",
@@ -297,6 +310,7 @@ class _Resident:
         self.has_spoken = False
         self._owner = owner
         self._socket = door
+        self._unsent = b""
         asyncio.get_running_loop().add_reader(door, self._receive)
 
     @property
@@ -311,7 +325,14 @@ class _Resident:
         self.given[attempt] = request
         if len(self.given) == 1:
             self._begin()
-        self.send(request)
+        if len(self._unsent) + len(request) > _LARGEST_REQUEST:
+            self.flush()
+        self._unsent += request
+
+    def flush(self) -> None:
+        unsent, self._unsent = self._unsent, b""
+        if unsent:
+            self.send(unsent)
 
     def next(self) -> None:
         del self.given[next(iter(self.given))]

@@ -54,16 +54,16 @@ class Resident:
         self._loud: set[str] = set()  # projects in which importing ahead started threads, or opened sockets
         self.is_shared = False
         self._last_word = b""
-        self._ahead_of_time: list[bytes] = []  # attempts that are to come after this one
+        self._ahead_of_time: list[tuple[bytes, bytes]] = []  # requests that are to come next, and their specs
         self._is_known = self._has_told = False
         process.private.update((door, self.signals.wake, self.signals.ring))
 
     def serve(self) -> int:
         """Takes one attempt after the other, until there will be no more."""
-        while self._room and (message := self._next()) is not None:
+        while self._room and self._has_next():
             self._room -= 1
-            header, _, spec = message.partition(b"\n")
-            self._take(strict_json(header, max_size=LARGEST_MESSAGE), spec)
+            request, spec = self._ahead_of_time.pop(0)
+            self._take(strict_json(request, max_size=LARGEST_MESSAGE), spec)
         dismiss_waiting()
         if self._guard is not None:
             self._guard.dismiss()
@@ -95,29 +95,27 @@ class Resident:
         elif message == _BACK:
             self._ahead_of_time.clear()
             self._say(_BACK, b"")
-        elif message:
-            self._ahead_of_time.append(message)
+        else:
+            self._ahead_of_time += _requests(message)
         return self._is_open
 
-    def _next(self) -> bytes | None:
-        if self._ahead_of_time and self._is_open and not self.signals.terms:
-            return self._ahead_of_time.pop(0)
+    def _has_next(self) -> bool:
+        """Waits for a request; False when there will be none."""
         poller = select.poll()
         poller.register(self.descriptor, select.POLLIN)
         poller.register(self.signals.wake, select.POLLIN)
         while self._is_open and not self.signals.terms:
+            if self._ahead_of_time:
+                return True
             ready = [descriptor for descriptor, _ in poller.poll(IDLE_SECONDS * 1000)]
             if self.signals.wake in ready:
                 self.signals.quiet()
             # One that is out of date leaves the request to others.
             if not ready or (self._traces is not None and not self._traces.are_fresh()):
-                return None
-            message = self._read() if self.descriptor in ready else b""
-            if message == _BACK:
-                self._say(_BACK, b"")
-            elif message and not message.startswith(_STOP):
-                return message
-        return None
+                return False
+            if self.descriptor in ready:
+                self.look()
+        return False
 
     def _take(self, request: dict[str, Any], document: bytes) -> None:
         """Performs the attempt, unless another worker has it."""
@@ -136,6 +134,7 @@ class Resident:
             _complain(request["log"], traceback.format_exc())
             self._room = 0
         self.mark.write("")
+        self._attempt = b""
         if self._room:
             self._say(b"over", self._last_word)  # and the next may come
             if self._is_open and self._called is not None and not self.is_shared:
@@ -200,6 +199,12 @@ class Resident:
             os.write(self.descriptor, message)
         except OSError:
             return  # the executor is gone, and its successor finds the attempt by its gate
+
+
+def _requests(message: bytes) -> list[tuple[bytes, bytes]]:
+    """Two lines each: the request, and its spec if that is at hand."""
+    lines = message.split(b"\n")
+    return list(zip(lines[::2], lines[1::2], strict=False))
 
 
 def _complain(path: str, why: str) -> None:
