@@ -146,7 +146,7 @@ async def test_large_outputs_lie_beside_the_status(shop: Workshop) -> None:
     shop.write("tasks.py", "def main():\n    return 'y' * 100_000\n")
     attempt = shop.attempt()
     status = await shop.run(attempt)
-    key = layout.output_key(layout.attempt_folder(attempt.key))
+    key = layout.output_key(layout.attempt_stem(attempt.key))
     assert status["output"] == {"object": key, "size": 100_002}
     assert shop.objects.get(key) == b'"' + b"y" * 100_000 + b'"'
     shop.write("next.py", "def main(big):\n    return len(big)\n")
@@ -161,7 +161,7 @@ async def test_nothing_but_documents_and_the_log_is_left(shop: Workshop) -> None
     await shop.vanished(attempt)
     assert sorted(path.name for path in shop.folder(attempt).iterdir()) == [JOURNAL, "work.0.1.log"]
     kinds = ("gate.json", "log", "spec.json", "status.json")
-    assert shop.objects.list("") == [f"{layout.attempt_folder(attempt.key)}.{kind}" for kind in kinds]
+    assert shop.objects.list("") == [f"{layout.attempt_stem(attempt.key)}.{kind}" for kind in kinds]
 
 
 @in_every_workshop

@@ -30,7 +30,7 @@ async def test_a_closed_gate_keeps_user_code_from_ever_starting(shop: Workshop) 
     attempt = shop.attempt()
     order = shop.order(attempt)
     closed = {"v": 1, "attempt": str(attempt.key), "state": "closed"}
-    gate = layout.gate_key(layout.attempt_folder(attempt.key))
+    gate = layout.gate_key(layout.attempt_stem(attempt.key))
     shop.objects.put(gate, sign(closed, attempt.token_hash))
     process = spawn_worker(shop, order.spec_key, order.token)
     assert process.wait() == 0
@@ -219,7 +219,7 @@ async def test_other_machines_and_boots_are_not_judged(shop: Workshop) -> None:
 async def test_the_gate_names_the_worker_for_ever(shop: Workshop) -> None:
     attempt = shop.attempt()
     await shop.run(attempt, argv=["true"])
-    data = shop.objects.get(layout.gate_key(layout.attempt_folder(attempt.key)))
+    data = shop.objects.get(layout.gate_key(layout.attempt_stem(attempt.key)))
     gate = open_signed(data or b"", attempt.token_hash)
     assert gate["state"] == "started"
     assert all(gate[name] for name in ("pid", "start_time", "boot_id", "pid_ns", "host", "nonce", "at"))

@@ -82,7 +82,7 @@ async def test_a_stop_document_is_as_good_as_a_signal(shop: Workshop) -> None:
     await shop.start(attempt)
     await shop.running(attempt)
     stop = {"v": 1, "attempt": str(attempt.key), "why": "cancelled by ann", "at_once": True}
-    shop.objects.put(layout.stop_key(layout.attempt_folder(attempt.key)), sign(stop, attempt.token_hash))
+    shop.objects.put(layout.stop_key(layout.attempt_stem(attempt.key)), sign(stop, attempt.token_hash))
     status = await shop.ended(attempt)
     assert (status["state"], status["failure"]["message"]) == ("stopped", "stopped: cancelled by ann")
 
@@ -96,7 +96,7 @@ async def test_a_forged_stop_document_stops_nothing(shop: Workshop) -> None:
     await shop.start(attempt)
     first = await shop.running(attempt)
     stop = {"v": 1, "attempt": str(attempt.key), "why": "mischief", "at_once": True}
-    shop.objects.put(layout.stop_key(layout.attempt_folder(attempt.key)), sign(stop, "00" * 32))
+    shop.objects.put(layout.stop_key(layout.attempt_stem(attempt.key)), sign(stop, "00" * 32))
     while (shop.status(attempt) or first)["seq"] < first["seq"] + 2:
         await asyncio.sleep(0.05)
     shop.write("go", "")

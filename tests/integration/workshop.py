@@ -69,7 +69,7 @@ class Workshop:
 
     def order(self, attempt: Attempt, **spec: Any) -> LaunchOrder:
         """Writes the spec and gives the order to start it."""
-        key = layout.spec_key(layout.attempt_folder(attempt.key))
+        key = layout.spec_key(layout.attempt_stem(attempt.key))
         document = {**self.spec(attempt), **spec}
         document.setdefault("kind", "command" if "argv" in document else "python")
         signed = sign(document, attempt.token_hash)
@@ -151,17 +151,17 @@ class Workshop:
         return path.read_text()
 
     def status(self, attempt: Attempt) -> dict[str, Any] | None:
-        data = self.objects.get(layout.status_key(layout.attempt_folder(attempt.key)))
+        data = self.objects.get(layout.status_key(layout.attempt_stem(attempt.key)))
         return None if data is None else open_signed(data, attempt.token_hash)
 
     def close_gate(self, attempt: Attempt) -> None:
         """As a scheduler does that gives the attempt up."""
         gate = {"v": 1, "attempt": str(attempt.key), "state": "closed"}
-        key = layout.gate_key(layout.attempt_folder(attempt.key))
+        key = layout.gate_key(layout.attempt_stem(attempt.key))
         assert self.objects.put_if_absent(key, sign(gate, attempt.token_hash))
 
     def log(self, attempt: Attempt) -> bytes:
-        return self.objects.read(layout.log_key(layout.attempt_folder(attempt.key)))
+        return self.objects.read(layout.log_key(layout.attempt_stem(attempt.key)))
 
     def folder(self, attempt: Attempt) -> Path:
         """Of all attempts of the run."""

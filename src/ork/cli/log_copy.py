@@ -9,7 +9,7 @@ from ork.app import Installation
 from ork.cli.log_text import CHUNK, ExactSink, JsonSink, PrefixedSink, Sink, TerminalSink
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.task import Task
-from ork.objects.layout import attempt_folder, log_key
+from ork.objects.layout import attempt_stem, log_key
 from ork.status.follow import RunView, refresh
 from ork.status.ids import Target, pick_tasks
 from ork.status.instances import is_group
@@ -53,7 +53,7 @@ class LogCopier:
         """What the attempt's log holds beyond the last copy; a finished attempt's last line is ended."""
         attempt = AttemptKey(self.view.run.id, task.key, number)
         sink = self._sinks.get(attempt) or self._sinks.setdefault(attempt, self._sink(attempt))
-        name, place = log_key(attempt_folder(attempt)), self._places.get(attempt, 0)
+        name, place = log_key(attempt_stem(attempt)), self._places.get(attempt, 0)
         while data := self._objects.read(name, place, CHUNK):
             sink.write(data)
             place += len(data)

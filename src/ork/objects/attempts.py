@@ -23,7 +23,7 @@ class AttemptDocuments:
 
     def gate(self, attempt: Attempt) -> dict[str, Any] | None:
         """Who holds the gate, or None while nobody does."""
-        key = layout.gate_key(layout.attempt_folder(attempt.key))
+        key = layout.gate_key(layout.attempt_stem(attempt.key))
         data = self._objects.get(key, limit=DOCUMENT_LIMIT)
         if data is None:
             return None
@@ -38,4 +38,4 @@ class AttemptDocuments:
 
     def log_path(self, key: AttemptKey) -> str:
         """The file itself, for a process to write to."""
-        return self._objects.path(layout.log_key(layout.attempt_folder(key)))
+        return self._objects.path(layout.log_key(layout.attempt_stem(key)))

@@ -19,7 +19,8 @@ def run_folder(run: RunId) -> str:
     return f"{RUNS}/{run}"
 
 
-def attempt_folder(key: AttemptKey) -> str:
+def attempt_stem(key: AttemptKey) -> str:
+    """What the keys of all its documents begin with."""
     return f"{RUNS}/{key.run}/{key.task.name}.{key.task.index or 0}.{key.number}"
 
 
@@ -28,8 +29,8 @@ def shared_key(run: RunId, task: str, round: int) -> str:
     return f"{RUNS}/{run}/{task}.shared-{round}.json"
 
 
-def folder_of(key: str) -> str:
-    """The attempt's folder, from the key of any document in it."""
+def stem_of(key: str) -> str:
+    """The attempt's, from the key of any of its documents."""
     for name in (*_DOCUMENTS, *_FILES):
         if key.endswith("." + name):
             return key[: -len(name) - 1]
@@ -43,13 +44,13 @@ def run_of(key: str) -> str:
 
 def parts_of(key: str) -> tuple[str, str, str, str, str] | None:
     """Run, task, index, attempt and name of an attempt's document; None for a key of anything else."""
-    folder = folder_of(key)
-    home, _, rest = folder.partition("/")
+    stem = stem_of(key)
+    home, _, rest = stem.partition("/")
     run, _, attempt = rest.partition("/")
     task, *numbers = attempt.rsplit(".", 2)
-    if home != RUNS or folder == key or len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
+    if home != RUNS or stem == key or len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
         return None
-    return run, task, numbers[0], numbers[1], key[len(folder) + 1 :]
+    return run, task, numbers[0], numbers[1], key[len(stem) + 1 :]
 
 
 def document_parts(key: str) -> tuple[str, str, str] | None:
@@ -64,35 +65,35 @@ def document_parts(key: str) -> tuple[str, str, str] | None:
     return None
 
 
-def spec_key(folder: str) -> str:
-    return folder + ".spec.json"
+def spec_key(stem: str) -> str:
+    return stem + ".spec.json"
 
 
-def gate_key(folder: str) -> str:
-    return folder + ".gate.json"
+def gate_key(stem: str) -> str:
+    return stem + ".gate.json"
 
 
-def status_key(folder: str) -> str:
-    return folder + ".status.json"
+def status_key(stem: str) -> str:
+    return stem + ".status.json"
 
 
-def output_key(folder: str) -> str:
-    return folder + ".output.json"
+def output_key(stem: str) -> str:
+    return stem + ".output.json"
 
 
-def stop_key(folder: str) -> str:
-    return folder + ".stop.json"
+def stop_key(stem: str) -> str:
+    return stem + ".stop.json"
 
 
-def log_key(folder: str) -> str:
-    return folder + ".log"
+def log_key(stem: str) -> str:
+    return stem + ".log"
 
 
-def input_key(folder: str) -> str:
+def input_key(stem: str) -> str:
     """What a command is given to read, while it runs."""
-    return folder + ".input.json"
+    return stem + ".input.json"
 
 
-def written_key(folder: str) -> str:
+def written_key(stem: str) -> str:
     """What a command writes as its output, until that is stored."""
-    return folder + ".written.json"
+    return stem + ".written.json"

@@ -116,7 +116,7 @@ class Launcher:
 
     def _prepare(self, job: Job) -> LaunchOrder:
         attempt, spec = job.attempt, job.machine.spec(job.attempt.key.task)
-        key = layout.spec_key(layout.attempt_folder(attempt.key))
+        key = layout.spec_key(layout.attempt_stem(attempt.key))
         document = b""
         if getattr(self._executors.get(attempt.executor), "reads_specs", True):
             document = documents.sign(self._document(job, spec), attempt.token_hash)

@@ -1,7 +1,7 @@
 """Attempts that wait for external jobs without a worker: asks the jobs, and writes the attempt's last word for it.
 
 To the observer it is an executor like others (`ork.scheduler.waiting`): it can say whether such an attempt goes on, and
-can be asked to watch one and to stop one. All it needs is in the attempt's row (`waits_for`) and folder, so whoever owns the run goes on waiting.
+can be asked to watch one and to stop one. All it needs is in the attempt's row (`waits_for`) and documents, so whoever owns the run goes on waiting.
 """
 
 from __future__ import annotations
@@ -134,16 +134,16 @@ class Poller:
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────
 
     def _begin(self, attempt: Attempt, jobs: str, news: News) -> _Wait:
-        folder = layout.attempt_folder(attempt.key)
+        stem = layout.attempt_stem(attempt.key)
         try:
-            data = self._objects.get(layout.spec_key(folder), limit=documents.SPEC_LIMIT)
+            data = self._objects.get(layout.spec_key(stem), limit=documents.SPEC_LIMIT)
             if data is None:
                 raise ExecutorError(f"the spec of {attempt.key} is gone")
             spec = documents.open_signed(data, attempt.token_hash, limit=documents.SPEC_LIMIT)
         except ObjectsError as problem:
             raise ExecutorError(problem.message) from None
         root = spec["root"]
-        order = LaunchOrder(attempt, layout.spec_key(folder), "", root, interpreter=self._interpreter_for(root))
+        order = LaunchOrder(attempt, layout.spec_key(stem), "", root, interpreter=self._interpreter_for(root))
         handover = Handover(order, spec, self._log_path(attempt.key), self._objects.url)
         wait = _Wait(attempt, _checked(json.loads(jobs), spec), handover, news)
         wait.unfinished = set(range(len(wait.jobs)))
@@ -265,26 +265,26 @@ class Poller:
     def _write(self, wait: _Wait, ending: dict[str, Any]) -> bool:
         """Whether a last word stands there now. What was read may be older than the handover that the attempt's row
         knows of: on that nothing can be built."""
-        attempt, folder = wait.attempt, layout.attempt_folder(wait.attempt.key)
-        data = self._objects.get(layout.status_key(folder), limit=documents.DOCUMENT_LIMIT)
+        attempt, stem = wait.attempt, layout.attempt_stem(wait.attempt.key)
+        data = self._objects.get(layout.status_key(stem), limit=documents.DOCUMENT_LIMIT)
         handed_over = documents.open_signed(data, attempt.token_hash) if data is not None else {}
         if handed_over.get("state") != DEFERRED:
             return handed_over.get("state") not in (None, RUNNING)  # somebody else has written it
         text = ending.get("output")
         if text is not None:
-            ending = {**ending, "output": self._stored(text, folder, wait.handover.spec["inline_limit"])}
+            ending = {**ending, "output": self._stored(text, stem, wait.handover.spec["inline_limit"])}
         at = datetime.now(UTC).isoformat()
         kept = {name: value for name, value in handed_over.items() if name != "jobs"}
         status = {**kept, "seq": handed_over["seq"] + 1, "at": at, "finished_at": at, **ending}
-        self._objects.put(layout.status_key(folder), documents.sign(status, attempt.token_hash))
+        self._objects.put(layout.status_key(stem), documents.sign(status, attempt.token_hash))
         return True
 
-    def _stored(self, text: str, folder: str, inline_limit: int) -> dict[str, Any]:
+    def _stored(self, text: str, stem: str, inline_limit: int) -> dict[str, Any]:
         if len(text) <= inline_limit:
             return {"inline": text}
         data = text.encode()
-        self._objects.put(layout.output_key(folder), data)
-        return {"object": layout.output_key(folder), "size": len(data)}
+        self._objects.put(layout.output_key(stem), data)
+        return {"object": layout.output_key(stem), "size": len(data)}
 
     def _drop(self, wait: _Wait) -> None:
         _cancel(wait.task)

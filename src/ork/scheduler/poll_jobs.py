@@ -104,8 +104,8 @@ class Jobs:
             # Whoever named the function is in a container: it must not get one run on this side of the wall.
             message = "a task in an image cannot have a function called here: hand over with `ork.http_job`"
             return JobFailed(Failure(FailureKind.OUTPUT, message))
-        folder = layout.folder_of(handover.order.spec_key)
-        request = {"spec": spec, "objects": handover.objects_url, "folder": folder, "call": function, "args": args}
+        stem = layout.stem_of(handover.order.spec_key)
+        request = {"spec": spec, "objects": handover.objects_url, "stem": stem, "call": function, "args": args}
         secrets = {SECRET_PREFIX + name: self._secrets(name) or "" for name in secret_names(spec["env"])}
         data = json.dumps(request).encode()
         async with self._room:

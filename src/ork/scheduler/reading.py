@@ -18,27 +18,27 @@ STATUS_LIMIT = 2 * 1024 * 1024
 
 def read_status(objects: ObjectStore, attempt: Attempt) -> Status | None:
     """None: there is none yet. A document that is not the attempt's own is a DocumentError."""
-    data = objects.get(layout.status_key(layout.attempt_folder(attempt.key)), limit=STATUS_LIMIT)
+    data = objects.get(layout.status_key(layout.attempt_stem(attempt.key)), limit=STATUS_LIMIT)
     return None if data is None else checked_status(data, attempt)
 
 
 def checked_status(data: bytes, attempt: Attempt) -> Status:
     """What a status document says. One that is not the attempt's own is a DocumentError, however it came to us."""
-    folder = layout.attempt_folder(attempt.key)
+    stem = layout.attempt_stem(attempt.key)
     doc = documents.open_signed(data, attempt.token_hash)
     if doc.get("attempt") != str(attempt.key):
-        raise DocumentError(f"the status in {folder} speaks of another attempt")
+        raise DocumentError(f"the status in {stem} speaks of another attempt")
     try:
-        return _status(doc, folder)
+        return _status(doc, stem)
     except (KeyError, TypeError, ValueError) as problem:
-        raise DocumentError(f"the status in {folder} is malformed: {problem!r}") from None
+        raise DocumentError(f"the status in {stem} is malformed: {problem!r}") from None
 
 
 def gate_state(objects: ObjectStore, attempt: Attempt) -> str | None:
     """ "started", "closed", or None while nobody holds it. A gate that cannot be read counts as started: something
     was written there, so nobody else can win it any more."""
-    folder = layout.attempt_folder(attempt.key)
-    data = objects.get(layout.gate_key(folder), limit=STATUS_LIMIT)
+    stem = layout.attempt_stem(attempt.key)
+    data = objects.get(layout.gate_key(stem), limit=STATUS_LIMIT)
     if data is None:
         return None
     try:
@@ -49,18 +49,18 @@ def gate_state(objects: ObjectStore, attempt: Attempt) -> str | None:
 
 def close_gate(objects: ObjectStore, attempt: Attempt, now: datetime) -> bool:
     """True if user code of this attempt never started and never will."""
-    folder = layout.attempt_folder(attempt.key)
+    stem = layout.attempt_stem(attempt.key)
     closed = {"v": 1, "attempt": str(attempt.key), "state": "closed", "at": now.isoformat()}
-    if objects.put_if_absent(layout.gate_key(folder), documents.sign(closed, attempt.token_hash)):
+    if objects.put_if_absent(layout.gate_key(stem), documents.sign(closed, attempt.token_hash)):
         return True
     return gate_state(objects, attempt) == "closed"
 
 
 def ask_to_stop(objects: ObjectStore, attempt: Attempt, why: str) -> None:
     """For workers that no signal of ours reaches: they look for this with every heartbeat."""
-    folder = layout.attempt_folder(attempt.key)
+    stem = layout.attempt_stem(attempt.key)
     stop = {"v": 1, "attempt": str(attempt.key), "why": why, "at_once": False}
-    objects.put(layout.stop_key(folder), documents.sign(stop, attempt.token_hash))
+    objects.put(layout.stop_key(stem), documents.sign(stop, attempt.token_hash))
 
 
 def as_event(status: Status, attempt: Attempt) -> ev.AttemptEvent:
@@ -81,7 +81,7 @@ def as_event(status: Status, attempt: Attempt) -> ev.AttemptEvent:
     return ev.Failed(key, number, status.seq, failure, status.started_at, finished, exit_code=status.exit_code)
 
 
-def _status(doc: dict[str, Any], folder: str) -> Status:
+def _status(doc: dict[str, Any], stem: str) -> Status:
     state, seq = doc["state"], doc["seq"]
     if state not in GOES_ON and state not in ENDS:
         raise ValueError(f"unknown state {state!r}")
@@ -99,7 +99,7 @@ def _status(doc: dict[str, Any], folder: str) -> Status:
         _time(finished_at) if finished_at else None,
         exit_code,
         None if failure is None else _failure(failure),
-        None if output is None else _output(output, folder),
+        None if output is None else _output(output, stem),
         is_preparing=doc.get("preparing") is True,
         jobs=_jobs(doc["jobs"]) if state == "deferred" else None,
     )
@@ -123,10 +123,10 @@ def _jobs(jobs: Any) -> str:
     return json.dumps(jobs, separators=(",", ":"))
 
 
-def _output(doc: dict[str, Any], folder: str) -> Output:
+def _output(doc: dict[str, Any], stem: str) -> Output:
     """A large output must lie in the attempt's own folder: an attempt cannot pass off another one's."""
     if "inline" in doc:
         return InlineOutput(str(doc["inline"]))
-    if doc["object"] != layout.output_key(folder):
+    if doc["object"] != layout.output_key(stem):
         raise ValueError(f"output object {doc['object']!r}")
     return StoredOutput(doc["object"], int(doc["size"]))

@@ -111,7 +111,7 @@ class WorkflowExecutor:
             return
         await self._store.create_runs([new], self._now())
         self._on_change()
-        key = layout.status_key(layout.attempt_folder(attempt.key))
+        key = layout.status_key(layout.attempt_stem(attempt.key))
         at = self._now().isoformat()
         jobs = [{"run": new.id, "workflow": new.workflow}]
         status = {"v": 1, "attempt": str(attempt.key), "seq": 1, "state": "deferred", "at": at, "started_at": at}
@@ -120,7 +120,7 @@ class WorkflowExecutor:
     def _win_gate(self, attempt: Attempt) -> bool:
         """Also if we, or another scheduler on our behalf, have won it before."""
         gate = {"v": 1, "attempt": str(attempt.key), "state": "started", "run": child_id(attempt.key)}
-        key = layout.gate_key(layout.attempt_folder(attempt.key))
+        key = layout.gate_key(layout.attempt_stem(attempt.key))
         if self._objects.put_if_absent(key, documents.sign(gate, attempt.token_hash)):
             return True
         return gate_state(self._objects, attempt) == "started"
@@ -174,7 +174,7 @@ class WorkflowExecutor:
         return run is not None and run.status.is_final
 
     def _spec(self, attempt: Attempt) -> dict[str, Any]:
-        key = layout.spec_key(layout.attempt_folder(attempt.key))
+        key = layout.spec_key(layout.attempt_stem(attempt.key))
         data = self._objects.get(key, limit=documents.SPEC_LIMIT)
         if data is None:
             raise CannotStartError(f"{key} is gone")

@@ -10,7 +10,7 @@ from ork.model.ids import RunId, TaskKey
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, TaskStatus
 from ork.objects.documents import open_signed
-from ork.objects.layout import attempt_folder, status_key
+from ork.objects.layout import attempt_stem, status_key
 from ork.objects.store import ObjectStore
 from ork.state.store import ALL_TASKS, RunFilter, StateStore, TaskFilter
 from ork.status.follow import RunView, open_view
@@ -78,7 +78,7 @@ def _beats(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> dict[TaskK
     beats: dict[TaskKey, datetime] = {}
     for key, attempt in list(attempts.items())[:MAX_BEATS]:
         try:
-            data = objects.get(status_key(attempt_folder(attempt.key)), limit=STATUS_LIMIT)
+            data = objects.get(status_key(attempt_stem(attempt.key)), limit=STATUS_LIMIT)
             if data is not None:
                 beats[key] = datetime.fromisoformat(open_signed(data, attempt.token_hash)["at"])
         except (ObjectsError, KeyError, ValueError, TypeError):

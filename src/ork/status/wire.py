@@ -25,7 +25,7 @@ from ork.model.task import (
 )
 from ork.model.workflow import Catchup, Schedule, Trigger, WorkflowEntry
 from ork.objects.json_text import dumps
-from ork.objects.layout import attempt_folder, output_key
+from ork.objects.layout import attempt_stem, output_key
 from ork.status.instances import is_group
 from ork.status.shapes import attempt_json, run_json, task_json, time_json, workflow_json
 
@@ -182,6 +182,6 @@ def read_key(text: str) -> TaskKey:
 
 def _read_output(attempt: AttemptKey, row: dict[str, Any]) -> Output | None:
     if "output_size" in row:
-        return StoredOutput(output_key(attempt_folder(attempt)), row["output_size"])
+        return StoredOutput(output_key(attempt_stem(attempt)), row["output_size"])
     # A task without an output and one that returned null look the same, and both print `null`.
     return None if row["output"] is None else InlineOutput(dumps(row["output"]))

@@ -104,7 +104,7 @@ class Cluster:
         """Everybody who watches hears of it soon: once, twice, or not at all; some bring the status along, as it was when
         they left."""
         faults = self.faults
-        status = self.objects.get(layout.status_key(layout.attempt_folder(attempt)))
+        status = self.objects.get(layout.status_key(layout.attempt_stem(attempt)))
         for process, news in self._watchers.get(attempt, ()):
             if faults.happens(faults.rates.lost_news):
                 continue
@@ -136,8 +136,8 @@ class Cluster:
 
     def _lose_writes(self, attempt: AttemptKey) -> None:
         since = self.kernel.time - self.faults.random.uniform(0, 30)
-        folder = layout.attempt_folder(attempt)
-        for key in (layout.gate_key(folder), layout.status_key(folder), layout.output_key(folder)):
+        stem = layout.attempt_stem(attempt)
+        for key in (layout.gate_key(stem), layout.status_key(stem), layout.output_key(stem)):
             self.objects.forget_since(key, since)
         self._witness.report_lost(attempt)
 

@@ -62,7 +62,7 @@ def _check_replay(record: RunRecord, judge: Judge, objects: MemoryObjects, rando
     """Everything workers ever said about this run, twice and in any order, to a machine built from its rows."""
     said = []
     for attempt in record.attempts.values():
-        key = layout.status_key(layout.attempt_folder(attempt.key))
+        key = layout.status_key(layout.attempt_stem(attempt.key))
         for data in objects.history(key)[-3:]:
             page = MemoryObjects()
             page.put(key, data)

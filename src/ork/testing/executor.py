@@ -61,7 +61,7 @@ class ScriptedExecutor:
             raise ExecutorError("the machine cannot be reached")
         for attempt in attempts:
             request = {"v": 1, "attempt": str(attempt.key), "why": "stop", "at_once": at_once}
-            self._cluster.objects.put(layout.stop_key(layout.attempt_folder(attempt.key)), json.dumps(request).encode())
+            self._cluster.objects.put(layout.stop_key(layout.attempt_stem(attempt.key)), json.dumps(request).encode())
             for worker in self._cluster.workers_of(attempt):
                 if not worker.at_gate and self._forgets():
                     continue

@@ -223,11 +223,11 @@ def any_attempt_will_do(original: Any) -> Any:
         if status is not None or key.number == 1:
             return status
         earlier = AttemptKey(key.run, key.task, key.number - 1)
-        data = objects.get(layout.status_key(layout.attempt_folder(earlier)))
+        data = objects.get(layout.status_key(layout.attempt_stem(earlier)))
         if data is None:
             return None
         document = documents.strict_json(data, max_size=1 << 20)
-        return reading._status(document, layout.attempt_folder(earlier))
+        return reading._status(document, layout.attempt_stem(earlier))
 
     return read_status
 

@@ -112,7 +112,7 @@ class ScriptedPoller:
 
     def _read_spec(self, attempt: Attempt) -> None:
         try:
-            if self._objects.get(layout.spec_key(layout.attempt_folder(attempt.key))) is None:
+            if self._objects.get(layout.spec_key(layout.attempt_stem(attempt.key))) is None:
                 raise ExecutorError(f"the spec of {attempt.key} is gone")
         except ObjectsError as problem:
             raise ExecutorError(problem.message) from None
@@ -204,8 +204,8 @@ class ScriptedPoller:
             wait.news(wait.attempt.key)
 
     def _write(self, attempt: Attempt, ending: dict[str, Any], output: str | None) -> None:
-        folder = layout.attempt_folder(attempt.key)
-        data = self._cluster.objects.get(layout.status_key(folder))
+        stem = layout.attempt_stem(attempt.key)
+        data = self._cluster.objects.get(layout.status_key(stem))
         handed_over = documents.open_signed(data, attempt.token_hash) if data is not None else {}
         if handed_over.get("state") != "deferred":
             return  # somebody has written the last word already
@@ -213,18 +213,18 @@ class ScriptedPoller:
         if output is not None:
             job = self._cluster.jobs.get(attempt.key)
             is_large = len(output) > INLINE_LIMIT if job is None else job.output_is_large
-            ending = {**ending, "output": self._stored(output, folder, is_large=is_large)}
+            ending = {**ending, "output": self._stored(output, stem, is_large=is_large)}
         at = self._process.clock.now().isoformat()
         kept = {name: value for name, value in handed_over.items() if name != "jobs"}
         status = {**kept, "seq": handed_over["seq"] + 1, "at": at, "finished_at": at, **ending}
-        self._objects.put(layout.status_key(folder), documents.sign(status, attempt.token_hash))
+        self._objects.put(layout.status_key(stem), documents.sign(status, attempt.token_hash))
         self._cluster.reported(attempt.key, ending["state"], output)
 
-    def _stored(self, text: str, folder: str, *, is_large: bool) -> dict[str, Any]:
+    def _stored(self, text: str, stem: str, *, is_large: bool) -> dict[str, Any]:
         if not is_large:
             return {"inline": text}
-        self._objects.put(layout.output_key(folder), text.encode())
-        return {"object": layout.output_key(folder), "size": len(text)}
+        self._objects.put(layout.output_key(stem), text.encode())
+        return {"object": layout.output_key(stem), "size": len(text)}
 
     def _drop(self, wait: _Wait) -> None:
         wait.is_over = wait.has_looked = True

@@ -144,7 +144,7 @@ class World:
                 "failure": None, "output": None, "metrics": None,
             }  # fmt: skip
             forged = documents.sign(words, documents.token_hash("another's token"))
-            self.objects.put(layout.status_key(layout.attempt_folder(attempt)), forged)
+            self.objects.put(layout.status_key(layout.attempt_stem(attempt)), forged)
             self.cluster.spread_news(attempt)
 
     def _meddle(self, run: RunId) -> None:

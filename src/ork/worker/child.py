@@ -68,10 +68,10 @@ class Child:
             return False
         return all(time_of(file) == then for file, then in self.files.items())
 
-    def give(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> bool:
+    def give(self, objects: LocalObjects, stem: str, spec: dict[str, Any]) -> bool:
         """Has the function called; False if the process had gone before it could begin."""
         self.root = spec["root"]
-        order = marshal.dumps({"root": objects.root, "folder": folder, "spec": spec})
+        order = marshal.dumps({"root": objects.root, "stem": stem, "spec": spec})
         rest = memoryview(len(order).to_bytes(SIZE_BYTES, "little") + order)
         try:
             while rest:

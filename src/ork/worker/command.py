@@ -39,13 +39,13 @@ class CommandJob:
     is_over = False  # before its process is
     forker, main_status = 0, None
 
-    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any], host: Host | None = None) -> None:
+    def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any], host: Host | None = None) -> None:
         self._host = host
         self._objects = objects
-        self._folder = folder
+        self._stem = stem
         self._spec = spec
         self._input_file: str | None = None
-        self._output_file = objects.path(layout.written_key(folder))
+        self._output_file = objects.path(layout.written_key(stem))
         self._stdin = -1
         self._last = LastLine(min(spec["output_limit"], _LARGEST_LAST_LINE))
         self._streams: list[Stream] = []
@@ -87,7 +87,7 @@ class CommandJob:
 
     def ending(self, wait_status: int) -> Ending:
         if wait_status != 0:
-            return ended_badly(wait_status, self._objects, self._folder, self._log)
+            return ended_badly(wait_status, self._objects, self._stem, self._log)
         try:
             text = self._output_text()
         except (DocumentError, OSError) as error:
@@ -100,7 +100,7 @@ class CommandJob:
             return Ending("failed", exit_code=0, failure=wrong)
         if text is None:
             return Ending("success", exit_code=0)
-        stored = store_output(self._objects, self._folder, text, self._spec["inline_limit"])
+        stored = store_output(self._objects, self._stem, text, self._spec["inline_limit"])
         if stored is None:
             return failed("output", "the output could not be stored: the disk is full", exit_code=0)
         return Ending("success", exit_code=0, output=stored)
@@ -120,7 +120,7 @@ class CommandJob:
             self._stdin = os.memfd_create("input.json")
             self._write_input(data)
             return f"/proc/{os.getpid()}/fd/{self._stdin}"
-        self._input_file = self._objects.path(layout.input_key(self._folder))
+        self._input_file = self._objects.path(layout.input_key(self._stem))
         give_up_at = time.monotonic() + _INPUT_PATIENCE_SECONDS
         while True:
             try:

@@ -36,12 +36,12 @@ def start(objects_url: str, spec_key: str, mode: str, moved: str | None = None) 
     `moved` once this is the interpreter of the task's own environment.
     """
     objects = open_objects(objects_url)
-    folder = layout.folder_of(spec_key)
+    stem = layout.stem_of(spec_key)
     try:
         spec = open_signed(objects.get(spec_key, limit=SPEC_LIMIT) or b"", token_hash(os.environ["ORK_TOKEN"]))
     except ObjectsError as error:
         return _say(f"cannot read {spec_key}: {error.message}")
-    preparation = Preparation(objects, folder, spec)
+    preparation = Preparation(objects, stem, spec)
     ending = preparation.look()
     if ending is not None or not preparation.is_ready():
         return _say("what the task runs in is no longer there: run it once more, then debug that attempt")
@@ -50,7 +50,7 @@ def start(objects_url: str, spec_key: str, mode: str, moved: str | None = None) 
         _move_to(spec["python"])
     del os.environ["ORK_TOKEN"]
     if spec["kind"] in ("python", "custom"):
-        return _Function(objects, folder, spec, is_traced=mode == TRACE).run()
+        return _Function(objects, stem, spec, is_traced=mode == TRACE).run()
     return _run_program(objects, spec)
 
 
@@ -60,9 +60,9 @@ def _move_to(python: str) -> None:
 
 
 class _Function:
-    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any], *, is_traced: bool) -> None:
+    def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any], *, is_traced: bool) -> None:
         self._objects = objects
-        self._folder = folder
+        self._stem = stem
         self._spec = spec
         self._is_traced = is_traced
 
@@ -85,7 +85,7 @@ class _Function:
         from ork.worker.invoke import call, prepared
         from ork.worker.results import ResultError, result_text
 
-        function, arguments = prepared(self._objects, self._folder, self._spec)
+        function, arguments = prepared(self._objects, self._stem, self._spec)
         shown = ", ".join(f"{name}={text}" for name, text in arguments.shown.items())
         sys.stderr.write(f"calling {getattr(function, '__name__', 'it')}({shown})\n")
         try:

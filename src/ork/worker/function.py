@@ -36,12 +36,12 @@ class FunctionJob:
     def __init__(
         self,
         objects: LocalObjects,
-        folder: str,
+        stem: str,
         spec: dict[str, Any],
         host: Host | None = None,
     ) -> None:
         self._objects = objects
-        self._folder = folder
+        self._stem = stem
         self._spec = spec
         self._host = host
         self._mark = host.mark if host else None
@@ -65,7 +65,7 @@ class FunctionJob:
 
     def _with_one_that_waits(self) -> Child | None:
         child = take_waiting(self._spec, is_shared=self._is_shared)
-        if child is None or child.give(self._objects, self._folder, self._spec):
+        if child is None or child.give(self._objects, self._stem, self._spec):
             return child
         child.dismiss()  # somebody killed it while it waited
         return None
@@ -74,14 +74,14 @@ class FunctionJob:
         if self._is_shared:
             mark = self._mark
             child = Child(lambda orders, answer: serve_functions(orders, answer, mark), is_shared=True)
-            child.give(self._objects, self._folder, self._spec)
+            child.give(self._objects, self._stem, self._spec)
             return child
         # At the last moment: a process copies each page that it or the other one changes while both live.
         spec = self._spec
         if self._host is not None and spec["kind"] == "python" and spec["file"] is not None:
             make_ready(spec["root"], spec["file"])
         objects = LocalObjects(self._objects.root, spec["durability"])  # without what we have open
-        return Child(lambda _orders, answer: call_here(objects, self._folder, spec, answer))
+        return Child(lambda _orders, answer: call_here(objects, self._stem, spec, answer))
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
         if self._child is None or self._printed is None:
@@ -106,9 +106,9 @@ class FunctionJob:
         if self._reply:
             return self._replied()
         if wait_status == 0:
-            detail = {"tail": log_tail(self._objects, self._folder, self._log)}
+            detail = {"tail": log_tail(self._objects, self._stem, self._log)}
             return failed("exit", "the process exited before the function returned", detail, exit_code=0)
-        return ended_badly(wait_status, self._objects, self._folder, self._log)
+        return ended_badly(wait_status, self._objects, self._stem, self._log)
 
     def clean(self) -> None:
         if self._child is None:

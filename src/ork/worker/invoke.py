@@ -39,10 +39,10 @@ _ASYNC_GENERATOR = 0x200
 
 
 def run_function(
-    objects: LocalObjects, folder: str, spec: dict[str, Any], answer: int, *, is_quiet: bool = True
+    objects: LocalObjects, stem: str, spec: dict[str, Any], answer: int, *, is_quiet: bool = True
 ) -> NoReturn:
     """Ends the process. Whatever the user's code does, there is one reply or, if it ended the process itself, none."""
-    call = Call(objects, folder, spec, inherited())
+    call = Call(objects, stem, spec, inherited())
     call.is_quiet = is_quiet
     call.perform()
     finish_as_the_interpreter_would()
@@ -64,11 +64,11 @@ def wait_and_call(orders: int, answer: int, mark: Mark | None, ahead: Ahead | No
     spec = order["spec"]
     if mark is not None:
         mark.write(spec["attempt"])
-    call_here(LocalObjects(order["root"], spec["durability"]), order["folder"], spec, answer, is_quiet=is_quiet)
+    call_here(LocalObjects(order["root"], spec["durability"]), order["stem"], spec, answer, is_quiet=is_quiet)
 
 
 def call_here(
-    objects: LocalObjects, folder: str, spec: dict[str, Any], answer: int, *, is_quiet: bool = True
+    objects: LocalObjects, stem: str, spec: dict[str, Any], answer: int, *, is_quiet: bool = True
 ) -> NoReturn:
     """In a child of the shim, which is as the task's own interpreter would be, or becomes that."""
     use_streams()
@@ -76,8 +76,8 @@ def call_here(
     if python is not None:
         from ork.worker.elsewhere import become
 
-        become(python, objects, folder, spec, answer)
-    run_function(objects, folder, spec, answer, is_quiet=is_quiet)
+        become(python, objects, stem, spec, answer)
+    run_function(objects, stem, spec, answer, is_quiet=is_quiet)
 
 
 def _import_ahead(ahead: Ahead) -> bool:
@@ -108,10 +108,10 @@ def read_order(orders: int) -> dict[str, Any] | None:
 class Call:
     """One call of a task's function. `environ` is what the process came with."""
 
-    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any], environ: dict[str, str]) -> None:
+    def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any], environ: dict[str, str]) -> None:
         self._environ = environ
         self._objects = objects
-        self._folder = folder
+        self._stem = stem
         self._spec = spec
         self._context: Context | None = None
         self._shown_inputs: dict[str, str] = {}
@@ -244,7 +244,7 @@ class Call:
                 return
         if text is None:
             return
-        self._output = store_output(self._objects, self._folder, text, self._spec["inline_limit"])
+        self._output = store_output(self._objects, self._stem, text, self._spec["inline_limit"])
         if self._output is None:
             self._fail("output", "the output could not be stored: the disk is full")
 
@@ -254,11 +254,11 @@ class Call:
         self._failure = {"kind": kind, "message": storable(message), "detail": detail}
 
 
-def prepared(objects: LocalObjects, folder: str, spec: dict[str, Any]) -> tuple[Callable[..., Any], Arguments]:
+def prepared(objects: LocalObjects, stem: str, spec: dict[str, Any]) -> tuple[Callable[..., Any], Arguments]:
     """The task's function and what it is given; the process has become the user's."""
     bindings = Bindings(objects, spec["output_limit"], dict(os.environ))
     settle_in(spec, bindings)
-    return Call(objects, folder, spec, bindings.environ).prepare(bindings)
+    return Call(objects, stem, spec, bindings.environ).prepare(bindings)
 
 
 def settle_in(spec: dict[str, Any], bindings: Bindings) -> None:

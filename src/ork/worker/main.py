@@ -44,13 +44,13 @@ def perform(objects_url: str, spec_key: str, position: str = "0") -> int:
         objects, spec = read_spec(objects_url, spec_key, secret, int(position))
         # A stop that comes between winning the gate and being able to tell of it must not be lost on the way.
         _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGTERM,))
-        if not win_gate(objects, layout.folder_of(spec_key), spec["attempt"], secret, system.own_process()):
+        if not win_gate(objects, layout.stem_of(spec_key), spec["attempt"], secret, system.own_process()):
             return 0
     except ObjectsError as error:
         return _refuse(error.message)
     from ork.worker.shim import Shim
 
-    return 0 if Shim(objects, layout.folder_of(spec_key), spec, secret).run() else 1
+    return 0 if Shim(objects, layout.stem_of(spec_key), spec, secret).run() else 1
 
 
 def read_spec(
@@ -81,7 +81,7 @@ def _opened(objects_url: str, durability: str, spec_key: str, position: int) -> 
 
 def win_gate(
     objects: LocalObjects,
-    folder: str,
+    stem: str,
     attempt: str,
     secret: str,
     process: dict[str, Any],
@@ -101,7 +101,7 @@ def win_gate(
     give_up_at = time.monotonic() + GATE_PATIENCE_SECONDS
     while True:
         try:
-            return objects.put_if_absent(layout.gate_key(folder), sign(gate, secret))
+            return objects.put_if_absent(layout.gate_key(stem), sign(gate, secret))
         except ObjectsError:
             # A full disk may be freed. Leaving at once would only make the scheduler start us again and again.
             if time.monotonic() > give_up_at:

@@ -25,7 +25,7 @@ REQUEST_LIMIT = 64 << 20
 
 
 def start(handed: str | None = None, reply: str | None = None) -> int:
-    """{"spec", "objects", "folder", "call", "args"} → {"result": JSON text | null} or {"failure": {…}}.
+    """{"spec", "objects", "stem", "call", "args"} → {"result": JSON text | null} or {"failure": {…}}.
 
     `handed` and `reply` are descriptors once this is the interpreter of the task's own environment.
     """
@@ -55,7 +55,7 @@ def _prepare(request: dict[str, Any]) -> dict[str, Any] | None:
         return None
     from ork.worker.preparation import Preparation
 
-    preparation = Preparation(_objects(request), request["folder"], spec)
+    preparation = Preparation(_objects(request), request["stem"], spec)
     ending = preparation.look()
     if ending is None and not preparation.is_ready():
         ending = preparation.make_here()

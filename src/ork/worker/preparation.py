@@ -55,9 +55,9 @@ class Preparation:
     is_over = False  # before its process is
     forker, main_status = 0, None
 
-    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> None:
+    def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any]) -> None:
         self._objects = objects
-        self._folder = folder
+        self._stem = stem
         self._spec = spec
         self._needs: list[Need] = []
         self._source = -1
@@ -111,7 +111,7 @@ class Preparation:
         if wait_status == 0:
             return Ending("success", exit_code=0)
         is_final, _, message = self._reply.decode("utf-8", "replace").partition(":")
-        tail = log_tail(self._objects, self._folder)
+        tail = log_tail(self._objects, self._stem)
         return _failed(message or "what the task needs could not be built", tail, is_final == "final")
 
     def clean(self) -> None:
@@ -132,7 +132,7 @@ class Preparation:
             bindings = Bindings(self._objects, self._spec["output_limit"], inherited)
             environment = task_environment(self._spec, inherited, bindings)
             for need in self._needs:
-                tools = Tools(self._objects, self._folder, environment, need.build.lock, self._spec["root"])
+                tools = Tools(self._objects, self._stem, environment, need.build.lock, self._spec["root"])
                 need.build.make(lambda folder, need=need, tools=tools: _make(need, tools, folder))  # type: ignore[misc]
         except (PreparationError, InputError, ObjectsError) as error:
             is_final = getattr(error, "is_final", False)
@@ -149,10 +149,10 @@ class Tools:
     killed is waited for by the next builder."""
 
     def __init__(
-        self, objects: LocalObjects, folder: str, environment: dict[str, str], lock: int, working_folder: str
+        self, objects: LocalObjects, stem: str, environment: dict[str, str], lock: int, working_folder: str
     ) -> None:
         self._objects = objects
-        self._log_key = layout.log_key(folder)
+        self._log_key = layout.log_key(stem)
         self.environment = environment
         self._lock = lock
         self._working_folder = working_folder

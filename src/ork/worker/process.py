@@ -51,10 +51,10 @@ def fork_into(body: Callable[[], NoReturn]) -> int:
         os._exit(1)
 
 
-def ended_badly(wait_status: int, objects: ObjectStore, folder: str, log: Log | None = None) -> Ending:
+def ended_badly(wait_status: int, objects: ObjectStore, stem: str, log: Log | None = None) -> Ending:
     """A non-zero exit or a signal, with the last lines of the log."""
     code = os.waitstatus_to_exitcode(wait_status)
-    detail: dict[str, Any] = {"tail": log_tail(objects, folder, log)}
+    detail: dict[str, Any] = {"tail": log_tail(objects, stem, log)}
     return failed("exit", in_words(code), detail, exit_code=code)
 
 
@@ -62,9 +62,9 @@ def in_words(code: int) -> str:
     return f"exit code {code}" if code >= 0 else f"killed by {_signal_name(-code)}"
 
 
-def log_tail(objects: ObjectStore, folder: str, log: Log | None = None) -> list[str]:
+def log_tail(objects: ObjectStore, stem: str, log: Log | None = None) -> list[str]:
     """The last lines, also those that found no room on the disk yet; of a long line its end."""
-    key = layout.log_key(folder)
+    key = layout.log_key(stem)
     size = objects.size(key) or 0
     start = max(0, size - _TAIL_BYTES)
     data = objects.read(key, start, _TAIL_BYTES) + (log.unwritten() if log else b"")

@@ -141,10 +141,10 @@ class Resident:
                 self._make_next(*self._called)
 
     def _perform(self, request: dict[str, Any], document: bytes) -> None:
-        secret, folder = token_hash(request["token"]), layout.folder_of(request["spec"])
+        secret, stem = token_hash(request["token"]), layout.stem_of(request["spec"])
         try:
             objects, spec = read_spec(request["objects"], request["spec"], secret, request["position"], document)
-            is_ours = win_gate(objects, folder, spec["attempt"], secret, self._process, self._tell_taken)
+            is_ours = win_gate(objects, stem, spec["attempt"], secret, self._process, self._tell_taken)
         except ObjectsError as error:
             _complain(request["log"], error.message)
             is_ours = False
@@ -154,7 +154,7 @@ class Resident:
             self._room = 0  # what was built for a task stays locked as long as its worker lives
         # So the next one will call a function of that project too, most likely.
         self._called = (spec["root"], spec["file"]) if spec["kind"] == "python" else None
-        if not Shim(objects, folder, spec, secret, self).run():
+        if not Shim(objects, stem, spec, secret, self).run():
             self._room = 0
 
     def _make_next(self, root: str, file: str | None) -> None:

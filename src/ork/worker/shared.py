@@ -44,9 +44,7 @@ def serve_functions(orders: int, answer: int, mark: Mark | None) -> NoReturn:
             break
         if mark is not None:
             mark.write(order["spec"]["attempt"])
-        call = SharedCall(
-            LocalObjects(order["root"], order["spec"]["durability"]), order["folder"], order["spec"], place
-        )
+        call = SharedCall(LocalObjects(order["root"], order["spec"]["durability"]), order["stem"], order["spec"], place)
         call.perform()
         call.loaded = place.new_files(order["spec"]["root"])
         stays = number < MOST_CALLS and call.is_well and not _has_company()
@@ -122,8 +120,8 @@ class _Place:
 class SharedCall(Call):
     """The same call as in a process of its own, but for what is there already."""
 
-    def __init__(self, objects: LocalObjects, folder: str, spec: dict[str, Any], place: _Place) -> None:
-        super().__init__(objects, folder, spec, place.environ)
+    def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any], place: _Place) -> None:
+        super().__init__(objects, stem, spec, place.environ)
         self._place = place
 
     @property

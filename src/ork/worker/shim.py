@@ -96,19 +96,19 @@ class Shim:
     def __init__(
         self,
         objects: LocalObjects,
-        folder: str,
+        stem: str,
         spec: dict[str, Any],
         secret: str,
         host: Host | None = None,
     ) -> None:
         self._objects = objects
-        self._folder = folder
+        self._stem = stem
         self._spec = spec
         self._secret = secret
         self._host = host
         self._signals = host.signals if host else Signals()
         self._marker = b"ORK_ATTEMPT_ID=" + str(spec["attempt"]).encode()
-        self._status = StatusWriter(objects, folder, spec, secret, host.tell if host else None)
+        self._status = StatusWriter(objects, stem, spec, secret, host.tell if host else None)
         self._is_subreaper = False
         self._main = 0
         self._main_status: int | None = None
@@ -124,7 +124,7 @@ class Shim:
         self._is_subreaper = system.become_subreaper()
         # In a container the engine hears everything as well: that is how it gets out of there while it runs.
         echo = None if self._spec.get("container") is None else 1
-        log = Log(self._objects.path(layout.log_key(self._folder)), echo)
+        log = Log(self._objects.path(layout.log_key(self._stem)), echo)
         job = self._job()
         try:
             ending = self._prepare(log) or self._perform(job, log, self._spec["timeout"])
@@ -144,7 +144,7 @@ class Shim:
             return None
         from ork.worker.preparation import Preparation
 
-        self._preparation = preparation = Preparation(self._objects, self._folder, self._spec)
+        self._preparation = preparation = Preparation(self._objects, self._stem, self._spec)
         ending = preparation.look()
         if ending is not None:
             return ending
@@ -184,10 +184,10 @@ class Shim:
         if self._spec["kind"] in ("python", "custom"):
             from ork.worker.function import FunctionJob
 
-            return FunctionJob(self._objects, self._folder, self._spec, self._host)
+            return FunctionJob(self._objects, self._stem, self._spec, self._host)
         from ork.worker.command import CommandJob
 
-        return CommandJob(self._objects, self._folder, self._spec, self._host)
+        return CommandJob(self._objects, self._stem, self._spec, self._host)
 
     def _watch(self, job: Job, log: Log, timeout: float | None) -> None:
         """Returns when nothing of the attempt is alive and every pipe has been emptied."""
@@ -239,7 +239,7 @@ class Shim:
 
     def _look_for_stop(self, now: float) -> None:
         try:
-            data = self._objects.get(layout.stop_key(self._folder), limit=DOCUMENT_LIMIT)
+            data = self._objects.get(layout.stop_key(self._stem), limit=DOCUMENT_LIMIT)
             stop = open_signed(data, self._secret) if data is not None else None
         except ObjectsError:
             return

@@ -34,10 +34,10 @@ class StandIn:
     def __init__(self, objects: LocalObjects, attempt: Attempt) -> None:
         self._objects = objects
         self._secret = attempt.token_hash
-        self._folder = layout.attempt_folder(attempt.key)
+        self._stem = layout.attempt_stem(attempt.key)
         self._attempt = str(attempt.key)
-        self.spec_key = layout.spec_key(self._folder)
-        self.log_path = objects.path(layout.log_key(self._folder))
+        self.spec_key = layout.spec_key(self._stem)
+        self.log_path = objects.path(layout.log_key(self._stem))
 
     def spec(self) -> dict[str, Any] | None:
         """What the scheduler wrote down for it; None before that."""
@@ -46,7 +46,7 @@ class StandIn:
     # ── the gate ─────────────────────────────────────────────────────────────────────────────────
 
     def gate(self) -> dict[str, Any] | None:
-        return self._read(layout.gate_key(self._folder), DOCUMENT_LIMIT)
+        return self._read(layout.gate_key(self._stem), DOCUMENT_LIMIT)
 
     def win_gate(self, facts: Mapping[str, Any]) -> bool:
         """True for one caller only, for ever: it may start the attempt, and nobody else may."""
@@ -59,7 +59,7 @@ class StandIn:
             "at": utc_text(time.time_ns()),
             **facts,
         }
-        return self._objects.put_if_absent(layout.gate_key(self._folder), sign(gate, self._secret))
+        return self._objects.put_if_absent(layout.gate_key(self._stem), sign(gate, self._secret))
 
     # ── what goes in ─────────────────────────────────────────────────────────────────────────────
 
@@ -95,7 +95,7 @@ class StandIn:
     # ── what comes out ───────────────────────────────────────────────────────────────────────────
 
     def status(self) -> dict[str, Any] | None:
-        return self._read(layout.status_key(self._folder), 2 * DOCUMENT_LIMIT)
+        return self._read(layout.status_key(self._stem), 2 * DOCUMENT_LIMIT)
 
     def is_over(self) -> bool:
         status = self.status()
@@ -117,15 +117,15 @@ class StandIn:
         if status.get("attempt") != self._attempt or status.get("state") not in _ENDS:
             return False
         if output is not None:
-            self._objects.put(layout.output_key(self._folder), output)
+            self._objects.put(layout.output_key(self._stem), output)
         self._say({name: value for name, value in status.items() if name not in ("v", "attempt", "seq")})
         return True
 
     def output_key(self) -> str:
-        return layout.output_key(self._folder)
+        return layout.output_key(self._stem)
 
     def status_key(self) -> str:
-        return layout.status_key(self._folder)
+        return layout.status_key(self._stem)
 
     def store_output(self, data: bytes, spec: dict[str, Any]) -> dict[str, Any]:
         """Where the output is now; DocumentError if it is not JSON as it must be."""
@@ -138,13 +138,13 @@ class StandIn:
                 raise DocumentError(str(wrong["message"]))
         if len(text) <= spec["inline_limit"]:
             return {"inline": text}
-        key = layout.output_key(self._folder)
+        key = layout.output_key(self._stem)
         self._objects.put(key, text.encode())
         return {"object": key, "size": len(text)}
 
     def log_tail(self) -> list[str]:
         try:
-            return log_tail(self._objects, self._folder)
+            return log_tail(self._objects, self._stem)
         except ObjectsError:
             return []
 
@@ -157,7 +157,7 @@ class StandIn:
             "at": utc_text(time.time_ns()),
             **words,
         }
-        self._objects.put(layout.status_key(self._folder), sign(document, self._secret))
+        self._objects.put(layout.status_key(self._stem), sign(document, self._secret))
 
     def _read(self, key: str, limit: int) -> dict[str, Any] | None:
         data = self._objects.get(key, limit=limit)
@@ -177,8 +177,8 @@ def is_left_over(objects: LocalObjects, attempt: str) -> bool:
     known of here, which may be somebody else's: False."""
     try:
         run, task, index, number = attempt.split("/")
-        folder = layout.attempt_folder(AttemptKey(RunId(run), TaskKey(task, int(index)), int(number)))
-        data = objects.get(layout.status_key(folder), limit=2 * DOCUMENT_LIMIT)
+        stem = layout.attempt_stem(AttemptKey(RunId(run), TaskKey(task, int(index)), int(number)))
+        data = objects.get(layout.status_key(stem), limit=2 * DOCUMENT_LIMIT)
         return data is not None and strict_json(data, max_size=len(data))["state"] in _ENDS
     except (ValueError, KeyError, TypeError, ObjectsError):
         return False

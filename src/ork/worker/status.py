@@ -64,13 +64,13 @@ class StatusWriter:
     def __init__(
         self,
         objects: ObjectStore,
-        folder: str,
+        stem: str,
         spec: dict[str, Any],
         secret: str,
         tell: Callable[[bool, bytes], None] | None = None,
     ) -> None:
         self._objects = objects
-        self._key = layout.status_key(folder)
+        self._key = layout.status_key(stem)
         self._secret = secret
         self._attempt: str = spec["attempt"]
         self._news: str | None = spec["news"]

@@ -17,7 +17,7 @@ from ork.model.ids import AttemptKey, TaskKey
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import StoredOutput
-from ork.objects.layout import attempt_folder, log_key
+from ork.objects.layout import attempt_stem, log_key
 from ork.state.store import RunChanges, RunFilter
 from tests.unit.api.conftest import ANN, NOW, SECRET, Bench, worked_on, workflow
 
@@ -259,7 +259,7 @@ async def test_a_command_that_comes_too_late_is_refused_with_the_run(bench: Benc
 
 async def test_a_log_is_read_whole_and_in_ranges(bench: Bench) -> None:
     run = await worked_on(bench)
-    folder = attempt_folder(AttemptKey(run.id, TaskKey("extract"), 2))
+    folder = attempt_stem(AttemptKey(run.id, TaskKey("extract"), 2))
     bench.objects.put(log_key(folder), b"0123456789\x1b[31m<b>\n")
     path = f"/api/v1/runs/{run.id}/tasks/extract/0/attempts"
     async with await bench.client(Role.VIEWER) as client:

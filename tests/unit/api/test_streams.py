@@ -19,7 +19,7 @@ from ork.model.ids import AttemptKey, TaskKey
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
-from ork.objects.layout import attempt_folder, log_key
+from ork.objects.layout import attempt_stem, log_key
 from ork.state.sqlite import SqliteStore
 from ork.state.store import RunChanges
 from tests.unit.api.conftest import NOW, Bench
@@ -111,7 +111,7 @@ async def test_a_log_is_followed_from_any_place_to_the_end_of_its_attempt(bench:
     task = Task(key.task, TaskStatus.RUNNING, "process", 1)
     running = replaced(claimed.run, status=RunStatus.RUNNING)
     await bench.store.commit(ANN, [RunChanges(run.id, claimed.epoch, running, (task,), (attempt,))], NOW)
-    log = log_key(attempt_folder(key))
+    log = log_key(attempt_stem(key))
     bench.objects.put(log, "one\nzwö".encode()[:-1])
     path = f"/api/v1/runs/{run.id}/tasks/extract/0/attempts/1/log?follow"
     async with serving(bench) as client:

@@ -89,9 +89,9 @@ def test_times_are_rfc_3339_with_microseconds() -> None:
 
 
 def test_keys_of_an_attempt_begin_alike() -> None:
-    folder = layout.attempt_folder(AttemptKey(RunId("r1"), TaskKey("load", 3), 2))
+    folder = layout.attempt_stem(AttemptKey(RunId("r1"), TaskKey("load", 3), 2))
     assert folder == "runs/r1/load.3.2"
-    assert layout.folder_of(layout.spec_key(folder)) == folder
+    assert layout.stem_of(layout.spec_key(folder)) == folder
     keys = {
         make(folder)
         for make in (

@@ -117,7 +117,7 @@ class BenchTop:
         order = self.order(task)
         gate = {"v": 1, "attempt": str(order.attempt.key), "state": "started"}
         signed = documents.sign(gate, order.attempt.token_hash)
-        return self.objects.put_if_absent(layout.gate_key(layout.attempt_folder(order.attempt.key)), signed)
+        return self.objects.put_if_absent(layout.gate_key(layout.attempt_stem(order.attempt.key)), signed)
 
     def say(self, task: str, state: str, seq: int, **fields: Any) -> None:
         """Writes a status as the worker of the task's last attempt would, and brings the news."""
@@ -125,7 +125,7 @@ class BenchTop:
         at = self.clock.now().isoformat()
         status = {"v": 1, "attempt": str(attempt.key), "seq": seq, "state": state, "at": at, "started_at": at}
         signed = documents.sign(status | {"finished_at": at} | fields, attempt.token_hash)
-        self.objects.put(layout.status_key(layout.attempt_folder(attempt.key)), signed)
+        self.objects.put(layout.status_key(layout.attempt_stem(attempt.key)), signed)
         self.scheduler.news(attempt.key)
 
     def die(self, task: str) -> None:

@@ -162,7 +162,7 @@ def test_one_that_nobody_could_be_asked_to_wait_for_is_tried_again_and_not_taken
 def test_one_whose_documents_are_gone_for_long_is_lost_and_never_started_again() -> None:
     top, run = handed_over()
     key = attempt_of(top, run).key
-    top.objects.delete(layout.attempt_folder(key))
+    top.objects.delete(layout.attempt_stem(key))
     top.waiting.alive.clear()
     top.scheduler.news(key)
     top.step(4)

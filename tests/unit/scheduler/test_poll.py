@@ -79,7 +79,7 @@ class Bench:
         self.attempt = Attempt(
             key, AttemptStatus.RUNNING, "python", "name", HASH, now, started_at=now, seq=2, waits_for=json.dumps(jobs)
         )
-        self.folder = layout.attempt_folder(key)
+        self.folder = layout.attempt_stem(key)
         self.objects = MemoryObjects()
         self.objects.put(layout.spec_key(self.folder), documents.sign({**SPEC, **spec}, HASH))
         at = now.isoformat()

@@ -62,6 +62,6 @@ def test_the_worker_is_told_which_rust_program_and_its_arguments() -> None:
 
 def spec_of(bench: BenchTop) -> dict[str, object]:
     attempt = bench.order("a").attempt
-    data = bench.objects.get(layout.spec_key(layout.attempt_folder(attempt.key)))
+    data = bench.objects.get(layout.spec_key(layout.attempt_stem(attempt.key)))
     assert data is not None
     return open_signed(data, attempt.token_hash)

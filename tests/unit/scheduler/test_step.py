@@ -72,7 +72,7 @@ def test_an_upstream_output_reaches_the_spec_of_the_task_below() -> None:
     top.say("a", "success", 2, output={"inline": '{"n": 7}'})
     top.step()
     attempt = top.order("b").attempt
-    data = top.objects.get(layout.spec_key(layout.attempt_folder(attempt.key)))
+    data = top.objects.get(layout.spec_key(layout.attempt_stem(attempt.key)))
     assert data is not None
     document = documents.open_signed(data, attempt.token_hash)
     assert document["inputs"] == {"n": {"value": 7}}
@@ -230,7 +230,7 @@ def test_a_forged_status_changes_nothing() -> None:
     attempt = top.order("a").attempt
     status = {"v": 1, "attempt": str(attempt.key), "seq": 5, "state": "success", "at": "", "started_at": ""}
     forged = documents.sign(status, documents.token_hash("a guess"))
-    top.objects.put(layout.status_key(layout.attempt_folder(attempt.key)), forged)
+    top.objects.put(layout.status_key(layout.attempt_stem(attempt.key)), forged)
     top.scheduler.news(attempt.key)
     top.step(2)
     assert top.statuses(run) == {"a": "dispatched"}

@@ -62,7 +62,7 @@ class Stage:
         name = self.executor.name_for(key)
         attempt = Attempt(key, AttemptStatus.DISPATCHED, "sim", name, signed_by, dispatched_at=EPOCH)
         spec = {"attempt": str(key), "timeout": self._timeout, "heartbeat_seconds": 10, "fence_seconds": 45}
-        spec_key = layout.spec_key(layout.attempt_folder(key))
+        spec_key = layout.spec_key(layout.attempt_stem(key))
         self.objects.put(spec_key, documents.sign(spec, signed_by))
         return LaunchOrder(attempt, spec_key, token, "/")
 
@@ -86,6 +86,6 @@ class Stage:
         self.kernel.run(self.kernel.time + seconds)
 
     def status(self, order: LaunchOrder) -> dict[str, Any]:
-        data = self.objects.get(layout.status_key(layout.attempt_folder(order.attempt.key)))
+        data = self.objects.get(layout.status_key(layout.attempt_stem(order.attempt.key)))
         assert data is not None
         return documents.open_signed(data, order.attempt.token_hash)

@@ -32,12 +32,12 @@ def test_user_code_of_one_attempt_starts_once_however_often_it_is_launched(hangi
 
 def test_a_worker_that_finds_its_gate_shut_leaves_without_a_word(hanging: Stage) -> None:
     order = hanging.order()
-    folder = layout.attempt_folder(order.attempt.key)
-    hanging.objects.put_if_absent(layout.gate_key(folder), b"closed")
+    stem = layout.attempt_stem(order.attempt.key)
+    hanging.objects.put_if_absent(layout.gate_key(stem), b"closed")
     hanging.start(order)
     hanging.pass_time(1)
     assert starts(hanging) == 0
-    assert hanging.objects.get(layout.status_key(folder)) is None
+    assert hanging.objects.get(layout.status_key(stem)) is None
     assert hanging.find(order) == "gone"
 
 
@@ -60,7 +60,7 @@ def test_a_stop_request_in_the_store_is_seen_with_the_next_heartbeat(hanging: St
     hanging.start(order)
     hanging.pass_time(1)
     stop = documents.sign({"v": 1, "attempt": str(order.attempt.key)}, order.attempt.token_hash)
-    hanging.objects.put(layout.stop_key(layout.attempt_folder(order.attempt.key)), stop)
+    hanging.objects.put(layout.stop_key(layout.attempt_stem(order.attempt.key)), stop)
     hanging.pass_time(25)
     assert hanging.status(order)["state"] == "stopped"
 

@@ -57,7 +57,7 @@ class _Found(NamedTuple):
 
 async def _find(installation: Installation, run: str, task: str | None, number: int | None) -> _Found:
     from ork.objects.documents import SPEC_LIMIT, derive_token, open_signed
-    from ork.objects.layout import attempt_folder, spec_key
+    from ork.objects.layout import attempt_stem, spec_key
     from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run
 
@@ -66,7 +66,7 @@ async def _find(installation: Installation, run: str, task: str | None, number: 
     view, _ = await open_view(store, await resolve_run(store, target.run))
     key = _task_of(view, target.task, target.instance)
     attempt = _chosen(await store.list_attempts(view.run.id, key), number, view, key)
-    name = spec_key(attempt_folder(attempt.key))
+    name = spec_key(attempt_stem(attempt.key))
     data = objects.get(name, limit=SPEC_LIMIT)
     if data is None:
         raise NotFoundError(f"what attempt {attempt.key.number} of `{key}` was given is no longer in the object store")

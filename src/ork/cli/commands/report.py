@@ -60,9 +60,9 @@ async def _page(installation: Installation, run: str) -> tuple[list[str], str]:
 
 def _end_of_log(objects: LocalObjects, attempt: AttemptKey) -> Printed:
     from ork.cli.report.page import Printed
-    from ork.objects.layout import attempt_folder, log_key
+    from ork.objects.layout import attempt_stem, log_key
 
-    key = log_key(attempt_folder(attempt))
+    key = log_key(attempt_stem(attempt))
     size = objects.size(key) or 0
     start = max(size - LOG_BYTES, 0)
     data = objects.read(key, start, LOG_BYTES) if size else b""
