@@ -358,7 +358,8 @@ def scheduler_options(settings: Settings, kind: str) -> SchedulerOptions:
 
 def _open(settings: Settings, *, inline: bool) -> Installation:
     _make_home(settings)
-    return Installation(settings, open_store(settings, inline=inline), _objects(settings, settings.objects))
+    url = FILE + root_of_url(settings.objects) if inline else settings.objects  # who only looks leaves it as it is
+    return Installation(settings, open_store(settings, inline=inline), _objects(settings, url))
 
 
 def _objects(settings: Settings, url: str) -> LocalObjects:

@@ -23,7 +23,7 @@ from ork.executors.local_news import NewsSocket
 from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for, project_python
 from ork.executors.processes import Looks
 from ork.executors.residents import Residents
-from ork.model.ids import AttemptKey, RunId
+from ork.model.ids import AttemptKey
 from ork.model.record import Record
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
@@ -40,7 +40,7 @@ class GatesAndLogs(Protocol):
 
     def gate(self, attempt: Attempt) -> Mapping[str, Any] | None: ...
 
-    def position(self, run: RunId) -> int: ...
+    def position(self, key: AttemptKey) -> int: ...
 
     def log_path(self, key: AttemptKey) -> str: ...
 
@@ -183,7 +183,7 @@ class LocalExecutor:
             "token": order.token,
             "objects": self._documents.url,
             "spec": order.spec_key,
-            "position": self._documents.position(key.run),
+            "position": self._documents.position(key),
             "log": self._documents.log_path(key),
             "isolation": str(isolation),
         }
@@ -252,7 +252,7 @@ class LocalExecutor:
             MARK: str(order.attempt.key),
         }
         log = self._documents.log_path(order.attempt.key)
-        position = str(self._documents.position(order.attempt.run))
+        position = str(self._documents.position(order.attempt.key))
         return os.posix_spawn(
             interpreter,
             [interpreter, "-S", "-E", BOOTSTRAP, self._documents.url, order.spec_key, position],

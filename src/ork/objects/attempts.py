@@ -9,7 +9,7 @@ from ork.objects import layout
 from ork.objects.documents import DOCUMENT_LIMIT, open_signed
 
 if TYPE_CHECKING:
-    from ork.model.ids import AttemptKey, RunId
+    from ork.model.ids import AttemptKey
     from ork.model.task import Attempt
     from ork.objects.local import LocalObjects
 
@@ -32,9 +32,9 @@ class AttemptDocuments:
             raise DocumentError(f"{key} speaks of another attempt")
         return gate
 
-    def position(self, run: RunId) -> int:
-        """How far the run's documents have been read: a worker need not look at what comes before."""
-        return self._objects.position(run)
+    def position(self, key: AttemptKey) -> int:
+        """A place in the run's documents before which nobody has won its gate: a worker need not look there."""
+        return self._objects.position(layout.gate_key(layout.attempt_stem(key)))
 
     def log_path(self, key: AttemptKey) -> str:
         """The file itself, for a process to write to."""

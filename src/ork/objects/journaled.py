@@ -34,10 +34,9 @@ class JournaledObjects(LocalObjects):
         self._journals: dict[str, Journal] = {}  # by run; the one that was used last is last
         self._lock = allocate_lock()
 
-    def position(self, run: str) -> int:
-        with self._lock:
-            journal = self._journals.get(run)
-            return journal.position if journal else 0
+    def position(self, key: str) -> int:
+        name = _document(key)
+        return 0 if name is None else self._doing("read", key, lambda: self._position(name))
 
     def skip_to(self, run: str, position: int) -> None:
         with self._lock:
@@ -120,6 +119,11 @@ class JournaledObjects(LocalObjects):
             return journal.knows(attempt), None
         how, data = journal.at(place)
         return how != IN_A_FILE, data
+
+    def _position(self, name: _Name) -> int:
+        run, attempt, kind = name
+        journal = self._journal(run, makes=False)
+        return 0 if journal is None or journal.find_anywhere(kind, attempt) else journal.position
 
     def _runs(self, prefix: str) -> builtins.list[str]:
         """Those a prefix may speak of."""

@@ -99,12 +99,12 @@ class LocalObjects:
             except OSError as error:
                 raise explained(error, "delete", prefix) from error
 
-    def position(self, run: str) -> int:  # noqa: ARG002
-        """How far a run's documents have been read, where they are read in order."""
+    def position(self, key: str) -> int:  # noqa: ARG002
+        """A place in the run's documents, where they have an order, before which nobody has put this one."""
         return 0
 
     def skip_to(self, run: str, position: int) -> None:
-        """For a worker: nobody has won a gate that it will ask for before that position."""
+        """For a worker: what it will put was put by nobody before that position."""
 
     def _folder(self, prefix: str) -> str:
         """A prefix is a whole path: `runs/a` says nothing about `runs/ab`."""

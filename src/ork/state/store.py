@@ -44,7 +44,8 @@ class Claim(Record):
 
 
 class RunChanges(Record):
-    """One run's share of a commit: whole rows to write, launches to admit, commands that are done with.
+    """One run's share of a commit: whole rows to write, launches to admit, commands that are done with. What an attempt
+    is known by (its names and its token) does not change once it is written.
 
     `rest` says that nothing about this run needs an owner until a person asks for something (it is final, or
     paused with nothing running): the store takes the ownership back in the same transaction.

@@ -113,7 +113,7 @@ def test_a_worker_that_begins_in_the_middle_still_finds_what_was_before(tmp_path
     for number in range(50):
         scheduler.put(f"runs/a/task.{number}.1.spec.json", b"%d" % number)
     assert scheduler.get("runs/a/task.7.1.gate.json") is None
-    worker.skip_to("a", scheduler.position("a"))
+    worker.skip_to("a", scheduler.position("runs/a/task.7.1.gate.json"))
     assert worker.put_if_absent("runs/a/task.7.1.gate.json", b"mine")
     assert worker.get("runs/a/task.7.1.spec.json") == b"7"
     assert worker.get("runs/a/task.70.1.spec.json") is None
@@ -124,7 +124,7 @@ def test_a_worker_that_begins_in_the_middle_loses_to_a_gate_closed_since(tmp_pat
     scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
     scheduler.put(SPEC, b"1")
     assert scheduler.get(GATE) is None
-    worker.skip_to("a", scheduler.position("a"))
+    worker.skip_to("a", scheduler.position(GATE))
     assert scheduler.put_if_absent(GATE, b"closed")
     assert not worker.put_if_absent(GATE, b"started")
 
@@ -133,13 +133,23 @@ def test_a_worker_that_is_told_to_begin_earlier_than_before_does_so(tmp_path: Pa
     scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
     scheduler.put(SPEC, b"1")
     assert scheduler.get(GATE) is None
-    early = scheduler.position("a")
+    early = scheduler.position(GATE)
     assert scheduler.put_if_absent(GATE, b"closed")
     assert scheduler.get(STATUS) is None
-    worker.skip_to("a", scheduler.position("a"))
+    worker.skip_to("a", scheduler.position("runs/a/other.0.1.gate.json"))
     assert worker.put_if_absent("runs/a/other.0.1.gate.json", b"mine")
     worker.skip_to("a", early)
     assert not worker.put_if_absent(GATE, b"started")
+
+
+def test_no_place_is_named_to_begin_at_once_somebody_has_the_gate(tmp_path: Path) -> None:
+    scheduler, first, second = (JournaledObjects(str(tmp_path)) for _ in range(3))
+    scheduler.put(SPEC, b"1")
+    assert scheduler.position(GATE) > 0
+    assert first.put_if_absent(GATE, b"mine")
+    assert scheduler.position(GATE) == 0
+    second.skip_to("a", scheduler.position(GATE))
+    assert not second.put_if_absent(GATE, b"mine too")
 
 
 def test_a_worker_reads_no_more_than_what_came_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +159,7 @@ def test_a_worker_reads_no_more_than_what_came_since(tmp_path: Path, monkeypatch
     assert scheduler.get(GATE) is None
     read: list[int] = []
     monkeypatch.setattr("os.pread", lambda d, size, at, real=os.pread: read.append(size) or real(d, size, at))
-    worker.skip_to("a", scheduler.position("a"))
+    worker.skip_to("a", scheduler.position(GATE))
     assert worker.put_if_absent(GATE, b"mine")
     worker.put(STATUS, b"done")
     assert sum(read) < 1000
