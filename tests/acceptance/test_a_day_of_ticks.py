@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.faketime import forget_the_dead
 from tests.loopback import loopback
 
 pytestmark = pytest.mark.slow
@@ -72,6 +73,7 @@ class Day:
             (folder / f"{name}.yaml").write_text(f"name: {name}\nschedule: {schedule}\ntasks:\n{tasks}")
 
     def ork(self, now: datetime, *args: str) -> Any:
+        forget_the_dead()
         environment = {**self._environment, "FAKETIME": f"@{now:%Y-%m-%d %H:%M:%S}"}
         done = subprocess.run(
             [sys.executable, "-m", "ork", *args, "--json"],

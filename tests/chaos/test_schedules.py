@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.faketime import forget_the_dead
 from tests.postgres import fresh_database
 
 from .judge import Court, eventually, kill
@@ -96,6 +97,7 @@ def test_down_for_three_hours(court: Court, catchup: str, owed: int) -> None:
         pytest.skip("nothing can have been away: faketime is not installed (scripts/components.sh faketime)")
     minute = (now() - timedelta(minutes=30)).replace(second=0, microsecond=0)
     write_flow(court, cron=f"{minute.minute} * * * *", catchup=catchup)
+    forget_the_dead()
     court.deploy("flow", inside=["faketime", "-f", "-3h"])
     scheduler = court.start("scheduler")
     try:
