@@ -30,9 +30,12 @@ def service(command: tuple[str, ...], folder: Path, store: str | None) -> Iterat
     )
     assert child.stdout is not None
     try:
-        if not select.select([child.stdout], [], [], READY_SECONDS)[0] or not child.stdout.readline():
+        said = select.select([child.stdout], [], [], READY_SECONDS)[0] and child.stdout.readline().decode()
+        if not said:
             raise MeasuredProcessError(f"`ork {command[0]}` did not get ready")
         yield child.pid
+        if child.poll() is not None:
+            raise MeasuredProcessError(f"`ork {command[0]}` did not stay: {said.strip()}")
     finally:
         child.terminate()
         child.communicate()

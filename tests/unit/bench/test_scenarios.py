@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from tests.postgres import server_or_skip
 
 from ork.bench.ground import Ground
+from ork.bench.processes import MeasuredProcessError
 from ork.bench.scale import QUICK
 from ork.bench.scenarios import SCENARIOS
+from ork.bench.services import service
 from ork.model.record import replaced
 
 TINY = replaced(
@@ -107,3 +110,12 @@ def cwd(process: Path) -> str:
         return str((process / "cwd").readlink())
     except OSError:
         return ""
+
+
+@pytest.mark.slow
+def test_a_service_that_does_not_stay_is_no_measurement(tmp_path: Path) -> None:
+    with (
+        pytest.raises(MeasuredProcessError, match="did not stay: error"),
+        service(("serve", "--port", "70000"), tmp_path, None) as pid,
+    ):
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

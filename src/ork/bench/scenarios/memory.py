@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from time import sleep
 from typing import Any
 
+from ork.api import PACKAGES
 from ork.bench import workloads
 from ork.bench.ground import Ground
 from ork.bench.measure import Target, one_result
@@ -21,7 +23,9 @@ SERVE_MB = {"sqlite": 60, "postgres": 80}
 
 
 def memory(scale: Scale, ground: Ground) -> list[dict[str, Any]]:
-    return [server(ground), attempts(scale.attempts, ground), machine(scale.machine, ground)]
+    # Without its packages there is no server to measure.
+    servers = [server(ground)] if all(find_spec(name) for name in PACKAGES) else []
+    return [*servers, attempts(scale.attempts, ground), machine(scale.machine, ground)]
 
 
 def server(ground: Ground) -> dict[str, Any]:

@@ -122,7 +122,9 @@ async def _add_api(installation: Installation, options: Options, parts: Parts, l
 def _need_server_packages() -> None:
     from importlib.util import find_spec
 
-    missing = [name for name in ("fastapi", "uvicorn", "prometheus_client") if find_spec(name) is None]
+    from ork.api import PACKAGES
+
+    missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
         raise UsageError(
             f"the API needs packages that are not here: {', '.join(missing)}",
