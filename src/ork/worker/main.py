@@ -58,8 +58,7 @@ def read_spec(
 ) -> tuple[LocalObjects, dict[str, Any]]:
     """What is to be done, and where to write what comes of it; ObjectsError if that cannot be read, or is not meant.
 
-    `position`: how far the run's documents had been read by whoever saw that nobody has the gate. `document`: the spec,
-    if it is at hand."""
+    `position`: before it nobody has won the gate. `document`: the spec, if it is at hand."""
     data = document or _opened(objects_url, "normal", spec_key, position).get(spec_key, limit=SPEC_LIMIT)
     if data is None:
         raise ObjectsError(f"there is no {spec_key}")
@@ -74,8 +73,7 @@ def _opened(objects_url: str, durability: str, spec_key: str, position: int) -> 
     objects = _open.get((objects_url, durability))
     if objects is None:
         objects = _open[objects_url, durability] = open_objects(objects_url, durability)
-    if position:
-        objects.skip_to(layout.run_of(spec_key), position)
+    objects.skip_to(layout.run_of(spec_key), position)  # also to the beginning, if an attempt before began later
     return objects
 
 
