@@ -19,6 +19,7 @@ pytest.importorskip("asyncpg", reason="asyncpg is not installed: nothing is trie
 from ork.state.postgres import PostgresStore, connection
 
 BEGINS = {"user": "ork", "application_name": "ork store"}
+_LISTENS = "SELECT 1 FROM pg_stat_activity WHERE client_port = {port} AND wait_event = 'ClientRead'"
 
 
 @contextmanager
@@ -33,6 +34,8 @@ def frozen_after(server: Server, database: str, statement: str) -> Iterator[None
         _hear_until_ready(peer)
         peer.sendall(_message(b"P", b"\0SELECT 1\0\0\0") + _message(b"D", b"S\0") + _message(b"H", b""))
         assert peer.recv(1) == b"1"  # understood
+        while not server.sql(_LISTENS.format(port=peer.getsockname()[1])):
+            pass  # a session that has answered is not yet one that waits: on a busy machine it takes its time
         yield
 
 
