@@ -41,7 +41,8 @@ class LaunchOrder(Record):
 
     `token` reaches the worker through its environment, never through argv; `secrets` are environment
     variables by value that appear in no document. `interpreter` is the user's Python for python tasks.
-    `isolation` says how the worker's process comes about, where the executor has a choice.
+    `isolation` says how the worker's process comes about, where the executor has a choice. `position`: if it is not 0,
+    nobody had won its gate when it was made, and a worker need not look for that before this place (see `put_specs`).
     """
 
     attempt: Attempt
@@ -52,6 +53,7 @@ class LaunchOrder(Record):
     interpreter: str | None = None
     isolation: Isolation | None = None
     spec: bytes = b""
+    position: int = 0
 
 
 class NotStarted(Record):

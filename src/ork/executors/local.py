@@ -40,8 +40,6 @@ class GatesAndLogs(Protocol):
 
     def gate(self, attempt: Attempt) -> Mapping[str, Any] | None: ...
 
-    def position(self, key: AttemptKey) -> int: ...
-
     def log_path(self, key: AttemptKey) -> str: ...
 
 
@@ -151,7 +149,7 @@ class LocalExecutor:
         if self._knows(attempt.key):
             return None
         try:
-            is_there = self._documents.gate(attempt) is not None
+            is_there = not order.position and self._documents.gate(attempt) is not None
         except ObjectsError as error:
             return NotStarted(attempt.key, error.message, final=False)
         if is_there:
@@ -183,7 +181,7 @@ class LocalExecutor:
             "token": order.token,
             "objects": self._documents.url,
             "spec": order.spec_key,
-            "position": self._documents.position(key),
+            "position": order.position,
             "log": self._documents.log_path(key),
             "isolation": str(isolation),
         }
@@ -252,10 +250,9 @@ class LocalExecutor:
             MARK: str(order.attempt.key),
         }
         log = self._documents.log_path(order.attempt.key)
-        position = str(self._documents.position(order.attempt.key))
         return os.posix_spawn(
             interpreter,
-            [interpreter, "-S", "-E", BOOTSTRAP, self._documents.url, order.spec_key, position],
+            [interpreter, "-S", "-E", BOOTSTRAP, self._documents.url, order.spec_key, str(order.position)],
             env,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

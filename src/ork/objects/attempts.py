@@ -32,10 +32,6 @@ class AttemptDocuments:
             raise DocumentError(f"{key} speaks of another attempt")
         return gate
 
-    def position(self, key: AttemptKey) -> int:
-        """A place in the run's documents before which nobody has won its gate: a worker need not look there."""
-        return self._objects.position(layout.gate_key(layout.attempt_stem(key)))
-
     def log_path(self, key: AttemptKey) -> str:
         """The file itself, for a process to write to."""
         return self._objects.path(layout.log_key(layout.attempt_stem(key)))

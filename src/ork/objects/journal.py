@@ -13,7 +13,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 BEGIN, END = b"\x1e", b"\n"
 _ESCAPES = ((b"\x1f", b"\x1f0"), (BEGIN, b"\x1f1"), (END, b"\x1f2"))  # our documents contain none of these
@@ -61,15 +61,19 @@ class Journal:
 
     def append(self, how: bytes, kind: bytes, attempt: bytes, document: bytes = b"") -> int:
         """Returns the line's place. OSError if not all of it could be written: then it counts for nothing."""
-        for plain, escaped in _ESCAPES:
-            document = document.replace(plain, escaped)
-        record = b"%b%b%b %b %d %b%b" % (BEGIN, how, kind, attempt, len(document), document, END)
-        if os.write(self._descriptor, record) < len(record):
+        record = _record(how, kind, attempt, document)
+        self._write(record)
+        return os.lseek(self._descriptor, 0, os.SEEK_CUR) - len(record) + 1
+
+    def append_all(self, kind: bytes, documents: Sequence[tuple[bytes, bytes]]) -> None:
+        """Documents of several attempts in one go. OSError if not all of it could be written."""
+        self._write(b"".join(_record(PUT, kind, attempt, document) for attempt, document in documents))
+
+    def _write(self, records: bytes) -> None:
+        if os.write(self._descriptor, records) < len(records):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        place = os.lseek(self._descriptor, 0, os.SEEK_CUR) - len(record) + 1
         if self._is_durable:
             os.fdatasync(self._descriptor)
-        return place
 
     def find(self, kind: bytes, attempt: bytes) -> int:
         """The place of the line that counts; 0 if there is none, as far as it has been read (see `skip_to`)."""
@@ -153,6 +157,12 @@ class Journal:
             data = os.pread(self._descriptor, size, place)
             size *= 8
         return data[: data.index(END)]
+
+
+def _record(how: bytes, kind: bytes, attempt: bytes, document: bytes) -> bytes:
+    for plain, escaped in _ESCAPES:
+        document = document.replace(plain, escaped)
+    return b"%b%b%b %b %d %b%b" % (BEGIN, how, kind, attempt, len(document), document, END)
 
 
 def _lines(piece: bytes, place: int) -> Iterator[tuple[int, bytes]]:

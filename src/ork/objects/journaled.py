@@ -17,7 +17,7 @@ from ork.objects.local import OWN, LocalObjects, explained
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import TypeVar
 
     T = TypeVar("T")
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 JOURNAL = OWN + "journal"
 LARGEST_IN_JOURNAL = 1 << 18
 MOST_OPEN = 64
+_SPEC, _GATE = b"spec.json", b"gate.json"
 
 
 class JournaledObjects(LocalObjects):
@@ -33,10 +34,6 @@ class JournaledObjects(LocalObjects):
         super().__init__(root, durability)
         self._journals: dict[str, Journal] = {}  # by run; the one that was used last is last
         self._lock = allocate_lock()
-
-    def position(self, key: str) -> int:
-        name = _document(key)
-        return 0 if name is None else self._doing("read", key, lambda: self._position(name))
 
     def skip_to(self, run: str, position: int) -> None:
         with self._lock:
@@ -50,6 +47,19 @@ class JournaledObjects(LocalObjects):
             super().put(key, data)
         else:
             self._doing("write", key, lambda: self._put(key, name, data))
+
+    def put_specs(self, specs: Sequence[tuple[str, bytes]]) -> builtins.list[int]:
+        by_run: dict[str, dict[str, tuple[bytes, bytes]]] = {}
+        for key, data in specs:
+            name = _document(key)
+            if name is None or len(data) > LARGEST_IN_JOURNAL:
+                return super().put_specs(specs)
+            by_run.setdefault(name[0], {})[key] = name[1], data
+        positions: dict[str, int] = {}
+        for run, group in by_run.items():
+            key = next(iter(group))
+            positions |= self._doing("write", key, lambda run=run, group=group: self._put_specs(run, group))  # type: ignore[misc]
+        return [positions[key] for key, _ in specs]
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         name = _document(key)
@@ -100,6 +110,19 @@ class JournaledObjects(LocalObjects):
         if not before or journal.at(before)[0] != IN_A_FILE:
             journal.append(IN_A_FILE, kind, attempt)
 
+    def _put_specs(self, run: str, specs: dict[str, tuple[bytes, bytes]]) -> dict[str, int]:
+        journal, new, positions = self._made(run), [], {}
+        for key, (attempt, data) in specs.items():
+            has_gate = journal.find_anywhere(_GATE, attempt)
+            positions[key] = 0 if has_gate else journal.position
+            if journal.find(_SPEC, attempt):
+                self._put(key, (run, attempt, _SPEC), data)
+            else:
+                new.append((attempt, data))
+        if new:
+            journal.append_all(_SPEC, new)
+        return positions
+
     def _put_if_absent(self, key: str, name: _Name, data: bytes) -> bool:
         run, attempt, kind = name
         journal = self._made(run)
@@ -119,11 +142,6 @@ class JournaledObjects(LocalObjects):
             return journal.knows(attempt), None
         how, data = journal.at(place)
         return how != IN_A_FILE, data
-
-    def _position(self, name: _Name) -> int:
-        run, attempt, kind = name
-        journal = self._journal(run, makes=False)
-        return 0 if journal is None or journal.find_anywhere(kind, attempt) else journal.position
 
     def _runs(self, prefix: str) -> builtins.list[str]:
         """Those a prefix may speak of."""

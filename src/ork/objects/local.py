@@ -10,7 +10,7 @@ from ork.errors import DocumentError, ObjectsError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 # No key may begin a file name so, and none of these is listed.
 _TEMPORARY = ".tmp-"
@@ -42,6 +42,13 @@ class LocalObjects:
         except FileExistsError:
             return False
         return True
+
+    def put_specs(self, specs: Sequence[tuple[str, bytes]]) -> builtins.list[int]:
+        """Puts all of them. For each a place in the run's documents, where they have an order, before which nobody has won
+        that attempt's gate; 0 where that cannot be said."""
+        for key, data in specs:
+            self.put(key, data)
+        return [0] * len(specs)
 
     def get(self, key: str, *, limit: int | None = None) -> bytes | None:
         descriptor = self._open(key)
@@ -98,10 +105,6 @@ class LocalObjects:
                 continue  # somebody else deletes as well: what is left is begun anew
             except OSError as error:
                 raise explained(error, "delete", prefix) from error
-
-    def position(self, key: str) -> int:  # noqa: ARG002
-        """A place in the run's documents, where they have an order, before which nobody has put this one."""
-        return 0
 
     def skip_to(self, run: str, position: int) -> None:
         """For a worker: what it will put was put by nobody before that position."""

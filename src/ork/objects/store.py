@@ -6,11 +6,14 @@ Every sentence is a test in tests/conformance/test_objects.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 
 class ObjectStore(Protocol):
-    """Keys are relative paths with `/`. A reader sees a whole object or none, never a part."""
+    """Keys are relative paths with `/`. A reader sees a whole object or none, never a part.
+
+    One that can put many cheaper than one by one has `put_specs`."""
 
     url: str
 
@@ -41,3 +44,14 @@ class ObjectStore(Protocol):
     def delete(self, prefix: str) -> None:
         """Nothing is left below the prefix."""
         ...
+
+
+def put_specs(objects: ObjectStore, specs: Sequence[tuple[str, bytes]]) -> Sequence[int]:
+    """Puts all of them, as one by one; see `ork.objects.local.LocalObjects.put_specs` for what it says."""
+    at_once = getattr(objects, "put_specs", None)
+    if at_once is not None:
+        positions: Sequence[int] = at_once(specs)
+        return positions
+    for key, data in specs:
+        objects.put(key, data)
+    return [0] * len(specs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from ork.compile.declared import declared_types
 from ork.core.bind import BindError, Bound, Scope
@@ -32,7 +32,7 @@ from ork.model.workflow import (
     Version,
 )
 from ork.objects import documents, layout
-from ork.objects.store import ObjectStore
+from ork.objects.store import ObjectStore, put_specs
 from ork.scheduler.containers import container_document, least, root_in_place
 from ork.scheduler.options import SchedulerOptions
 
@@ -56,6 +56,14 @@ class Refused(Record):
     attempt: AttemptKey
     failure: Failure
     final: bool
+
+
+class _Prepared(NamedTuple):
+    job: Job
+    spec: TaskSpec
+    key: str
+    document: bytes  # empty if nobody reads it
+    secrets: tuple[tuple[str, str], ...]
 
 
 class Launcher:
@@ -84,17 +92,22 @@ class Launcher:
         """Create-or-get, so repeatable; whatever could not be started is named in the answer."""
         self._count(len(jobs))
         refused: list[Refused] = []
-        orders: dict[str, list[LaunchOrder]] = {}
+        prepared: list[_Prepared] = []
         for job in jobs:
             key = job.attempt.key
             try:
-                orders.setdefault(job.attempt.executor, []).append(self._prepare(job))
+                prepared.append(self._prepare(job))
             except ObjectsError as problem:
                 refused.append(Refused(key, Failure(FailureKind.START, problem.message), final=False))
             except BindError as problem:
                 refused.append(Refused(key, Failure(FailureKind.INPUT, problem.message), final=True))
             except Exception as problem:  # one task that cannot be put together stops nobody else
                 refused.append(Refused(key, Failure(FailureKind.INTERNAL, repr(problem)), final=True))
+        try:
+            orders = self._orders(prepared)
+        except ObjectsError as problem:
+            failure = Failure(FailureKind.START, problem.message)
+            return [*refused, *(Refused(each.job.attempt.key, failure, final=False) for each in prepared)]
         for name, group in orders.items():
             for failed in await self._start(name, group):
                 refused.append(Refused(failed.attempt, Failure(FailureKind.START, failed.why), failed.final))
@@ -114,23 +127,32 @@ class Launcher:
         except ExecutorError as problem:  # some may have been started: the gate sorts that out
             return [NotStarted(order.attempt.key, problem.message, final=False) for order in orders]
 
-    def _prepare(self, job: Job) -> LaunchOrder:
-        attempt, spec = job.attempt, job.machine.spec(job.attempt.key.task)
-        key = layout.spec_key(layout.attempt_stem(attempt.key))
-        document = b""
-        if getattr(self._executors.get(attempt.executor), "reads_specs", True):
-            document = documents.sign(self._document(job, spec), attempt.token_hash)
-            self._objects.put(key, document)
-        return LaunchOrder(
-            attempt,
-            key,
-            self._token(str(attempt.key)),
-            job.version.root,
-            secrets=self._secrets(spec),
-            interpreter=self._options.interpreter_for(job.version.root),
-            isolation=spec.isolation,
-            spec=document,
-        )
+    def _prepare(self, job: Job) -> _Prepared:
+        spec, document = job.machine.spec(job.attempt.key.task), b""
+        if getattr(self._executors.get(job.attempt.executor), "reads_specs", True):
+            document = documents.sign(self._document(job, spec), job.attempt.token_hash)
+        key = layout.spec_key(layout.attempt_stem(job.attempt.key))
+        return _Prepared(job, spec, key, document, self._secrets(spec))
+
+    def _orders(self, prepared: Sequence[_Prepared]) -> dict[str, list[LaunchOrder]]:
+        """By executor; what they are to do has been written down."""
+        specs = [(each.key, each.document) for each in prepared if each.document]
+        positions = dict(zip((key for key, _ in specs), put_specs(self._objects, specs), strict=True))
+        orders: dict[str, list[LaunchOrder]] = {}
+        for job, spec, key, document, secrets in prepared:
+            order = LaunchOrder(
+                job.attempt,
+                key,
+                self._token(str(job.attempt.key)),
+                job.version.root,
+                secrets=secrets,
+                interpreter=self._options.interpreter_for(job.version.root),
+                isolation=spec.isolation,
+                spec=document,
+                position=positions.get(key, 0),
+            )
+            orders.setdefault(job.attempt.executor, []).append(order)
+        return orders
 
     def _document(self, job: Job, spec: TaskSpec) -> dict[str, Any]:
         run, key, options = job.machine.run, job.attempt.key, self._options

@@ -25,6 +25,12 @@ print(*won)
 """
 
 
+def place(scheduler: JournaledObjects, attempt: str = "task.0.1") -> int:
+    """Where a worker of this attempt is told to begin."""
+    (position,) = scheduler.put_specs([(f"runs/a/{attempt}.spec.json", b"7")])
+    return position
+
+
 @pytest.fixture
 def objects(tmp_path: Path) -> JournaledObjects:
     return JournaledObjects(str(tmp_path))
@@ -113,7 +119,7 @@ def test_a_worker_that_begins_in_the_middle_still_finds_what_was_before(tmp_path
     for number in range(50):
         scheduler.put(f"runs/a/task.{number}.1.spec.json", b"%d" % number)
     assert scheduler.get("runs/a/task.7.1.gate.json") is None
-    worker.skip_to("a", scheduler.position("runs/a/task.7.1.gate.json"))
+    worker.skip_to("a", place(scheduler, "task.7.1"))
     assert worker.put_if_absent("runs/a/task.7.1.gate.json", b"mine")
     assert worker.get("runs/a/task.7.1.spec.json") == b"7"
     assert worker.get("runs/a/task.70.1.spec.json") is None
@@ -124,7 +130,7 @@ def test_a_worker_that_begins_in_the_middle_loses_to_a_gate_closed_since(tmp_pat
     scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
     scheduler.put(SPEC, b"1")
     assert scheduler.get(GATE) is None
-    worker.skip_to("a", scheduler.position(GATE))
+    worker.skip_to("a", place(scheduler))
     assert scheduler.put_if_absent(GATE, b"closed")
     assert not worker.put_if_absent(GATE, b"started")
 
@@ -133,10 +139,10 @@ def test_a_worker_that_is_told_to_begin_earlier_than_before_does_so(tmp_path: Pa
     scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
     scheduler.put(SPEC, b"1")
     assert scheduler.get(GATE) is None
-    early = scheduler.position(GATE)
+    early = place(scheduler)
     assert scheduler.put_if_absent(GATE, b"closed")
     assert scheduler.get(STATUS) is None
-    worker.skip_to("a", scheduler.position("runs/a/other.0.1.gate.json"))
+    worker.skip_to("a", place(scheduler, "other.0.1"))
     assert worker.put_if_absent("runs/a/other.0.1.gate.json", b"mine")
     worker.skip_to("a", early)
     assert not worker.put_if_absent(GATE, b"started")
@@ -145,21 +151,39 @@ def test_a_worker_that_is_told_to_begin_earlier_than_before_does_so(tmp_path: Pa
 def test_no_place_is_named_to_begin_at_once_somebody_has_the_gate(tmp_path: Path) -> None:
     scheduler, first, second = (JournaledObjects(str(tmp_path)) for _ in range(3))
     scheduler.put(SPEC, b"1")
-    assert scheduler.position(GATE) > 0
+    assert place(scheduler) > 0
     assert first.put_if_absent(GATE, b"mine")
-    assert scheduler.position(GATE) == 0
-    second.skip_to("a", scheduler.position(GATE))
+    assert place(scheduler) == 0
+    second.skip_to("a", place(scheduler))
     assert not second.put_if_absent(GATE, b"mine too")
+
+
+def test_specs_that_are_put_at_once_are_read_one_by_one_also_those_that_were_there(tmp_path: Path) -> None:
+    scheduler, keys = (
+        JournaledObjects(str(tmp_path)),
+        [f"runs/{run}/t.{n}.1.spec.json" for run in "ab" for n in range(3)],
+    )
+    scheduler.put(keys[1], b"before")
+    positions = scheduler.put_specs([(key, key.encode()) for key in keys])
+    assert [JournaledObjects(str(tmp_path)).get(key) for key in keys] == [key.encode() for key in keys]
+    assert [position > 0 for position in positions] == [True] * 3 + [False] * 3
+
+
+def test_a_spec_too_large_for_a_journal_is_put_with_the_others(tmp_path: Path) -> None:
+    scheduler, large = JournaledObjects(str(tmp_path)), b"x" * 1_000_000
+    scheduler.put_specs([(SPEC, large), ("runs/a/other.0.1.spec.json", b"small")])
+    assert scheduler.get(SPEC) == large
+    assert scheduler.get("runs/a/other.0.1.spec.json") == b"small"
 
 
 def test_a_worker_reads_no_more_than_what_came_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
-    for number in range(50):
+    for number in range(1, 50):
         scheduler.put(f"runs/a/task.{number}.1.spec.json", b"x" * 1000)
     assert scheduler.get(GATE) is None
     read: list[int] = []
     monkeypatch.setattr("os.pread", lambda d, size, at, real=os.pread: read.append(size) or real(d, size, at))
-    worker.skip_to("a", scheduler.position(GATE))
+    worker.skip_to("a", place(scheduler))
     assert worker.put_if_absent(GATE, b"mine")
     worker.put(STATUS, b"done")
     assert sum(read) < 1000
