@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from ork.core.effects import Alert
-from ork.model.ids import TaskKey
+from ork.core.effects import Alert, Wish
+from ork.model.ids import RunId, TaskKey
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import (
+    Attempt,
     AttemptStatus,
     Failure,
     FailureKind,
     GiveUp,
     InlineOutput,
     StoredOutput,
+    Task,
     TaskStatus,
 )
 from ork.state.store import Committed, StateStore
@@ -182,6 +184,50 @@ async def test_everything_about_runs_tasks_attempts_and_alerts_comes_back_as_wri
     assert [t for t in update.tasks if t.key in {t.key for t in tasks}] == [*tasks]
     assert await store.list_attempts(id) == attempts
     assert await store.list_alerts(id) == alerts
+
+
+async def test_a_task_on_its_way_comes_back_in_each_state_with_all_that_did_not_change(store: StateStore) -> None:
+    claimed = await owned_run(store)
+    id = claimed.run.id
+    noted = replaced(task("load", cache_key="like before", reason="later"), item='"x"')
+    await store.commit(ANN, [changes(claimed, tasks=(noted,))], NOW)
+    launched = replaced(noted, status=TaskStatus.DISPATCHED, attempt=1, dispatched_at=NOW)
+    row = attempt(id, "load", pool="api")
+    await store.commit(ANN, [changes(claimed, wishes=(Wish(launched, row),))], NOW)
+    assert await rows_of(store, id) == (launched, row)
+    running = replaced(launched, status=TaskStatus.RUNNING, started_at=later(1), reason=None)
+    row = replaced(row, status=AttemptStatus.RUNNING, started_at=later(1), seq=1, seen_at=later(2))
+    await store.commit(ANN, [changes(claimed, tasks=(running,), attempts=(row,))], NOW)
+    assert await rows_of(store, id) == (running, row)
+    over = {"finished_at": later(3), "exit_code": 0}
+    success = replaced(running, status=TaskStatus.SUCCESS, output=InlineOutput("1"), **over)
+    row = replaced(row, status=AttemptStatus.SUCCESS, seq=2, **over)
+    await store.commit(ANN, [changes(claimed, tasks=(success,), attempts=(row,))], NOW)
+    assert await rows_of(store, id) == (success, row)
+
+
+async def rows_of(store: StateStore, run: RunId) -> tuple[Task, Attempt]:
+    (found,) = await store.list_attempts(run)
+    update = await store.run_updates(run)
+    return update.tasks[1], found
+
+
+async def test_rows_that_come_from_nowhere_are_written_as_they_are(store: StateStore) -> None:
+    claimed = await owned_run(store, of=await deploy(store, tasks=("extract", "clean", "load", "tell")))
+    id, began = claimed.run.id, {"started_at": later(1)}
+    again = task("extract", reason="once more")  # it is there already
+    running = task("clean", TaskStatus.RUNNING, attempt=4, dispatched_at=NOW, **began)  # never dispatched
+    rows = (
+        attempt(id, "clean", 4, status=AttemptStatus.RUNNING, **began),
+        attempt(id, "load", 2, status=AttemptStatus.SUCCESS, **began),  # of a task that says nothing
+    )
+    odd = replaced(wish(id, "tell", number=7), task=task("tell", TaskStatus.DISPATCHED, attempt=7, item="[]"))
+    changed = changes(claimed, tasks=(again, running), attempts=rows, wishes=(odd,))
+    assert (await store.commit(ANN, [changed], NOW)).admitted == {odd.attempt.key}
+    update = await store.run_updates(id)
+    assert update.tasks[:2] == (again, running)
+    assert update.tasks[3].attempt == 7
+    assert await store.list_attempts(id) == (*rows, odd.attempt)
 
 
 async def test_words_that_are_not_valid_text_harm_nobody(store: StateStore) -> None:

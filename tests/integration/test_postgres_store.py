@@ -12,7 +12,8 @@ from ork.errors import StoreUnavailableError
 from ork.model.ids import RunId, SchedulerId
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
-from ork.model.task import TaskStatus
+from ork.model.task import AttemptStatus, TaskStatus
+from ork.model.workflow import Version
 from ork.state.store import RunChanges, StateStore
 from tests.conformance.state_samples import (
     ANN,
@@ -191,6 +192,47 @@ def test_no_change_is_passed_over_though_numbers_are_handed_out_before_they_are_
         assert len(seen) == len(writers) * 25 * 3
 
     with_stores(url, 6, scene, pool_size=3)
+
+
+# ── what it costs ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_a_scheduler_does_again_and_again_is_one_request_each_time(server: Server, url: str) -> None:
+    database = url.rsplit("/", 1)[1]
+    server.log_statements(database)
+
+    async def scene(store: PostgresStore) -> None:
+        of = await deploy(store)
+        await introduce(store, ANN)
+        await usual_run(store, of)  # what is asked once for each connection and version has been asked then
+        before = len(server.statements(database))
+        assert await usual_run(store, of) == len(server.statements(database)) - before
+
+    with_stores(url, 1, scene)
+    assert f" {database} ERROR" not in server.log()
+
+
+async def usual_run(store: PostgresStore, of: Version) -> int:
+    """A run from its creation to its end; gives how many requests it should take."""
+    await store.create_runs([new_run(of)], NOW)
+    (claimed,) = await claim(store)
+    wanted = wish(claimed.run.id, "load")
+    began, over = {"started_at": later(1), "seq": 1}, {"finished_at": later(2), "exit_code": 0}
+    running = replaced(wanted.task, status=TaskStatus.RUNNING, started_at=later(1))
+    attempt_runs = replaced(wanted.attempt, status=AttemptStatus.RUNNING, **began)
+    run = replaced(claimed.run, status=RunStatus.RUNNING, started_at=NOW)
+    commits = (
+        changes(claimed, run=run, tasks=(task("extract"), task("load")), wishes=(wanted,)),
+        changes(claimed, tasks=(running,), attempts=(attempt_runs,)),
+        ended(
+            claimed,
+            tasks=(replaced(running, status=TaskStatus.SUCCESS, **over),),
+            attempts=(replaced(attempt_runs, status=AttemptStatus.SUCCESS, **over),),
+        ),
+    )
+    for each in commits:
+        assert (await store.commit(ANN, [each], NOW)).fenced == frozenset()
+    return 2 + len(commits)
 
 
 # ── waiting ──────────────────────────────────────────────────────────────────────────────────────

@@ -145,6 +145,9 @@ INSERT INTO ork.limits VALUES ('*', 5);
 """
 TASK = ("r25", 0, -1, "a", "running", "process", 1, 0, *[None] * 16)
 ATTEMPT = ("r25", 0, -1, 1, "a", "running", "process", None, "x", "x", NOW, *[None] * 6, 0, None, None, False)
+MOVED = ("r25", 0, -1, 1, "running", NOW, None, None, None, None, 1, NOW)
+ADDED = ("r26", 7, -1, "h", "pending", "process", 0, 0, *[None] * 16)
+LAUNCHED = ("r26", 7, -1, 1, "h", "dispatched", "process", None, "x", "x", NOW, *[None] * 6, 0, None, None, False)
 RUN = (False, "r25", "success", None, NOW, None, 1, 0, None, None)
 IN_FUNCTIONS: dict[str, tuple[tuple[Any, ...], set[str]]] = {
     "claim": (
@@ -152,9 +155,9 @@ IN_FUNCTIONS: dict[str, tuple[tuple[Any, ...], set[str]]] = {
         {"runs_waiting", "runs_queued", "runs_occupying", "runs_owned", "commands_waiting", "runs_pkey"},
     ),
     "commit_step": (
-        ("ann", ["r25", "r26"], [1, 1], ["r26"], [RUN], [("r26", False, False)], [TASK], [ATTEMPT], None, None, [TASK], [ATTEMPT],
-         ["*"], None, [("run", "r25", None, None, None)], ["r25"], NOW, None, 1, "me"),
-        {"runs_pkey", "commands_waiting", "attempts_active", "runs_by_workflow", "alerts_of_run"},
+        ("ann", ["r25", "r26"], [1, 1], ["r26"], [RUN], [("r26", False, False)], [TASK], [ATTEMPT], [ADDED], [MOVED],
+         None, None, None, [LAUNCHED], ["*"], None, [("run", "r25", None, None, None)], ["r25"], NOW, None, 1, "me"),
+        {"runs_pkey", "tasks_pkey", "attempts_pkey", "commands_waiting", "attempts_active", "runs_by_workflow", "alerts_of_run"},
     ),
 }  # fmt: skip
 

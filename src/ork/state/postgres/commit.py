@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
+
+import asyncpg
 
 from ork.core.effects import Wish
 from ork.core.limits import limit_names
@@ -13,29 +15,33 @@ from ork.model.notice import NoticeKind
 from ork.model.run import RunStatus
 from ork.state.postgres.connection import Row
 from ork.state.postgres.database import Database
-from ork.state.postgres.rows import attempt_row, run_values, task_row
+from ork.state.postgres.progress import Progress, Share, usual_progress, whole_progress
+from ork.state.postgres.rows import run_values
 from ork.state.refusals import ends_unaware_of_cancel
 from ork.state.rows import Columns, failure_text, index_number
 from ork.state.store import Committed, RunChanges
 
-_LATER = 0  # the number of a change is given when every run of the commit is locked
-
-
-class _Share(NamedTuple):
-    """One run's changes, and the places of its tasks in their workflow."""
-
-    changes: RunChanges
-    order: dict[str, int]
+_DUPLICATE = "23505"
+_NOT_THERE = "ORK02"
 
 
 async def commit(db: Database, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:
-    """Asks again without the runs that were refused: then nothing was written of the others either."""
+    """Asks again without the runs that were refused, and with whole rows where the store holds others than the usual ones:
+    then nothing was written at all."""
     orders = await db.orders_of_runs([of_run.run_id for of_run in changes])
     fenced = {of_run.run_id for of_run in changes if of_run.run_id not in orders}  # there is no such run
     overruled: set[RunId] = set()
-    while shares := [_Share(c, orders[c.run_id]) for c in changes if c.run_id not in fenced | overruled]:
+    rows_of = usual_progress
+    while shares := [Share(c, orders[c.run_id]) for c in changes if c.run_id not in fenced | overruled]:
         wishes = _by_priority(shares)
-        answer = (await db.rows("commit_step", scheduler, *_arguments(shares, wishes, now), db.moment(), *db.voice))[0]
+        arguments = _arguments(shares, rows_of(shares, wishes), wishes, now)
+        try:
+            answer = (await db.rows("commit_step", scheduler, *arguments, db.moment(), *db.voice))[0]
+        except asyncpg.PostgresError as error:
+            if error.sqlstate not in (_DUPLICATE, _NOT_THERE) or rows_of is whole_progress:
+                raise
+            rows_of = whole_progress
+            continue
         db.own_changes += answer["told"]
         if not answer["fenced"] and not answer["overruled"]:
             return _committed(answer, wishes, fenced, overruled)
@@ -45,20 +51,22 @@ async def commit(db: Database, scheduler: SchedulerId, changes: Sequence[RunChan
 
 
 def _committed(
-    answer: Row, wishes: Sequence[tuple[_Share, Wish]], fenced: set[RunId], overruled: set[RunId]
+    answer: Row, wishes: Sequence[tuple[Share, Wish]], fenced: set[RunId], overruled: set[RunId]
 ) -> Committed:
     admitted = frozenset(wishes[place - 1][1].attempt.key for place in answer["admitted"] or ())
     full = frozenset(answer["exhausted"] or ())
     return Committed(frozenset(fenced), frozenset(overruled), admitted, full, answer["again_in"])
 
 
-def _by_priority(shares: Sequence[_Share]) -> list[tuple[_Share, Wish]]:
+def _by_priority(shares: Sequence[Share]) -> list[tuple[Share, Wish]]:
     wishes = [(share, wish) for share in shares for wish in share.changes.wishes]
     wishes.sort(key=lambda each: -each[1].priority)
     return wishes
 
 
-def _arguments(shares: Sequence[_Share], wishes: Sequence[tuple[_Share, Wish]], now: datetime) -> tuple[Any, ...]:
+def _arguments(
+    shares: Sequence[Share], progress: Progress, wishes: Sequence[tuple[Share, Wish]], now: datetime
+) -> tuple[Any, ...]:
     """Those of `ork.commit_step`, in its order. What is empty is not sent, and the statements for it are not run."""
     changes = [share.changes for share in shares]
     done = [(command, of_run.run_id) for of_run in changes for command in of_run.commands_done]
@@ -70,48 +78,28 @@ def _arguments(shares: Sequence[_Share], wishes: Sequence[tuple[_Share, Wish]], 
         unaware or None,
         [(of_run.rest, *run_values(of_run.run).values()) for of_run in changes if of_run.run is not None] or None,
         [(of_run.run_id, of_run.rest, of_run.only_wishes) for of_run in changes if of_run.run is None] or None,
-        _last_of_each(_task_rows(shares), 3) or None,
-        _last_of_each(_attempt_rows(shares), 4) or None,
+        progress.tasks or None,
+        progress.attempts or None,
+        progress.added or None,
+        progress.moved or None,
         [command for command, _ in done] or None,
         [run for _, run in done] or None,
-        *_wished(wishes),
+        progress.wished_tasks or None,
+        progress.wished_attempts or None,
+        *_counted_against(wishes),
         [alert for of_run in changes for alert in _alert_rows(of_run)] or None,
         succeeded or None,
         now,
     )
 
 
-def _task_rows(shares: Sequence[_Share]) -> list[Columns]:
-    return [
-        task_row(changes.run_id, order[task.key.name], _LATER, task)
-        for changes, order in shares
-        for task in changes.tasks
-    ]  # fmt: skip
-
-
-def _attempt_rows(shares: Sequence[_Share]) -> list[Columns]:
-    return [
-        attempt_row(order[attempt.key.task.name], attempt)
-        for changes, order in shares
-        for attempt in changes.attempts
-    ]  # fmt: skip
-
-
-def _last_of_each(rows: Sequence[Columns], width: int) -> list[Columns]:
-    """One statement cannot write a row twice: of several with the same key (its first columns) the last counts."""
-    by_key = {row[:width]: row for row in rows}
-    return list(by_key.values())
-
-
-def _wished(wishes: Sequence[tuple[_Share, Wish]]) -> tuple[Any, ...]:
-    """Tasks, attempts, the limits they count against, and their tasks' own rates."""
+def _counted_against(wishes: Sequence[tuple[Share, Wish]]) -> tuple[Any, ...]:
+    """The limits that launches count against, and their tasks' own rates."""
     if not wishes:
-        return None, None, None, None
+        return None, None
     kinds = {(wish.attempt.executor, wish.attempt.pool) for _, wish in wishes}
     has_rates = any(wish.rate or wish.attempt.pool for _, wish in wishes)
     return (
-        [task_row(of.changes.run_id, of.order[wish.task.key.name], _LATER, wish.task) for of, wish in wishes],
-        [attempt_row(of.order[wish.task.key.name], wish.attempt) for of, wish in wishes],
         sorted({name for kind in kinds for name in limit_names(*kind)}),
         [_rate(wish) for _, wish in wishes] if has_rates else None,
     )

@@ -1,7 +1,6 @@
 """Rows of tasks and attempts: those that go the usual way cost what changes about them, all others are written whole.
 
-What a task was dispatched with (its item, its cache key, the attempts of earlier rounds) stays what it is until that
-attempt has ended, so it is not written again. A row that is not where the way leads from is written whole after all.
+A row that is not where the way leads from is written whole after all.
 """
 
 from __future__ import annotations
@@ -10,9 +9,10 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from ork.model.ids import RunId
-from ork.model.task import Attempt, AttemptStatus, InlineOutput, Task, TaskStatus
+from ork.model.task import Attempt, InlineOutput, Task
 from ork.state.sqlite.connection import Connection, Row
 from ork.state.sqlite.rows import NO_INDEX, attempt_row, task_row, time_text
+from ork.state.usual_way import goes_well, is_on_its_way
 
 PlacedTask: TypeAlias = tuple[RunId, int, Task]
 PlacedAttempt: TypeAlias = tuple[int, Attempt]
@@ -23,7 +23,7 @@ def write_tasks(connection: Connection, tasks: Sequence[PlacedTask], changed: in
     moved: list[PlacedTask] = []
     whole: list[PlacedTask] = []
     for placed in tasks:
-        (moved if _is_on_its_way(placed[2]) else whole).append(placed)
+        (moved if is_on_its_way(placed[2]) else whole).append(placed)
     if connection.run_many("move_task", [_moved_task(*placed, changed) for placed in moved]) != len(moved):
         whole += moved
     connection.run_many("write_task", [task_row(run, ordinal, changed, task) for run, ordinal, task in whole])
@@ -33,7 +33,7 @@ def write_attempts(connection: Connection, attempts: Sequence[PlacedAttempt]) ->
     moved: list[PlacedAttempt] = []
     whole: list[PlacedAttempt] = []
     for placed in attempts:
-        (moved if _goes_well(placed[1]) else whole).append(placed)
+        (moved if goes_well(placed[1]) else whole).append(placed)
     if connection.run_many("move_attempt", [_moved_attempt(*placed) for placed in moved]) != len(moved):
         whole += moved
     connection.run_many("write_attempt", [attempt_row(*placed) for placed in whole])
@@ -46,29 +46,6 @@ def launch_tasks(connection: Connection, tasks: Sequence[PlacedTask], changed: i
 
 def launch_attempts(connection: Connection, attempts: Sequence[PlacedAttempt]) -> None:
     connection.run_many("launch_attempt", [_launched_attempt(*placed) for placed in attempts])
-
-
-def _is_on_its_way(task: Task) -> bool:
-    """It has been dispatched in this round and is running now, or has succeeded, and nothing else is to be told of it."""
-    return (
-        (task.status is TaskStatus.RUNNING or task.status is TaskStatus.SUCCESS)
-        and task.attempt > task.earlier_attempts
-        and task.failure is None
-        and task.reason is None
-        and task.cause is None
-        and task.retry_at is None
-        and task.instances is None
-        and (task.output is None or isinstance(task.output, InlineOutput))
-    )
-
-
-def _goes_well(attempt: Attempt) -> bool:
-    return (
-        (attempt.status is AttemptStatus.RUNNING or attempt.status is AttemptStatus.SUCCESS)
-        and attempt.failure is None
-        and attempt.closing is None
-        and attempt.waits_for is None
-    )
 
 
 def _launched_task(run: RunId, ordinal: int, task: Task, changed: int) -> Row:

@@ -1,6 +1,7 @@
 -- name: commit_step
 SELECT fenced, overruled, admitted, exhausted, again_in, told
-FROM ork.commit_step($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20);
+FROM ork.commit_step($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+                     $21, $22);
 
 -- name: versions_of_runs
 SELECT id, version FROM ork.runs WHERE id = ANY ($1::text[]);

@@ -1,0 +1,114 @@
+"""Rows of tasks and attempts: those that go the usual way cost what changes about them, all others are written whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from ork.core.effects import Wish
+from ork.model.ids import TaskKey
+from ork.model.task import Attempt, InlineOutput, Task, TaskStatus
+from ork.state.postgres.rows import attempt_row, task_row
+from ork.state.rows import NO_INDEX, Columns
+from ork.state.store import RunChanges
+from ork.state.usual_way import goes_well, is_on_its_way
+
+_LATER = 0  # the number of a change is given when every run of the commit is locked
+
+
+class Share(NamedTuple):
+    """One run's changes, and the places of its tasks in their workflow."""
+
+    changes: RunChanges
+    order: dict[str, int]
+
+
+class Progress(NamedTuple):
+    """What `ork.commit_step` is told of tasks and attempts: whole rows, new tasks, tasks that moved on together with their
+    attempts, and what it is wished to launch (the tasks too, where they are to be written whole)."""
+
+    tasks: list[Columns]
+    attempts: list[Columns]
+    added: list[Columns]
+    moved: list[Columns]
+    wished_tasks: list[Columns]
+    wished_attempts: list[Columns]
+
+
+def whole_progress(shares: Sequence[Share], wishes: Sequence[tuple[Share, Wish]]) -> Progress:
+    """Fits whatever the store holds."""
+    tasks = [_task_row(share, task) for share in shares for task in _tasks(share)]
+    attempts = [_attempt_row(share, attempt) for share in shares for attempt in _attempts(share)]
+    wished_tasks = [_task_row(share, wish.task) for share, wish in wishes]
+    return Progress(tasks, attempts, [], [], wished_tasks, _wished_attempts(wishes))
+
+
+def usual_progress(shares: Sequence[Share], wishes: Sequence[tuple[Share, Wish]]) -> Progress:
+    """Takes it that new tasks are new, and that those which go the usual way came from where it leads from."""
+    progress = Progress([], [], [], [], [], _wished_attempts(wishes))
+    for share in shares:
+        _add_share(progress, share)
+    return progress
+
+
+def _add_share(progress: Progress, share: Share) -> None:
+    moving: dict[TaskKey, Attempt] = {}
+    for attempt in _attempts(share):
+        if goes_well(attempt) and attempt.key.task not in moving:
+            moving[attempt.key.task] = attempt
+        else:
+            progress.attempts.append(_attempt_row(share, attempt))
+    for task in _tasks(share):
+        attempt_of = moving.get(task.key)
+        if attempt_of is not None and is_on_its_way(task) and _say_the_same(task, attempt_of):
+            progress.moved.append(_moved(share, task, attempt_of))
+            del moving[task.key]
+        elif _looks_new(task):
+            progress.added.append(_task_row(share, task))
+        else:
+            progress.tasks.append(_task_row(share, task))
+    progress.attempts.extend(_attempt_row(share, attempt) for attempt in moving.values())
+
+
+def _tasks(share: Share) -> Collection[Task]:
+    """One statement cannot write a row twice: of several with the same key the last counts."""
+    return {task.key: task for task in share.changes.tasks}.values()
+
+
+def _attempts(share: Share) -> Collection[Attempt]:
+    return {attempt.key: attempt for attempt in share.changes.attempts}.values()
+
+
+def _looks_new(task: Task) -> bool:
+    return task.status is TaskStatus.PENDING and task.attempt == 0 and task.cache_key is None and task.retry_at is None
+
+
+def _say_the_same(task: Task, attempt: Attempt) -> bool:
+    return (
+        task.attempt == attempt.key.number
+        and task.status._value_ == attempt.status._value_
+        and task.started_at == attempt.started_at
+        and task.finished_at == attempt.finished_at
+        and task.exit_code == attempt.exit_code
+    )
+
+
+def _moved(share: Share, task: Task, attempt: Attempt) -> Columns:
+    (name, index), output = task.key, task.output
+    return (
+        share.changes.run_id, share.order[name], NO_INDEX if index is None else index, task.attempt, task.status._value_, task.started_at,
+        task.finished_at, task.exit_code, output.json if isinstance(output, InlineOutput) else None, attempt.pool,
+        attempt.seq, attempt.seen_at,
+    )  # fmt: skip
+
+
+def _task_row(share: Share, task: Task) -> Columns:
+    return task_row(share.changes.run_id, share.order[task.key.name], _LATER, task)
+
+
+def _attempt_row(share: Share, attempt: Attempt) -> Columns:
+    return attempt_row(share.order[attempt.key.task.name], attempt)
+
+
+def _wished_attempts(wishes: Sequence[tuple[Share, Wish]]) -> list[Columns]:
+    return [_attempt_row(share, wish.attempt) for share, wish in wishes]
