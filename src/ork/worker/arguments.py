@@ -45,6 +45,8 @@ def bind_arguments(
 ) -> Arguments:
     """InputError names every required parameter that nothing was found for."""
     parameters, takes_any = _parameters(function)
+    if not parameters and not spec["inputs"]:
+        return Arguments()
     hints = _resolved_annotations(function, parameters)
     arguments = Arguments()
     unbound = []

@@ -71,7 +71,7 @@ class Child:
     def give(self, objects: LocalObjects, stem: str, spec: dict[str, Any]) -> bool:
         """Has the function called; False if the process had gone before it could begin."""
         self.root = spec["root"]
-        order = marshal.dumps({"root": objects.root, "stem": stem, "spec": spec})
+        order = marshal.dumps({"root": objects.root, "stem": stem, "spec": spec, "variables": self._variables(spec)})
         rest = memoryview(len(order).to_bytes(SIZE_BYTES, "little") + order)
         try:
             while rest:
@@ -79,6 +79,10 @@ class Child:
         except BrokenPipeError:
             return False
         return True
+
+    def _variables(self, _spec: dict[str, Any]) -> dict[str, str] | None:
+        """What the spec adds to the environment, if that is known already; else who is given the order finds out."""
+        return None
 
     def dismiss(self) -> None:
         """Without an order to come it ends, with a moment for its exit functions."""

@@ -29,6 +29,8 @@ def inherited() -> dict[str, str]:
 def hidden_names(spec: dict[str, Any], environ: Mapping[str, str]) -> list[str]:
     """Those that are not for the task: Ork's own (tokens, URLs), and secrets."""
     own = _own_names if environ is _came_with else _names_of_ork(environ)
+    if not spec["inputs"] and not spec["env"]:
+        return list(own)
     bounds = [*(spec["inputs"] or {}).values(), *spec["env"].values()]
     secrets = {bound["secret"] for bound in bounds if "secret" in bound}
     return [*own, *(name for name in secrets.difference(own) if name in environ)]
@@ -43,14 +45,15 @@ def task_environment(spec: dict[str, Any], inherited: Mapping[str, str], binding
     return env
 
 
-def additions(spec: dict[str, Any], inherited: Mapping[str, str], bindings: Bindings) -> dict[str, str]:
-    """What the spec adds to what the worker inherited."""
+def additions(spec: dict[str, Any], inherited: Mapping[str, str], bindings: Bindings | None) -> dict[str, str]:
+    """What the spec adds to what the worker inherited. `bindings` open the values of its `env`, if it has any."""
     env = {}
     if spec.get("python"):
         env.update(_activated(spec["python"], inherited.get("PATH", os.defpath)))
     if spec.get("traceparent"):
         env["TRACEPARENT"] = spec["traceparent"]
     for name, bound in spec["env"].items():
+        assert bindings is not None
         env[name] = _text(bindings.value(bound))
     # Last: the attempt's id is also the mark by which its processes are found.
     env.update(_own_variables(spec))

@@ -13,8 +13,9 @@ import os
 from ork.worker import packages, system
 from ork.worker.ahead import time_of
 from ork.worker.child import Child
+from ork.worker.environment import additions, inherited
 from ork.worker.hidden import hidden_modules
-from ork.worker.invoke import use_packages, use_streams, wait_and_call
+from ork.worker.invoke import objects_at, use_packages, use_streams, wait_and_call
 from ork.worker.loading import make_ready
 
 TYPE_CHECKING = False
@@ -27,19 +28,22 @@ if TYPE_CHECKING:
 
 _KILLED = 9
 _CHUNK = 4096
+_NOTHING_NEW = b"."
 
 
 class Forker(Child):
     """`main` is the process that waits or calls; `main_status` how it ended, as `wait` tells it. OSError if no process
     can be made."""
 
-    def __init__(self, mark: Mark, root: str, ahead: Ahead | None) -> None:
+    def __init__(self, mark: Mark, root: str, ahead: Ahead | None, objects: str) -> None:
         go, self._go = os.pipe()
         self.ends, end = os.pipe()
         self.ahead = ahead
+        self._objects = objects  # where the documents of its tasks are, most likely
         self.main = 0
         self.main_status: int | None = None
         self._root_time, self._hidden = time_of(root), hidden_modules(root)
+        self._read: object = None  # the file that it has compiled, and its looks
         try:
             super().__init__(lambda orders, answer: self._serve(orders, answer, go, end, mark, root), ahead=ahead)
         finally:
@@ -53,9 +57,18 @@ class Forker(Child):
         self.main, self.main_status = 0, None
         self._is_asked = True
         try:
-            os.write(self._go, os.fsencode(file or "")[:_CHUNK] or b".")
+            os.write(self._go, self._to_read(file))
         except BrokenPipeError:
             return
+
+    def _to_read(self, file: str | None) -> bytes:
+        """The file, if it is another one than the last time, or looks otherwise: whoever calls its function compares it
+        with what was compiled, and so only the usual case must be right here."""
+        looks = file and (file, time_of(os.path.join(self.root or "", file)))
+        if not file or looks == self._read:
+            return _NOTHING_NEW
+        self._read = looks
+        return os.fsencode(file)[:_CHUNK]
 
     def is_fit_for(self, spec: dict[str, Any]) -> bool:
         if any(name.startswith("PYTHON") for name in spec["env"]) or not super().is_fit_for(spec):
@@ -72,6 +85,9 @@ class Forker(Child):
         self._is_asked = False
         self._read_ends()
         return self.main_status is None and super().give(objects, folder, spec)
+
+    def _variables(self, spec: dict[str, Any]) -> dict[str, str] | None:
+        return None if spec["env"] else additions(spec, inherited(), None)
 
     def look(self) -> bool:
         """Takes in how the process ended; False when there is nothing more to hear."""
@@ -98,10 +114,12 @@ class Forker(Child):
         use_streams()
         if packages.are_used():
             _settle(root)
+        objects_at(self._objects, "normal")
         gc.freeze()
         me = os.getpid()
         while file := os.read(go, _CHUNK):
-            make_ready(root, os.fsdecode(file))
+            if file != _NOTHING_NEW:
+                make_ready(root, os.fsdecode(file))
             pid = os.fork()
             if pid == 0:
                 os.setpgid(0, 0)

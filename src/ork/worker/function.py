@@ -139,12 +139,13 @@ class FunctionJob:
             reply = strict_json(bytes(self._reply), max_size=DOCUMENT_LIMIT)
         except DocumentError as error:
             return failed("internal", f"the task's reply was unreadable: {error}")
-        if self._child is not None:
+        if self._child is not None and "loaded" in reply:
             self._child.files.update(reply["loaded"])
-        if self._host is not None:
-            self._host.learn(self._spec["root"], reply["imports"], is_quiet=reply["is_quiet"])
-        if reply["failure"] is not None:
-            return Ending("failed", exit_code=reply["exit_code"], failure=reply["failure"], metrics=reply["metrics"])
-        if reply["jobs"] is not None:
-            return Ending("deferred", metrics=reply["metrics"], jobs=reply["jobs"])
-        return Ending("success", exit_code=0, output=reply["output"], metrics=reply["metrics"])
+        if self._host is not None and ("imports" in reply or not reply["is_quiet"]):
+            self._host.learn(self._spec["root"], reply.get("imports"), is_quiet=reply["is_quiet"])
+        failure, jobs, metrics = reply.get("failure"), reply.get("jobs"), reply.get("metrics")
+        if failure is not None:
+            return Ending("failed", exit_code=reply["exit_code"], failure=failure, metrics=metrics)
+        if jobs is not None:
+            return Ending("deferred", metrics=metrics, jobs=jobs)
+        return Ending("success", exit_code=0, output=reply["output"], metrics=metrics)

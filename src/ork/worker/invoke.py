@@ -17,13 +17,14 @@ from ork.worker.bound import Bindings, InputError
 from ork.worker.environment import additions, hidden_names, inherited, task_id
 from ork.worker.hidden import import_before_hidden
 from ork.worker.loading import LoadError, load_function
+from ork.worker.logging_setup import LoggingSetUp
 from ork.worker.outputs import store_output
 from ork.worker.results import ResultError, result_text
 from ork.worker.status import storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any, NoReturn
 
     from ork.sdk.context import Context
@@ -32,17 +33,24 @@ if TYPE_CHECKING:
     from ork.worker.mark import Mark
 
 _has_streams = _has_packages = False
-CHUNK = 1 << 16
+_objects: dict[tuple[str, str], LocalObjects] = {}
+_CHUNK = 1 << 12  # most orders are smaller
 SIZE_BYTES = 4  # of the number in front of an order
 _GENERATOR = 0x20
 _ASYNC_GENERATOR = 0x200
 
 
 def run_function(
-    objects: LocalObjects, stem: str, spec: dict[str, Any], answer: int, *, is_quiet: bool = True
+    objects: LocalObjects,
+    stem: str,
+    spec: dict[str, Any],
+    answer: int,
+    *,
+    variables: dict[str, str] | None = None,
+    is_quiet: bool = True,
 ) -> NoReturn:
     """Ends the process. Whatever the user's code does, there is one reply or, if it ended the process itself, none."""
-    call = Call(objects, stem, spec, inherited())
+    call = Call(objects, stem, spec, inherited(), variables)
     call.is_quiet = is_quiet
     call.perform()
     finish_as_the_interpreter_would()
@@ -52,8 +60,9 @@ def run_function(
 
 
 def wait_and_call(orders: int, answer: int, mark: Mark | None, ahead: Ahead | None) -> NoReturn:
-    """In a child of the shim: one order, one call. Without an order it ends quietly."""
-    use_streams()
+    """In a child of the shim: one order, one call. Without an order it ends quietly.
+
+    Whatever is looked at here is copied, page by page, for every task: the less the better."""
     is_quiet = True
     if ahead is not None:
         is_quiet = _import_ahead(ahead)
@@ -64,20 +73,31 @@ def wait_and_call(orders: int, answer: int, mark: Mark | None, ahead: Ahead | No
     spec = order["spec"]
     if mark is not None:
         mark.write(spec["attempt"])
-    call_here(LocalObjects(order["root"], spec["durability"]), order["stem"], spec, answer, is_quiet=is_quiet)
+    objects, stem = objects_at(order["root"], spec["durability"]), order["stem"]
+    _go_where_it_belongs(objects, stem, spec, answer)
+    run_function(objects, stem, spec, answer, variables=order["variables"], is_quiet=is_quiet)
 
 
-def call_here(
-    objects: LocalObjects, stem: str, spec: dict[str, Any], answer: int, *, is_quiet: bool = True
-) -> NoReturn:
+def call_here(objects: LocalObjects, stem: str, spec: dict[str, Any], answer: int) -> NoReturn:
     """In a child of the shim, which is as the task's own interpreter would be, or becomes that."""
     use_streams()
+    _go_where_it_belongs(objects, stem, spec, answer)
+    run_function(objects, stem, spec, answer)
+
+
+def _go_where_it_belongs(objects: LocalObjects, stem: str, spec: dict[str, Any], answer: int) -> None:
     python = spec.get("python")
     if python is not None:
         from ork.worker.elsewhere import become
 
         become(python, objects, stem, spec, answer)
-    run_function(objects, stem, spec, answer, is_quiet=is_quiet)
+
+
+def objects_at(root: str, durability: str) -> LocalObjects:
+    """The same for whoever asks for the same, also after a fork."""
+    if (root, durability) not in _objects:
+        _objects[root, durability] = LocalObjects(root, durability)
+    return _objects[root, durability]
 
 
 def _import_ahead(ahead: Ahead) -> bool:
@@ -95,35 +115,45 @@ def _import_ahead(ahead: Ahead) -> bool:
 
 def read_order(orders: int) -> dict[str, Any] | None:
     """What the shim gives (`Child.give`); None when there will be nothing."""
-    data = os.read(orders, CHUNK)
+    data = os.read(orders, _CHUNK)
     if not data:
         return None
     size = int.from_bytes(data[:SIZE_BYTES], "little") + SIZE_BYTES
     while len(data) < size:
-        data += os.read(orders, CHUNK)
+        data += os.read(orders, size - len(data))
     order: dict[str, Any] = marshal.loads(data[SIZE_BYTES:])
     return order
 
 
 class Call:
-    """One call of a task's function. `environ` is what the process came with."""
+    """One call of a task's function. `environ` is what the process came with, `variables` what the spec adds to it, if
+    that is known."""
 
-    def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any], environ: dict[str, str]) -> None:
+    _context: Context | None = None
+    _shown_inputs: dict[str, str] = {}  # noqa: RUF012 - replaced, never added to
+    _failure: dict[str, Any] | None = None
+    _output: dict[str, Any] | None = None
+    _jobs: list[dict[str, Any]] | None = None
+    _imports: dict[str, Any] | None = None
+    _is_silent = False
+    has_exited = False
+    loaded: Mapping[str, int | None] = {}  # files, if anybody is to notice when they change
+    is_quiet = True
+    exit_code = 0
+
+    def __init__(
+        self,
+        objects: LocalObjects,
+        stem: str,
+        spec: dict[str, Any],
+        environ: dict[str, str],
+        variables: dict[str, str] | None = None,
+    ) -> None:
         self._environ = environ
+        self._variables = variables
         self._objects = objects
         self._stem = stem
         self._spec = spec
-        self._context: Context | None = None
-        self._shown_inputs: dict[str, str] = {}
-        self._failure: dict[str, Any] | None = None
-        self._output: dict[str, Any] | None = None
-        self._jobs: list[dict[str, Any]] | None = None
-        self._is_silent = False
-        self.has_exited = False
-        self.loaded: dict[str, int | None] = {}  # files, if anybody is to notice when they change
-        self.is_quiet = True
-        self._imports: dict[str, Any] | None = None
-        self.exit_code = 0
 
     @property
     def has_failed(self) -> bool:
@@ -170,20 +200,21 @@ class Call:
         self._is_silent = self.exit_code != 0
 
     def reply(self, answer: int, *, stays: bool = False) -> None:
-        """A line of JSON. `stays`: this process waits for the next order."""
+        """A line of JSON, without what there is nothing to say about. `stays`: this process waits for the next order."""
         if self._is_silent:
             return
-        document = {
-            "failure": self._failure,
-            "output": self._output,
-            "jobs": self._jobs,
-            "exit_code": self.exit_code,
-            "metrics": (self._context.metrics.as_dict() or None) if self._context else None,
-            "loaded": self.loaded,
-            "imports": self._imports,
-            "is_quiet": self.is_quiet,
-            "stays": stays,
-        }
+        document: dict[str, Any] = {"exit_code": self.exit_code, "output": self._output, "is_quiet": self.is_quiet}
+        if self._failure is not None:
+            document["failure"] = self._failure
+        if self._jobs is not None:
+            document["jobs"] = self._jobs
+        if self._context is not None:
+            document["metrics"] = self._context.metrics.as_dict() or None
+        if self.loaded:
+            document["loaded"] = self.loaded
+        if self._imports is not None:
+            document["imports"] = self._imports
+        document["stays"] = stays  # last: it is looked for there
         rest = memoryview(dumps(document).encode() + b"\n")
         while rest:
             rest = rest[os.write(answer, rest) :]
@@ -198,7 +229,7 @@ class Call:
         return function, bind_arguments(function, spec, bindings, self._make_context)
 
     def settle(self, bindings: Bindings) -> None:
-        settle_in(self._spec, bindings)
+        settle_in(self._spec, bindings, self._variables)
 
     def load(self) -> Callable[..., Any]:
         spec, known, begun = self._spec, len(sys.modules), time.monotonic()
@@ -261,16 +292,16 @@ def prepared(objects: LocalObjects, stem: str, spec: dict[str, Any]) -> tuple[Ca
     return Call(objects, stem, spec, bindings.environ).prepare(bindings)
 
 
-def settle_in(spec: dict[str, Any], bindings: Bindings) -> None:
+def settle_in(spec: dict[str, Any], bindings: Bindings, variables: dict[str, str] | None = None) -> None:
     """The process becomes the user's: folder, environment, packages, import path, standard streams."""
-    enter(spec, bindings)
+    enter(spec, bindings, variables)
     use_streams()
     use_packages(spec["root"])
 
 
-def enter(spec: dict[str, Any], bindings: Bindings) -> None:
+def enter(spec: dict[str, Any], bindings: Bindings, variables: dict[str, str] | None) -> None:
     """The task's folder and environment, in a process whose environment is as it came."""
-    added = additions(spec, bindings.environ, bindings)
+    added = additions(spec, bindings.environ, bindings) if variables is None else variables
     for name in hidden_names(spec, bindings.environ):
         if name not in added:
             del os.environ[name]
@@ -331,31 +362,13 @@ def use_packages(root: str) -> None:
     sys.argv = [""]
     # `multiprocessing` would load the main file again in its children; there is none to load.
     sys.modules["__main__"].__dict__.pop("__file__", None)
-    sys.meta_path.insert(0, _LoggingSetUp())
+    sys.meta_path.insert(0, LoggingSetUp())
 
 
-class _LoggingSetUp:
-    """When the task imports `logging`, INFO and above go to the log unless the task sets up something else."""
-
-    def find_spec(self, name: str, _path: object = None, _target: object = None) -> Any:
-        if name != "logging":
-            return None
-        sys.meta_path.remove(self)
-        from importlib.machinery import PathFinder
-
-        spec = PathFinder.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            load = spec.loader.exec_module
-
-            def load_and_set_up(module: Any) -> None:
-                load(module)
-                # The handler of last resort, not a root handler: `basicConfig` in the task must still work.
-                module.lastResort.setLevel(module.INFO)
-                module.lastResort.setFormatter(module.Formatter("%(levelname)s %(name)s: %(message)s"))
-                module.root.setLevel(module.INFO)
-
-            spec.loader.exec_module = load_and_set_up  # type: ignore[method-assign]
-        return spec
+def leave_packages(are_left: bool) -> None:
+    """Left as they are, as if that had been done, until it is said otherwise."""
+    global _has_packages
+    _has_packages = are_left
 
 
 def finish_as_the_interpreter_would() -> None:

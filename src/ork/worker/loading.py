@@ -51,6 +51,11 @@ def make_ready(root: str, file: str) -> None:
     _ready = None if heard.is_told else made
 
 
+def forget_ready() -> None:
+    global _ready
+    _ready = None
+
+
 class _Heard:
     """A stream that only remembers that there was something to say."""
 

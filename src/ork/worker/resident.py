@@ -48,7 +48,7 @@ class Resident:
         # The one that was made before the server had loaded anything would load it again for every attempt.
         self._room = 1 if traces is None else MOST_ATTEMPTS
         self._is_open = True
-        self._called: tuple[str, str | None] | None = None
+        self._called: tuple[str, str | None, str] | None = None  # project, file and where the documents are
         self._guard: Guard | None = None
         self._ahead: Ahead | None = None
         self._loud: set[str] = set()  # projects in which importing ahead started threads, or opened sockets
@@ -153,18 +153,18 @@ class Resident:
         if spec.get("environment") is not None or spec["kind"] == "rust":
             self._room = 0  # what was built for a task stays locked as long as its worker lives
         # So the next one will call a function of that project too, most likely.
-        self._called = (spec["root"], spec["file"]) if spec["kind"] == "python" else None
+        self._called = (spec["root"], spec["file"], objects.root) if spec["kind"] == "python" else None
         if not Shim(objects, stem, spec, secret, self).run():
             self._room = 0
 
-    def _make_next(self, root: str, file: str | None) -> None:
+    def _make_next(self, root: str, file: str | None, objects: str) -> None:
         """The next function finds its process waiting. Where there can be none, it does without."""
         there = waiting()
         ahead = self._ahead if self._ahead is not None and self._ahead.root == root else None
         if not isinstance(there, Forker) or (there.root, there.ahead) != (root, ahead):
             dismiss_waiting()
             try:
-                there = Forker(self.mark, root, ahead)
+                there = Forker(self.mark, root, ahead, objects)
             except OSError:
                 return
             keep(there)

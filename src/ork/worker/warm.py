@@ -44,7 +44,7 @@ def start(when: str = "") -> int:
     os.chdir("/")  # it belongs to no project; workers know the folders they need by their whole names
     # Who waits for the first one has it on its way before anything is loaded that only later ones profit from.
     if when == AHEAD or server.serve_one(None):
-        _load()
+        _load(mark)
         traces = packages.Traces()
         # One that is out of date leaves the request to others.
         while server.is_asked() and traces.are_fresh() and server.serve_one(traces):
@@ -52,7 +52,7 @@ def start(when: str = "") -> int:
     return 0
 
 
-def _load() -> None:
+def _load(mark: Mark) -> None:
     """What is done here is done once for all, and in no child."""
     from importlib import import_module
 
@@ -60,11 +60,9 @@ def _load() -> None:
         import_module(name)
     packages.use_packages_if_harmless()
     _make_streams()
-    from ork.worker.environment import inherited
+    from ork.worker.rehearsal import rehearse
 
-    inherited()
-    # The first compilation in a process makes a few hundred classes: longer than all the rest of a small task.
-    compile("", "<nothing>", "exec")
+    rehearse(mark)
     # Collections in children would otherwise copy every page of what they share with us.
     gc.freeze()
 
