@@ -114,5 +114,6 @@ class CacheAnswer(NamedTuple):
     output: Output | None = None
 
 
-AttemptEvent: TypeAlias = Started | Beat | Deferred | Succeeded | Failed | GivenUp | Closed
+StatusEvent: TypeAlias = Started | Beat | Deferred | Succeeded | Failed
+AttemptEvent: TypeAlias = StatusEvent | GivenUp | Closed
 Event: TypeAlias = Created | Commanded | Answered | AttemptEvent | TimerDue

@@ -17,7 +17,7 @@ from ork.core.effects import Alert, Stop
 from ork.core.events import CacheAnswer
 from ork.core.fanout import Group, group_failure, output_of
 from ork.core.graph import Node, link
-from ork.core.prepare import CACHE, Expand, Go, Question, Skip, Unanswerable, is_plain, prepare
+from ork.core.prepare import CACHE, Expand, Go, Question, Skip, Unanswerable, prepare
 from ork.core.ready import ReadyTasks
 from ork.core.rules import Verdict, judge
 from ork.core.timers import Timers
@@ -48,8 +48,8 @@ class Flow:
     # ── beginning ────────────────────────────────────────────────────────────────────────────────
 
     def create_tasks(self, now: datetime) -> None:
-        for name, node in self._nodes.items():
-            self._book.write(Task(TaskKey(name), TaskStatus.PENDING, node.spec.executor))
+        for node in self._nodes.values():
+            self._book.write(Task(node.key, TaskStatus.PENDING, node.spec.executor))
         self.begin_round(now)
 
     def begin_round(self, now: datetime) -> None:
@@ -79,12 +79,14 @@ class Flow:
                 self._survey_instance(task)
             elif task.status is TaskStatus.RUNNING and key not in self._book.active:
                 self._set_patience(task)
-        for name in self._nodes:
-            pending = self._book.tasks.get(TaskKey(name))  # one before it may have ended it
-            if pending is not None and pending.status is TaskStatus.PENDING and not self._survey_pending(pending, now):
-                hopeless.append(pending.key)
-        for name, node in self._nodes.items():
-            if node.group is not None and self._book.tasks[TaskKey(name)].status is TaskStatus.RUNNING:
+        for node in self._nodes.values():
+            pending = self._book.tasks.get(node.key)  # one before it may have ended it
+            if pending is not None and pending.status is TaskStatus.PENDING:
+                verdict = self._survey_pending(node, pending, now)
+                if verdict is Verdict.SKIP:
+                    hopeless.append(node.key)
+        for node in self._nodes.values():
+            if node.group is not None and self._book.tasks[node.key].status is TaskStatus.RUNNING:
                 self._go_on_with(node, now)
         return hopeless
 
@@ -109,22 +111,21 @@ class Flow:
         else:
             group.enqueue(index)
 
-    def _survey_pending(self, task: Task, now: datetime) -> bool:
-        node = self.node(task.key)
+    def _survey_pending(self, node: Node, task: Task, now: datetime) -> Verdict:
         verdict = judge(node.spec.run_if, node.upstream)
         if task.retry_at is not None:
             self.set_timer(task.retry_at, task.key)
         elif verdict is Verdict.START:
             self._consider(node, now)
-        return verdict is not Verdict.SKIP
+        return verdict
 
     # ── from "may start" to "ready" ──────────────────────────────────────────────────────────────
 
     def _consider(self, node: Node, now: datetime) -> None:
         """Its rule holds. Conditions and fan-out come next; what is too large to be known here is asked for."""
-        key = TaskKey(node.spec.name)
-        if is_plain(node.spec):
-            self._make_ready(key, now)
+        key = node.key
+        if node.is_plain:
+            self._make_ready(node, key, now)
             return
         task = self._book.tasks[key]
         try:
@@ -140,15 +141,14 @@ class Flow:
             case Expand():
                 self._expand(node, task, found, now)
             case Go():
-                self._make_ready(key, now)
+                self._make_ready(node, key, now)
             case _:
                 assert_never(found)
 
-    def _make_ready(self, key: TaskKey, now: datetime) -> None:
+    def _make_ready(self, node: Node, key: TaskKey, now: datetime) -> None:
         """The task, or instance, waits for nothing but room."""
-        node, task = self.node(key), self._book.tasks[key]
         if isinstance(node.spec.action, Approval):
-            self._book.write(rows.begun(task, now))
+            self._book.write(rows.begun(self._book.tasks[key], now))
             self._set_patience(self._book.tasks[key])
         elif node.spec.cache is not None and not self._book.run.fresh and CACHE not in self._known.get(key, {}):
             self._questions.append(Question(key, CACHE))
@@ -178,7 +178,7 @@ class Flow:
             self._consider(self.node(key), now)
         elif answer.source is None:
             self._book.write(replaced(task, cache_key=answer.key))
-            self._make_ready(key, now)
+            self._make_ready(self.node(key), key, now)
         else:
             self._take_from_cache(task, answer, now)
 
@@ -222,7 +222,7 @@ class Flow:
     def _pump(self, node: Node, now: datetime) -> None:
         if node.group is not None:
             for index in node.group.next_up():
-                self._make_ready(TaskKey(node.spec.name, index), now)
+                self._make_ready(node, TaskKey(node.spec.name, index), now)
 
     def free_slot(self, key: TaskKey, now: datetime) -> None:
         """The instance's attempt has ended; whether it comes back or not, another may go."""
@@ -241,11 +241,11 @@ class Flow:
 
     def _go_on_with(self, node: Node, now: datetime) -> None:
         """More instances get a slot; after the last one the task as a whole ends."""
-        group, task = node.group, self._book.tasks[TaskKey(node.spec.name)]
+        group = node.group
         if group is None or group.unfinished:
             self._pump(node, now)
             return
-        node.group = None
+        node.group, task = None, self._book.tasks[node.key]
         if group.failed is not None:
             failure = group_failure(group.failed)
             self.end_task(rows.ended(task, TaskStep.FAIL, now, failure=failure, exit_code=group.failed.exit_code), now)
@@ -272,7 +272,7 @@ class Flow:
 
     def _end_group(self, task: Task, now: datetime) -> None:
         node = self.node(task.key)
-        if node.spec.fans_out:
+        if not node.is_plain and node.spec.fans_out:
             node.group = None
             self._drop_instances(task, 0, now)
 
@@ -282,7 +282,7 @@ class Flow:
             last = spread.pop()
             for node in self._nodes[last.key.name].below:
                 node.hear_of(last)
-                waiting = self._book.tasks[TaskKey(node.spec.name)]
+                waiting = self._book.tasks[node.key]
                 if waiting.status is not TaskStatus.PENDING:
                     continue
                 verdict = judge(node.spec.run_if, node.upstream)
@@ -302,7 +302,7 @@ class Flow:
         self._considering = True
         while self._to_consider:
             node = self._to_consider.popleft()
-            if self._book.tasks[TaskKey(node.spec.name)].status is TaskStatus.PENDING:
+            if self._book.tasks[node.key].status is TaskStatus.PENDING:
                 self._consider(node, now)
         self._considering = False
 
@@ -363,15 +363,14 @@ class Flow:
                     node.group.enqueue(key.index)
                     self._pump(node, now)
                 else:
-                    self._make_ready(key, now)
+                    self._make_ready(node, key, now)
             elif task.status is TaskStatus.RUNNING and isinstance(node.spec.action, Approval):
                 late = Failure(FailureKind.TIMEOUT, f"nobody decided within {node.spec.timeout:g} s")
                 self.end_task(rows.ended(task, TaskStep.FAIL, now, failure=late), now)
 
     def pop_ready(self, full: Collection[str]) -> Iterator[TaskKey]:
-        if self._book.run.status is RunStatus.RUNNING:
-            tasks = self._book.tasks
-            yield from (key for key in self._ready.pop_open(full) if tasks[key].status is TaskStatus.PENDING)
+        """Some may have ended since they became ready."""
+        return self._ready.pop_open(full) if self._book.run.status is RunStatus.RUNNING else iter(())
 
     def push_ready(self, key: TaskKey) -> None:
         self._ready.push(key, self.node(key))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ork.core.fanout import Group
 from ork.core.limits import Lane, lane_of
+from ork.core.prepare import is_plain
 from ork.core.rules import Upstream
+from ork.model.ids import TaskKey
 from ork.model.record import Record
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
@@ -12,6 +14,8 @@ from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
 
 class Node(Record, frozen=False):
     spec: TaskSpec
+    key: TaskKey  # of the task as a whole
+    is_plain: bool  # nothing has to be looked up before it starts, and there is one of it
     ordinal: int
     lane: Lane
     below: list[Node]
@@ -48,11 +52,15 @@ class Node(Record, frozen=False):
 
 
 def link(workflow: CompiledWorkflow) -> dict[str, Node]:
-    lanes: dict[Lane, Lane] = {}  # equal ones are one object: most of a wide workflow's tasks have the same
+    lanes: dict[object, Lane] = {}  # equal ones are one object: most of a wide workflow's tasks have the same
     nodes = {}
     for ordinal, spec in enumerate(workflow.tasks):
-        lane = lane_of(workflow.name, spec)
-        nodes[spec.name] = Node(spec, ordinal, lanes.setdefault(lane, lane), [], Upstream(len(spec.depends_on)))
+        counts_as = (spec.executor, spec.pool, None if spec.rate is None else spec.name)
+        lane = lanes.get(counts_as)
+        if lane is None:
+            lane = lanes[counts_as] = lane_of(workflow.name, spec)
+        upstream = Upstream(len(spec.depends_on))
+        nodes[spec.name] = Node(spec, TaskKey(spec.name), is_plain(spec), ordinal, lane, [], upstream)
     for spec in workflow.tasks:
         for above in spec.depends_on:
             nodes[above].below.append(nodes[spec.name])

@@ -49,6 +49,8 @@ class RunMachine:
         self.workflow = workflow
         self.ignored = 0
         self._book = Book(run, tasks, attempts)
+        self.tasks = self._book.tasks
+        self.active = self._book.active
         self._flow = Flow(workflow, self._book)
         self._offered: dict[TaskKey, Wish] = {}
         if self._book.tasks:
@@ -58,12 +60,18 @@ class RunMachine:
 
     def handle(self, event: ev.Event, now: datetime) -> None:
         match event:
-            case ev.Started() | ev.Succeeded() | ev.Beat() | ev.Deferred() | ev.Failed() | ev.GivenUp() | ev.Closed():
-                attempt = self.active.get(event.key)
-                if attempt is None or attempt.key.number != event.attempt:
-                    self.ignored += 1  # an older attempt, or one that has ended: late news changes nothing
-                    return
-                self._attempt_event(event, attempt, now)
+            case ev.Started() | ev.Succeeded() | ev.Beat() | ev.Deferred() | ev.Failed():
+                attempt = self._attempt_of(event)
+                if attempt is not None and event.seq > attempt.seq:
+                    self._told(event, attempt, now)
+                else:
+                    self.ignored += 1
+            case ev.GivenUp() | ev.Closed():
+                attempt = self._attempt_of(event)
+                if attempt is not None:
+                    self._end_attempt(event, attempt, now)
+                else:
+                    self.ignored += 1
             case ev.Created():
                 self._book.write_run(RunStep.START, started_at=now)
                 self._flow.create_tasks(now)
@@ -90,11 +98,13 @@ class RunMachine:
         Nothing is launched until `settle` says which were admitted.
         """
         wishes: list[Wish] = []
-        ready = self._flow.pop_ready(full)
-        while len(wishes) < limit and (key := next(ready, None)) is not None:
-            if key not in self._offered:
-                self._offered[key] = self._wish(self.tasks[key], name, now)
-                wishes.append(self._offered[key])
+        for key in self._flow.pop_ready(full) if limit > 0 else ():
+            task = self.tasks[key]
+            if task.status is TaskStatus.PENDING and key not in self._offered:
+                wish = self._offered[key] = self._wish(task, name, now)
+                wishes.append(wish)
+                if len(wishes) == limit:
+                    break
         return tuple(wishes)
 
     def settle(self, admitted: frozenset[AttemptKey]) -> tuple[Attempt, ...]:
@@ -121,14 +131,6 @@ class RunMachine:
     @property
     def run(self) -> Run:
         return self._book.run
-
-    @property
-    def tasks(self) -> dict[TaskKey, Task]:
-        return self._book.tasks
-
-    @property
-    def active(self) -> dict[TaskKey, Attempt]:
-        return self._book.active
 
     def has_ready(self, full: Collection[str] = ()) -> bool:
         """Something could be offered that counts against no limit known to be full."""
@@ -231,27 +233,34 @@ class RunMachine:
 
     # ── attempts ─────────────────────────────────────────────────────────────────────────────────
 
-    def _attempt_event(self, event: ev.AttemptEvent, attempt: Attempt, now: datetime) -> None:
+    def _attempt_of(self, event: ev.AttemptEvent) -> Attempt | None:
+        """None: it speaks of an older attempt, or of one that has ended. Late news changes nothing."""
+        attempt = self.active.get(event.key)
+        return attempt if attempt is not None and attempt.key.number == event.attempt else None
+
+    def _end_attempt(self, event: ev.GivenUp | ev.Closed, attempt: Attempt, now: datetime) -> None:
         match event:
-            case ev.GivenUp(reason=reason, failure=failure):
-                if attempt.closing is None:
-                    self._flow.close(attempt, reason, failure, now)
-                else:
-                    self.ignored += 1
-            case ev.Closed():
-                self._closed(attempt, now)
-            case _ if event.seq <= attempt.seq:
+            case ev.GivenUp(reason=reason, failure=failure) if attempt.closing is None:
+                self._flow.close(attempt, reason, failure, now)
+            case ev.Closed() if attempt.closing is not None:
+                failed = attempt.failure or Failure(FailureKind.LOST, "given up")
+                self._ended_badly(rows.ended_badly(attempt, failed, now), now)
+            case _:
                 self.ignored += 1
-            case ev.Beat(seq=seq):
-                self.active[event.key] = replaced(attempt, seq=seq, seen_at=now)
+
+    def _told(self, event: ev.StatusEvent, attempt: Attempt, now: datetime) -> None:
+        """The attempt's own word, and newer than the last one."""
+        match event:
             case ev.Started():
                 self._started(event, attempt, now)
-            case ev.Deferred():
-                self._deferred(event, attempt, now)
             case ev.Succeeded():
                 task, ended = rows.succeeded(self.tasks[event.key], attempt, event, now)
                 self._book.write_attempt(ended)
                 self._flow.end_task(task, now)
+            case ev.Beat(seq=seq):
+                self.active[event.key] = replaced(attempt, seq=seq, seen_at=now)
+            case ev.Deferred():
+                self._deferred(event, attempt, now)
             case ev.Failed():
                 self._ended_badly(rows.failed(attempt, event, now), now)
             case _:
@@ -273,13 +282,6 @@ class RunMachine:
             self._book.write(task)
         self._book.write_attempt(replaced(attempt, seq=event.seq, seen_at=now, waits_for=event.jobs))
 
-    def _closed(self, attempt: Attempt, now: datetime) -> None:
-        if attempt.closing is None:
-            self.ignored += 1
-            return
-        failure = attempt.failure or Failure(FailureKind.LOST, "given up")
-        self._ended_badly(rows.ended_badly(attempt, failure, now), now)
-
     def _ended_badly(self, attempt: Attempt, now: datetime) -> None:
         failure = attempt.failure
         assert failure is not None
@@ -298,8 +300,8 @@ class RunMachine:
             self._flow.end_task(rows.after_failure(task, attempt, TaskStep.FAIL), now)
 
     def _wish(self, task: Task, name: NameAttempt, now: datetime) -> Wish:
-        spec = self.spec(task.key)
-        key = AttemptKey(self.run.id, task.key, task.attempt + 1)
+        run, spec = self._book.run, self._flow.node(task.key).spec
+        key = AttemptKey(run.id, task.key, task.attempt + 1)
         row, attempt = rows.dispatched(task, spec, key, *name(key, spec), now)
         rate = None if spec.rate is None else (task_rate(self.workflow.name, spec.name), spec.rate)
-        return Wish(row, attempt, spec.priority + self.run.priority, rate)
+        return Wish(row, attempt, spec.priority + run.priority, rate)

@@ -118,4 +118,6 @@ def from_cache(task: Task, reason: str, output: Output | None, now: datetime) ->
 
 def _between(low: datetime, moment: datetime, high: datetime) -> datetime:
     """A worker's clock may be wrong; what is shown to people must at least be in order."""
-    return max(low, min(moment, high))
+    if moment > high:
+        moment = high
+    return low if moment < low else moment

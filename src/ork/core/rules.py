@@ -32,11 +32,8 @@ def judge(rule: RunIf, upstream: Upstream) -> Verdict:
         return Verdict.SKIP
     if upstream.waiting:
         return Verdict.WAIT
-    holds = {
-        RunIf.ALL_SUCCESS: True,
-        RunIf.ALL_DONE: True,
-        RunIf.ALWAYS: True,
-        RunIf.ANY_FAILED: upstream.failed > 0,
-        RunIf.ANY_SUCCESS: upstream.succeeded > 0,
-    }[rule]
-    return Verdict.START if holds else Verdict.SKIP
+    if rule is RunIf.ANY_FAILED:
+        return Verdict.START if upstream.failed else Verdict.SKIP
+    if rule is RunIf.ANY_SUCCESS:
+        return Verdict.START if upstream.succeeded else Verdict.SKIP
+    return Verdict.START

@@ -49,7 +49,7 @@ MUTANTS = (
         "last-write-wins",
         "an older status counts as news",
         (
-            (RunMachine, "_attempt_event", m.ignore_seq),
+            (RunMachine, "_attempt_of", m.ignore_seq),
             (observe.Observer, "_look_at_documents", m.believe_old_beats),
             (observe.Observer, "_status", m.read_any_seq),
         ),

@@ -136,10 +136,11 @@ def forget_timers(original: Any) -> Any:
 
 
 def ignore_seq(original: Any) -> Any:
-    def attempt_event(self: Any, event: Any, attempt: Any, now: Any) -> None:
-        original(self, event, replaced(attempt, seq=0) if hasattr(event, "seq") else attempt, now)
+    def attempt_of(self: Any, event: Any) -> Any:
+        attempt = original(self, event)
+        return attempt if attempt is None or not hasattr(event, "seq") else replaced(attempt, seq=0)
 
-    return attempt_event
+    return attempt_of
 
 
 def believe_old_beats(original: Any) -> Any:
