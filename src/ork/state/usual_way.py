@@ -11,22 +11,24 @@ from ork.model.task import Attempt, AttemptStatus, InlineOutput, Task, TaskStatu
 
 def is_on_its_way(task: Task) -> bool:
     """It has been dispatched in this round and is running now, or has succeeded, and nothing else is to be told of it."""
+    if task.status is TaskStatus.RUNNING:
+        is_usual = task.output is None and task.exit_code is None and task.finished_at is None
+    else:
+        is_usual = task.status is TaskStatus.SUCCESS and (task.output is None or isinstance(task.output, InlineOutput))
     return (
-        (task.status is TaskStatus.RUNNING or task.status is TaskStatus.SUCCESS)
+        is_usual
         and task.attempt > task.earlier_attempts
         and task.failure is None
         and task.reason is None
         and task.cause is None
         and task.retry_at is None
         and task.instances is None
-        and (task.output is None or isinstance(task.output, InlineOutput))
     )
 
 
 def goes_well(attempt: Attempt) -> bool:
-    return (
-        (attempt.status is AttemptStatus.RUNNING or attempt.status is AttemptStatus.SUCCESS)
-        and attempt.failure is None
-        and attempt.closing is None
-        and attempt.waits_for is None
-    )
+    if attempt.status is AttemptStatus.RUNNING:
+        is_usual = attempt.exit_code is None and attempt.finished_at is None
+    else:
+        is_usual = attempt.status is AttemptStatus.SUCCESS
+    return is_usual and attempt.failure is None and attempt.closing is None and attempt.waits_for is None

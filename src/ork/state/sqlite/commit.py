@@ -16,14 +16,7 @@ from ork.model.workflow import Rate
 from ork.state.admission import ActiveAttempts, Admission, Bucket, Rates, admit, room_left
 from ork.state.refusals import ends_unaware_of_cancel
 from ork.state.sqlite.database import Database
-from ork.state.sqlite.progress import (
-    PlacedAttempt,
-    PlacedTask,
-    launch_attempts,
-    launch_tasks,
-    write_attempts,
-    write_tasks,
-)
+from ork.state.sqlite.progress import RunRows, launch, write_attempts, write_tasks
 from ork.state.sqlite.rows import failure_text, index_number, run_values, time_text
 from ork.state.store import Committed, RunChanges
 
@@ -52,14 +45,14 @@ def commit(db: Database, scheduler: SchedulerId, changes: Sequence[RunChanges], 
             else:
                 (overruled if _is_owned(db, scheduler, of_run) else fenced).add(of_run.run_id)
         _write(db, opened, changed, time_text(now))
-        wishes = [(of_run, wish) for of_run in opened for wish in of_run.changes.wishes]
-        admission = _admit(db, [wish for _, wish in wishes])
+        wishes = [wish for of_run in opened for wish in of_run.changes.wishes]
+        admission = _admit(db, wishes)
         admitted = [wishes[place] for place in sorted(admission.admitted)]
         if not admitted and all(of_run.changes.only_wishes for of_run in opened):
             raise _CameToNothing
-        _launch(db, admitted, changed)
+        launch(db.connection, admitted, {of_run.changes.run_id: of_run.order for of_run in opened}, changed)
         _settle(db, opened)
-    keys = frozenset(wish.attempt.key for _, wish in admitted)
+    keys = frozenset([wish.attempt.key for wish in admitted])
     return Committed(frozenset(fenced), frozenset(overruled), keys, admission.full, admission.again_in)
 
 
@@ -92,19 +85,15 @@ def _is_owned(db: Database, scheduler: SchedulerId, changes: RunChanges) -> bool
 
 def _write(db: Database, opened: Sequence[_Open], changed: int, now: str | None) -> None:
     """All but the launches: what ends here makes room for them."""
-    tasks: list[PlacedTask] = []
-    attempts: list[PlacedAttempt] = []
     # Before the runs: a cancel of an earlier round that is done with here must not cling to the row written below.
     done = [(now, command, changes.run_id) for changes, _, _ in opened for command in changes.commands_done]
     db.connection.run_many("finish_command", done)
-    for changes, order, _ in opened:
-        run = changes.run_id
+    for changes, _, _ in opened:
         if changes.run is not None:
             db.connection.run("write_run", run_values(changes.run))
-        tasks += [(run, order[task.key.name], task) for task in changes.tasks]
-        attempts += [(order[attempt.key.task.name], attempt) for attempt in changes.attempts]
-    write_tasks(db.connection, tasks, changed)
-    write_attempts(db.connection, attempts)
+    rows = [RunRows(changes.run_id, order, changes.tasks, changes.attempts) for changes, order, _ in opened]
+    write_tasks(db.connection, rows, changed)
+    write_attempts(db.connection, rows)
     for changes, _, _ in opened:
         _write_notices(db, changes, now)
 
@@ -124,10 +113,10 @@ def _write_notices(db: Database, changes: RunChanges, now: str | None) -> None:
 def _admit(db: Database, wishes: Sequence[Wish]) -> Admission:
     """The write lock is held: whoever commits next counts what is admitted here."""
     limits: dict[str, int] = dict(db.connection.rows("list_limits")) if wishes else {}
-    rated = wishes and (any(wish.rate for wish in wishes) or any(wish.attempt.pool for wish in wishes))
-    pools = {name: Rate(count, seconds) for name, count, seconds in db.connection.rows("list_rates")} if rated else {}
-    if not limits and not pools and not any(wish.rate for wish in wishes):
+    rated = [wish for wish in wishes if wish.rate is not None or wish.attempt.pool is not None]
+    if not limits and not rated:
         return Admission(frozenset(range(len(wishes))), frozenset(), None, {})
+    pools = {name: Rate(count, seconds) for name, count, seconds in db.connection.rows("list_rates")} if rated else {}
     active = (ActiveAttempts(*row) for row in db.connection.rows("count_active")) if limits else ()
     admission = admit(wishes, room_left(limits, active), Rates(pools, partial(_open_bucket, db)))
     boot, at = db.clock()
@@ -143,12 +132,6 @@ def _open_bucket(db: Database, name: str, rate: Rate) -> Bucket:
     if row is None or row[1] != boot:
         return Bucket(rate, rate.count, 0.0)
     return Bucket(rate, row[0], now - row[2])
-
-
-def _launch(db: Database, admitted: Sequence[tuple[_Open, Wish]], changed: int) -> None:
-    orders = [(of_run.changes.run_id, of_run.order[wish.task.key.name], wish) for of_run, wish in admitted]
-    launch_tasks(db.connection, [(run, ordinal, wish.task) for run, ordinal, wish in orders], changed)
-    launch_attempts(db.connection, [(ordinal, wish.attempt) for _, ordinal, wish in orders])
 
 
 def _settle(db: Database, opened: Iterable[_Open]) -> None:

@@ -1,79 +1,90 @@
 """Rows of tasks and attempts: those that go the usual way cost what changes about them, all others are written whole.
 
-A row that is not where the way leads from is written whole after all.
+Where a row is not what the way leads from, all are written whole after all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
+from ork.core.effects import Wish
 from ork.model.ids import RunId
-from ork.model.task import Attempt, InlineOutput, Task
+from ork.model.task import Attempt, AttemptStatus, InlineOutput, Task, TaskStatus
 from ork.state.sqlite.connection import Connection, Row
 from ork.state.sqlite.rows import NO_INDEX, attempt_row, task_row, time_text
 from ork.state.usual_way import goes_well, is_on_its_way
 
-PlacedTask: TypeAlias = tuple[RunId, int, Task]
-PlacedAttempt: TypeAlias = tuple[int, Attempt]
-"""With the task's place in its workflow."""
+Order: TypeAlias = Mapping[str, int]
+"""Each task's place in its workflow."""
 
 
-def write_tasks(connection: Connection, tasks: Sequence[PlacedTask], changed: int) -> None:
-    moved: list[PlacedTask] = []
-    whole: list[PlacedTask] = []
-    for placed in tasks:
-        (moved if is_on_its_way(placed[2]) else whole).append(placed)
-    if connection.run_many("move_task", [_moved_task(*placed, changed) for placed in moved]) != len(moved):
-        whole += moved
-    connection.run_many("write_task", [task_row(run, ordinal, changed, task) for run, ordinal, task in whole])
+class RunRows(NamedTuple):
+    """What changed about the tasks and attempts of one run."""
+
+    run: RunId
+    order: Order
+    tasks: Sequence[Task]
+    attempts: Sequence[Attempt]
 
 
-def write_attempts(connection: Connection, attempts: Sequence[PlacedAttempt]) -> None:
-    moved: list[PlacedAttempt] = []
-    whole: list[PlacedAttempt] = []
-    for placed in attempts:
-        (moved if goes_well(placed[1]) else whole).append(placed)
-    if connection.run_many("move_attempt", [_moved_attempt(*placed) for placed in moved]) != len(moved):
-        whole += moved
-    connection.run_many("write_attempt", [attempt_row(*placed) for placed in whole])
+def write_tasks(connection: Connection, changes: Sequence[RunRows], changed: int) -> None:
+    started: list[Row] = []
+    succeeded: list[Row] = []
+    whole: list[Row] = []
+    for run, order, tasks, _ in changes:
+        for task in tasks:
+            name, index = task.key
+            if not is_on_its_way(task):
+                whole.append(task_row(run, order[name], changed, task))
+                continue
+            place = (run, order[name], NO_INDEX if index is None else index, task.attempt)
+            if task.status is TaskStatus.RUNNING:
+                started.append((time_text(task.started_at), changed, *place))
+            else:
+                output = task.output.json if isinstance(task.output, InlineOutput) else None
+                end = (time_text(task.finished_at), task.exit_code, output)
+                succeeded.append((*end, time_text(task.started_at), changed, *place))
+    found = connection.run_many("start_task", started) + connection.run_many("finish_task", succeeded)
+    if found != len(started) + len(succeeded):
+        whole = [task_row(run, order[t.key.name], changed, t) for run, order, tasks, _ in changes for t in tasks]
+    connection.run_many("write_task", whole)
 
 
-def launch_tasks(connection: Connection, tasks: Sequence[PlacedTask], changed: int) -> None:
-    if connection.run_many("launch_task", [_launched_task(*placed, changed) for placed in tasks]) != len(tasks):
-        connection.run_many("write_task", [task_row(run, ordinal, changed, task) for run, ordinal, task in tasks])
+def write_attempts(connection: Connection, changes: Sequence[RunRows]) -> None:
+    started: list[Row] = []
+    succeeded: list[Row] = []
+    whole: list[Row] = []
+    for _, order, _, attempts in changes:
+        for attempt in attempts:
+            run, (name, index), number = attempt.key
+            if not goes_well(attempt):
+                whole.append(attempt_row(order[name], attempt))
+                continue
+            place = (run, order[name], NO_INDEX if index is None else index, number)
+            seen = (time_text(attempt.started_at), time_text(attempt.seen_at), attempt.pool, attempt.seq)
+            if attempt.status is AttemptStatus.RUNNING:
+                started.append((*seen, *place))
+            else:
+                succeeded.append((attempt.exit_code, time_text(attempt.finished_at), *seen, *place))
+    found = connection.run_many("start_attempt", started) + connection.run_many("finish_attempt", succeeded)
+    if found != len(started) + len(succeeded):
+        whole = [attempt_row(order[a.key.task.name], a) for _, order, _, attempts in changes for a in attempts]
+    connection.run_many("write_attempt", whole)
 
 
-def launch_attempts(connection: Connection, attempts: Sequence[PlacedAttempt]) -> None:
-    connection.run_many("launch_attempt", [_launched_attempt(*placed) for placed in attempts])
-
-
-def _launched_task(run: RunId, ordinal: int, task: Task, changed: int) -> Row:
-    index = task.key.index
-    return task.attempt, time_text(task.dispatched_at), changed, run, ordinal, NO_INDEX if index is None else index
-
-
-def _moved_task(run: RunId, ordinal: int, task: Task, changed: int) -> Row:
-    index, output = task.key.index, task.output
-    return (
-        task.status._value_, task.exit_code, time_text(task.started_at), time_text(task.finished_at),
-        output.json if isinstance(output, InlineOutput) else None, changed,
-        run, ordinal, NO_INDEX if index is None else index, task.attempt,
-    )  # fmt: skip
-
-
-def _launched_attempt(ordinal: int, attempt: Attempt) -> Row:
-    run, (name, index), number = attempt.key
-    return (
-        run, ordinal, NO_INDEX if index is None else index, number, name, attempt.executor, attempt.pool,
-        attempt.external_name, attempt.token_hash, time_text(attempt.dispatched_at),
-    )  # fmt: skip
-
-
-def _moved_attempt(ordinal: int, attempt: Attempt) -> Row:
-    run, (_, index), number = attempt.key
-    return (
-        attempt.status._value_, attempt.pool, time_text(attempt.started_at), time_text(attempt.finished_at),
-        attempt.exit_code, attempt.seq, time_text(attempt.seen_at),
-        run, ordinal, NO_INDEX if index is None else index, number,
-    )  # fmt: skip
+def launch(connection: Connection, wishes: Sequence[Wish], orders: Mapping[RunId, Order], changed: int) -> None:
+    tasks: list[Row] = []
+    attempts: list[Row] = []
+    for wish in wishes:
+        task, attempt = wish.task, wish.attempt
+        run, (name, index), number = attempt.key
+        place = (run, orders[run][name], NO_INDEX if index is None else index)
+        at = time_text(attempt.dispatched_at)
+        tasks.append((task.attempt, time_text(task.dispatched_at), changed, *place))
+        named = (name, attempt.executor, attempt.pool, attempt.external_name, attempt.token_hash)
+        attempts.append((*place, number, *named, at))
+    if connection.run_many("launch_task", tasks) != len(tasks):
+        rows = [(wish.attempt.key.run, wish.task) for wish in wishes]
+        connection.run_many("write_task", [task_row(run, orders[run][t.key.name], changed, t) for run, t in rows])
+    connection.run_many("launch_attempt", attempts)

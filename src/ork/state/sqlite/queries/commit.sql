@@ -57,9 +57,16 @@ UPDATE tasks SET
     retry_at = NULL, changed = ?
 WHERE run_id = ? AND ordinal = ? AND idx = ? AND status = 'pending';
 
--- name: move_task
+-- name: start_task
 UPDATE tasks SET
-    status = ?, exit_code = ?, started_at = ?, finished_at = ?, output = ?, changed = ?,
+    status = 'running', started_at = ?, changed = ?,
+    reason = NULL, cause_name = NULL, cause_idx = NULL, failure = NULL, exit_code = NULL, finished_at = NULL,
+    retry_at = NULL, output_key = NULL, output_size = NULL, output = NULL
+WHERE run_id = ? AND ordinal = ? AND idx = ? AND attempt = ?;
+
+-- name: finish_task
+UPDATE tasks SET
+    status = 'success', finished_at = ?, exit_code = ?, output = ?, started_at = ?, changed = ?,
     reason = NULL, cause_name = NULL, cause_idx = NULL, failure = NULL, retry_at = NULL, output_key = NULL,
     output_size = NULL
 WHERE run_id = ? AND ordinal = ? AND idx = ? AND attempt = ?;
@@ -74,9 +81,16 @@ ON CONFLICT (run_id, ordinal, idx, number) DO UPDATE SET
     dispatched_at = excluded.dispatched_at, started_at = NULL, finished_at = NULL, exit_code = NULL, failure = NULL,
     closing = NULL, closing_since = NULL, seq = 0, seen_at = NULL, waits_for = NULL, is_waiting = 0;
 
--- name: move_attempt
+-- name: start_attempt
 UPDATE attempts SET
-    status = ?, pool = ?, started_at = ?, finished_at = ?, exit_code = ?, seq = ?, seen_at = ?,
+    status = 'running', started_at = ?, seen_at = ?, pool = ?, seq = ?,
+    finished_at = NULL, exit_code = NULL, failure = NULL, closing = NULL, closing_since = NULL, waits_for = NULL,
+    is_waiting = 0
+WHERE run_id = ? AND ordinal = ? AND idx = ? AND number = ?;
+
+-- name: finish_attempt
+UPDATE attempts SET
+    status = 'success', exit_code = ?, finished_at = ?, started_at = ?, seen_at = ?, pool = ?, seq = ?,
     failure = NULL, closing = NULL, closing_since = NULL, waits_for = NULL, is_waiting = 0
 WHERE run_id = ? AND ordinal = ? AND idx = ? AND number = ?;
 
