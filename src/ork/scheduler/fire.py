@@ -38,20 +38,21 @@ class Firing:
         self._grace = timedelta(seconds=options.schedule_grace_seconds)
         self._monotonic = monotonic
         self._telemetry = telemetry
-        self._must_look = self._is_on
+        self.must_look = self._is_on
         self._clock_offset: float | None = None  # of the wall clock, when plans were last known to fit it
         self.next_at: datetime | None = None
 
     def look_again(self) -> None:
         """Something changed in the store: a schedule may be new, or fired by somebody else."""
-        self._must_look = self._is_on
+        self.must_look = self._is_on
 
     def is_due(self, now: datetime) -> bool:
-        return self._must_look or (self.next_at is not None and (now >= self.next_at or self._was_set_back(now)))
+        """By the clock, as far as we know."""
+        return self.next_at is not None and (now >= self.next_at or self._was_set_back(now))
 
     async def fire(self, now: datetime) -> Fired:
         """Everything that is due at `now`."""
-        self._must_look = False
+        self.must_look = False
         if self._clock_offset is None or self._was_set_back(now):
             await self._plan_anew(now)
         self._clock_offset = self._offset(now)

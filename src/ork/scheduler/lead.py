@@ -13,6 +13,10 @@ from ork.state.store import StateStore
 AGAIN_SECONDS = 1.0
 
 
+def nobody_is_dead(_identity: str) -> bool:
+    return False
+
+
 class Lead:
     """Our lease, judged by our own monotonic clock, counted from before the last successful renewal was sent."""
 
@@ -27,6 +31,7 @@ class Lead:
         is_provably_dead: Callable[[str], bool],
     ) -> None:
         self.id = id
+        self.has_claimed = False
         self.peers: tuple[SchedulerEntry, ...] = ()
         self._identity = identity
         self._kind = kind
@@ -68,21 +73,27 @@ class Lead:
         return False
 
     async def look_around(self) -> float | None:
-        """Buries the provably dead; returns the moment at which a peer that owns runs could lose its lease."""
-        self._looked_at = self._monotonic()
+        """After a claim: buries the provably dead. Returns when there may be something to take over: now, or when one that
+        owns runs could lose its lease."""
+        if not self.has_claimed:
+            return None
+        self.has_claimed, self._looked_at = False, self._monotonic()
         others = [entry for entry in await self._store.list_schedulers() if entry.id != self.id]
-        dead = [entry.id for entry in others if self._is_provably_dead(entry.identity)]
-        if dead:
-            await self._store.bury(dead)
-        self.peers = tuple(entry for entry in others if entry.id not in dead)
-        left = [entry.lease_seconds_left for entry in self.peers if entry.active_runs]
+        dead = [entry for entry in others if self._is_provably_dead(entry.identity)]
+        self.peers = tuple(entry for entry in others if entry not in dead)
+        unknown = [entry.id for entry in dead if entry.lease_seconds_left > 0]
+        if unknown:
+            await self._store.bury(unknown)
+            return 0.0
+        left = [entry.lease_seconds_left for entry in others if entry.active_runs]
         return self._monotonic() + max(0.5, min(left) + 0.1) if left else None
 
     def look_soon(self, planned: float | None) -> float:
         """The moment for the next look around, now that something waits for slots and whoever holds them may be dead.
 
         Where there is little room that is so after every commit, and it is mostly ourselves who hold them: not at once if
-        we have just looked.
+        we have just looked, or are about to.
         """
-        soon = 0.0 if self._looked_at is None else self._looked_at + AGAIN_SECONDS
+        looked_at = self._monotonic() if self.has_claimed else self._looked_at
+        soon = 0.0 if looked_at is None else looked_at + AGAIN_SECONDS
         return soon if planned is None else min(planned, soon)

@@ -23,7 +23,7 @@ from ork.scheduler.answers import Answers
 from ork.scheduler.describe import describe, tell_of_ends
 from ork.scheduler.fire import Firing
 from ork.scheduler.launch import Job, Launcher
-from ork.scheduler.lead import Lead
+from ork.scheduler.lead import Lead, nobody_is_dead
 from ork.scheduler.observe import Observer
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.runs import Decided, OwnedRuns
@@ -39,10 +39,6 @@ def _frees_slots(attempt: Attempt) -> bool:
     return attempt.status.is_final or attempt.waits_for is not None
 
 
-def _nobody_is_dead(_identity: str) -> bool:
-    return False
-
-
 class Scheduler:
     def __init__(
         self,
@@ -55,7 +51,7 @@ class Scheduler:
         executors: Mapping[str, Executor],
         options: SchedulerOptions,
         monotonic: Callable[[], float],
-        is_provably_dead: Callable[[str], bool] = _nobody_is_dead,
+        is_provably_dead: Callable[[str], bool] = nobody_is_dead,
         on_commit: Callable[[Sequence[RunId]], None] | None = None,
         telemetry: Telemetry | None = None,
     ) -> None:
@@ -72,8 +68,7 @@ class Scheduler:
         self._answers = Answers(store, objects, options, monotonic)
         self._trouble = Trouble(self.telemetry, monotonic)
         self._firing = Firing(store, options, monotonic, self.telemetry)
-        # Notices may wait to be sent; whoever sends them takes this back.
-        self.has_news_for_people = options.fires_schedules
+        self.has_news_for_people = options.fires_schedules  # whoever sends notices takes this back
         self._unanswered: list[tuple[RunId, Question]] = []
         self._limits_again_at: float | None = None
         self._to_release: dict[RunId, None] = {}  # ours in the store, forgotten here
@@ -169,8 +164,8 @@ class Scheduler:
 
     async def _work(self, now: datetime) -> None:
         done = self.telemetry.laps(self._monotonic)
-        await self._fire_schedules(now)
-        done("fire")
+        if self._firing.is_due(now):
+            await self._fire_schedules(now)
         await self._keep_lease(now)
         done("lease")
         await self._read_store(now)
@@ -184,6 +179,8 @@ class Scheduler:
         done("commit")
         await self._act([*launch, *relaunch], now)
         done("act")
+        await self._look_around(now)
+        done("look")
 
     @property
     def owes_a_stop(self) -> bool:
@@ -210,8 +207,6 @@ class Scheduler:
 
     async def _fire_schedules(self, now: datetime) -> None:
         """Needs no lease: of all who try, the store lets one do it."""
-        if not self._firing.is_due(now):
-            return
         fired = await self._firing.fire(now)
         if fired.runs:
             self._claim_at = 0.0
@@ -233,19 +228,24 @@ class Scheduler:
             self._claim_at = 0.0
         if not self._is_due(self._claim_at) and not self._wants_more:
             return
-        self._claim_at = await self.lead.look_around()
+        self._claim_at, self.lead.has_claimed = None, True
         room = self._room
         claim = await self._store.claim_runs(self.lead.id, 0 if self._is_draining else room, now)
-        if claim.runs and self._runs.is_starved:
-            self._claim_at = 0.0
-        if not self.lead.is_trusted:
-            self._claim_at = 0.0  # we stood still for so long that the store may have answered a dead man
+        if not self.lead.is_trusted or (claim.runs and self._runs.is_starved):
+            self._claim_at = 0.0  # not trusted: we stood still for so long that the store may have answered a dead man
         for claimed in claim.runs:
             await self._take_over(claimed, now)
         self._has_left_some = len(claim.runs) >= room
         for command in claim.commands:
             if not self._runs.apply(command, now):
                 self._let_go_of([command.run])
+
+    async def _look_around(self, now: datetime) -> None:
+        """At the end: nothing that was asked for waits for a look at what else there may be."""
+        found = await self.lead.look_around()
+        self._claim_at = min((moment for moment in (self._claim_at, found) if moment is not None), default=None)
+        if self._firing.must_look:
+            await self._fire_schedules(now)
 
     @property
     def _room(self) -> int:

@@ -1,8 +1,8 @@
 """Waiting for what other handles commit, at no cost while nothing happens.
 
 Every commit that others may care about notifies the channel `ork` and counts in the table `pulse`. The notification brings
-the news; the count is the truth. It is read after each notification that is not our own, after every reconnection (once
-we listen again, so that nothing falls between), and now and then, ever more rarely while nothing is found.
+the news, and is believed; the count is the truth. It is read after every reconnection (once we listen again, so that
+nothing falls between), and now and then, ever more rarely while nothing is found.
 """
 
 from __future__ import annotations
@@ -42,11 +42,14 @@ class Listener:
         looks_anyway = timeout is not None and timeout <= 0  # there is no time for a notification to arrive
         while True:
             is_new = await self._listen()
-            if is_new or looks_anyway or self._stirred.is_set() or loop.time() >= self._next_look:
-                self._stirred.clear()
+            was_stirred = self._stirred.is_set()
+            self._stirred.clear()
+            if is_new or looks_anyway or loop.time() >= self._next_look:
                 if await self._look():
                     return True
                 looks_anyway = False
+            elif was_stirred:
+                return True  # the count stays as it was last read: the next look may find what we have told of already
             until = self._next_look if deadline is None else min(self._next_look, deadline)
             if deadline is not None and loop.time() >= deadline:
                 return False
