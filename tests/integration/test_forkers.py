@@ -63,6 +63,7 @@ async def test_when_the_forker_is_killed_its_function_dies_and_the_worker_goes_o
     assert (status["state"], status["failure"]["kind"]) == ("failed", "exit")
     assert "SIGKILL" in status["failure"]["message"]
     assert not is_alive(pid)
+    await shop.vanished(attempt)
     (shop.root / "hold").unlink()
     again = shop.attempt("again")
     assert (await shop.run(again))["state"] == "success"
