@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ork.executors.fork_servers import ForkServers
 from ork.executors.local import LocalExecutor
 from ork.executors.on_demand import OnDemand
 from ork.model.workflow import Isolation
@@ -26,7 +27,12 @@ def executors_of(settings: Settings, objects: LocalObjects, *, expects_work: boo
     # Custom executors are classes that its workers load: here they differ in their names (and limits) alone.
     from ork.compile.custom import custom_executors
 
-    make = partial(LocalExecutor, documents=AttemptDocuments(objects), isolation=Isolation(settings.isolation))
+    make = partial(
+        LocalExecutor,
+        documents=AttemptDocuments(objects),
+        isolation=Isolation(settings.isolation),
+        servers=ForkServers(),
+    )
     functions = make("python")
     if expects_work:
         functions.expect(settings.root)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ork.executors import residents
+from ork.executors import fork_servers, residents
 from ork.executors.executor import Presence
 from ork.model.record import replaced
 from ork.model.task import Attempt
@@ -160,7 +160,9 @@ async def test_tasks_go_on_when_their_server_is_killed_and_the_next_gets_a_new_o
     await died(server)
     assert await shop.executor.find([first]) == [Presence.RUNNING]
     async with asyncio.timeout(30):
-        while shop.executor._residents._servers:  # else the second one might be sent there, and be started without it
+        while (
+            shop.executor._residents._servers.by_interpreter
+        ):  # else the second one might be sent there, and be started without it
             await asyncio.sleep(0.01)
     await shop.start(second)
     assert await server_of(shop, second) != server
@@ -319,8 +321,8 @@ def test_a_server_is_replaced_when_what_it_loaded_has_changed(tmp_path: Path, mo
         first, second = shop.attempt("first"), shop.attempt("second")
         await shop.start(first)
         server = await server_of(shop, first)
-        changed = residents.looks_of(sys.executable, 0)[1:]
-        monkeypatch.setattr(residents, "looks_of", lambda _interpreter, _moment: changed)
+        changed = fork_servers.looks_of(sys.executable, 0)[1:]
+        monkeypatch.setattr(fork_servers, "looks_of", lambda _interpreter, _moment: changed)
         await shop.start(second)
         assert await server_of(shop, second) != server
         await died(server)

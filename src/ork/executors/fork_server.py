@@ -18,7 +18,7 @@ MARK = "ORK_ATTEMPT_ID"
 AHEAD = "ahead"
 ROOM_FOR_MARK = 512
 ORDINARY_SIGNALS = [signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGXFSZ]
-MOST_SERVERS = 8
+MOST_LOOKS = 8
 _COLLECT_AFTER_SECONDS = 0.2
 _OWN_FOLDERS = ("worker", "objects", "model", "sdk", ".")
 
@@ -125,7 +125,7 @@ def _spawn(interpreter: str, environ: dict[str, str], theirs: socket.socket, wor
     )
 
 
-@lru_cache(maxsize=MOST_SERVERS)
+@lru_cache(maxsize=MOST_LOOKS)
 def looks_of(interpreter: str, _moment: int) -> tuple[object, ...]:
     """Whatever a server has loaded, by time and size: when one of these files changes it is out of date."""
     package = os.path.dirname(os.path.dirname(BOOTSTRAP))

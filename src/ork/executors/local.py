@@ -19,6 +19,7 @@ from ork.errors import ObjectsError
 from ork.executors import descriptors, local_names, processes
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.executors.fork_server import MARK, ORDINARY_SIGNALS
+from ork.executors.fork_servers import ForkServers
 from ork.executors.local_news import NewsSocket
 from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for, project_python
 from ork.executors.processes import Looks
@@ -53,7 +54,7 @@ class _OnTheWay(Record, frozen=False):
 
 class LocalExecutor:
     """`uses_project_python`: workers start in the project's own virtual environment if it has one.
-    `isolation` is for orders that do not say."""
+    `isolation` is for orders that do not say; `servers` may be those of other executors."""
 
     def __init__(
         self,
@@ -63,6 +64,7 @@ class LocalExecutor:
         news_dir: str | None = None,
         uses_project_python: bool = True,
         isolation: Isolation = Isolation.INTERPRETER,
+        servers: ForkServers | None = None,
     ) -> None:
         self.name = name
         self._documents = documents
@@ -70,7 +72,8 @@ class LocalExecutor:
         self._news = NewsSocket(news_dir)
         self._listeners: dict[str, Callable[[bytes | None], None]] = {}
         self._isolation = isolation
-        self._residents = Residents(self)
+        self._servers = servers or ForkServers()
+        self._residents = Residents(self, self._servers)
         self._on_the_way: dict[str, _OnTheWay] = {}
         self._taken: dict[str, tuple[int, int]] = {}  # by residents of ours: their pid and start time
         self._children: dict[AttemptKey, int] = {}  # started for us and not yet known to have ended
@@ -89,7 +92,7 @@ class LocalExecutor:
     def expect(self, root: str) -> None:
         """Work of the project in this folder will come soon. Only with a running event loop."""
         if self._isolation is not Isolation.INTERPRETER:
-            self._residents.use_environment(dict(os.environ))
+            self._servers.use_environment(_variables())
             with contextlib.suppress(InterpreterError):
                 python = project_python(root) if self._uses_project_python else sys.executable
                 self._residents.expect(python, str(self._isolation))
@@ -97,7 +100,7 @@ class LocalExecutor:
     async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
         descriptors.make_room()
         self._news.listen(self._listeners)
-        self._residents.use_environment(dict(os.environ))
+        self._servers.use_environment(_variables())
         problems = []
         for order in orders:
             problem = self._start_one(order, news)
@@ -378,6 +381,11 @@ class LocalExecutor:
             return processes.family(processes.marked_processes(MARK), str(attempt.key))
 
         processes.end_family(look)
+
+
+def _variables() -> Mapping[bytes, bytes]:
+    """Of our environment, as the system's library has them: all at once, and as good to compare."""
+    return os.environ._data  # type: ignore[attr-defined, no-any-return]
 
 
 def _collect(pid: int) -> None:

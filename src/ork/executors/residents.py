@@ -1,4 +1,4 @@
-"""Workers that stay (see `ork.worker.resident`), forked from a server for each interpreter: attempts out, news in.
+"""Workers that stay (see `ork.worker.resident`), forked from a server of their interpreter: attempts out, news in.
 
 Nothing here is needed: whatever cannot be done in this way, or is not answered, is handed back, to be done without it.
 """
@@ -14,7 +14,8 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ork.executors.fork_server import MOST_SERVERS, ROOM_FOR_MARK, ForkServer, looks_of
+from ork.executors.fork_server import ROOM_FOR_MARK, ForkServer
+from ork.executors.fork_servers import ForkServers
 from ork.model.workflow import Isolation
 
 PATIENCE_SECONDS = 5.0
@@ -24,8 +25,6 @@ _MOST_AHEAD = 32
 QUICK_SECONDS = 0.005
 _REMEMBERED = 20  # attempts, when it is said how long one takes
 _PROCESSORS = os.cpu_count() or 1
-_UNFIT_SECONDS = 60.0
-_LOOK_AT_FILES_SECONDS = 1.0
 
 _Kind = tuple[str, str]  # interpreter and isolation: one that was for itself is not used for sharing, nor the other way
 
@@ -51,23 +50,17 @@ class Listener(Protocol):
 
 
 class Residents:
-    """At most a few servers at a time; the one that was not used for longest goes first."""
+    """`servers` may make workers for others, too; whoever closes first closes them for all."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Listener, servers: ForkServers) -> None:
         self._listener = listener
-        self._servers: dict[str, ForkServer] = {}
+        self._servers = servers
         self._idle: dict[_Kind, list[_Resident]] = {}
         self._busy: dict[str, _Resident] = {}  # by attempt
-        self._unfit: dict[str, float] = {}  # interpreters in which no server came up, and until when none is tried
         self._seconds: dict[_Kind, deque[float]] = {}  # that attempts took, of late
-        self._environ: dict[str, str] = {}
         self._unsent: dict[_Resident, None] = {}
-        self._looks: dict[str, object] = {}  # what the servers of now have loaded, and in which environment
+        self._looks: dict[str, object] = {}  # of the servers of now
         self._timer: asyncio.TimerHandle | None = None
-
-    def use_environment(self, environ: dict[str, str]) -> None:
-        """For servers from now on; one with another environment is no longer like a new interpreter."""
-        self._environ = environ
 
     def ask(self, interpreter: str, request: Mapping[str, Any], spec: bytes = b"") -> bool:
         """True if, after `flush`, a worker for `request["attempt"]` is on its way, or it will be handed back. A small spec
@@ -104,8 +97,7 @@ class Residents:
         """What was asked for is still done; nobody will hear of it here."""
         if self._timer is not None:
             self._timer.cancel()
-        for server in list(self._servers.values()):
-            server.let_go()
+        self._servers.close()
         for resident in [*self._busy.values(), *(one for idle in self._idle.values() for one in idle)]:
             resident.let_go()
         self._busy.clear()
@@ -136,12 +128,10 @@ class Residents:
 
     def _renew(self, interpreter: str) -> None:
         """Whoever is out of date takes nothing more."""
-        looks = looks_of(interpreter, int(time.monotonic() / _LOOK_AT_FILES_SECONDS)), self._environ
-        if self._looks.get(interpreter) == looks:
+        looks = self._servers.looks(interpreter)
+        if self._looks.get(interpreter) is looks:
             return
         self._looks[interpreter] = looks
-        if interpreter in self._servers:
-            self._servers.pop(interpreter).retire()
         for kind in [kind for kind in self._idle if kind[0] == interpreter]:
             for resident in self._idle.pop(kind):
                 resident.let_go()
@@ -151,7 +141,7 @@ class Residents:
         return idle.pop() if idle else None
 
     def _new_one(self, kind: _Kind, *, is_ahead: bool = False) -> _Resident | None:
-        server = self._server(kind[0], is_ahead=is_ahead)
+        server = self._servers.server(kind[0], is_ahead=is_ahead)
         if server is None:
             return None
         try:
@@ -162,28 +152,6 @@ class Residents:
         resident = _Resident(self, kind, server, ours, self._looks[kind[0]])
         server.make_worker(theirs)
         return resident
-
-    def _server(self, interpreter: str, *, is_ahead: bool) -> ForkServer | None:
-        server = self._servers.pop(interpreter, None)
-        if server is None:
-            server = self._started(interpreter, is_ahead=is_ahead)
-        if server is not None:
-            self._servers[interpreter] = server  # the last one: used most recently
-        return server
-
-    def _started(self, interpreter: str, *, is_ahead: bool) -> ForkServer | None:
-        if time.monotonic() < self._unfit.get(interpreter, 0.0):
-            return None
-        while len(self._servers) >= MOST_SERVERS:
-            self._servers.pop(next(iter(self._servers))).retire()
-        try:
-            return ForkServer(interpreter, self._environ, self._server_ended, is_ahead=is_ahead)
-        except OSError:
-            return None
-
-    def _server_ended(self, server: ForkServer) -> None:
-        if self._servers.get(server.interpreter) is server:
-            del self._servers[server.interpreter]
 
     def _judge(self) -> None:
         """One that says nothing for long (halted, perhaps) is done without: the gate lets only one worker through."""
@@ -268,8 +236,7 @@ class Residents:
             self._listener.over(attempt, None)
             return
         if not server.has_served:
-            self._unfit[server.interpreter] = time.monotonic() + _UNFIT_SECONDS
-            server.retire()
+            self._servers.has_failed(server)
         self._listener.handed_back(attempt)
 
     def _keep(self, resident: _Resident) -> None:

@@ -1,0 +1,73 @@
+"""The fork servers of a scheduler: one for each interpreter, however many executors ask for workers in it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+
+from ork.executors.fork_server import ForkServer, looks_of
+
+MOST_SERVERS = 8
+_UNFIT_SECONDS = 60.0
+_LOOK_AT_FILES_SECONDS = 1.0
+
+
+class ForkServers:
+    """At most a few at a time; the one that was not used for longest goes first."""
+
+    def __init__(self) -> None:
+        self.by_interpreter: dict[str, ForkServer] = {}
+        self._unfit: dict[str, float] = {}  # interpreters in which none came up, and until when none is tried
+        self._looks: dict[str, tuple[object, object]] = {}
+        self._variables: dict[bytes, bytes] = {}
+        self._environ: dict[str, str] = {}
+
+    def use_environment(self, variables: Mapping[bytes, bytes]) -> None:
+        """For servers from now on; one with another environment is no longer like a new interpreter."""
+        if variables != self._variables:
+            self._variables = dict(variables)
+            self._environ = {os.fsdecode(name): os.fsdecode(value) for name, value in variables.items()}
+
+    def looks(self, interpreter: str) -> object:
+        """What a server of now has loaded, and in which environment: the same object as long as that is the same. One
+        that is out of date makes no more workers."""
+        known = self._looks.get(interpreter, (None, None))
+        files = looks_of(interpreter, int(time.monotonic() / _LOOK_AT_FILES_SECONDS))
+        if known[0] == files and known[1] is self._environ:
+            return known
+        self._looks[interpreter] = files, self._environ
+        if interpreter in self.by_interpreter:
+            self.by_interpreter.pop(interpreter).retire()
+        return self._looks[interpreter]
+
+    def server(self, interpreter: str, *, is_ahead: bool) -> ForkServer | None:
+        """One that is there, or on its way; None where none can be."""
+        server = self.by_interpreter.pop(interpreter, None) or self._started(interpreter, is_ahead=is_ahead)
+        if server is not None:
+            self.by_interpreter[interpreter] = server  # the last one: used most recently
+        return server
+
+    def has_failed(self, server: ForkServer) -> None:
+        """It came to nothing: for a while none is tried in that interpreter."""
+        self._unfit[server.interpreter] = time.monotonic() + _UNFIT_SECONDS
+        server.retire()
+
+    def close(self) -> None:
+        """They end when they have made the workers that they know of."""
+        for server in list(self.by_interpreter.values()):
+            server.let_go()
+
+    def _started(self, interpreter: str, *, is_ahead: bool) -> ForkServer | None:
+        if time.monotonic() < self._unfit.get(interpreter, 0.0):
+            return None
+        while len(self.by_interpreter) >= MOST_SERVERS:
+            self.by_interpreter.pop(next(iter(self.by_interpreter))).retire()
+        try:
+            return ForkServer(interpreter, self._environ, self._ended, is_ahead=is_ahead)
+        except OSError:
+            return None
+
+    def _ended(self, server: ForkServer) -> None:
+        if self.by_interpreter.get(server.interpreter) is server:
+            del self.by_interpreter[server.interpreter]
