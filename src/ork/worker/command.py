@@ -46,6 +46,7 @@ class CommandJob:
         self._spec = spec
         self._input_file: str | None = None
         self._output_file = objects.path(layout.written_key(stem))
+        self._has_written = True  # as long as nobody has looked
         self._stdin = -1
         self._last = LastLine(min(spec["output_limit"], _LARGEST_LAST_LINE))
         self._streams: list[Stream] = []
@@ -109,7 +110,8 @@ class CommandJob:
         for descriptor in (self._stdin, *(stream.source for stream in self._streams)):
             if descriptor >= 0:
                 os.close(descriptor)
-        _remove(self._output_file)
+        if self._has_written:
+            _remove(self._output_file)
         if self._input_file is not None:
             _remove(self._input_file)
 
@@ -135,11 +137,9 @@ class CommandJob:
             time.sleep(0.2)
 
     def _write_input(self, data: bytes) -> None:
-        os.lseek(self._stdin, 0, os.SEEK_SET)
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._stdin, rest) :]
-        os.lseek(self._stdin, 0, os.SEEK_SET)
+        written = 0
+        while written < len(data):  # from the beginning, where it will be read from
+            written += os.pwrite(self._stdin, data[written:], written)
 
     def _start_process(self, argv: list[str], env: dict[str, str], log: Log) -> Ending | int:
         dismiss_waiting()  # all that is below us during an attempt belongs to it
@@ -169,6 +169,7 @@ class CommandJob:
         try:
             descriptor = os.open(self._output_file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
+            self._has_written = False
             return self._last_line()
         with open(descriptor, "rb") as file:
             data = file.read(limit + 1)

@@ -30,20 +30,25 @@ def are_used() -> bool:
     return _is_done
 
 
-def use_packages_if_harmless() -> None:
-    """Not if it starts threads or opens anything, which a fork would lose or share."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            before = os.listdir("/proc/self/fd")
-            use_packages()
-            is_harmless = len(os.listdir("/proc/self/task")) == 1 and os.listdir("/proc/self/fd") == before
-            code = 0 if is_harmless else 1
-        finally:
-            os._exit(code)
-    if _ended_well(pid):
-        use_packages()
+class Trial:
+    """Does it in a child, to see whether it starts threads or opens anything, which a fork would lose or share. Whoever
+    has something else to do does that meanwhile."""
+
+    def __init__(self) -> None:
+        self._pid = os.fork()
+        if self._pid == 0:
+            code = 1
+            try:
+                before = os.listdir("/proc/self/fd")
+                use_packages()
+                is_harmless = len(os.listdir("/proc/self/task")) == 1 and os.listdir("/proc/self/fd") == before
+                code = 0 if is_harmless else 1
+            finally:
+                os._exit(code)
+
+    def is_passed(self) -> bool:
+        """Waits for its end, but not for long."""
+        return _ended_well(self._pid)
 
 
 class Traces:

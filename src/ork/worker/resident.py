@@ -56,7 +56,7 @@ class Resident:
         self._last_word = b""
         self._ahead_of_time: list[tuple[bytes, bytes]] = []  # requests that are to come next, and their specs
         self._is_known = self._has_told = False
-        process.private.update((door, self.signals.wake, self.signals.ring))
+        process.private.update((door, self.signals.wake, self.signals.ring, mark.keep_open()))
 
     def serve(self) -> int:
         """Takes one attempt after the other, until there will be no more."""
@@ -108,12 +108,14 @@ class Resident:
             if self._ahead_of_time:
                 return True
             ready = [descriptor for descriptor, _ in poller.poll(IDLE_SECONDS * 1000)]
+            if not ready:
+                return False
             if self.signals.wake in ready:
                 self.signals.quiet()
-            # One that is out of date leaves the request to others.
-            if not ready or (self._traces is not None and not self._traces.are_fresh()):
-                return False
             if self.descriptor in ready:
+                # One that is out of date leaves the request to others.
+                if self._traces is not None and not self._traces.are_fresh():
+                    return False
                 self.look()
         return False
 

@@ -196,6 +196,7 @@ class Shim:
         last_beat, next_beat = now, now + FIRST_BEAT_SECONDS
         pipes = job.pipes()
         readers = pipes | {self._host.descriptor: self._host.look} if self._host else pipes
+        done: set[int] = set()
         poller = select.poll()
         for descriptor in (self._signals.wake, *readers):
             poller.register(descriptor, select.POLLIN)
@@ -217,8 +218,9 @@ class Shim:
                     self._signals.quiet()
                 elif not readers[descriptor]():
                     poller.unregister(descriptor)
+                    done.add(descriptor)
             now = time.monotonic()
-        _empty(pipes)
+        _empty({descriptor: empty for descriptor, empty in pipes.items() if descriptor not in done})
         log.let_go()
 
     def _pause(self, now: float, next_beat: float, deadline: float | None, log_due: float | None) -> float:
@@ -314,6 +316,8 @@ class Shim:
 
 def _empty(pipes: dict[int, Callable[[], bool]]) -> None:
     """Reads what is there, though somebody else may keep an end open."""
+    if not pipes:
+        return
     poller = select.poll()
     for descriptor in pipes:
         poller.register(descriptor, select.POLLIN)

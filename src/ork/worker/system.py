@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _SIGKILL = 9
+_PIECE = 4096
 
 
 def own_process() -> dict[str, Any]:
@@ -62,10 +63,16 @@ def die_with_parent(parent: int) -> None:
 def children() -> set[int]:
     """This process's own children, adopted ones included; none where the system does not tell."""
     try:
-        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
-            return {int(pid) for pid in file.read().split()}
+        descriptor = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return set()
+    try:
+        data = b""
+        while piece := os.read(descriptor, _PIECE):
+            data += piece
+    finally:
+        os.close(descriptor)
+    return {int(pid) for pid in data.split()}
 
 
 def descendants(marker: bytes) -> list[int]:

@@ -56,9 +56,11 @@ def _load(mark: Mark) -> None:
     """What is done here is done once for all, and in no child."""
     from importlib import import_module
 
+    trial = packages.Trial()
     for name in _USUAL:
         import_module(name)
-    packages.use_packages_if_harmless()
+    if trial.is_passed():
+        packages.use_packages()
     _make_streams()
     from ork.worker.rehearsal import rehearse
 
