@@ -9,6 +9,26 @@ from __future__ import annotations
 from ork.model.task import Attempt, AttemptStatus, InlineOutput, Task, TaskStatus
 
 
+def is_new(task: Task) -> bool:
+    """Nothing has happened to it yet."""
+    return (
+        task.status is TaskStatus.PENDING
+        and not task.attempt
+        and not task.earlier_attempts
+        and task.reason is None
+        and task.cause is None
+        and task.failure is None
+        and task.exit_code is None
+        and task.dispatched_at is None
+        and task.started_at is None
+        and task.finished_at is None
+        and task.retry_at is None
+        and task.output is None
+        and task.instances is None
+        and task.cache_key is None
+    )
+
+
 def is_on_its_way(task: Task) -> bool:
     """It has been dispatched in this round and is running now, or has succeeded, and nothing else is to be told of it."""
     if task.status is TaskStatus.RUNNING:

@@ -13,7 +13,7 @@ from ork.model.ids import RunId
 from ork.model.task import Attempt, AttemptStatus, InlineOutput, Task, TaskStatus
 from ork.state.sqlite.connection import Connection, Row
 from ork.state.sqlite.rows import NO_INDEX, attempt_row, task_row, time_text
-from ork.state.usual_way import goes_well, is_on_its_way
+from ork.state.usual_way import goes_well, is_new, is_on_its_way
 
 Order: TypeAlias = Mapping[str, int]
 """Each task's place in its workflow."""
@@ -29,24 +29,25 @@ class RunRows(NamedTuple):
 
 
 def write_tasks(connection: Connection, changes: Sequence[RunRows], changed: int) -> None:
+    added: list[Row] = []
     started: list[Row] = []
     succeeded: list[Row] = []
     whole: list[Row] = []
     for run, order, tasks, _ in changes:
         for task in tasks:
             name, index = task.key
-            if not is_on_its_way(task):
+            place = (run, order[name], NO_INDEX if index is None else index)
+            if is_new(task):
+                added.append((*place, name, task.executor, task.item, changed))
+            elif not is_on_its_way(task):
                 whole.append(task_row(run, order[name], changed, task))
-                continue
-            place = (run, order[name], NO_INDEX if index is None else index, task.attempt)
-            if task.status is TaskStatus.RUNNING:
-                started.append((time_text(task.started_at), changed, *place))
+            elif task.status is TaskStatus.RUNNING:
+                started.append((time_text(task.started_at), changed, *place, task.attempt))
             else:
                 output = task.output.json if isinstance(task.output, InlineOutput) else None
                 end = (time_text(task.finished_at), task.exit_code, output)
-                succeeded.append((*end, time_text(task.started_at), changed, *place))
-    found = connection.run_many("start_task", started) + connection.run_many("finish_task", succeeded)
-    if found != len(started) + len(succeeded):
+                succeeded.append((*end, time_text(task.started_at), changed, *place, task.attempt))
+    if not _fit(connection, ("add_task", added), ("start_task", started), ("finish_task", succeeded)):
         whole = [task_row(run, order[t.key.name], changed, t) for run, order, tasks, _ in changes for t in tasks]
     connection.run_many("write_task", whole)
 
@@ -67,8 +68,7 @@ def write_attempts(connection: Connection, changes: Sequence[RunRows]) -> None:
                 started.append((*seen, *place))
             else:
                 succeeded.append((attempt.exit_code, time_text(attempt.finished_at), *seen, *place))
-    found = connection.run_many("start_attempt", started) + connection.run_many("finish_attempt", succeeded)
-    if found != len(started) + len(succeeded):
+    if not _fit(connection, ("start_attempt", started), ("finish_attempt", succeeded)):
         whole = [attempt_row(order[a.key.task.name], a) for _, order, _, attempts in changes for a in attempts]
     connection.run_many("write_attempt", whole)
 
@@ -88,3 +88,8 @@ def launch(connection: Connection, wishes: Sequence[Wish], orders: Mapping[RunId
         rows = [(wish.attempt.key.run, wish.task) for wish in wishes]
         connection.run_many("write_task", [task_row(run, orders[run][t.key.name], changed, t) for run, t in rows])
     connection.run_many("launch_attempt", attempts)
+
+
+def _fit(connection: Connection, *statements: tuple[str, list[Row]]) -> bool:
+    """Runs them until one does not write every one of its rows: then all are to be written whole."""
+    return all(connection.run_many(name, rows) == len(rows) for name, rows in statements)

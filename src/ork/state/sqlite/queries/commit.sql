@@ -49,9 +49,14 @@ ON CONFLICT (run_id, ordinal, idx, number) DO UPDATE SET
     closing_since = excluded.closing_since, seq = excluded.seq, seen_at = excluded.seen_at,
     waits_for = excluded.waits_for, is_waiting = excluded.is_waiting;
 
--- name: launch_task
+-- name: add_task
 -- From here on: rows that go the usual way, in statements that name nothing but what changes on it. Every value that is
 -- handed over costs as much as finding the row does.
+INSERT INTO tasks (run_id, ordinal, idx, name, status, executor, attempt, earlier_attempts, item, changed)
+VALUES (?, ?, ?, ?, 'pending', ?, 0, 0, ?, ?)
+ON CONFLICT DO NOTHING;
+
+-- name: launch_task
 UPDATE tasks SET
     status = 'dispatched', attempt = ?, dispatched_at = ?, started_at = NULL, finished_at = NULL, exit_code = NULL,
     retry_at = NULL, changed = ?
