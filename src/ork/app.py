@@ -238,8 +238,10 @@ def _start_traces(settings: Settings, telemetry: Telemetry) -> Traces | None:
                 f"traces need packages that are not here: {error.name}", hint="pip install 'ork-orchestrator[traces]'"
             ) from None
         return None
+    from ork.telemetry import Happening
+
     traces = Traces(telemetry)
-    telemetry.listen(traces)
+    telemetry.listen(traces, Happening.RUN_FINISHED, Happening.ATTEMPT_ENDED)
     return traces
 
 

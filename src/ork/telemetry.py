@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any
 
@@ -58,17 +58,31 @@ class Telemetry:
         self.ended: Counter[tuple[str, str]] = Counter()  # runs and attempts, by the status they ended with
         self.spans: Counter[str] = Counter()  # of traces, by what became of them
         self.spent: dict[str, Spent] = {}
-        self._listeners: list[Listener] = []
+        self._listeners: defaultdict[Happening, list[Listener]] = defaultdict(list)
 
-    def listen(self, listener: Listener) -> None:
-        self._listeners.append(listener)
+    def listen(self, listener: Listener, *only: Happening) -> None:
+        """To these, or to everything. What happens by the thousand is put into words only where somebody listens to it."""
+        for happening in only or Happening:
+            self._listeners[happening].append(listener)
+
+    def is_heard(self, happening: Happening) -> bool:
+        return bool(self._listeners[happening])
 
     def tell(self, happening: Happening, **fields: Any) -> None:
-        self.counts[happening] += 1
         if happening in _ENDINGS:
-            self.ended[_ENDINGS[happening], str(fields.get("status"))] += 1
-        for listener in self._listeners:
+            self.count_ends(happening, [str(fields.get("status"))])
+        else:
+            self.count(happening)
+        for listener in self._listeners[happening]:
             listener(happening, fields)
+
+    def count(self, happening: Happening, number: int = 1) -> None:
+        self.counts[happening] += number
+
+    def count_ends(self, happening: Happening, statuses: Iterable[str]) -> None:
+        for status, number in Counter(statuses).items():
+            self.counts[happening] += number
+            self.ended[_ENDINGS[happening], str(status)] += number
 
     def took(self, work: str, seconds: float) -> None:
         self._add(work, 1, seconds, seconds)

@@ -219,7 +219,8 @@ class Attendant:
             self._tell_once(NO_SCHEDULER)
             return
         self._service = await self._installation.scheduler("run", on_commit=self._heed_commit)
-        self._service.telemetry.listen(self._heed_trouble)
+        told = (*TROUBLES, *DISK_TROUBLES, Happening.STORE_RECOVERED, Happening.ALERT_FAILED)
+        self._service.telemetry.listen(self._heed_trouble, *told)
         self._work = asyncio.create_task(self._service.run())
         self._work.add_done_callback(lambda _: self._news.set())
 

@@ -91,11 +91,10 @@ def _readiness(parts: Parts) -> asyncio.Event:
         ready.set()
         return ready
 
-    def heed(happening: Happening, _fields: dict[str, object]) -> None:
-        if happening is Happening.READY:
-            ready.set()
+    def heed(_happening: Happening, _fields: dict[str, object]) -> None:
+        ready.set()
 
-    parts.service.telemetry.listen(heed)
+    parts.service.telemetry.listen(heed, Happening.READY)
     return ready
 
 

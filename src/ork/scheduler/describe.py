@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ork.core.decisions import Decisions
 from ork.model.run import Run
 from ork.model.task import Attempt
 from ork.telemetry import Happening, Telemetry
 
 
-def tell_of_ends(telemetry: Telemetry, decisions: Decisions, run: Run) -> None:
-    for attempt in decisions.attempts:
-        if attempt.status.is_final:
-            telemetry.tell(Happening.ATTEMPT_ENDED, **describe_attempt(attempt, run))
-    if decisions.run is not None and run.status.is_final:
-        telemetry.tell(Happening.RUN_FINISHED, **describe(run))
+def tell_of_launches(telemetry: Telemetry, launched: Sequence[tuple[Attempt, Run]]) -> None:
+    if not telemetry.is_heard(Happening.ATTEMPT_LAUNCHED):
+        telemetry.count(Happening.ATTEMPT_LAUNCHED, len(launched))
+        return
+    for attempt, run in launched:
+        telemetry.tell(Happening.ATTEMPT_LAUNCHED, attempt=attempt.key, workflow=run.workflow)
+
+
+def tell_of_ends(telemetry: Telemetry, ended: Iterable[Attempt], run: Run) -> None:
+    if not telemetry.is_heard(Happening.ATTEMPT_ENDED):
+        telemetry.count_ends(Happening.ATTEMPT_ENDED, [attempt.status for attempt in ended])
+        return
+    for attempt in ended:
+        telemetry.tell(Happening.ATTEMPT_ENDED, **describe_attempt(attempt, run))
 
 
 def describe(run: Run) -> dict[str, Any]:

@@ -38,6 +38,10 @@ class Decided(Record):
     decisions: Decisions
     changes: RunChanges
 
+    @property
+    def freed_slots(self) -> int:
+        return sum(1 for each in self.decisions.attempts if each.status.is_final or each.waits_for is not None)
+
 
 class OwnedRuns:
     def __init__(self, telemetry: Telemetry, launch_batch: int) -> None:

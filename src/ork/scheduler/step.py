@@ -20,7 +20,7 @@ from ork.model.run import RunStatus
 from ork.model.task import Attempt
 from ork.objects.store import ObjectStore
 from ork.scheduler.answers import Answers
-from ork.scheduler.describe import describe, tell_of_ends
+from ork.scheduler.describe import describe, tell_of_ends, tell_of_launches
 from ork.scheduler.fire import Firing
 from ork.scheduler.launch import Job, Launcher
 from ork.scheduler.lead import Lead, nobody_is_dead
@@ -33,10 +33,6 @@ from ork.telemetry import Happening, Telemetry
 
 STORE_RETRY_SECONDS = 1.0
 OBJECTS_RETRY_SECONDS = 1.0
-
-
-def _frees_slots(attempt: Attempt) -> bool:
-    return attempt.status.is_final or attempt.waits_for is not None
 
 
 class Scheduler:
@@ -309,8 +305,7 @@ class Scheduler:
             self.telemetry.tell(Happening.RUN_FENCED, run=run)
             self._forget(run)
         self._let_go_of(sorted(committed.overruled))
-        ended = sum(_frees_slots(a) for each in decided.values() for a in each.decisions.attempts)
-        self._runs.note_limits(committed, ended)
+        self._runs.note_limits(committed, sum(each.freed_slots for each in decided.values()))
         if self._was_woken:
             self._runs.ask_limits_again()  # a slot may have been freed after the store had said that there is none
         if committed.again_in is not None:
@@ -328,14 +323,17 @@ class Scheduler:
     def _carry_on(self, run: RunId, decided: Decided, launched: Sequence[Attempt]) -> Sequence[Attempt]:
         """The run's decisions are facts: tell of them, and set in motion what they ask for."""
         owned, row = self._runs.get(run), decided.changes.run
+        ended = [attempt for attempt in decided.decisions.attempts if attempt.status.is_final]
         if owned is not None:
-            tell_of_ends(self.telemetry, decided.decisions, owned.machine.run)
+            tell_of_ends(self.telemetry, ended, owned.machine.run)
+            if row is not None and row.status.is_final:
+                self.telemetry.tell(Happening.RUN_FINISHED, **describe(row))
         has_recovered = row is not None and row.status is RunStatus.SUCCESS
         self.has_news_for_people |= bool(decided.changes.alerts) or has_recovered
         for effect in decided.decisions.effects:
             if isinstance(effect, Stop):
                 self._observer.close(effect.attempt)
-        self._observer.release([a for a in decided.decisions.attempts if a.status.is_final])
+        self._observer.release(ended)
         for attempt in launched:
             if owned is not None:
                 self._observer.begin(attempt, owned.machine.spec(attempt.key.task).timeout)
@@ -347,11 +345,10 @@ class Scheduler:
     async def _act(self, attempts: Sequence[Attempt], now: datetime) -> None:
         jobs = []
         for attempt in attempts:
-            owned = self._runs.get(attempt.run)
+            owned = self._runs.get(attempt.key.run)
             if owned is not None:
-                workflow = owned.machine.run.workflow
                 jobs.append(Job(attempt, owned.machine, owned.version))
-                self.telemetry.tell(Happening.ATTEMPT_LAUNCHED, attempt=attempt.key, workflow=workflow)
+        tell_of_launches(self.telemetry, [(job.attempt, job.machine.run) for job in jobs])
         for refused in await self._launcher.launch(jobs) if jobs else ():
             why, final = refused.failure.message, refused.final
             self.telemetry.tell(Happening.START_FAILED, attempt=refused.attempt, why=why, final=final)

@@ -85,9 +85,7 @@ async def scheduler_on(file: Path, version: Version) -> AsyncIterator[tuple[Sqli
 async def finish_run(store: SqliteStore, scheduler: Scheduler, version: Version, name: str = "r1") -> int:
     """One run to its end; how many steps it took."""
     ended: list[Any] = []
-    scheduler.telemetry.listen(
-        lambda happening, _: ended.append(happening) if happening is Happening.RUN_FINISHED else None
-    )
+    scheduler.telemetry.listen(lambda happening, _: ended.append(happening), Happening.RUN_FINISHED)
     await store.create_runs([NewRun(RunId(name), version.workflow.name, version.id)], utc_now())
     scheduler.wake()
     steps = 0

@@ -23,7 +23,7 @@ class Watcher:
         self.service = service
         self._ready = asyncio.Event()
         self._finished = asyncio.Event()
-        service.telemetry.listen(self._notice)
+        service.telemetry.listen(self._notice, Happening.READY, Happening.RUN_FINISHED)
         self._work = asyncio.create_task(service.run())
 
     async def ready(self) -> None:
