@@ -10,6 +10,7 @@ import pytest
 
 from ork.executors import residents
 from ork.executors.executor import LaunchOrder, Presence
+from ork.executors.local import LocalExecutor
 from ork.model.task import Attempt
 from tests.integration.workshop import Workshop, in_shared_workshop
 
@@ -22,6 +23,11 @@ def main():
     while os.environ['ORK_TASK_NAME'] == 'slow' and not os.path.exists('go'):
         time.sleep(0.01)
     print(os.environ['ORK_TASK_NAME'])
+    return os.environ['ORK_TASK_NAME']
+
+def quiet():
+    with open('ledger', 'a') as file:
+        file.write(os.environ['ORK_TASK_NAME'] + ' ')
     return os.environ['ORK_TASK_NAME']
 """
 QUICK = [f"t{number}" for number in range(12)]
@@ -115,3 +121,41 @@ async def test_one_that_waits_can_be_stopped(shop: Workshop) -> None:
     shop.write("go", "")
     await all_succeeded(shop, [slow.attempt])
     assert stopped.attempt.key.task.name not in ledger(shop)
+
+
+@in_shared_workshop
+async def test_what_is_taken_back_again_and_again_is_done_once_and_told_under_its_own_name(shop: Workshop) -> None:
+    """A worker takes orders back while its process goes on taking them."""
+    await settled(shop)
+    names = [f"t{number}" for number in range(400)]
+    given = [shop.order(shop.attempt(name), function="quiet") for name in names]
+    for begin in range(0, len(given), 40):
+        residents.QUICK_SECONDS = 30.0  # all of them are handed ahead
+        assert await shop.executor.start(given[begin : begin + 40], shop.news.put_nowait) == []
+        residents.QUICK_SECONDS = 0.0  # and each that is over was too slow
+        for order in given[begin : begin + 40]:
+            status = await shop.ended(order.attempt)
+            assert status["output"] == {"inline": f'"{order.attempt.key.task.name}"'}
+    assert sorted(ledger(shop)) == sorted(["first", "second", *names])
+
+
+@in_shared_workshop
+async def test_one_of_several_is_found_running_by_another_scheduler(shop: Workshop) -> None:
+    """Also while its worker, which won the gate for it, is too slow to say which one it is at."""
+    await settled(shop)
+    worker = worker_of(shop, shop.made[-1])
+    slow = shop.attempt("slow")
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        await shop.start(slow, function="main")
+        os.kill(worker, signal.SIGCONT)
+        async with asyncio.timeout(30):
+            while "slow" not in ledger(shop):
+                await asyncio.sleep(0)
+        os.kill(worker, signal.SIGSTOP)
+        assert worker_of(shop, slow) == worker
+        assert await LocalExecutor("python", shop.documents).find([slow]) == [Presence.RUNNING]
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    shop.write("go", "")
+    await all_succeeded(shop, [slow])

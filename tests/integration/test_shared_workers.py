@@ -47,6 +47,16 @@ def forget_a_process():
         time.sleep(600)
     return os.getpid()
 
+def leave_a_daemon():
+    if os.fork() == 0:
+        if os.fork() == 0:
+            open('daemon', 'w').write(str(os.getpid()))
+            time.sleep(600)
+        os._exit(0)
+    os.wait()
+    while not os.path.exists('daemon'):
+        time.sleep(0.001)
+
 def sleep():
     open('pid', 'w').write(str(os.getpid()))
     time.sleep(600)
@@ -109,6 +119,14 @@ async def test_one_that_exits_or_leaves_something_running_is_replaced(shop: Work
         await output(shop, shop.attempt(f"amiss{number}"), function=function)
         assert not is_alive(pid)
     assert (await output(shop, shop.attempt("after")))[1] == 1
+
+
+@in_shared_workshop
+async def test_what_a_function_left_to_itself_is_gone_before_its_end_is_told(shop: Workshop) -> None:
+    await settled(shop)
+    assert (await shop.run(shop.attempt("a"), function="leave_a_daemon"))["state"] == "success"
+    assert not is_alive(int((shop.root / "daemon").read_text()))
+    assert (await output(shop, shop.attempt("b")))[1] >= 1
 
 
 @in_shared_workshop

@@ -15,6 +15,7 @@ from ork.executors.descriptors import leave_as_it_was
 from ork.executors.local_python import BOOTSTRAP
 
 MARK = "ORK_ATTEMPT_ID"
+SEVERAL = "*"  # the mark of a worker that has more than one attempt at a time (see `ork.worker.mark`)
 AHEAD = "ahead"
 ROOM_FOR_MARK = 512
 ORDINARY_SIGNALS = [signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGXFSZ]

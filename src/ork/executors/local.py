@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 from ork.errors import ObjectsError
 from ork.executors import descriptors, local_names, processes
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
-from ork.executors.fork_server import MARK, ORDINARY_SIGNALS
+from ork.executors.fork_server import MARK, ORDINARY_SIGNALS, SEVERAL
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local_news import NewsSocket
 from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for, project_python
@@ -347,8 +347,9 @@ class LocalExecutor:
         except ObjectsError:
             return False
 
-    def _shim(self, attempt: Attempt) -> tuple[int, int] | None:
-        """Pid and start time of the process that won the gate, if it is alive and still has this attempt."""
+    def _shim(self, attempt: Attempt, *, is_at_it: bool = False) -> tuple[int, int] | None:
+        """Pid and start time of the process that won the gate, if it is alive and still has this attempt, perhaps with
+        others; or, `is_at_it`, nothing but this attempt."""
         try:
             gate = self._documents.gate(attempt)
         except ObjectsError:
@@ -358,15 +359,17 @@ class LocalExecutor:
         pid, start_time = gate.get("pid"), gate.get("start_time")
         if not isinstance(pid, int) or not isinstance(start_time, int):
             return None
-        has_it = processes.mark_of(pid, MARK) == str(attempt.key)
+        has_it = processes.works_for(pid, MARK, str(attempt.key))
+        has_it = has_it or (not is_at_it and processes.mark_of(pid, MARK) == SEVERAL)
         return (pid, start_time) if has_it and processes.process_start_time(pid) == start_time else None
 
     def _ask_to_end(self, attempt: Attempt, looks: Looks) -> None:
         if self._residents.stop(str(attempt.key)):
             return
-        shim = self._shim(attempt)
+        shim = self._shim(attempt, is_at_it=True)
         # A resident of another scheduler may have done with this attempt, and have its next one.
-        if shim is not None and processes.send_signal_if(*shim, signal.SIGTERM, lambda: self._shim(attempt) == shim):
+        is_meant = lambda: self._shim(attempt, is_at_it=True) == shim  # noqa: E731
+        if shim is not None and processes.send_signal_if(*shim, signal.SIGTERM, is_meant):
             return
         if attempt.key in self._children:
             # On its way to the gate: it is gone without a trace, or stops as soon as it can say so.

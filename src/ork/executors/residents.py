@@ -11,7 +11,7 @@ import os
 import socket
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from ork.executors.fork_server import ROOM_FOR_MARK, ForkServer
@@ -175,7 +175,7 @@ class Residents:
         word, _, facts = message.partition(b" ")
         attempt = resident.attempt
         if word == b"back":
-            self._heard_back(resident)
+            self._heard_back(resident, facts.decode().split("\t"))
             return
         if attempt is None:
             return
@@ -205,10 +205,10 @@ class Residents:
             resident.is_asked_back = True
             resident.send(b"back")
 
-    def _heard_back(self, resident: _Resident) -> None:
-        """It has forgotten all but what it is busy with."""
+    def _heard_back(self, resident: _Resident, begun: Collection[str]) -> None:
+        """It has forgotten all but what it had begun."""
         resident.is_asked_back = False
-        self._give_to_others(resident, resident.take_back())
+        self._give_to_others(resident, resident.take_back(begun))
         self._keep_if_free(resident)
 
     def _keep_if_free(self, resident: _Resident) -> None:
@@ -231,7 +231,7 @@ class Residents:
                 idle.remove(resident)
             return
         del self._busy[attempt]
-        self._give_to_others(resident, resident.take_back())
+        self._give_to_others(resident, resident.take_back((attempt,)))
         if resident.has_taken:
             self._listener.over(attempt, None)
             return
@@ -305,9 +305,9 @@ class _Resident:
         del self.given[next(iter(self.given))]
         self._begin()
 
-    def take_back(self) -> dict[str, bytes]:
-        """All but the first."""
-        attempts = list(self.given)[1:]
+    def take_back(self, begun: Collection[str]) -> dict[str, bytes]:
+        """All but those."""
+        attempts = [attempt for attempt in self.given if attempt not in begun]
         return {attempt: self.given.pop(attempt) for attempt in attempts}
 
     def _begin(self) -> None:
@@ -334,7 +334,8 @@ class _Resident:
     def _receive(self) -> None:
         try:
             while data := self._socket.recv(_LARGEST_REQUEST):
-                self._owner.heard(self, data)
+                for word in data.split(b"\n"):
+                    self._owner.heard(self, word)
                 if self._socket.fileno() < 0:
                     return
         except BlockingIOError:

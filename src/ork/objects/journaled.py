@@ -48,6 +48,14 @@ class JournaledObjects(LocalObjects):
         else:
             self._doing("write", key, lambda: self._put(key, name, data))
 
+    def put_first(self, key: str, data: bytes) -> None:
+        name = _document(key)
+        if name is None or len(data) > LARGEST_IN_JOURNAL:
+            self.put(key, data)
+        else:
+            run, attempt, kind = name
+            self._doing("write", key, lambda: self._made(run).append(PUT, kind, attempt, data))
+
     def put_specs(self, specs: Sequence[tuple[str, bytes]]) -> builtins.list[int]:
         by_run: dict[str, dict[str, tuple[bytes, bytes]]] = {}
         for key, data in specs:

@@ -1,7 +1,6 @@
 """The process a function is called in, seen from the shim: it is forked, calls the function, and answers.
 
-One that is shared goes on waiting for orders after it has answered, as long as all is well with it, and so does one
-that forks another for each of them (see `ork.worker.forker`).
+One that forks another for each order goes on waiting for the next (see `ork.worker.forker`).
 """
 
 from __future__ import annotations
@@ -32,10 +31,7 @@ class Child:
 
     Standard output and standard error are one pipe, `printed`; `source` is where answers come from, a line each."""
 
-    def __init__(
-        self, body: Callable[[int, int], NoReturn], *, is_shared: bool = False, ahead: Ahead | None = None
-    ) -> None:
-        self.is_shared = is_shared
+    def __init__(self, body: Callable[[int, int], NoReturn], *, ahead: Ahead | None = None) -> None:
         self.root = ahead.root if ahead else None  # the project it has settled in
         self.files: dict[str, int | None] = {}  # that it has loaded, and their times
         self._ahead = ahead
@@ -122,11 +118,11 @@ def waiting() -> Child | None:
     return _waiting
 
 
-def take_waiting(spec: dict[str, Any], *, is_shared: bool) -> Child | None:
-    """The one that waits, if it is of the wanted kind; another one is sent away."""
+def take_waiting(spec: dict[str, Any]) -> Child | None:
+    """The one that waits, if it is fit; another one is sent away."""
     global _waiting
     child = _waiting
-    if child is None or child.is_shared != is_shared or not child.is_fit_for(spec):
+    if child is None or not child.is_fit_for(spec):
         dismiss_waiting()
         return None
     _waiting = None

@@ -12,10 +12,9 @@ from ork.worker.child import Child, keep, take_waiting
 from ork.worker.forker import Forker
 from ork.worker.invoke import call_here
 from ork.worker.loading import make_ready
-from ork.worker.process import ended_badly, log_tail
+from ork.worker.process import ended_without_reply
 from ork.worker.pump import Stream
-from ork.worker.shared import serve_functions
-from ork.worker.status import Ending, failed
+from ork.worker.status import Ending, failed, returned
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,12 +25,13 @@ if TYPE_CHECKING:
     from ork.worker.shim import Host
 
 _CHUNK = 1 << 16
-_STAYS = b'"stays":true}\n'
 
 
 class FunctionJob:
     """Standard output and standard error are one pipe to the log, so that whatever is printed stays in its order; what
     the function returned comes back on a pipe of its own."""
+
+    is_started = is_over = leaves_nothing = False  # before its process is
 
     def __init__(
         self,
@@ -44,10 +44,6 @@ class FunctionJob:
         self._stem = stem
         self._spec = spec
         self._host = host
-        self._mark = host.mark if host else None
-        # Another interpreter, or a class of the user's, is not for others.
-        may_share = host is not None and host.is_shared
-        self._is_shared = may_share and spec["kind"] == "python" and spec.get("environment") is None
         self._child: Child | None = None
         self._reply = bytearray()
         self._log: Log | None = None
@@ -64,18 +60,13 @@ class FunctionJob:
         return child.main if isinstance(child, Forker) else child.pid
 
     def _with_one_that_waits(self) -> Child | None:
-        child = take_waiting(self._spec, is_shared=self._is_shared)
+        child = take_waiting(self._spec)
         if child is None or child.give(self._objects, self._stem, self._spec):
             return child
         child.dismiss()  # somebody killed it while it waited
         return None
 
     def _with_a_new_one(self) -> Child:
-        if self._is_shared:
-            mark = self._mark
-            child = Child(lambda orders, answer: serve_functions(orders, answer, mark), is_shared=True)
-            child.give(self._objects, self._stem, self._spec)
-            return child
         # At the last moment: a process copies each page that it or the other one changes while both live.
         spec = self._spec
         if self._host is not None and spec["kind"] == "python" and spec["file"] is not None:
@@ -97,18 +88,10 @@ class FunctionJob:
     def main_status(self) -> int | None:
         return self._child.main_status if isinstance(self._child, Forker) else None
 
-    @property
-    def is_over(self) -> bool:
-        """The function has been called, and its process stays for others."""
-        return self._is_shared and self._reply.endswith(_STAYS)
-
     def ending(self, wait_status: int) -> Ending:
         if self._reply:
             return self._replied()
-        if wait_status == 0:
-            detail = {"tail": log_tail(self._objects, self._stem, self._log)}
-            return failed("exit", "the process exited before the function returned", detail, exit_code=0)
-        return ended_badly(wait_status, self._objects, self._stem, self._log)
+        return ended_without_reply(wait_status, self._objects, self._stem, self._log)
 
     def clean(self) -> None:
         if self._child is None:
@@ -118,8 +101,6 @@ class FunctionJob:
                 keep(self._child)
             else:
                 self._child.dismiss()
-        elif self.is_over and self._child.is_alive():
-            keep(self._child)
         else:
             self._child.close()
         self._child = None
@@ -139,13 +120,6 @@ class FunctionJob:
             reply = strict_json(bytes(self._reply), max_size=DOCUMENT_LIMIT)
         except DocumentError as error:
             return failed("internal", f"the task's reply was unreadable: {error}")
-        if self._child is not None and "loaded" in reply:
-            self._child.files.update(reply["loaded"])
         if self._host is not None and ("imports" in reply or not reply["is_quiet"]):
             self._host.learn(self._spec["root"], reply.get("imports"), is_quiet=reply["is_quiet"])
-        failure, jobs, metrics = reply.get("failure"), reply.get("jobs"), reply.get("metrics")
-        if failure is not None:
-            return Ending("failed", exit_code=reply["exit_code"], failure=failure, metrics=metrics)
-        if jobs is not None:
-            return Ending("deferred", metrics=metrics, jobs=jobs)
-        return Ending("success", exit_code=0, output=reply["output"], metrics=metrics)
+        return returned(reply)

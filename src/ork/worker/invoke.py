@@ -24,7 +24,7 @@ from ork.worker.status import storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
     from ork.sdk.context import Context
@@ -135,9 +135,8 @@ class Call:
     _output: dict[str, Any] | None = None
     _jobs: list[dict[str, Any]] | None = None
     _imports: dict[str, Any] | None = None
-    _is_silent = False
+    is_silent = False
     has_exited = False
-    loaded: Mapping[str, int | None] = {}  # files, if anybody is to notice when they change
     is_quiet = True
     exit_code = 0
 
@@ -197,24 +196,26 @@ class Call:
         elif stop.code is not None:
             sys.stderr.write(f"{stop.code}\n")
             self.exit_code = 1
-        self._is_silent = self.exit_code != 0
+        self.is_silent = self.exit_code != 0
 
-    def reply(self, answer: int, *, stays: bool = False) -> None:
-        """A line of JSON, without what there is nothing to say about. `stays`: this process waits for the next order."""
-        if self._is_silent:
-            return
-        document: dict[str, Any] = {"exit_code": self.exit_code, "output": self._output, "is_quiet": self.is_quiet}
+    def outcome(self) -> dict[str, Any]:
+        """What came of it, unless it `is_silent`: then the exit code says all. Without what there is nothing to say about."""
+        outcome: dict[str, Any] = {"exit_code": self.exit_code, "output": self._output}
         if self._failure is not None:
-            document["failure"] = self._failure
+            outcome["failure"] = self._failure
         if self._jobs is not None:
-            document["jobs"] = self._jobs
+            outcome["jobs"] = self._jobs
         if self._context is not None:
-            document["metrics"] = self._context.metrics.as_dict() or None
-        if self.loaded:
-            document["loaded"] = self.loaded
+            outcome["metrics"] = self._context.metrics.as_dict() or None
+        return outcome
+
+    def reply(self, answer: int) -> None:
+        """A line of JSON."""
+        if self.is_silent:
+            return
+        document = {**self.outcome(), "is_quiet": self.is_quiet}
         if self._imports is not None:
             document["imports"] = self._imports
-        document["stays"] = stays  # last: it is looked for there
         rest = memoryview(dumps(document).encode() + b"\n")
         while rest:
             rest = rest[os.write(answer, rest) :]

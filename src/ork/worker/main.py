@@ -59,20 +59,30 @@ def read_spec(
     """What is to be done, and where to write what comes of it; ObjectsError if that cannot be read, or is not meant.
 
     `position`: before it nobody has won the gate. `document`: the spec, if it is at hand."""
-    data = document or _opened(objects_url, "normal", spec_key, position).get(spec_key, limit=SPEC_LIMIT)
+    data = document or _begun(objects_url, "normal", spec_key, position).get(spec_key, limit=SPEC_LIMIT)
     if data is None:
         raise ObjectsError(f"there is no {spec_key}")
     spec = open_signed(data, secret, limit=SPEC_LIMIT)
     if spec.get("container") is not None:
         spec["root"] = os.path.abspath(spec["root"])  # the image's own folder, wherever that is: we begin in it
-    return _opened(objects_url, spec["durability"], spec_key, position), spec
+    return _begun(objects_url, spec["durability"], spec_key, position), spec
 
 
-def _opened(objects_url: str, durability: str, spec_key: str, position: int) -> LocalObjects:
+def opened(objects_url: str, durability: str) -> LocalObjects:
     """Stays open for the next attempt."""
     objects = _open.get((objects_url, durability))
     if objects is None:
         objects = _open[objects_url, durability] = open_objects(objects_url, durability)
+    return objects
+
+
+def forget_opened() -> None:
+    """In a process that was forked: what was open is so no more."""
+    _open.clear()
+
+
+def _begun(objects_url: str, durability: str, spec_key: str, position: int) -> LocalObjects:
+    objects = opened(objects_url, durability)
     objects.skip_to(layout.run_of(spec_key), position)  # also to the beginning, if an attempt before began later
     return objects
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 MARK = "ORK_ATTEMPT_ID"
+SEVERAL = "*"  # it has more than one attempt at a time: a process below it bears the mark of the one that it is at
 _ENV_START = 47  # in /proc/self/stat, counted from the state on
 
 

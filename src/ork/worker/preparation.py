@@ -52,7 +52,7 @@ class PreparationError(Exception):
 
 
 class Preparation:
-    is_over = False  # before its process is
+    is_started = is_over = leaves_nothing = False  # before its process is
     forker, main_status = 0, None
 
     def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any]) -> None:

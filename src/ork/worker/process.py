@@ -58,6 +58,14 @@ def ended_badly(wait_status: int, objects: ObjectStore, stem: str, log: Log | No
     return failed("exit", in_words(code), detail, exit_code=code)
 
 
+def ended_without_reply(wait_status: int, objects: ObjectStore, stem: str, log: Log | None) -> Ending:
+    """Of a function that never came to its end."""
+    if wait_status == 0:
+        detail = {"tail": log_tail(objects, stem, log)}
+        return failed("exit", "the process exited before the function returned", detail, exit_code=0)
+    return ended_badly(wait_status, objects, stem, log)
+
+
 def in_words(code: int) -> str:
     return f"exit code {code}" if code >= 0 else f"killed by {_signal_name(-code)}"
 

@@ -1,13 +1,15 @@
 """A shim that stays: when an attempt is over it waits for the next one, so that only the user's process is made anew.
 
-It has one attempt at a time, and a socket to the executor: attempts to take and requests to stop come in, what
-happened goes out, each a message. When the executor is gone it finishes what it has, and ends.
+It has one attempt at a time (of those that share a process, several: see `ork.worker.sharing`), and a socket to the
+executor: attempts to take and requests to stop come in, what happened goes out. When the executor is gone it finishes
+what it has begun, and ends.
 """
 
 from __future__ import annotations
 
 import os
 import select
+from _collections import deque  # type: ignore[import-not-found]
 
 from ork.errors import ObjectsError
 from ork.objects import layout
@@ -24,10 +26,12 @@ from ork.worker.signals import Signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from ork.worker.mark import Mark
     from ork.worker.packages import Traces
+    from ork.worker.sharing import Sharing
 
 IDLE_SECONDS = 60.0
 LARGEST_MESSAGE = 1 << 16
@@ -37,34 +41,51 @@ _STOP = b"stop "
 _BACK = b"back"
 
 
+class Order:
+    """An attempt to perform, as it was asked for; `document` is its spec, if that is at hand."""
+
+    __slots__ = ("attempt", "document", "head", "request", "tries")
+
+    def __init__(self, head: bytes, document: bytes) -> None:
+        self.head = head
+        self.document = document
+        self.request: dict[str, Any] = strict_json(head, max_size=LARGEST_MESSAGE)
+        self.attempt = str(self.request["attempt"]).encode()
+        self.tries = 0
+
+
 class Resident:
     def __init__(self, door: int, mark: Mark, traces: Traces | None) -> None:
         self.descriptor = door
         self.mark = mark
         self._traces = traces
         self.signals = Signals()
-        self._process = system.own_process()
+        self.process = system.own_process()
         self._attempt = b""
         # The one that was made before the server had loaded anything would load it again for every attempt.
         self._room = 1 if traces is None else MOST_ATTEMPTS
-        self._is_open = True
+        self.is_open = True
         self._called: tuple[str, str | None, str] | None = None  # project, file and where the documents are
         self._guard: Guard | None = None
         self._ahead: Ahead | None = None
         self._loud: set[str] = set()  # projects in which importing ahead started threads, or opened sockets
-        self.is_shared = False
         self._last_word = b""
-        self._ahead_of_time: list[tuple[bytes, bytes]] = []  # requests that are to come next, and their specs
+        self._words: list[bytes] = []  # to be said together
+        self._waiting: deque[Order] = deque()  # what is to come next
+        self._sharing: Sharing | None = None
         self._is_known = self._has_told = False
         process.private.update((door, self.signals.wake, self.signals.ring, mark.keep_open()))
 
     def serve(self) -> int:
         """Takes one attempt after the other, until there will be no more."""
         while self._room and self._has_next():
-            self._room -= 1
-            request, spec = self._ahead_of_time.pop(0)
-            self._take(strict_json(request, max_size=LARGEST_MESSAGE), spec)
+            if self._waiting[0].request["isolation"] == "shared":
+                self._share()
+            else:
+                self._take(self._waiting.popleft())
         dismiss_waiting()
+        if self._sharing is not None:
+            self._sharing.dismiss()
         if self._guard is not None:
             self._guard.dismiss()
         return 0
@@ -91,21 +112,31 @@ class Resident:
         """A request to stop what is going on, the next attempt, or the end of whoever could ask for any of it."""
         message = self._read()
         if message.startswith(_STOP):
-            self.signals.terms += message[len(_STOP) :] == self._attempt
+            self.signals.terms += self._has(message[len(_STOP) :])
         elif message == _BACK:
-            self._ahead_of_time.clear()
-            self._say(_BACK, b"")
+            begun = self._sharing.take_back() if self._sharing is not None else []
+            self._waiting.clear()
+            self._say(_BACK, b"\t".join(begun or [self._attempt]))
         else:
-            self._ahead_of_time += _requests(message)
-        return self._is_open
+            self._waiting.extend(_orders(message))
+        if not self.is_open:
+            if self._sharing is not None:
+                self._sharing.take_back()
+            self._waiting.clear()  # whoever comes next will have them begun
+        return self.is_open
+
+    def _has(self, attempt: bytes) -> bool:
+        if self._sharing is not None and self._sharing.is_at_work:
+            return self._sharing.stop(attempt)
+        return attempt == self._attempt
 
     def _has_next(self) -> bool:
         """Waits for a request; False when there will be none."""
         poller = select.poll()
         poller.register(self.descriptor, select.POLLIN)
         poller.register(self.signals.wake, select.POLLIN)
-        while self._is_open and not self.signals.terms:
-            if self._ahead_of_time:
+        while self.is_open and not self.signals.terms:
+            if self._waiting:
                 return True
             ready = [descriptor for descriptor, _ in poller.poll(IDLE_SECONDS * 1000)]
             if not ready:
@@ -119,34 +150,56 @@ class Resident:
                 self.look()
         return False
 
-    def _take(self, request: dict[str, Any], document: bytes) -> None:
-        """Performs the attempt, unless another worker has it."""
-        attempt = str(request["attempt"])
-        self._attempt = attempt.encode()
-        self.is_shared = request["isolation"] == "shared"
-        self.mark.write(attempt)
-        self._last_word, self._has_told = b"", False
-        if not self._is_known:
-            self._tell_taken()  # so that it is known that workers come alive here
-        try:
-            self._perform(request, document)
-        except Exception:
-            import traceback
+    def _share(self) -> None:
+        """For a while one process after the other, with many attempts each."""
+        if self._sharing is None:
+            from ork.worker.sharing import Sharing
 
-            _complain(request["log"], traceback.format_exc())
-            self._room = 0
-        self.mark.write("")
-        self._attempt = b""
+            self._sharing = Sharing(self, self._waiting)
+        dismiss_waiting()
+        if not self._is_known:
+            self.tell_taken()  # so that it is known that workers come alive here
+        try:
+            self._sharing.work()
+        except Exception:
+            self._fail(self._sharing.log)
+
+    def _take(self, order: Order) -> None:
+        """Performs the attempt, unless another worker has it."""
+        if self._sharing is not None:
+            self._sharing.dismiss()  # whatever is below us belongs to the attempt
+        self._room -= 1
+        self.have(order, lambda: self._perform(order.request, order.document))
         if self._room:
             self._say(b"over", self._last_word)  # and the next may come
-            if self._is_open and self._called is not None and not self.is_shared:
+            if self.is_open and self._called is not None and order.request["isolation"] != "shared":
                 self._make_next(*self._called)
+
+    def have(self, order: Order, perform: Callable[[], None]) -> None:
+        """An attempt, to the end; a mistake of ours is told in its log."""
+        self._attempt = order.attempt
+        self.mark.write(order.attempt.decode())
+        self._last_word, self._has_told = b"", False
+        if not self._is_known:
+            self.tell_taken()  # so that it is known that workers come alive here
+        try:
+            perform()
+        except Exception:
+            self._fail(order.request["log"])
+        self.mark.write("")
+        self._attempt = b""
+
+    def _fail(self, log: str) -> None:
+        import traceback
+
+        _complain(log, traceback.format_exc())
+        self._room = 0
 
     def _perform(self, request: dict[str, Any], document: bytes) -> None:
         secret, stem = token_hash(request["token"]), layout.stem_of(request["spec"])
         try:
             objects, spec = read_spec(request["objects"], request["spec"], secret, request["position"], document)
-            is_ours = win_gate(objects, stem, spec["attempt"], secret, self._process, self._tell_taken)
+            is_ours = win_gate(objects, stem, spec["attempt"], secret, self.process, self.tell_taken)
         except ObjectsError as error:
             _complain(request["log"], error.message)
             is_ours = False
@@ -176,14 +229,14 @@ class Resident:
         if is_over and self._room:
             self._last_word = document  # to be said when all is tidied up
         else:
-            self._tell_taken()
+            self.tell_taken()
             self._say(b"news", document)
 
-    def _tell_taken(self) -> None:
+    def tell_taken(self) -> None:
         """Not of what is over in a moment: each word wakes the scheduler."""
         if not self._has_told:
             self._has_told = self._is_known = True
-            self._say(b"took", f"{self._process['pid']} {self._process['start_time'] or 0}".encode())
+            self._say(b"took", f"{self.process['pid']} {self.process['start_time'] or 0}".encode())
 
     def _read(self) -> bytes:
         try:
@@ -192,21 +245,65 @@ class Resident:
             return b""  # the executor left before it read our last words; its own last ones are still to come
         except OSError:
             message = b""
-        self._is_open = bool(message)
+        self.is_open = bool(message)
         return message
 
+    # ── for those that share a process ───────────────────────────────────────────────────────────
+
+    @property
+    def room(self) -> int:
+        """How many more attempts it takes."""
+        return self._room
+
+    def over(self, order: Order, document: bytes, why: str = "") -> None:
+        """It is done with one of them, as that has said itself if not said here; or has nothing to do with it, for a reason
+        to be told in its log."""
+        if why:
+            _complain(order.request["log"], why)
+        self._room = max(0, self._room - 1)
+        if not self._room:
+            self.tell_taken()  # our end says that it is over
+        self._words.append(_word(b"over" if self._room else b"news", document or self._last_word))
+        self._has_told, self._last_word = False, b""
+
+    def perform_alone(self, order: Order) -> None:
+        self.say_all()
+        self._take(order)
+
+    def leave(self) -> None:
+        """It takes nothing more."""
+        self._room = 0
+
+    def say_all(self) -> None:
+        while self._words:
+            size = many = 0
+            for word in self._words:
+                size += len(word) + 1
+                if many and size > LARGEST_MESSAGE:
+                    break
+                many += 1
+            self._send(b"\n".join(self._words[:many]))
+            del self._words[:many]
+
     def _say(self, word: bytes, facts: bytes) -> None:
-        message = b"%b %b" % (word, facts if len(facts) <= LARGEST_WORD else b"")
+        self._words.append(_word(word, facts))
+        self.say_all()
+
+    def _send(self, message: bytes) -> None:
         try:
             os.write(self.descriptor, message)
         except OSError:
             return  # the executor is gone, and its successor finds the attempt by its gate
 
 
-def _requests(message: bytes) -> list[tuple[bytes, bytes]]:
+def _word(word: bytes, facts: bytes) -> bytes:
+    return b"%b %b" % (word, facts if len(facts) <= LARGEST_WORD else b"")
+
+
+def _orders(message: bytes) -> list[Order]:
     """Two lines each: the request, and its spec if that is at hand."""
     lines = message.split(b"\n")
-    return list(zip(lines[::2], lines[1::2], strict=False))
+    return [Order(*lines) for lines in zip(lines[::2], lines[1::2], strict=False)]
 
 
 def _complain(path: str, why: str) -> None:

@@ -2,14 +2,20 @@
 
 It stays only as long as nothing was left behind that the next one could suffer from as far as that can be seen: after
 a failure, with a thread or a process still running, or with code that has changed on the disk, another takes its place.
+What is to be done waits in a socket, so that whoever has a task at hand waits for nobody (see `ork.worker.sharing`).
 """
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import os
 import sys
+from _socket import MSG_DONTWAIT
 
-from ork.objects.local import LocalObjects
+from ork.errors import ObjectsError
+from ork.objects import layout
+from ork.objects.documents import token_hash
+from ork.objects.json_text import strict_json
 from ork.worker.ahead import time_of
 from ork.worker.environment import additions, hidden_names, inherited
 from ork.worker.invoke import (
@@ -17,47 +23,117 @@ from ork.worker.invoke import (
     enter_folder,
     finish_as_the_interpreter_would,
     flush_streams,
-    read_order,
     use_packages,
     use_streams,
 )
 from ork.worker.loading import load_function
+from ork.worker.main import forget_opened, read_spec, win_gate
+from ork.worker.status import StatusWriter, returned
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _socket import socket
     from collections.abc import Callable
     from typing import Any, NoReturn
 
+    from ork.objects.local import LocalObjects
     from ork.worker.bound import Bindings
     from ork.worker.mark import Mark
 
 MOST_CALLS = 1000
+LARGEST_ORDER = 1 << 17
+_FIONREAD, _NONE = 0x541B, bytes(4)
+
+# What it answers, in the order in which it was asked: a line each, a word and what belongs to it.
+DONE = b"done"  # how it ended; nothing of it is left
+WAITS = b"waits"  # the same, but something may be left: nothing else is begun until somebody has seen to that
+LAST = b"last"  # how it ended; this process ends as well
+NOTHING = b"nothing"  # it was not for us, for the reason that follows if there is one
+ALONE = b"alone"  # it is for a process of its own; nothing else is begun here
+UNFIT = b"unfit"  # it is for another process like this one, which ends
 
 
-def serve_functions(orders: int, answer: int, mark: Mark | None) -> NoReturn:
-    """Ends the process when there are no more orders, or when it should not take another."""
-    use_streams()
-    place = _Place()
-    for number in range(1, MOST_CALLS + 1):
-        order = read_order(orders)
-        if order is None:
-            break
-        if mark is not None:
-            mark.write(order["spec"]["attempt"])
-        call = SharedCall(LocalObjects(order["root"], order["spec"]["durability"]), order["stem"], order["spec"], place)
+class Server:
+    """`orders` is the socket's end, `answers` and `go` are pipes. `process` is the worker that wins the gates."""
+
+    def __init__(self, orders: socket, answers: int, go: int, mark: Mark, process: dict[str, Any]) -> None:
+        self._orders = orders
+        self._answers = answers
+        self._go = go
+        self._mark = mark
+        self._process = process
+        self._calls = 0
+        self._place = _Place()
+        self._traces = _Traces()
+
+    def serve(self) -> NoReturn:
+        """Ends the process when there are no more orders, or when it should not take another."""
+        forget_opened()
+        use_streams()
+        while order := self._next():
+            self._perform(*order.split(b"\n", 1))
+        finish_as_the_interpreter_would()
+        os._exit(0)
+
+    def _next(self) -> bytes:
+        try:
+            return self._orders.recv(LARGEST_ORDER, MSG_DONTWAIT)
+        except BlockingIOError:
+            self._mark.write("")  # while it waits it belongs to no attempt
+            return self._orders.recv(LARGEST_ORDER)
+
+    def _perform(self, head: bytes, document: bytes) -> None:
+        request = strict_json(head, max_size=len(head))
+        secret, stem = token_hash(request["token"]), layout.stem_of(request["spec"])
+        self._mark.write(request["attempt"])
+        try:
+            objects, spec = read_spec(request["objects"], request["spec"], secret, request["position"], document)
+            if spec["kind"] != "python" or spec.get("environment") is not None or spec.get("wake_url"):
+                self._answer(ALONE)
+                self._wait_for_go()
+            elif self._calls >= MOST_CALLS or not self._place.is_fit_for(spec):
+                self._leave_to_another()
+            elif win_gate(objects, stem, spec["attempt"], secret, self._process):
+                self._call(SharedCall(objects, stem, spec, self._place), StatusWriter(objects, stem, spec, secret))
+            else:
+                self._answer(NOTHING)
+        except ObjectsError as error:
+            self._answer(NOTHING, error.message.encode("utf-8", "replace").replace(b"\n", b" "))
+
+    def _call(self, call: SharedCall, status: StatusWriter) -> None:
+        self._calls += 1
         call.perform()
-        call.loaded = place.new_files(order["spec"]["root"])
-        stays = number < MOST_CALLS and call.is_well and not _has_company()
+        self._place.note_files()
+        stays = call.is_well and not _has_company()
         if not stays:
             finish_as_the_interpreter_would()
         flush_streams()
-        if mark is not None and stays:
-            mark.write("")
-        call.reply(answer, stays=stays)
-        if not stays:
+        if call.is_silent:
             os._exit(call.exit_code)
-    finish_as_the_interpreter_would()
-    os._exit(0)
+        facts = b"%b %b" % (call.durability, status.last_word(returned(call.outcome())))
+        if not stays:
+            self._answer(LAST, facts)
+            os._exit(call.exit_code)
+        has_left_traces = self._traces.look()
+        self._answer(WAITS if has_left_traces else DONE, facts)
+        if has_left_traces:
+            self._wait_for_go()
+
+    def _wait_for_go(self) -> None:
+        if not os.read(self._go, 1):
+            finish_as_the_interpreter_would()
+            os._exit(0)
+
+    def _leave_to_another(self) -> NoReturn:
+        finish_as_the_interpreter_would()
+        flush_streams()
+        self._answer(UNFIT)
+        os._exit(0)
+
+    def _answer(self, word: bytes, facts: bytes = b"") -> None:
+        rest = memoryview(b"%b %b\n" % (word, facts))
+        while rest:
+            rest = rest[os.write(self._answers, rest) :]
 
 
 class _Place:
@@ -68,6 +144,8 @@ class _Place:
         self.functions: dict[tuple[str | None, str | None, str], Callable[..., Any]] = {}
         self._streams = sys.stdout, sys.stderr
         self._path: list[str] = []
+        self._root: str | None = None  # the project it has settled in
+        self._files: dict[str, int | None] = {}  # of the project that were loaded, and their times
         self._known = set(sys.modules)
         self._set: dict[str, str] | None = None  # variables of the last task
         self._left: dict[bytes, bytes] = {}  # all variables, as they were left to it
@@ -107,14 +185,21 @@ class _Place:
                 os.environ[name] = self.environ[name]
         self._set = None
 
-    def new_files(self, root: str) -> dict[str, int | None]:
-        """Files of the project that were loaded since the last time, with their times."""
+    def is_fit_for(self, spec: dict[str, Any]) -> bool:
+        """Not if it has settled in another project, or has loaded what has changed since."""
+        if self._root not in (None, spec["root"]):
+            return False
+        self._root = spec["root"]
+        return all(time_of(file) == then for file, then in self._files.items())
+
+    def note_files(self) -> None:
+        """Remembers those that were loaded since the last time."""
         if len(sys.modules) == len(self._known):
-            return {}
+            return
         modules = [sys.modules[name] for name in set(sys.modules) - self._known]
         self._known = set(sys.modules)
         files = [getattr(module, "__file__", None) or "" for module in modules]
-        return {file: time_of(file) for file in files if file.startswith(root + "/")}
+        self._files |= {file: time_of(file) for file in files if file.startswith(f"{self._root}/")}
 
 
 class SharedCall(Call):
@@ -127,6 +212,10 @@ class SharedCall(Call):
     @property
     def is_well(self) -> bool:
         return not (self.has_failed or self.has_exited or self.exit_code)
+
+    @property
+    def durability(self) -> bytes:
+        return str(self._spec["durability"]).encode()
 
     def settle(self, bindings: Bindings) -> None:
         is_first = not self._place.restore()
@@ -166,3 +255,24 @@ def _has_company() -> bool:
     except ChildProcessError:
         return len(os.listdir("/proc/self/task")) > 1
     return True
+
+
+class _Traces:
+    """What a call may leave that is seen only from outside: words nobody has read, and processes."""
+
+    def __init__(self) -> None:
+        from fcntl import ioctl
+        from resource import RUSAGE_CHILDREN, getrusage
+
+        self._printed = os.dup(1)  # whatever a function does to the descriptor itself
+        self._ioctl = ioctl
+        # Grows with every process below this one that has been waited for: one that was left behind, and is the worker's
+        # by now, was started by such a process.
+        self._faults: Callable[[], int] = lambda: getrusage(RUSAGE_CHILDREN).ru_minflt
+        self._seen = 0
+
+    def look(self) -> bool:
+        """Whether there are any since the last look, as far as can be told."""
+        before, self._seen = self._seen, self._faults()
+        waits_for_children = _signal.getsignal(_signal.SIGCHLD) is _signal.SIG_DFL
+        return self._seen != before or not waits_for_children or self._ioctl(self._printed, _FIONREAD, _NONE) != _NONE

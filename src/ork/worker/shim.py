@@ -40,8 +40,18 @@ if TYPE_CHECKING:
             ...
 
         @property
+        def is_started(self) -> bool:
+            """It was under way before anybody looked after it."""
+            ...
+
+        @property
         def is_over(self) -> bool:
             """All that was to be done is done, though the process stays for others."""
+            ...
+
+        @property
+        def leaves_nothing(self) -> bool:
+            """It is over, and it is known that no process is left of it, nor words to be read."""
             ...
 
         @property
@@ -65,7 +75,6 @@ if TYPE_CHECKING:
 
         signals: Signals
         mark: Mark
-        is_shared: bool  # functions may be called where others were
         descriptor: int
 
         def look(self) -> bool:
@@ -100,12 +109,17 @@ class Shim:
         spec: dict[str, Any],
         secret: str,
         host: Host | None = None,
+        job: Job | None = None,
+        since: float | None = None,
     ) -> None:
+        """`job` if it is not for the spec to say, `since` if it began before now."""
         self._objects = objects
         self._stem = stem
         self._spec = spec
         self._secret = secret
         self._host = host
+        self._given_job = job
+        self._since = since
         self._signals = host.signals if host else Signals()
         self._marker = b"ORK_ATTEMPT_ID=" + str(spec["attempt"]).encode()
         self._status = StatusWriter(objects, stem, spec, secret, host.tell if host else None)
@@ -125,7 +139,7 @@ class Shim:
         # In a container the engine hears everything as well: that is how it gets out of there while it runs.
         echo = None if self._spec.get("container") is None else 1
         log = Log(self._objects.path(layout.log_key(self._stem)), echo)
-        job = self._job()
+        job = self._given_job or self._job()
         try:
             ending = self._prepare(log) or self._perform(job, log, self._spec["timeout"])
         except Exception as error:
@@ -163,7 +177,7 @@ class Shim:
         self._are_all_gone = self._is_asked = self._is_killing = False
 
     def _perform(self, job: Job, log: Log, timeout: float | None) -> Ending:
-        if self._signals.terms:
+        if self._signals.terms and not job.is_started:
             return _stopped("asked by the scheduler")
         started = job.start(log)
         if isinstance(started, Ending):
@@ -192,7 +206,7 @@ class Shim:
     def _watch(self, job: Job, log: Log, timeout: float | None) -> None:
         """Returns when nothing of the attempt is alive and every pipe has been emptied."""
         now = time.monotonic()
-        deadline = None if timeout is None else now + timeout
+        deadline = None if timeout is None else (self._since or now) + timeout
         last_beat, next_beat = now, now + FIRST_BEAT_SECONDS
         pipes = job.pipes()
         readers = pipes | {self._host.descriptor: self._host.look} if self._host else pipes
@@ -209,7 +223,7 @@ class Shim:
                 self._look_for_stop(now)
             self._judge(now, timeout, deadline, last_beat)
             self._reap(job, now)
-            if self._are_all_gone or (job.is_over and self._is_done_with(now)):
+            if self._are_all_gone or (job.is_over and self._is_done_with(job, now)):
                 break
             self._press(now, job.forker)
             log.tend(now)
@@ -285,11 +299,11 @@ class Shim:
         if self._main_status is not None and self._kill_at is None:
             self._kill_at = now + LEFTOVER_GRACE_SECONDS
 
-    def _is_done_with(self, now: float) -> bool:
+    def _is_done_with(self, job: Job, now: float) -> bool:
         """Whether its process can stay: not if it is being ended, nor if something else is left of the attempt."""
         if self._ending is not None or self._main_status is not None:
             return False
-        if system.children() <= {self._main}:
+        if job.leaves_nothing or system.children() <= {self._main}:
             return True
         self._kill_at = self._kill_at or now + LEFTOVER_GRACE_SECONDS
         return False

@@ -46,6 +46,16 @@ class Ending:
         self.jobs = jobs
 
 
+def returned(outcome: dict[str, Any]) -> Ending:
+    """Of a call of a function."""
+    failure, jobs, metrics = outcome.get("failure"), outcome.get("jobs"), outcome.get("metrics")
+    if failure is not None:
+        return Ending("failed", exit_code=outcome["exit_code"], failure=failure, metrics=metrics)
+    if jobs is not None:
+        return Ending("deferred", metrics=metrics, jobs=jobs)
+    return Ending("success", exit_code=0, output=outcome["output"], metrics=metrics)
+
+
 def failed(kind: str, message: str, detail: dict[str, Any] | None = None, *, exit_code: int | None = None) -> Ending:
     return Ending("failed", exit_code=exit_code, failure={"kind": kind, "message": message, "detail": detail})
 
@@ -90,8 +100,7 @@ class StatusWriter:
 
     def finish(self, ending: Ending, *, is_told_to_go: Callable[[], bool]) -> bool:
         """The last word. Tried for long while the disk is full, unless somebody wants us gone."""
-        self._seq += 1
-        document = self._document(ending.state, ending)
+        document = self.last_word(ending)
         is_written = put_patiently(self._objects, self._key, document, is_told_to_go)
         self._tell(True, document if is_written else b"")
         if self._wake_url:
@@ -99,6 +108,11 @@ class StatusWriter:
 
             wake(self._wake_url, self._attempt, self._secret)
         return is_written
+
+    def last_word(self, ending: Ending) -> bytes:
+        """As it is to be written."""
+        self._seq += 1
+        return self._document(ending.state, ending)
 
     def _document(self, state: str, ending: Ending | None) -> bytes:
         now = utc_text(time.time_ns())
