@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -79,10 +79,10 @@ class Telemetry:
     def count(self, happening: Happening, number: int = 1) -> None:
         self.counts[happening] += number
 
-    def count_ends(self, happening: Happening, statuses: Iterable[str]) -> None:
-        for status, number in Counter(statuses).items():
-            self.counts[happening] += number
-            self.ended[_ENDINGS[happening], str(status)] += number
+    def count_ends(self, happening: Happening, statuses: Sequence[str]) -> None:
+        self.counts[happening] += len(statuses)
+        for status in statuses:
+            self.ended[_ENDINGS[happening], status] += 1
 
     def took(self, work: str, seconds: float) -> None:
         self._add(work, 1, seconds, seconds)
@@ -94,7 +94,7 @@ class Telemetry:
         def done(part: str) -> None:
             nonlocal since
             before, since = since, monotonic()
-            self.took(part, since - before)
+            self._add(part, 1, since - before, since - before)
 
         return done
 

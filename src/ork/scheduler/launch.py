@@ -218,7 +218,7 @@ class Launcher:
     def _secrets(self, spec: TaskSpec) -> tuple[tuple[str, str], ...]:
         """Values go to the worker's environment and nowhere else."""
         found = {}
-        values = [value for _, value in (*spec.inputs, *spec.env)]
+        values = [value for _, value in (*spec.inputs, *spec.env)] if spec.inputs or spec.env else []
         if isinstance(spec.action, Custom):
             values += [value for tree in (spec.action.config, spec.action.task) for value, _ in pointers(tree)]
         for value in values:

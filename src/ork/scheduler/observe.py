@@ -160,7 +160,7 @@ class Observer:
             self._hand_over(watched, event.jobs, seen)
         elif not is_new:
             event = ev.Beat(event.key, event.attempt, status.seq)
-        seen.events.append((watched.attempt.run, event))
+        seen.events.append((watched.attempt.key.run, event))
         # News may be of its worker's death, which a heartbeat that we read says nothing about; who brings us the heartbeat
         # would have brought that instead.
         if watched.closing or not (is_told or watched.attempt.waits_for is not None):
@@ -342,7 +342,7 @@ class Observer:
 
     def _report(self, watched: Watched, event: ev.AttemptEvent, seen: Seen) -> None:
         """The last word on an attempt."""
-        seen.events.append((watched.attempt.run, event))
+        seen.events.append((watched.attempt.key.run, event))
         self._watched.forget(watched.attempt.key)
 
     def _give_up(self, watched: Watched, seen: Seen, reason: GiveUp, failure: Failure) -> None:

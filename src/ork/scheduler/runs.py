@@ -267,8 +267,9 @@ class OwnedRuns:
     @property
     def is_starved(self) -> bool:
         """Something waits for a slot that others hold, and they may be runs that nobody looks after."""
-        is_full = self._room == 0 or any(not name.startswith(RATE) for name in self._full)
-        return is_full and bool(self._ready)
+        if not self._ready:
+            return False
+        return self._room == 0 or any(not name.startswith(RATE) for name in self._full)
 
     @property
     def next_timer(self) -> datetime | None:

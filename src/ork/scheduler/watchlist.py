@@ -44,7 +44,8 @@ class Watchlist:
         self._watched.pop(key, None)
         self._news.pop(key, None)
         _drop(self._of_run, key)
-        _drop(self._waiting, key)
+        if self._waiting:
+            _drop(self._waiting, key)
 
     def forget_run(self, run: RunId) -> None:
         for key in tuple(self._of_run.get(run, ())):

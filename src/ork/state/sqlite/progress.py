@@ -36,17 +36,20 @@ def write_tasks(connection: Connection, changes: Sequence[RunRows], changed: int
     for run, order, tasks, _ in changes:
         for task in tasks:
             name, index = task.key
-            place = (run, order[name], NO_INDEX if index is None else index)
+            ordinal, idx = order[name], NO_INDEX if index is None else index
             if is_new(task):
-                added.append((*place, name, task.executor, task.item, changed))
-            elif not is_on_its_way(task):
-                whole.append(task_row(run, order[name], changed, task))
-            elif task.status is TaskStatus.RUNNING:
-                started.append((time_text(task.started_at), changed, *place, task.attempt))
+                added.append((run, ordinal, idx, name, task.executor, task.item, changed))
+                continue
+            if not is_on_its_way(task):
+                whole.append(task_row(run, ordinal, changed, task))
+                continue
+            began = time_text(task.started_at)
+            if task.status is TaskStatus.RUNNING:
+                started.append((began, changed, run, ordinal, idx, task.attempt))
             else:
-                output = task.output.json if isinstance(task.output, InlineOutput) else None
-                end = (time_text(task.finished_at), task.exit_code, output)
-                succeeded.append((*end, time_text(task.started_at), changed, *place, task.attempt))
+                ended, output = time_text(task.finished_at), task.output
+                text = output.json if isinstance(output, InlineOutput) else None
+                succeeded.append((began, ended, task.exit_code, text, changed, run, ordinal, idx, task.attempt))
     if not _fit(connection, ("add_task", added), ("start_task", started), ("finish_task", succeeded)):
         whole = [task_row(run, order[t.key.name], changed, t) for run, order, tasks, _ in changes for t in tasks]
     connection.run_many("write_task", whole)
@@ -62,12 +65,18 @@ def write_attempts(connection: Connection, changes: Sequence[RunRows]) -> None:
             if not goes_well(attempt):
                 whole.append(attempt_row(order[name], attempt))
                 continue
-            place = (run, order[name], NO_INDEX if index is None else index, number)
-            seen = (time_text(attempt.started_at), time_text(attempt.seen_at), attempt.pool, attempt.seq)
+            ordinal, idx = order[name], NO_INDEX if index is None else index
+            began, seen, pool, seq = (
+                time_text(attempt.started_at),
+                time_text(attempt.seen_at),
+                attempt.pool,
+                attempt.seq,
+            )
             if attempt.status is AttemptStatus.RUNNING:
-                started.append((*seen, *place))
+                started.append((began, seen, pool, seq, run, ordinal, idx, number))
             else:
-                succeeded.append((attempt.exit_code, time_text(attempt.finished_at), *seen, *place))
+                ended, code = time_text(attempt.finished_at), attempt.exit_code
+                succeeded.append((began, seen, pool, seq, ended, code, run, ordinal, idx, number))
     if not _fit(connection, ("start_attempt", started), ("finish_attempt", succeeded)):
         whole = [attempt_row(order[a.key.task.name], a) for _, order, _, attempts in changes for a in attempts]
     connection.run_many("write_attempt", whole)
@@ -79,11 +88,10 @@ def launch(connection: Connection, wishes: Sequence[Wish], orders: Mapping[RunId
     for wish in wishes:
         task, attempt = wish.task, wish.attempt
         run, (name, index), number = attempt.key
-        place = (run, orders[run][name], NO_INDEX if index is None else index)
-        at = time_text(attempt.dispatched_at)
-        tasks.append((task.attempt, time_text(task.dispatched_at), changed, *place))
-        named = (name, attempt.executor, attempt.pool, attempt.external_name, attempt.token_hash)
-        attempts.append((*place, number, *named, at))
+        ordinal, idx = orders[run][name], NO_INDEX if index is None else index
+        tasks.append((task.attempt, time_text(task.dispatched_at), changed, run, ordinal, idx))
+        at, about = time_text(attempt.dispatched_at), (attempt.executor, attempt.pool, attempt.external_name)
+        attempts.append((run, ordinal, idx, number, name, *about, attempt.token_hash, at))
     if connection.run_many("launch_task", tasks) != len(tasks):
         rows = [(wish.attempt.key.run, wish.task) for wish in wishes]
         connection.run_many("write_task", [task_row(run, orders[run][t.key.name], changed, t) for run, t in rows])
@@ -92,4 +100,4 @@ def launch(connection: Connection, wishes: Sequence[Wish], orders: Mapping[RunId
 
 def _fit(connection: Connection, *statements: tuple[str, list[Row]]) -> bool:
     """Runs them until one does not write every one of its rows: then all are to be written whole."""
-    return all(connection.run_many(name, rows) == len(rows) for name, rows in statements)
+    return all(connection.run_many(name, rows) == len(rows) for name, rows in statements if rows)

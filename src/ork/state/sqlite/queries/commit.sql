@@ -71,7 +71,7 @@ WHERE run_id = ? AND ordinal = ? AND idx = ? AND attempt = ?;
 
 -- name: finish_task
 UPDATE tasks SET
-    status = 'success', finished_at = ?, exit_code = ?, output = ?, started_at = ?, changed = ?,
+    status = 'success', started_at = ?, finished_at = ?, exit_code = ?, output = ?, changed = ?,
     reason = NULL, cause_name = NULL, cause_idx = NULL, failure = NULL, retry_at = NULL, output_key = NULL,
     output_size = NULL
 WHERE run_id = ? AND ordinal = ? AND idx = ? AND attempt = ?;
@@ -95,7 +95,7 @@ WHERE run_id = ? AND ordinal = ? AND idx = ? AND number = ?;
 
 -- name: finish_attempt
 UPDATE attempts SET
-    status = 'success', exit_code = ?, finished_at = ?, started_at = ?, seen_at = ?, pool = ?, seq = ?,
+    status = 'success', started_at = ?, seen_at = ?, pool = ?, seq = ?, finished_at = ?, exit_code = ?,
     failure = NULL, closing = NULL, closing_since = NULL, waits_for = NULL, is_waiting = 0
 WHERE run_id = ? AND ordinal = ? AND idx = ? AND number = ?;
 
