@@ -209,6 +209,8 @@ class Resident:
             self._room = 0  # what was built for a task stays locked as long as its worker lives
         # So the next one will call a function of that project too, most likely.
         self._called = (spec["root"], spec["file"], objects.root) if spec["kind"] == "python" else None
+        if self._called is not None and waiting() is None and self._traces is not None and not self.is_shared:
+            self._make_next(*self._called)  # before more of our memory is in use, which a fork makes dear
         if not Shim(objects, stem, spec, secret, self).run():
             self._room = 0
 
