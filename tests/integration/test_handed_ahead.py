@@ -1,10 +1,11 @@
-"""Very small shared tasks are handed to a worker before it is done with the last one; nobody waits for a long one."""
+"""Very small tasks are handed to a worker before it is done with the last one; nobody waits for a long one."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from ork.executors import residents
 from ork.executors.executor import LaunchOrder, Presence
 from ork.executors.local import LocalExecutor
 from ork.model.task import Attempt
-from tests.integration.workshop import Workshop, in_shared_workshop
+from tests.integration.workshop import Workshop, in_shared_workshop, in_workshop
 
 TASKS = """
 import os, time
@@ -20,7 +21,7 @@ import os, time
 def main():
     with open('ledger', 'a') as file:
         file.write(os.environ['ORK_TASK_NAME'] + ' ')
-    while os.environ['ORK_TASK_NAME'] == 'slow' and not os.path.exists('go'):
+    while os.environ['ORK_TASK_NAME'].startswith('slow') and not os.path.exists('go'):
         time.sleep(0.01)
     print(os.environ['ORK_TASK_NAME'])
     return os.environ['ORK_TASK_NAME']
@@ -36,7 +37,14 @@ QUICK = [f"t{number}" for number in range(12)]
 @pytest.fixture(autouse=True)
 def one_worker_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(residents, "_PROCESSORS", 1)
-    monkeypatch.setattr(residents, "QUICK_SECONDS", 30.0)  # on any machine
+    for name in ("QUICK_SECONDS", "SWIFT_SECONDS"):
+        monkeypatch.setattr(residents, name, 30.0)  # on any machine
+
+
+@pytest.fixture
+def all_are_swift(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also a process that had to wait for a busy disk."""
+    monkeypatch.setattr(residents, "_WAITED", 0.0)
 
 
 async def settled(shop: Workshop) -> None:
@@ -159,3 +167,56 @@ async def test_one_of_several_is_found_running_by_another_scheduler(shop: Worksh
         os.kill(worker, signal.SIGCONT)
     shop.write("go", "")
     await all_succeeded(shop, [slow])
+
+
+# ── in processes of their own ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.usefixtures("all_are_swift")
+def test_processes_that_never_wait_have_no_more_workers_than_are_of_use(tmp_path: Path) -> None:
+    @in_workshop
+    async def inside(shop: Workshop) -> None:
+        await settled(shop)
+        given = orders(shop, *QUICK)
+        attempts = [order.attempt for order in given]
+        assert await shop.executor.start(given, shop.news.put_nowait) == []
+        assert await shop.executor.find(attempts) == [Presence.RUNNING] * len(attempts)
+        await all_succeeded(shop, attempts)
+        assert len({worker_of(shop, attempt) for attempt in attempts}) == 2
+        assert sorted(ledger(shop)) == sorted(["first", "second", *QUICK])
+
+    inside(tmp_path)
+
+
+@pytest.mark.usefixtures("all_are_swift")
+def test_no_process_waits_for_one_that_takes_its_time(tmp_path: Path) -> None:
+    @in_workshop
+    async def inside(shop: Workshop) -> None:
+        await settled(shop)
+        *slow, last = orders(shop, "slow0", "slow1", "last")
+        assert await shop.executor.start([*slow, last], shop.news.put_nowait) == []
+        await all_succeeded(shop, [last.attempt])
+        os.kill(worker_of(shop, slow[0].attempt), signal.SIGKILL)
+        shop.write("go", "")
+        await all_succeeded(shop, [slow[1].attempt])
+        assert sorted(ledger(shop)) == sorted(["first", "second", "slow0", "slow1", "last"])
+
+    inside(tmp_path)
+
+
+@in_workshop
+async def test_processes_that_wait_for_something_run_side_by_side(shop: Workshop) -> None:
+    await settled(shop)
+    (known,) = orders(shop, "slow")
+    assert await shop.executor.start([known], shop.news.put_nowait) == []
+    async with asyncio.timeout(30):
+        while "slow" not in ledger(shop):
+            await asyncio.sleep(0.001)
+    shop.write("go", "")
+    await all_succeeded(shop, [known.attempt])
+    await shop.vanished(known.attempt)
+    given = orders(shop, *QUICK)
+    assert await shop.executor.start(given, shop.news.put_nowait) == []
+    at_work = shop.executor._residents._busy.values()
+    assert [len(resident.given) for resident in at_work] == [1] * len(given)
+    await all_succeeded(shop, [order.attempt for order in given])

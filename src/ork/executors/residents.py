@@ -23,7 +23,9 @@ _LARGEST_REQUEST = 1 << 16
 _MOST_IDLE = 32
 _MOST_AHEAD = 32
 QUICK_SECONDS = 0.005
+SWIFT_SECONDS = 0.05
 _REMEMBERED = 20  # attempts, when it is said how long one takes
+_WAITED = float("inf")  # a task that waits for something: others get on meanwhile
 _PROCESSORS = os.cpu_count() or 1
 
 _Kind = tuple[str, str]  # interpreter and isolation: one that was for itself is not used for sharing, nor the other way
@@ -117,14 +119,23 @@ class Residents:
     def _quick_one(self, kind: _Kind) -> _Resident | None:
         """One that will be done with all it has in a moment. As many as there are processors get on as fast as more, and
         whoever has the next task at hand waits for nobody."""
-        if kind[1] != Isolation.SHARED or min(self._seconds.get(kind, ()), default=0.0) >= QUICK_SECONDS:
+        enough = self._enough(kind)
+        if enough is None:
             return None
         busy = {resident for resident in self._busy.values() if resident.kind == kind and resident.is_quick}
-        if len(busy) < _PROCESSORS:
+        if len(busy) < enough:
             return None
         chosen = min(busy, key=lambda resident: len(resident.given))
         is_fit = len(chosen.given) < _MOST_AHEAD and chosen.looks is self._looks.get(kind[0])
         return chosen if is_fit else None
+
+    def _enough(self, kind: _Kind) -> int | None:
+        """How many get on as fast as more of them; None if nothing is known of that."""
+        seconds = self._seconds.get(kind, ())
+        if kind[1] == Isolation.SHARED:
+            return _PROCESSORS if min(seconds, default=0.0) < QUICK_SECONDS else None
+        # While a process is made for a task, or is ended after it, another one can work.
+        return 2 * _PROCESSORS if max(seconds, default=_WAITED) < SWIFT_SECONDS else None
 
     def _renew(self, interpreter: str) -> None:
         """Whoever is out of date takes nothing more."""
@@ -180,7 +191,7 @@ class Residents:
         if attempt is None:
             return
         # The first word of all only says that it is there; any but the last one, that this is not over in a moment.
-        resident.is_slow = resident.is_slow or (resident.has_spoken and word != b"over")
+        resident.is_slow = resident.is_slow or (resident.has_spoken and word not in (b"over", b"swift"))
         resident.has_taken = resident.has_spoken = resident.server.has_served = True
         if resident.is_slow:
             self._ask_back(resident)
@@ -189,12 +200,13 @@ class Residents:
             self._listener.taken(attempt, int(pid), int(start_time))
         elif word == b"news":
             self._listener.told(attempt, facts or None)
-        elif word == b"over":
-            seconds = time.monotonic() - resident.begun_at
+        elif word in (b"over", b"swift"):
+            is_shared = resident.kind[1] == Isolation.SHARED
+            seconds = time.monotonic() - resident.begun_at if is_shared or word == b"swift" else _WAITED
             self._seconds.setdefault(resident.kind, deque(maxlen=_REMEMBERED)).append(seconds)
             del self._busy[attempt]
             resident.next()
-            if seconds >= QUICK_SECONDS:
+            if seconds >= (QUICK_SECONDS if is_shared else SWIFT_SECONDS):
                 self._ask_back(resident)
             self._keep_if_free(resident)
             self._listener.over(attempt, facts or None)

@@ -88,6 +88,10 @@ class FunctionJob:
     def main_status(self) -> int | None:
         return self._child.main_status if isinstance(self._child, Forker) else None
 
+    @property
+    def has_waited(self) -> bool:
+        return not isinstance(self._child, Forker) or self._child.has_waited
+
     def ending(self, wait_status: int) -> Ending:
         if self._reply:
             return self._replied()

@@ -74,7 +74,8 @@ class Traces:
 def _ended_well(pid: int) -> bool:
     give_up_at = time.monotonic() + TRIAL_SECONDS
     while time.monotonic() < give_up_at:
-        ended, status = os.waitpid(pid, os.WNOHANG)
+        # Not `waitpid`: who will use this one, after a fork, finds loaded what it needs.
+        ended, status, _ = os.wait4(pid, os.WNOHANG)
         if ended:
             return status == 0
         time.sleep(0.001)

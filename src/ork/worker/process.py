@@ -11,6 +11,7 @@ from ork.worker.status import Ending, failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import resource
     from collections.abc import Callable
     from typing import Any, NoReturn
 
@@ -49,6 +50,12 @@ def fork_into(body: Callable[[], NoReturn]) -> int:
     finally:
         # Never back into the parent's code, whatever happens.
         os._exit(1)
+
+
+def has_waited(usage: resource.struct_rusage, *, for_its_order: bool = False) -> bool:
+    """Whether a process ever waited for anything but its end, and its order if it had one: if so, more of its kind at once
+    than there are processors could get on faster."""
+    return usage.ru_nvcsw > (2 if for_its_order else 1)
 
 
 def ended_badly(wait_status: int, objects: ObjectStore, stem: str, log: Log | None = None) -> Ending:

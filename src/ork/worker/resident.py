@@ -74,6 +74,7 @@ class Resident:
         self._waiting: deque[Order] = deque()  # what is to come next
         self._sharing: Sharing | None = None
         self._is_known = self._has_told = False
+        self._has_waited = True  # the last task, for anything
         process.private.update((door, self.signals.wake, self.signals.ring, mark.keep_open()))
 
     def serve(self) -> int:
@@ -171,7 +172,7 @@ class Resident:
         self._room -= 1
         self.have(order, lambda: self._perform(order.request, order.document))
         if self._room:
-            self._say(b"over", self._last_word)  # and the next may come
+            self._say(b"over" if self._has_waited else b"swift", self._last_word)  # and the next may come
             if self.is_open and self._called is not None and order.request["isolation"] != "shared":
                 self._make_next(*self._called)
 
@@ -179,7 +180,7 @@ class Resident:
         """An attempt, to the end; a mistake of ours is told in its log."""
         self._attempt = order.attempt
         self.mark.write(order.attempt.decode())
-        self._last_word, self._has_told = b"", False
+        self._last_word, self._has_told, self._has_waited = b"", False, True
         if not self._is_known:
             self.tell_taken()  # so that it is known that workers come alive here
         try:
@@ -209,10 +210,13 @@ class Resident:
             self._room = 0  # what was built for a task stays locked as long as its worker lives
         # So the next one will call a function of that project too, most likely.
         self._called = (spec["root"], spec["file"], objects.root) if spec["kind"] == "python" else None
-        if self._called is not None and waiting() is None and self._traces is not None and not self.is_shared:
+        is_alone = request["isolation"] != "shared"
+        if self._called is not None and waiting() is None and self._traces is not None and is_alone:
             self._make_next(*self._called)  # before more of our memory is in use, which a fork makes dear
-        if not Shim(objects, stem, spec, secret, self).run():
+        shim = Shim(objects, stem, spec, secret, self)
+        if not shim.run():
             self._room = 0
+        self._has_waited = shim.has_waited
 
     def _make_next(self, root: str, file: str | None, objects: str) -> None:
         """The next function finds its process waiting. Where there can be none, it does without."""

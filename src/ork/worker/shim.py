@@ -16,6 +16,7 @@ from ork.objects import layout
 from ork.objects.documents import DOCUMENT_LIMIT, open_signed
 from ork.worker import system
 from ork.worker.log import Log
+from ork.worker.process import has_waited
 from ork.worker.signals import Signals
 from ork.worker.status import Ending, StatusWriter, failed
 
@@ -62,6 +63,11 @@ if TYPE_CHECKING:
         @property
         def main_status(self) -> int | None:
             """How the user's process ended, if a forker tells."""
+            ...
+
+        @property
+        def has_waited(self) -> bool:
+            """Whether it ever waited for anything, if a forker tells."""
             ...
 
         def ending(self, wait_status: int) -> Ending: ...
@@ -126,6 +132,7 @@ class Shim:
         self._is_subreaper = False
         self._main = 0
         self._main_status: int | None = None
+        self.has_waited = True  # the user's process, for anything, as far as it is known
         self._are_all_gone = False
         self._ending: Ending | None = None  # decided by us rather than by the task: stopped, timed out, fenced
         self._kill_at: float | None = None
@@ -284,16 +291,16 @@ class Shim:
     def _reap(self, job: Job, now: float) -> None:
         try:
             while True:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
                 if pid == 0:
                     break
                 if pid == self._main:
-                    self._main_status = status
+                    self._main_status, self.has_waited = status, has_waited(usage)
         except ChildProcessError:
             # As a subreaper we would have inherited whatever was left.
             self._are_all_gone = self._is_subreaper or not system.descendants(self._marker)
         if job.forker and job.main_status is not None:
-            self._main_status = job.main_status
+            self._main_status, self.has_waited = job.main_status, job.has_waited
             # Whatever it left became ours before its end was told.
             self._are_all_gone = system.children() <= {job.forker}
         if self._main_status is not None and self._kill_at is None:
