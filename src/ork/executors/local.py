@@ -11,7 +11,6 @@ import contextlib
 import errno
 import os
 import signal
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
@@ -21,7 +20,7 @@ from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.executors.fork_server import MARK, ORDINARY_SIGNALS, SEVERAL
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local_news import NewsSocket
-from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for, project_python
+from ork.executors.local_python import BOOTSTRAP, InterpreterError, Pythons
 from ork.executors.processes import Looks
 from ork.executors.residents import Residents
 from ork.model.ids import AttemptKey
@@ -68,7 +67,7 @@ class LocalExecutor:
     ) -> None:
         self.name = name
         self._documents = documents
-        self._uses_project_python = uses_project_python
+        self._pythons = Pythons(uses_project_python)
         self._news = NewsSocket(news_dir)
         self._listeners: dict[str, Callable[[bytes | None], None]] = {}
         self._isolation = isolation
@@ -94,13 +93,13 @@ class LocalExecutor:
         if self._isolation is not Isolation.INTERPRETER:
             self._servers.use_environment(_variables())
             with contextlib.suppress(InterpreterError):
-                python = project_python(root) if self._uses_project_python else sys.executable
-                self._residents.expect(python, str(self._isolation))
+                self._residents.expect(self._pythons.of_project(root), str(self._isolation))
 
     async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
         descriptors.make_room()
         self._news.listen(self._listeners)
         self._servers.use_environment(_variables())
+        self._pythons.look_again()
         problems = []
         for order in orders:
             problem = self._start_one(order, news)
@@ -188,7 +187,7 @@ class LocalExecutor:
             "log": self._documents.log_path(key),
             "isolation": str(isolation),
         }
-        if not self._residents.ask(interpreter_for(order, self._uses_project_python), request, order.spec):
+        if not self._residents.ask(self._pythons.of(order), request, order.spec):
             return False
         self._on_the_way[str(key)] = _OnTheWay(order, news)
         self._listen_for(key, news)
@@ -245,7 +244,7 @@ class LocalExecutor:
         self._watch_process(key, pid, processes.process_start_time(pid), news)
 
     def _spawn(self, order: LaunchOrder) -> int:
-        interpreter = interpreter_for(order, self._uses_project_python)
+        interpreter = self._pythons.of(order)
         env = {
             **os.environ,
             **dict(order.secrets),

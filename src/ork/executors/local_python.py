@@ -24,6 +24,26 @@ def interpreter_for(order: LaunchOrder, uses_project_python: bool) -> str:
     return project_python(order.root) if uses_project_python else sys.executable
 
 
+class Pythons:
+    """The same for many orders: looked for once until `look_again`."""
+
+    def __init__(self, uses_project_python: bool) -> None:
+        self._uses_project_python = uses_project_python
+        self._known: dict[tuple[str, str | None], str] = {}
+
+    def of(self, order: LaunchOrder) -> str:
+        key = order.root, order.interpreter
+        if key not in self._known:
+            self._known[key] = interpreter_for(order, self._uses_project_python)
+        return self._known[key]
+
+    def of_project(self, root: str) -> str:
+        return project_python(root) if self._uses_project_python else sys.executable
+
+    def look_again(self) -> None:
+        self._known.clear()
+
+
 def project_python(root: str) -> str:
     """The Python of the project's `.venv` if it has one, else the one we run in."""
     own = os.path.join(root, ".venv", "bin", "python")

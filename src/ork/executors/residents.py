@@ -59,6 +59,7 @@ class Residents:
         self._servers = servers
         self._idle: dict[_Kind, list[_Resident]] = {}
         self._busy: dict[str, _Resident] = {}  # by attempt
+        self._working: dict[_Resident, None] = {}  # the same, each once
         self._seconds: dict[_Kind, deque[float]] = {}  # that attempts took, of late
         self._unsent: dict[_Resident, None] = {}
         self._looks: dict[str, object] = {}  # of the servers of now
@@ -100,9 +101,10 @@ class Residents:
         if self._timer is not None:
             self._timer.cancel()
         self._servers.close()
-        for resident in [*self._busy.values(), *(one for idle in self._idle.values() for one in idle)]:
+        for resident in [*self._working, *(one for idle in self._idle.values() for one in idle)]:
             resident.let_go()
         self._busy.clear()
+        self._working.clear()
         self._idle.clear()
 
     def _give(self, kind: _Kind, attempt: str, request: bytes) -> bool:
@@ -110,6 +112,7 @@ class Residents:
         if resident is None:
             return False
         self._busy[attempt] = resident
+        self._working[resident] = None
         resident.give(attempt, request)
         self._unsent[resident] = None
         if self._timer is None:
@@ -122,10 +125,10 @@ class Residents:
         enough = self._enough(kind)
         if enough is None:
             return None
-        busy = {resident for resident in self._busy.values() if resident.kind == kind and resident.is_quick}
-        if len(busy) < enough:
+        quick = [resident for resident in self._working if resident.kind == kind and resident.is_quick]
+        if len(quick) < enough:
             return None
-        chosen = min(busy, key=lambda resident: len(resident.given))
+        chosen = min(quick, key=lambda resident: len(resident.given))
         is_fit = len(chosen.given) < _MOST_AHEAD and chosen.looks is self._looks.get(kind[0])
         return chosen if is_fit else None
 
@@ -168,14 +171,14 @@ class Residents:
         """One that says nothing for long (halted, perhaps) is done without: the gate lets only one worker through."""
         self._timer = None
         now, silent = time.monotonic(), []
-        for resident in set(self._busy.values()):
+        for resident in self._working:
             if not resident.has_taken and now - resident.begun_at >= PATIENCE_SECONDS:
                 silent.append(resident)
         for server in {resident.server for resident in silent if not resident.has_spoken}:
             server.kill()
-        for resident in dict.fromkeys(silent):
+        for resident in silent:
             resident.end()
-        waiting = [resident.begun_at for resident in self._busy.values() if not resident.has_taken]
+        waiting = [resident.begun_at for resident in self._working if not resident.has_taken]
         if waiting:
             pause = max(0.01, min(waiting) + PATIENCE_SECONDS - now)
             self._timer = asyncio.get_running_loop().call_later(pause, self._judge)
@@ -202,7 +205,7 @@ class Residents:
             self._listener.told(attempt, facts or None)
         elif word in (b"over", b"swift"):
             is_shared = resident.kind[1] == Isolation.SHARED
-            seconds = time.monotonic() - resident.begun_at if is_shared or word == b"swift" else _WAITED
+            seconds = resident.pace if is_shared or word == b"swift" else _WAITED
             self._seconds.setdefault(resident.kind, deque(maxlen=_REMEMBERED)).append(seconds)
             del self._busy[attempt]
             resident.next()
@@ -224,8 +227,10 @@ class Residents:
         self._keep_if_free(resident)
 
     def _keep_if_free(self, resident: _Resident) -> None:
-        if resident.attempt is None and not resident.is_asked_back:
-            self._keep(resident)
+        if resident.attempt is None:
+            self._working.pop(resident, None)
+            if not resident.is_asked_back:
+                self._keep(resident)
 
     def _give_to_others(self, resident: _Resident, given: Mapping[str, bytes]) -> None:
         for attempt in given:
@@ -242,7 +247,7 @@ class Residents:
             if resident in idle:
                 idle.remove(resident)
             return
-        del self._busy[attempt]
+        del self._busy[attempt], self._working[resident]
         self._give_to_others(resident, resident.take_back((attempt,)))
         if resident.has_taken:
             self._listener.over(attempt, None)
@@ -274,6 +279,7 @@ class _Resident:
         "is_slow",
         "kind",
         "looks",
+        "pace",
         "server",
     )
 
@@ -283,6 +289,7 @@ class _Resident:
         self.looks = looks
         self.given: dict[str, bytes] = {}  # requests by attempt
         self.begun_at = 0.0  # when it could begin with the first of them
+        self.pace = 0.0  # how many seconds each took of those of whose ends it told last
         self.has_taken = False  # it has been heard of since then
         self.is_slow = False  # what it has is not over in a moment
         self.is_asked_back = False  # for all but the first of them, and has not answered
@@ -344,14 +351,18 @@ class _Resident:
             self._owner.gone(self)
 
     def _receive(self) -> None:
+        words: list[bytes] = []
+        is_there = False
         try:
             while data := self._socket.recv(_LARGEST_REQUEST):
-                for word in data.split(b"\n"):
-                    self._owner.heard(self, word)
-                if self._socket.fileno() < 0:
-                    return
+                words += data.split(b"\n")
         except BlockingIOError:
-            return
+            is_there = True
         except OSError:
             pass
-        self.end()
+        ends = sum(word.startswith((b"over", b"swift")) for word in words)
+        self.pace = (time.monotonic() - self.begun_at) / max(1, ends)
+        for word in words:
+            self._owner.heard(self, word)
+        if not is_there:
+            self.end()

@@ -78,6 +78,10 @@ class Journal:
     def find(self, kind: bytes, attempt: bytes) -> int:
         """The place of the line that counts; 0 if there is none, as far as it has been read (see `skip_to`)."""
         self._read_on()
+        return self.known(kind, attempt)
+
+    def known(self, kind: bytes, attempt: bytes) -> int:
+        """The same, as far as it had been read before."""
         return self._places.get(attempt, 0) >> _KINDS[kind] * _BITS & _PLACE
 
     def find_anywhere(self, kind: bytes, attempt: bytes) -> int:

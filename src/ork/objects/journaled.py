@@ -123,7 +123,7 @@ class JournaledObjects(LocalObjects):
         for key, (attempt, data) in specs.items():
             has_gate = journal.find_anywhere(_GATE, attempt)
             positions[key] = 0 if has_gate else journal.position
-            if journal.find(_SPEC, attempt):
+            if journal.known(_SPEC, attempt):
                 self._put(key, (run, attempt, _SPEC), data)
             else:
                 new.append((attempt, data))
