@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import os
 
-from ork.worker import packages, process, system
+from ork.worker import packages, system
 from ork.worker.ahead import time_of
 from ork.worker.child import Child
 from ork.worker.environment import additions, inherited
@@ -30,6 +30,7 @@ _KILLED = 9
 _CHUNK = 4096
 _NOTHING_NEW = b"."
 _ENDED, _SWIFT = b"=", b"~"  # in front of how it ended: the other one never waited
+_WAITS_ANYWAY = 2  # for its order, and to be collected
 
 
 class Forker(Child):
@@ -131,7 +132,7 @@ class Forker(Child):
                 wait_and_call(orders, answer, mark, self.ahead)
             os.write(end, b"%d\n" % pid)
             _, status, usage = os.wait4(pid, 0)
-            os.write(end, b"%b%d\n" % (_ENDED if process.has_waited(usage, for_its_order=True) else _SWIFT, status))
+            os.write(end, b"%b%d\n" % (_SWIFT if usage.ru_nvcsw <= _WAITS_ANYWAY else _ENDED, status))
         os._exit(0)
 
 

@@ -52,10 +52,10 @@ def fork_into(body: Callable[[], NoReturn]) -> int:
         os._exit(1)
 
 
-def has_waited(usage: resource.struct_rusage, *, for_its_order: bool = False) -> bool:
-    """Whether a process ever waited for anything but its end, and its order if it had one: if so, more of its kind at once
-    than there are processors could get on faster."""
-    return usage.ru_nvcsw > (2 if for_its_order else 1)
+def has_waited(usage: resource.struct_rusage) -> bool:
+    """Whether a process ever waited for anything but to be collected: if so, more of its kind at once than there are
+    processors could get on faster."""
+    return usage.ru_nvcsw > 1
 
 
 def ended_badly(wait_status: int, objects: ObjectStore, stem: str, log: Log | None = None) -> Ending:

@@ -6,6 +6,8 @@ path became cheaper, lower it.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -47,3 +49,37 @@ def test_a_task_of_a_large_run_costs_what_one_of_a_small_run_does(shape: str, tm
 def test_a_machine_holds_less_than_a_kilobyte_for_each_task() -> None:
     few, many = (machine_bytes(workflow("wide", count).workflow) for count in (1_000, 5_000))
     assert (many - few) / 4_000 <= 900
+
+
+CALLS = """
+import sys
+from ork.worker import rehearsal
+from ork.worker.invoke import use_streams
+
+class Unmarked:
+    def write(self, attempt): pass
+
+seen = []
+def count(frame, event, argument):
+    seen.append(event)
+
+rehearse_once = rehearsal._call
+def counted(*arguments):
+    seen.clear()
+    sys.setprofile(count)
+    rehearse_once(*arguments)
+    sys.setprofile(None)
+
+use_streams()
+rehearsal._call = counted
+rehearsal.rehearse(Unmarked())
+print(seen.count("call"), seen.count("c_call"))
+"""
+
+
+def test_a_function_s_process_makes_so_many_calls_between_its_order_and_its_answer() -> None:
+    """Each looks at memory that has to be copied for it."""
+    done = subprocess.run([sys.executable, "-c", CALLS], capture_output=True, text=True, check=True)
+    own, of_the_interpreter = map(int, done.stdout.split())
+    assert own <= 67 * MARGIN
+    assert of_the_interpreter <= 84 * MARGIN
