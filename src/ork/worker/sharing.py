@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ork.worker.resident import Order, Resident
 
 FIRST_LOOK_SECONDS = 0.05
+TOGETHER_SECONDS = 0.001  # answers that come so soon after each other are told of together
 _MOST_TRIES = 3  # with one order: more processes that die before they begin are not made for it
 _MOST_GIVEN = 32
 _CHUNK = 1 << 16
@@ -53,6 +54,7 @@ class Sharing:
         self._process: FunctionProcess | None = None
         self._since = 0.0  # the first of those given is under way at the latest
         self._is_watched = False  # by a shim of its own
+        self._has_answered = False  # the process, just now
         system.become_subreaper()  # what a function leaves behind is to be ours
 
     def work(self) -> None:
@@ -112,15 +114,20 @@ class Sharing:
         """For an answer, a word from outside, or a reason to look more closely."""
         assert self._process is not None
         host, process = self._host, self._process
-        pause = max(0.0, self._since + FIRST_LOOK_SECONDS - time.monotonic())
-        ready = process.wait(host.descriptor if host.is_open else -1, host.signals.wake, pause)
+        door = host.descriptor if host.is_open else -1
+        ready = set()
+        if self._has_answered:  # the next is under way: most likely several will have answered soon
+            ready = process.wait(door, host.signals.wake, TOGETHER_SECONDS, for_answers=False)
+        if not ready:
+            pause = max(0.0, self._since + FIRST_LOOK_SECONDS - time.monotonic())
+            ready = process.wait(door, host.signals.wake, pause)
         if host.signals.wake in ready:
             host.signals.quiet()
         if host.descriptor in ready:
             host.look()
-        answered = self._hear()
+        self._has_answered = self._hear()
         is_hurried = host.signals.terms or not host.is_open
-        if process.printed in ready or process.is_gone or is_hurried or not (ready or answered):
+        if process.printed in ready or process.is_gone or is_hurried or not (ready or self._has_answered):
             self._look_closely()
 
     def _hear(self) -> bool:
@@ -262,9 +269,6 @@ class FunctionProcess:
             for descriptor in (answer, speak, go):
                 os.close(descriptor)
         os.set_blocking(self.answers, False)
-        self._poller = select.poll()
-        for descriptor in (self.answers, self.printed):
-            self._poller.register(descriptor, select.POLLIN)
 
     def give(self, order: Order) -> bool:
         """False if there is no room for now."""
@@ -284,15 +288,13 @@ class FunctionProcess:
             pass
         return heads
 
-    def wait(self, door: int, wake: int, seconds: float) -> set[int]:
+    def wait(self, door: int, wake: int, seconds: float, *, for_answers: bool = True) -> set[int]:
         """Which of them, and of its own descriptors, have something to read."""
-        for descriptor in (door, wake):
+        poller = select.poll()
+        for descriptor in (door, wake, self.printed, self.answers if for_answers else -1):
             if descriptor >= 0:
-                self._poller.register(descriptor, select.POLLIN)
-        ready = {descriptor for descriptor, _ in self._poller.poll(seconds * 1000 + 1)}
-        if door >= 0 and door in ready:
-            self._poller.unregister(door)  # it may be closed by the next time
-        return ready
+                poller.register(descriptor, select.POLLIN)
+        return {descriptor for descriptor, _ in poller.poll(int(seconds * 1000 + 0.999))}
 
     def read_answers(self) -> list[bytes]:
         """Whole lines."""
