@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from ork.compile.content import action_document
 from ork.core.bind import BindError, Bound, walk
-from ork.core.events import CacheAnswer
+from ork.core.events import Answered, CacheAnswer, Event
 from ork.core.prepare import CACHE, Nowhere, Question, Unanswerable
 from ork.errors import DocumentError, ObjectsError
 from ork.model.digest import sha256
+from ork.model.ids import RunId
 from ork.model.task import StoredOutput
 from ork.model.workflow import TaskSpec
 from ork.objects.json_text import strict_json
 from ork.objects.store import ObjectStore
 from ork.scheduler.options import SchedulerOptions
-from ork.scheduler.runs import Owned
+from ork.scheduler.runs import Owned, OwnedRuns
 from ork.state.store import StateStore
+
+RETRY_SECONDS = 1.0
+Feed: TypeAlias = Callable[[Iterable[tuple[RunId, Event]], datetime], None]
 
 
 class Answers:
@@ -33,6 +37,31 @@ class Answers:
         self._grace = options.close_grace_seconds
         self._monotonic = monotonic
         self._missed: dict[str, float] = {}  # objects that were not there, and since when
+        self._unanswered: list[tuple[RunId, Question]] = []
+
+    @property
+    def next_try(self) -> float | None:
+        """When questions that had no answer are asked again."""
+        return self._monotonic() + RETRY_SECONDS if self._unanswered else None
+
+    def forget(self) -> None:
+        self._unanswered.clear()
+
+    async def answer_all(self, runs: OwnedRuns, feed: Feed, now: datetime) -> None:
+        """Until no machine asks any more: an answer may lead to the next question."""
+        questions, self._unanswered = [*self._unanswered, *runs.take_questions()], []
+        while questions:
+            for run, question in questions:
+                owned = runs.get(run)
+                if owned is None:
+                    continue
+                try:
+                    answer = await self.answer(question, owned, now)
+                except ObjectsError:
+                    self._unanswered.append((run, question))
+                else:
+                    feed([(run, Answered(question, answer))], now)
+            questions = runs.take_questions()
 
     async def answer(self, question: Question, owned: Owned, now: datetime) -> Any:
         """ObjectsError: not now; ask again."""

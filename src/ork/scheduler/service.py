@@ -19,6 +19,7 @@ from ork.errors import OrkError, StoreError, StoreUnavailableError
 from ork.model.ids import SchedulerId
 from ork.model.record import Record
 from ork.scheduler.step import Scheduler
+from ork.scheduler.under_way import send_beside
 from ork.scheduler.waiting import Waiting
 from ork.state.store import StateStore
 from ork.telemetry import Happening
@@ -81,6 +82,8 @@ class SchedulerService:
         self._stopping = False
         self._neighbours: dict[SchedulerId, int] = {}
         scheduler.call_on_news(self._wake.set)
+        if store.works_elsewhere:
+            scheduler.commits.send = send_beside
 
     def request_stop(self) -> None:
         """The current step is finished, everything is let go, and `run` returns."""
@@ -108,6 +111,9 @@ class SchedulerService:
         try:
             with _collecting_rarely():
                 await self._step_when_due()
+            if self.scheduler.commits.under_way is not None:
+                self.scheduler.commits.send = None  # the last one is waited for
+                await self._step(self._now())
             if self.scheduler.owes_a_stop:
                 # What was cancelled must not live on until somebody comes by: its worker sees to the rest.
                 await self._step(self._now())

@@ -12,8 +12,7 @@ from datetime import datetime, timedelta
 
 from ork.core import events as ev
 from ork.core.effects import Stop
-from ork.core.prepare import Question
-from ork.errors import ObjectsError, OrkError, StoreError, StoreUnavailableError
+from ork.errors import OrkError, StoreError, StoreUnavailableError
 from ork.executors.executor import Executor, Told
 from ork.model.ids import AttemptKey, RunId, SchedulerId
 from ork.model.run import RunStatus
@@ -28,11 +27,11 @@ from ork.scheduler.observe import Observer
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.runs import Decided, OwnedRuns
 from ork.scheduler.trouble import Trouble
+from ork.scheduler.under_way import Commits
 from ork.state.store import ClaimedRun, StateStore
 from ork.telemetry import Happening, Telemetry
 
 STORE_RETRY_SECONDS = 1.0
-OBJECTS_RETRY_SECONDS = 1.0
 
 
 class Scheduler:
@@ -65,11 +64,10 @@ class Scheduler:
         self._trouble = Trouble(self.telemetry, monotonic)
         self._firing = Firing(store, options, monotonic, self.telemetry)
         self.has_news_for_people = options.fires_schedules  # whoever sends notices takes this back
-        self._unanswered: list[tuple[RunId, Question]] = []
+        self.commits = Commits(store, id, self._runs)
         self._limits_again_at: float | None = None
         self._to_release: dict[RunId, None] = {}  # ours in the store, forgotten here
         self._claim_at: float | None = 0.0
-        self._was_woken = False
         self._has_left_some = False  # there may be more to claim than we had room for
         self._is_draining = False
         self._fresh_start_at: float | None = 0.0  # when to introduce ourselves and forget all we knew
@@ -90,7 +88,7 @@ class Scheduler:
         self._claim_at = 0.0
         self._firing.look_again()
         self._runs.ask_limits_again()
-        self._was_woken = True
+        self.commits.was_woken = True
 
     def drain(self) -> None:
         """From now on no run is claimed and nothing is started; what runs is seen to its end."""
@@ -99,7 +97,7 @@ class Scheduler:
 
     @property
     def is_drained(self) -> bool:
-        return self._is_draining and not self._observer.has_active
+        return self._is_draining and not self._observer.has_active and self.commits.under_way is None
 
     def is_busy(self, until: datetime) -> bool:
         """Something is running, or will be tried again by then."""
@@ -128,8 +126,10 @@ class Scheduler:
 
     async def stop(self, now: datetime) -> None:
         """Lets everything go at once: attempts go on, and whoever comes next adopts them."""
+        await self._finish_commit(now)
         self._runs.save_heartbeats()
-        await self._commit(now)
+        await self._begin_commit(now)
+        await self._finish_commit(now)
         await self._store.release(self.lead.id)
         for run in self.owned_runs:
             self._forget(run)
@@ -160,21 +160,30 @@ class Scheduler:
 
     async def _work(self, now: datetime) -> None:
         done = self.telemetry.laps(self._monotonic)
+        overlaps = self.commits.under_way is not None
+        start = await self._go_on_meanwhile(now) if overlaps else []
+        done("commit")
         if self._firing.is_due(now):
             await self._fire_schedules(now)
         await self._keep_lease(now)
-        done("lease")
         await self._read_store(now)
         done("read")
-        relaunch = await self._observe(now)
+        start += [] if overlaps else await self._observe(now)
         done("observe")
         self._feed([(run, ev.TimerDue()) for run in self._runs.due(now)], now)
-        await self._answer_questions(now)
+        await self._answers.answer_all(self._runs, self._feed, now)
         done("answer")
-        launch = await self._commit(now)
+        await self._begin_commit(now)
+        start += await self._finish_commit(now) if self.commits.send is None else []
         done("commit")
-        await self._act([*launch, *relaunch], now)
+        await self._act(start, now)
         done("act")
+        if self.commits.under_way is not None and not self._is_due(self._observer.next_look):
+            start = await self._finish_commit(now)
+            await self._begin_commit(now)
+            done("commit")
+            await self._act(start, now)
+            done("act")
         await self._look_around(now)
         done("look")
 
@@ -192,7 +201,8 @@ class Scheduler:
         for run in self.owned_runs:
             self._forget(run)
         self._to_release.clear()
-        self._unanswered.clear()
+        self._answers.forget()
+        self.commits.forget()
         self._firing.look_again()
         self._runs.ask_limits_again()
         self._fresh_start_at = self._monotonic() + STORE_RETRY_SECONDS
@@ -277,36 +287,27 @@ class Scheduler:
         self._feed(seen.events, now)
         return seen.launch
 
-    async def _answer_questions(self, now: datetime) -> None:
-        """Until no machine asks any more: an answer may lead to the next question."""
-        questions, self._unanswered = [*self._unanswered, *self._runs.take_questions()], []
-        while questions:
-            for run, question in questions:
-                owned = self._runs.get(run)
-                if owned is None:
-                    continue
-                try:
-                    answer = await self._answers.answer(question, owned, now)
-                except ObjectsError:
-                    self._unanswered.append((run, question))
-                else:
-                    self._feed([(run, ev.Answered(question, answer))], now)
-            questions = self._runs.take_questions()
+    async def _go_on_meanwhile(self, now: datetime) -> list[Attempt]:
+        """While a commit is under way: what happens is looked at. Returns what can be started when it is over."""
+        seen = await self._observer.look(now)
+        self._feed(seen.events, now)
+        return [*await self._finish_commit(now), *seen.launch]
 
-    async def _commit(self, now: datetime) -> list[Attempt]:
-        """One transaction for everything this step decided. Returns the attempts it admitted."""
-        was_starved = self._runs.is_starved
-        decided = self._runs.collect(self._launcher.name, now)
-        if not decided:
+    async def _begin_commit(self, now: datetime) -> None:
+        await self.commits.begin(self._launcher.name, now)
+
+    async def _finish_commit(self, now: datetime) -> list[Attempt]:
+        """Returns the attempts it admitted."""
+        under_way = self.commits.take()
+        if under_way is None:
             return []
-        self._was_woken = False
-        committed = await self._store.commit(self.lead.id, [each.changes for each in decided.values()], now)
+        decided, committed = under_way.decided, await under_way.answer()
         for run in sorted(committed.fenced):
             self.telemetry.tell(Happening.RUN_FENCED, run=run)
             self._forget(run)
         self._let_go_of(sorted(committed.overruled))
         self._runs.note_limits(committed, sum(each.freed_slots for each in decided.values()))
-        if self._was_woken:
+        if self.commits.was_woken:
             self._runs.ask_limits_again()  # a slot may have been freed after the store had said that there is none
         if committed.again_in is not None:
             self._limits_again_at = self._monotonic() + committed.again_in
@@ -314,8 +315,9 @@ class Scheduler:
         for run, each in decided.items():
             if run not in committed.fenced and run not in committed.overruled:
                 launch += self._carry_on(run, each, self._runs.settle(run, each, committed))
-        if self._runs.is_starved and not was_starved:
+        if self._runs.is_starved and not under_way.was_starved:
             self._claim_at = self.lead.look_soon(self._claim_at)
+        self._feed(self.commits.take_held(), now)
         if self._on_commit is not None:
             self._on_commit(tuple(decided))
         return launch
@@ -357,7 +359,7 @@ class Scheduler:
     # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────
 
     def _feed(self, news: Iterable[tuple[RunId, ev.Event]], now: datetime) -> None:
-        self._let_go_of(self._runs.feed(news, now))
+        self._let_go_of(self._runs.feed(self.commits.hold_back(news), now))
 
     def _let_go_of(self, runs: Iterable[RunId]) -> None:
         """We no longer know what is true about these runs: forget them, give them back, claim them anew."""
@@ -383,14 +385,14 @@ class Scheduler:
         mono = self._monotonic()
         if self._fresh_start_at is not None:
             return now + timedelta(seconds=max(0.0, self._fresh_start_at - mono))
-        if self._to_release or self._wants_more or self._runs.has_something_to_do:
+        if self._to_release or self.commits.under_way or self._wants_more or self._runs.has_something_to_do:
             return now
         moments = [
             self._observer.next_look,
             self._claim_at,
             self._limits_again_at,
             self.lead.renew_at if len(self._runs) else None,
-            mono + OBJECTS_RETRY_SECONDS if self._unanswered else None,
+            self._answers.next_try,
         ]
         seconds = [max(0.0, moment - mono) for moment in moments if moment is not None]
         soonest = now + timedelta(seconds=min(seconds)) if seconds else None

@@ -146,7 +146,12 @@ class LimitUse(NamedTuple):
 
 
 class StateStore(ScheduleVerbs, LocationVerbs, Protocol):
-    """The verbs that change something, and the reads that people need."""
+    """The verbs that change something, and the reads that people need.
+
+    `works_elsewhere`: while a verb is awaited its work is done by others, so that this process may do something else.
+    """
+
+    works_elsewhere: bool
 
     # ── definitions ──────────────────────────────────────────────────────────────────────────────
 

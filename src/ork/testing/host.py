@@ -14,6 +14,7 @@ from ork.model.ids import SchedulerId
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.step import Scheduler
 from ork.scheduler.subworkflow import WorkflowExecutor
+from ork.scheduler.under_way import send_later
 from ork.state.store import StateStore
 from ork.testing.cluster import Cluster, Machine
 from ork.testing.executor import ScriptedExecutor
@@ -146,6 +147,8 @@ class Host:
             is_provably_dead=self._is_provably_dead,
         )
         scheduler.call_on_news(process.news.set)
+        if self._number % 2:
+            scheduler.commits.send = send_later
         self.process, self.scheduler = process, scheduler
         return scheduler, process, poller
 

@@ -53,6 +53,8 @@ _BY_SLOT = (Trigger.SCHEDULE, Trigger.BACKFILL)
 class MemoryStore(AccessVerbs, LocationsInMemory, TimelyVerbs):
     """One handle; `sibling` gives another on the same state. Awaiting a verb never yields, but for waiting itself."""
 
+    works_elsewhere = False
+
     def __init__(
         self,
         clock: Callable[[], float] = time.monotonic,
