@@ -220,3 +220,19 @@ async def test_processes_that_wait_for_something_run_side_by_side(shop: Workshop
     at_work = shop.executor._residents._busy.values()
     assert [len(resident.given) for resident in at_work] == [1] * len(given)
     await all_succeeded(shop, [order.attempt for order in given])
+
+
+@in_shared_workshop
+async def test_who_is_told_to_end_ends_the_one_it_is_at_and_leaves_the_others_alone(shop: Workshop) -> None:
+    """The others are at the worker, too, when it is told: it must not begin the next one, only to end that as well."""
+    await settled(shop)
+    worker = worker_of(shop, shop.made[-1])
+    slow, *quick = orders(shop, "slow", *QUICK)
+    assert await shop.executor.start([slow, *quick], shop.news.put_nowait) == []
+    async with asyncio.timeout(30):
+        while "slow" not in ledger(shop):
+            await asyncio.sleep(0)
+    os.kill(worker, signal.SIGTERM)
+    assert (await shop.ended(slow.attempt))["state"] == "stopped"
+    await all_succeeded(shop, [order.attempt for order in quick])
+    assert sorted(ledger(shop)) == sorted(["first", "second", "slow", *QUICK])

@@ -54,7 +54,7 @@ class Sharing:
         self._process: FunctionProcess | None = None
         self._since = 0.0  # the first of those given is under way at the latest
         self._is_watched = False  # by a shim of its own
-        self._has_answered = False  # the process, just now
+        self._are_more_to_come = False  # answers, in a moment
         system.become_subreaper()  # what a function leaves behind is to be ours
 
     def work(self) -> None:
@@ -98,7 +98,7 @@ class Sharing:
         return bool(self._given) and self._given[0].attempt == attempt
 
     def _give(self) -> None:
-        room = min(_MOST_GIVEN, self._host.room)
+        room = 0 if self._host.signals.terms else min(_MOST_GIVEN, self._host.room)
         while self._waiting and self._waiting[0].request["isolation"] == "shared" and len(self._given) < room:
             if not self._given:
                 self._host.mark.write(SEVERAL)
@@ -116,7 +116,7 @@ class Sharing:
         host, process = self._host, self._process
         door = host.descriptor if host.is_open else -1
         ready = set()
-        if self._has_answered:  # the next is under way: most likely several will have answered soon
+        if self._are_more_to_come:
             ready = process.wait(door, host.signals.wake, TOGETHER_SECONDS, for_answers=False)
         if not ready:
             pause = max(0.0, self._since + FIRST_LOOK_SECONDS - time.monotonic())
@@ -125,9 +125,10 @@ class Sharing:
             host.signals.quiet()
         if host.descriptor in ready:
             host.look()
-        self._has_answered = self._hear()
+        has_answered = self._hear()
+        self._are_more_to_come = has_answered and bool(self._given)
         is_hurried = host.signals.terms or not host.is_open
-        if process.printed in ready or process.is_gone or is_hurried or not (ready or self._has_answered):
+        if process.printed in ready or process.is_gone or is_hurried or not (ready or has_answered):
             self._look_closely()
 
     def _hear(self) -> bool:
