@@ -203,8 +203,11 @@ class Flow:
         node.group = Group(total, node.spec.concurrency, unfinished=total)
         for index, item in enumerate(expand.items):
             key = TaskKey(node.spec.name, index)
-            earlier = self._book.tasks.get(key) or Task(key, TaskStatus.PENDING, node.spec.executor)
-            self._book.write(replaced(earlier, item=item))
+            earlier = self._book.tasks.get(key)
+            if earlier is None:
+                self._book.write(Task(key, TaskStatus.PENDING, node.spec.executor, item=item))
+            else:
+                self._book.write(replaced(earlier, item=item))
             node.group.enqueue(index)
         self._drop_instances(self._book.tasks[task.key], total, now)
         self._pump(node, now)

@@ -23,7 +23,8 @@ class Node(Record, frozen=False):
     group: Group | None = None  # once it has fanned out
 
     def forget_upstream(self) -> None:
-        self.upstream = Upstream(waiting=len(self.spec.depends_on))
+        if self.upstream.waiting != len(self.spec.depends_on):  # it has heard of one of them
+            self.upstream = Upstream(waiting=len(self.spec.depends_on))
 
     def hear_of(self, ended: Task) -> None:
         """One of the tasks above has ended."""
