@@ -184,7 +184,6 @@ class LocalExecutor:
             "objects": self._documents.url,
             "spec": order.spec_key,
             "position": order.position,
-            "log": self._documents.log_path(key),
             "isolation": str(isolation),
         }
         if not self._residents.ask(self._pythons.of(order), request, order.spec):

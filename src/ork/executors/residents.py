@@ -63,6 +63,7 @@ class Residents:
         self._seconds: dict[_Kind, deque[float]] = {}  # that attempts took, of late
         self._unsent: dict[_Resident, None] = {}
         self._looks: dict[str, object] = {}  # of the servers of now
+        self._renewed: set[str] = set()  # interpreters, since the last flush
         self._timer: asyncio.TimerHandle | None = None
 
     def ask(self, interpreter: str, request: Mapping[str, Any], spec: bytes = b"") -> bool:
@@ -73,11 +74,13 @@ class Residents:
             return False
         has_room = len(head) + len(spec) <= _LARGEST_REQUEST - 2
         data = b"%b\n%b\n" % (head, spec if has_room and b"\n" not in spec else b"")
-        self._renew(interpreter)
+        if interpreter not in self._renewed:
+            self._renew(interpreter)
         return self._give((interpreter, str(request["isolation"])), attempt, data)
 
     def flush(self) -> None:
         """Sends what was asked for: whatever is for the same worker wakes it once."""
+        self._renewed.clear()
         unsent, self._unsent = self._unsent, {}
         for resident in unsent:
             resident.flush()
@@ -142,6 +145,7 @@ class Residents:
 
     def _renew(self, interpreter: str) -> None:
         """Whoever is out of date takes nothing more."""
+        self._renewed.add(interpreter)
         looks = self._servers.looks(interpreter)
         if self._looks.get(interpreter) is looks:
             return

@@ -15,6 +15,7 @@ from ork.errors import ObjectsError
 from ork.objects import layout
 from ork.objects.documents import token_hash
 from ork.objects.json_text import strict_json
+from ork.objects.opening import root_of_url
 from ork.worker import process, system
 from ork.worker.ahead import Ahead
 from ork.worker.child import dismiss_waiting, keep, waiting
@@ -52,6 +53,11 @@ class Order:
         self.request: dict[str, Any] = strict_json(head, max_size=LARGEST_MESSAGE)
         self.attempt = str(self.request["attempt"]).encode()
         self.tries = 0
+
+    @property
+    def log(self) -> str:
+        """Its file, for troubles before the task has begun."""
+        return f"{root_of_url(self.request['objects'])}/{layout.log_key(layout.stem_of(self.request['spec']))}"
 
 
 class Resident:
@@ -170,7 +176,7 @@ class Resident:
         if self._sharing is not None:
             self._sharing.dismiss()  # whatever is below us belongs to the attempt
         self._room -= 1
-        self.have(order, lambda: self._perform(order.request, order.document))
+        self.have(order, lambda: self._perform(order))
         if self._room:
             self._say(b"over" if self._has_waited else b"swift", self._last_word)  # and the next may come
             if self.is_open and self._called is not None and order.request["isolation"] != "shared":
@@ -186,7 +192,7 @@ class Resident:
         try:
             perform()
         except Exception:
-            self._fail(order.request["log"])
+            self._fail(order.log)
         self.mark.write("")
         self._attempt = b""
 
@@ -196,13 +202,14 @@ class Resident:
         _complain(log, traceback.format_exc())
         self._room = 0
 
-    def _perform(self, request: dict[str, Any], document: bytes) -> None:
+    def _perform(self, order: Order) -> None:
+        request = order.request
         secret, stem = token_hash(request["token"]), layout.stem_of(request["spec"])
         try:
-            objects, spec = read_spec(request["objects"], request["spec"], secret, request["position"], document)
+            objects, spec = read_spec(request["objects"], request["spec"], secret, request["position"], order.document)
             is_ours = win_gate(objects, stem, spec["attempt"], secret, self.process, self.tell_taken)
         except ObjectsError as error:
-            _complain(request["log"], error.message)
+            _complain(order.log, error.message)
             is_ours = False
         if not is_ours:
             return
@@ -265,7 +272,7 @@ class Resident:
         """It is done with one of them, as that has said itself if not said here; or has nothing to do with it, for a reason
         to be told in its log."""
         if why:
-            _complain(order.request["log"], why)
+            _complain(order.log, why)
         self._room = max(0, self._room - 1)
         if not self._room:
             self.tell_taken()  # our end says that it is over

@@ -84,7 +84,8 @@ class Sharing:
     @property
     def log(self) -> str:
         """Of the attempt that is under way, or would have been next."""
-        return str((*self._given, *self._waiting)[0].request["log"])
+        first: Order = (*self._given, *self._waiting)[0]
+        return first.log
 
     @property
     def is_at_work(self) -> bool:
