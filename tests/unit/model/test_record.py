@@ -78,6 +78,15 @@ def test_a_replaced_field_leaves_the_others_and_the_original() -> None:
     assert replaced(One("a"), only="b") == One("b")
 
 
+def test_a_copy_is_guarded_as_its_original_is() -> None:
+    for copied, name in ((replaced(Named(1), x=2), "x"), (replaced(One("a"), only="b"), "only")):
+        with pytest.raises(AttributeError, match="cannot be changed"):
+            setattr(copied, name, 3)
+    bag = replaced(Bag([1]), things=[2])
+    bag.things = [3]
+    assert (type(bag), bag.things) == (Bag, [3])
+
+
 def test_it_shows_itself_matches_by_place_and_survives_copying() -> None:
     assert repr(Named(1)) == "Named(x=1, y=2, name='?')"
     match Named(1, 5):

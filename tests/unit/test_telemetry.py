@@ -1,0 +1,46 @@
+"""Everything is counted, heard or not; what is heard comes with all its fields."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
+from ork.model.run import Run, RunStatus
+from ork.model.task import Attempt, AttemptStatus
+from ork.model.workflow import Trigger
+from ork.scheduler.describe import tell_of_ends, tell_of_launches
+from ork.telemetry import Happening, Telemetry
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+RUN = Run(RunId("r1"), "etl", VersionId("v1"), RunStatus.RUNNING, Trigger.MANUAL, {}, NOW)
+
+
+def attempt(name: str, status: AttemptStatus) -> Attempt:
+    return Attempt(AttemptKey(RUN.id, TaskKey(name), 1), status, "process", name, "hash", NOW)
+
+
+ENDED = [attempt("a", AttemptStatus.SUCCESS), attempt("b", AttemptStatus.SUCCESS), attempt("c", AttemptStatus.FAILED)]
+
+
+def test_a_listener_hears_what_it_asked_for() -> None:
+    telemetry, some, everything = Telemetry(), [], []
+    telemetry.listen(lambda happening, _: some.append(happening), Happening.READY, Happening.STOPPED)
+    telemetry.listen(lambda happening, _: everything.append(happening))
+    for happening in (Happening.READY, Happening.RUN_FENCED, Happening.STOPPED):
+        telemetry.tell(happening)
+    assert some == [Happening.READY, Happening.STOPPED]
+    assert everything == [Happening.READY, Happening.RUN_FENCED, Happening.STOPPED]
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+def test_launches_and_ends_count_the_same_whether_somebody_listens_or_not(is_heard: bool) -> None:
+    telemetry, told = Telemetry(), []
+    if is_heard:
+        telemetry.listen(lambda _, fields: told.append((fields["attempt"].task.name, fields["workflow"])))
+    tell_of_launches(telemetry, [(each, RUN) for each in ENDED])
+    tell_of_ends(telemetry, ENDED, RUN)
+    assert telemetry.counts == {"attempt_launched": 3, "attempt_ended": 3}
+    assert telemetry.ended == {("attempt", "success"): 2, ("attempt", "failed"): 1}
+    assert told == [(name, "etl") for name in ("a", "b", "c", "a", "b", "c")] * is_heard
