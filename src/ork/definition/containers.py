@@ -77,7 +77,8 @@ def _read_file_of(table: Table) -> Any:
     def read(node: Node, reading: Reading) -> str | None:
         values = table.read(node, reading)
         if values == {} and table.missing(node):
-            reading.refuse("ORK102", f"{table.what} needs `{key.name}`", node)
+            hint = "values for a function or a command stand under `inputs`" if table is INPUT_TABLE else None
+            reading.refuse("ORK102", f"{table.what} needs `{key.name}`", node, hint=hint)
         return None if values is None else values.get(key.name)
 
     return read

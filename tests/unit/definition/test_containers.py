@@ -134,6 +134,11 @@ def test_what_a_config_does_not_allow_is_refused(task: str, code: str, said: str
     assert (problem.code, said in problem.message) == (code, True), problem
 
 
+def test_input_where_inputs_were_meant_leads_to_them() -> None:
+    problems = load("command: [cat]\n    input: {n: 1}").problems
+    assert any(problem.hint is not None and "`inputs`" in problem.hint for problem in problems)
+
+
 def test_a_default_worker_holds_for_those_tasks_it_fits() -> None:
     loaded = load("command: x\n  b:\n    image: y", more="defaults: {worker: heavy}\n")
     configs, _ = load_workers(WORKERS.encode())
