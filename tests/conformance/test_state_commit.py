@@ -195,8 +195,9 @@ async def test_a_task_on_its_way_comes_back_in_each_state_with_all_that_did_not_
     row = attempt(id, "load", pool="api")
     await store.commit(ANN, [changes(claimed, wishes=(Wish(launched, row),))], NOW)
     assert await rows_of(store, id) == (launched, row)
-    running = replaced(launched, status=TaskStatus.RUNNING, started_at=later(1), reason=None)
-    row = replaced(row, status=AttemptStatus.RUNNING, started_at=later(1), seq=1, seen_at=later(2))
+    began = later(0.999_999)
+    running = replaced(launched, status=TaskStatus.RUNNING, started_at=began, reason=None)
+    row = replaced(row, status=AttemptStatus.RUNNING, started_at=began, seq=1, seen_at=later(1.000_001))
     await store.commit(ANN, [changes(claimed, tasks=(running,), attempts=(row,))], NOW)
     assert await rows_of(store, id) == (running, row)
     over = {"finished_at": later(3), "exit_code": 0}

@@ -145,7 +145,7 @@ INSERT INTO ork.limits VALUES ('*', 5);
 """
 TASK = ("r25", 0, -1, "a", "running", "process", 1, 0, *[None] * 16)
 ATTEMPT = ("r25", 0, -1, 1, "a", "running", "process", None, "x", "x", NOW, *[None] * 6, 0, None, None, False)
-MOVED = ("r25", 0, -1, 1, "running", NOW, None, None, None, None, 1, NOW)
+MOVED = ("r25", 0, -1, 1, "running", 1.5, None, None, None, None, 1, 2.5)
 ADDED = ("r26", 7, -1, "h", "pending", "process", 0, 0, *[None] * 16)
 LAUNCHED = ("r26", 7, -1, 1, "h", "dispatched", "process", None, "x", "x", NOW, *[None] * 6, 0, None, None, False)
 RUN = (False, "r25", "success", None, NOW, None, 1, 0, None, None)

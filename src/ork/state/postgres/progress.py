@@ -95,10 +95,12 @@ def _say_the_same(task: Task, attempt: Attempt) -> bool:
 
 def _moved(share: Share, task: Task, attempt: Attempt) -> Columns:
     (name, index), output = task.key, task.output
+    began, over, seen = task.started_at, task.finished_at, attempt.seen_at
     return (
-        share.changes.run_id, share.order[name], NO_INDEX if index is None else index, task.attempt, task.status._value_, task.started_at,
-        task.finished_at, task.exit_code, output.json if isinstance(output, InlineOutput) else None, attempt.pool,
-        attempt.seq, attempt.seen_at,
+        share.changes.run_id, share.order[name], NO_INDEX if index is None else index, task.attempt, task.status._value_,
+        None if began is None else began.timestamp(), None if over is None else over.timestamp(), task.exit_code,
+        output.json if isinstance(output, InlineOutput) else None, attempt.pool, attempt.seq,
+        None if seen is None else seen.timestamp(),
     )  # fmt: skip
 
 
