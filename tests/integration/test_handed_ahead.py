@@ -30,6 +30,12 @@ def quiet():
     with open('ledger', 'a') as file:
         file.write(os.environ['ORK_TASK_NAME'] + ' ')
     return os.environ['ORK_TASK_NAME']
+
+def nothing():
+    return 1
+
+def nap():
+    time.sleep(0.001)
 """
 QUICK = [f"t{number}" for number in range(12)]
 
@@ -205,16 +211,23 @@ def test_no_process_waits_for_one_that_takes_its_time(tmp_path: Path) -> None:
 
 
 @in_workshop
+async def test_it_is_told_whether_a_process_waited(shop: Workshop) -> None:
+    await settled(shop)
+    for name in QUICK:
+        await shop.run(shop.attempt(name), function="nothing")
+        await shop.vanished(shop.made[-1])
+    (told,) = shop.executor._residents._seconds.values()
+    assert min(list(told)[2:]) < residents._WAITED
+    await shop.run(shop.attempt("nap"), function="nap")
+    await shop.vanished(shop.made[-1])
+    assert told[-1] == residents._WAITED
+
+
+@in_workshop
 async def test_processes_that_wait_for_something_run_side_by_side(shop: Workshop) -> None:
     await settled(shop)
-    (known,) = orders(shop, "slow")
-    assert await shop.executor.start([known], shop.news.put_nowait) == []
-    async with asyncio.timeout(30):
-        while "slow" not in ledger(shop):
-            await asyncio.sleep(0.001)
-    shop.write("go", "")
-    await all_succeeded(shop, [known.attempt])
-    await shop.vanished(known.attempt)
+    await shop.run(shop.attempt("nap"), function="nap")
+    await shop.vanished(shop.made[-1])
     given = orders(shop, *QUICK)
     assert await shop.executor.start(given, shop.news.put_nowait) == []
     at_work = shop.executor._residents._busy.values()

@@ -37,7 +37,7 @@ _ENDED_BY = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these; programs
 
 class CommandJob:
     is_started = is_over = leaves_nothing = False  # before its process is
-    forker, main_status, has_waited = 0, None, True
+    forker, main_status, is_swift = 0, None, False
 
     def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any], host: Host | None = None) -> None:
         self._host = host

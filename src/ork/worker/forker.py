@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+from resource import RUSAGE_SELF, getrusage
 
 from ork.worker import packages, system
 from ork.worker.ahead import time_of
@@ -29,13 +30,11 @@ if TYPE_CHECKING:
 _KILLED = 9
 _CHUNK = 4096
 _NOTHING_NEW = b"."
-_ENDED, _SWIFT = b"=", b"~"  # in front of how it ended: the other one never waited
-_WAITS_ANYWAY = 2  # for its order, and to be collected
 
 
 class Forker(Child):
-    """`main` is the process that waits or calls; `main_status` how it ended, as `wait` tells it, and `has_waited` whether
-    it ever waited for anything. OSError if no process can be made."""
+    """`main` is the process that waits or calls; `main_status` how it ended, as `wait` tells it. OSError if no process
+    can be made."""
 
     def __init__(self, mark: Mark, root: str, ahead: Ahead | None, objects: str) -> None:
         go, self._go = os.pipe()
@@ -44,7 +43,6 @@ class Forker(Child):
         self._objects = objects  # where the documents of its tasks are, most likely
         self.main = 0
         self.main_status: int | None = None
-        self.has_waited = True
         self._root_time, self._hidden = time_of(root), hidden_modules(root)
         self._read: object = None  # the file that it has compiled, and its looks
         try:
@@ -100,12 +98,12 @@ class Forker(Child):
     def _read_ends(self) -> None:
         words = os.read(self.ends, _CHUNK)
         for word in words.split():
-            if word[:1] in (_SWIFT, _ENDED):
-                self.main_status, self.has_waited = int(word[1:]), word[:1] == _ENDED
+            if word.startswith(b"="):
+                self.main_status = int(word[1:])
             else:
                 self.main = int(word)
         if not words and self.main_status is None:
-            self.main_status, self.has_waited = _KILLED, True  # and so was what it had forked
+            self.main_status = _KILLED  # and so was what it had forked
 
     def _close(self) -> None:
         super()._close()
@@ -129,11 +127,14 @@ class Forker(Child):
                 system.die_with_parent(me)
                 os.close(go)
                 os.close(end)
-                wait_and_call(orders, answer, mark, self.ahead)
+                wait_and_call(orders, answer, mark, self.ahead, _waits)
             os.write(end, b"%d\n" % pid)
-            _, status, usage = os.wait4(pid, 0)
-            os.write(end, b"%b%d\n" % (_SWIFT if usage.ru_nvcsw <= _WAITS_ANYWAY else _ENDED, status))
+            os.write(end, b"=%d\n" % os.waitpid(pid, 0)[1])
         os._exit(0)
+
+
+def _waits() -> int:
+    return getrusage(RUSAGE_SELF).ru_nvcsw
 
 
 def _settle(root: str) -> None:

@@ -46,6 +46,7 @@ class FunctionJob:
         self._host = host
         self._child: Child | None = None
         self._reply = bytearray()
+        self.is_swift = False
         self._log: Log | None = None
         self._printed: Stream | None = None
 
@@ -88,10 +89,6 @@ class FunctionJob:
     def main_status(self) -> int | None:
         return self._child.main_status if isinstance(self._child, Forker) else None
 
-    @property
-    def has_waited(self) -> bool:
-        return not isinstance(self._child, Forker) or self._child.has_waited
-
     def ending(self, wait_status: int) -> Ending:
         if self._reply:
             return self._replied()
@@ -126,4 +123,5 @@ class FunctionJob:
             return failed("internal", f"the task's reply was unreadable: {error}")
         if self._host is not None and ("imports" in reply or not reply["is_quiet"]):
             self._host.learn(self._spec["root"], reply.get("imports"), is_quiet=reply["is_quiet"])
+        self.is_swift = "is_swift" in reply
         return returned(reply)

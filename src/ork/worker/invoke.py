@@ -40,27 +40,26 @@ _GENERATOR = 0x20
 _ASYNC_GENERATOR = 0x200
 
 
-def run_function(
-    objects: LocalObjects,
-    stem: str,
-    spec: dict[str, Any],
-    answer: int,
-    *,
-    variables: dict[str, str] | None = None,
-    is_quiet: bool = True,
-) -> NoReturn:
+def run_function(objects: LocalObjects, stem: str, spec: dict[str, Any], answer: int) -> NoReturn:
     """Ends the process. Whatever the user's code does, there is one reply or, if it ended the process itself, none."""
-    call = Call(objects, stem, spec, inherited(), variables)
-    call.is_quiet = is_quiet
+    _perform(Call(objects, stem, spec, inherited()), answer)
+
+
+def _perform(call: Call, answer: int, waits: Callable[[], int] | None = None) -> NoReturn:
+    before = waits() if waits is not None else 0
     call.perform()
     finish_as_the_interpreter_would()
     flush_streams()
+    call.is_swift = waits is not None and waits() == before
     call.reply(answer)
     os._exit(call.exit_code)
 
 
-def wait_and_call(orders: int, answer: int, mark: Mark | None, ahead: Ahead | None) -> NoReturn:
-    """In a child of the shim: one order, one call. Without an order it ends quietly.
+def wait_and_call(
+    orders: int, answer: int, mark: Mark | None, ahead: Ahead | None, waits: Callable[[], int]
+) -> NoReturn:
+    """In a child of the shim: one order, one call. Without an order it ends quietly. `waits` says how often this process
+    has waited for anything.
 
     Whatever is looked at here is copied, page by page, for every task: the less the better."""
     is_quiet = True
@@ -75,7 +74,9 @@ def wait_and_call(orders: int, answer: int, mark: Mark | None, ahead: Ahead | No
         mark.write(spec["attempt"])
     objects, stem = objects_at(order["root"], spec["durability"]), order["stem"]
     _go_where_it_belongs(objects, stem, spec, answer)
-    run_function(objects, stem, spec, answer, variables=order["variables"], is_quiet=is_quiet)
+    call = Call(objects, stem, spec, inherited(), order["variables"])
+    call.is_quiet = is_quiet
+    _perform(call, answer, waits)
 
 
 def call_here(objects: LocalObjects, stem: str, spec: dict[str, Any], answer: int) -> NoReturn:
@@ -138,6 +139,7 @@ class Call:
     is_silent = False
     has_exited = False
     is_quiet = True
+    is_swift = False  # it never waited for anything
     exit_code = 0
 
     def __init__(
@@ -214,6 +216,8 @@ class Call:
         if self.is_silent:
             return
         document = {**self.outcome(), "is_quiet": self.is_quiet}
+        if self.is_swift:
+            document["is_swift"] = True
         if self._imports is not None:
             document["imports"] = self._imports
         rest = memoryview(dumps(document).encode() + b"\n")

@@ -29,7 +29,8 @@ def find_program(argv: list[str], root: str, script_dir: str | None, path: str, 
             return [*_runnable(file, python or project_python(root)), *arguments]
     for folder in path.split(os.pathsep):
         file = os.path.join(root, folder or ".", name)
-        if os.path.isfile(file) and os.access(file, os.X_OK):
+        # In this order: most folders have none of that name, and to be told so this way costs least.
+        if os.access(file, os.X_OK) and os.path.isfile(file):
             return [file, *arguments]
     place = f"in script_dir {script_dir.rstrip('/')}/ or " if script_dir is not None else ""
     raise ProgramError(f"no program `{name}` {place}on PATH")

@@ -80,7 +80,7 @@ class Resident:
         self._waiting: deque[Order] = deque()  # what is to come next
         self._sharing: Sharing | None = None
         self._is_known = self._has_told = False
-        self._has_waited = True  # the last task, for anything
+        self._is_swift = False  # the last task never waited for anything
         process.private.update((door, self.signals.wake, self.signals.ring, mark.keep_open()))
 
     def serve(self) -> int:
@@ -178,7 +178,7 @@ class Resident:
         self._room -= 1
         self.have(order, lambda: self._perform(order))
         if self._room:
-            self._say(b"over" if self._has_waited else b"swift", self._last_word)  # and the next may come
+            self._say(b"swift" if self._is_swift else b"over", self._last_word)  # and the next may come
             if self.is_open and self._called is not None and order.request["isolation"] != "shared":
                 self._make_next(*self._called)
 
@@ -186,7 +186,7 @@ class Resident:
         """An attempt, to the end; a mistake of ours is told in its log."""
         self._attempt = order.attempt
         self.mark.write(order.attempt.decode())
-        self._last_word, self._has_told, self._has_waited = b"", False, True
+        self._last_word, self._has_told, self._is_swift = b"", False, False
         if not self._is_known:
             self.tell_taken()  # so that it is known that workers come alive here
         try:
@@ -223,7 +223,7 @@ class Resident:
         shim = Shim(objects, stem, spec, secret, self)
         if not shim.run():
             self._room = 0
-        self._has_waited = shim.has_waited
+        self._is_swift = shim.is_swift
 
     def _make_next(self, root: str, file: str | None, objects: str) -> None:
         """The next function finds its process waiting. Where there can be none, it does without."""

@@ -66,8 +66,8 @@ if TYPE_CHECKING:
             ...
 
         @property
-        def has_waited(self) -> bool:
-            """Whether it ever waited for anything, if a forker tells."""
+        def is_swift(self) -> bool:
+            """Whether the user's process has told that it never waited for anything."""
             ...
 
         def ending(self, wait_status: int) -> Ending: ...
@@ -132,7 +132,7 @@ class Shim:
         self._is_subreaper = False
         self._main = 0
         self._main_status: int | None = None
-        self.has_waited = True  # the user's process, for anything, as far as it is known
+        self.is_swift = False  # the user's process is known never to have waited for anything
         self._are_all_gone = False
         self._ending: Ending | None = None  # decided by us rather than by the task: stopped, timed out, fenced
         self._kill_at: float | None = None
@@ -191,7 +191,9 @@ class Shim:
             return started
         self._main = started
         self._watch(job, log, timeout)
-        return self._ending or job.ending(self._main_status or 0)
+        ending = self._ending or job.ending(self._main_status or 0)
+        self.is_swift = self.is_swift or job.is_swift
+        return ending
 
     def _own_fault(self, error: Exception, log: Log) -> Ending:
         """A mistake of ours must not leave the task running, nor the scheduler waiting."""
@@ -295,12 +297,12 @@ class Shim:
                 if pid == 0:
                     break
                 if pid == self._main:
-                    self._main_status, self.has_waited = status, has_waited(usage)
+                    self._main_status, self.is_swift = status, not has_waited(usage)
         except ChildProcessError:
             # As a subreaper we would have inherited whatever was left.
             self._are_all_gone = self._is_subreaper or not system.descendants(self._marker)
         if job.forker and job.main_status is not None:
-            self._main_status, self.has_waited = job.main_status, job.has_waited
+            self._main_status = job.main_status
             # Whatever it left became ours before its end was told.
             self._are_all_gone = system.children() <= {job.forker}
         if self._main_status is not None and self._kill_at is None:
