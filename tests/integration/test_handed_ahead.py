@@ -249,3 +249,14 @@ async def test_who_is_told_to_end_ends_the_one_it_is_at_and_leaves_the_others_al
     assert (await shop.ended(slow.attempt))["state"] == "stopped"
     await all_succeeded(shop, [order.attempt for order in quick])
     assert sorted(ledger(shop)) == sorted(["first", "second", "slow", *QUICK])
+
+
+@in_shared_workshop
+async def test_a_few_that_seemed_slow_do_not_get_a_worker_each(shop: Workshop) -> None:
+    """They may only have waited for the first worker to come up."""
+    shop.write("tasks.py", TASKS)
+    residents.QUICK_SECONDS = 0.0
+    given = orders(shop, *QUICK[:4])
+    assert await shop.executor.start(given, shop.news.put_nowait) == []
+    await all_succeeded(shop, [order.attempt for order in given])
+    assert len({worker_of(shop, order.attempt) for order in given}) == 2  # the first one does not stay

@@ -31,9 +31,9 @@ def test_the_same_seed_gives_the_same_world() -> None:
 
 def test_worlds_hold_times_that_came_due_while_nobody_was_there() -> None:
     fired = [
-        len([r for r in world.judge.ledger.runs.values() if r.run.workflow == "clock"]) for world in _ran(range(8))
+        len([r for r in world.judge.ledger.runs.values() if r.run.workflow == "clock"]) for world in _ran(SEEDS[1:9])
     ]
-    assert sorted(fired)[1] >= 1  # one may hold a scheduler that stood still all the time
+    assert min(fired) >= 1
     assert max(fired) > 5
 
 

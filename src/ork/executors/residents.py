@@ -24,6 +24,7 @@ _MOST_IDLE = 32
 _MOST_AHEAD = 32
 QUICK_SECONDS = 0.005
 SWIFT_SECONDS = 0.05
+_FEW = 5
 _REMEMBERED = 20  # attempts, when it is said how long one takes
 _WAITED = float("inf")  # a task that waits for something: others get on meanwhile
 _PROCESSORS = os.cpu_count() or 1
@@ -139,7 +140,9 @@ class Residents:
         """How many get on as fast as more of them; None if nothing is known of that."""
         seconds = self._seconds.get(kind, ())
         if kind[1] == Isolation.SHARED:
-            return _PROCESSORS if min(seconds, default=0.0) < QUICK_SECONDS else None
+            # The first ones may have waited for the worker itself.
+            is_quick = len(seconds) < _FEW or min(seconds) < QUICK_SECONDS
+            return _PROCESSORS if is_quick else None
         # While a process is made for a task, or is ended after it, another one can work.
         return 2 * _PROCESSORS if max(seconds, default=_WAITED) < SWIFT_SECONDS else None
 
@@ -213,7 +216,7 @@ class Residents:
             self._seconds.setdefault(resident.kind, deque(maxlen=_REMEMBERED)).append(seconds)
             del self._busy[attempt]
             resident.next()
-            if seconds >= (QUICK_SECONDS if is_shared else SWIFT_SECONDS):
+            if self._enough(resident.kind) is None:
                 self._ask_back(resident)
             self._keep_if_free(resident)
             self._listener.over(attempt, facts or None)
