@@ -34,6 +34,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
     from collections.abc import Callable
+    from mmap import mmap
     from typing import Any, NoReturn
 
     from ork.objects.local import LocalObjects
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 MOST_CALLS = 1000
 LARGEST_ORDER = 1 << 17
+COUNT_BYTES = 8
 _FIONREAD, _NONE = 0x541B, bytes(4)
 
 # What it answers, in the order in which it was asked: a line each, a word and what belongs to it.
@@ -54,12 +56,14 @@ UNFIT = b"unfit"  # it is for another process like this one, which ends
 
 
 class Server:
-    """`orders` is the socket's end, `answers` and `go` are pipes. `process` is the worker that wins the gates."""
+    """`orders` is the socket's end, `answers` and `go` are pipes, `begun` is where it counts the gates that it has won, for
+    `process`, its worker, which sees it there: also when no document can be read any more."""
 
-    def __init__(self, orders: socket, answers: int, go: int, mark: Mark, process: dict[str, Any]) -> None:
+    def __init__(self, orders: socket, answers: int, go: int, begun: mmap, mark: Mark, process: dict[str, Any]) -> None:
         self._orders = orders
         self._answers = answers
         self._go = go
+        self._begun = begun
         self._mark = mark
         self._process = process
         self._calls = 0
@@ -102,6 +106,7 @@ class Server:
 
     def _call(self, call: SharedCall, status: StatusWriter) -> None:
         self._calls += 1
+        self._begun[:COUNT_BYTES] = self._calls.to_bytes(COUNT_BYTES, "little")
         call.perform()
         self._place.note_files()
         stays = call.is_well and not _has_company()

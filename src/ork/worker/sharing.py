@@ -13,17 +13,18 @@ import select
 import time
 from _collections import deque  # type: ignore[import-not-found]
 from _socket import AF_UNIX, MSG_DONTWAIT, SOCK_SEQPACKET, socketpair
+from mmap import mmap
 
 from ork.errors import ObjectsError
 from ork.objects import layout
-from ork.objects.documents import DOCUMENT_LIMIT, open_signed, token_hash
+from ork.objects.documents import DOCUMENT_LIMIT, token_hash
 from ork.objects.json_text import strict_json
 from ork.worker import system
 from ork.worker.main import opened, read_spec
 from ork.worker.mark import SEVERAL
 from ork.worker.process import ended_without_reply, fork_into
 from ork.worker.pump import Stream
-from ork.worker.shared import ALONE, DONE, LARGEST_ORDER, LAST, NOTHING, UNFIT, WAITS, Server
+from ork.worker.shared import ALONE, COUNT_BYTES, DONE, LARGEST_ORDER, LAST, NOTHING, UNFIT, WAITS, Server
 from ork.worker.shim import Shim
 from ork.worker.status import Ending, put_patiently
 
@@ -92,10 +93,12 @@ class Sharing:
         return bool(self._given)
 
     def stop(self, attempt: bytes) -> bool:
-        """Whether this attempt is under way."""
+        """Whether this attempt is under way. One that is not will not be."""
         if not self._is_watched:
             self.take_back()
             self._hear()
+        if not self._given and self._waiting and self._waiting[0].attempt == attempt:
+            self._host.over(self._waiting.popleft(), b"")
         return bool(self._given) and self._given[0].attempt == attempt
 
     def _give(self) -> None:
@@ -180,7 +183,7 @@ class Sharing:
                 self.dismiss()
             return
         assert self._process is not None
-        if self._is_begun(self._given[0]):
+        if self._process.has_begun:
             self._watch(None)
         elif self._process.is_gone or self._host.signals.terms:
             self._begin_elsewhere()
@@ -189,21 +192,11 @@ class Sharing:
             self._process.hear_troubles()
             self._since = time.monotonic()
 
-    def _is_begun(self, order: Order) -> bool:
-        """Whether its gate is ours."""
-        try:
-            secret = token_hash(order.request["token"])
-            objects, _ = read_spec(*_where(order, secret))
-            data = objects.get(layout.gate_key(layout.stem_of(order.request["spec"])), limit=DOCUMENT_LIMIT)
-            return data is not None and open_signed(data, secret).get("pid") == os.getpid()
-        except ObjectsError:
-            return False
-
     def _begin_elsewhere(self) -> None:
         """The process ends, or has ended, before it won the gate; now it never will."""
         assert self._process is not None
         self._process.kill()
-        if self._is_begun(self._given[0]):
+        if self._process.has_begun:
             self._watch(None)
             return
         troubles = self._process.hear_troubles()
@@ -253,6 +246,7 @@ class FunctionProcess:
         go, self._go = os.pipe()
         self.is_gone = False
         self._heard = self._troubles = b""
+        self._begun, self._ended = mmap(-1, COUNT_BYTES), 0  # how many calls: the process counts there
 
         def begin() -> NoReturn:
             for descriptor in (self._orders.detach(), self.answers, self.printed, self._go):
@@ -260,7 +254,7 @@ class FunctionProcess:
             os.dup2(speak, 1)
             os.dup2(speak, 2)
             os.close(speak)
-            Server(theirs, answer, go, host.mark, host.process).serve()
+            Server(theirs, answer, go, self._begun, host.mark, host.process).serve()
 
         try:
             self.pid = fork_into(begin)
@@ -306,7 +300,13 @@ class FunctionProcess:
         except BlockingIOError:
             return []
         *lines, self._heard = (self._heard + chunk).split(b"\n")
+        self._ended += sum(line.startswith((DONE, WAITS, LAST)) for line in lines)
         return lines
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has won a gate and not yet answered how that ended."""
+        return int.from_bytes(self._begun[:COUNT_BYTES], "little") > self._ended
 
     def hear_troubles(self) -> str:
         """What it printed before it began with anything."""
@@ -333,6 +333,7 @@ class FunctionProcess:
         self._theirs.close()
         for descriptor in (self.answers, self.printed, self._go):
             os.close(descriptor)
+        self._begun.close()
 
 
 class SharedJob:
