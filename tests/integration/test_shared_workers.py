@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from datetime import UTC, datetime
 from typing import Any
 
 from ork.model.task import Attempt
@@ -56,6 +57,23 @@ def leave_a_daemon():
     os.wait()
     while not os.path.exists('daemon'):
         time.sleep(0.001)
+
+def fork_and_return():
+    if os.fork() == 0:
+        return 'child'
+    time.sleep(0.1)
+    return 'parent'
+
+def slow_at_exit():
+    import atexit
+    atexit.register(time.sleep, 600)
+    return os.getpid()
+
+def loud_and_slow():
+    began = time.time()
+    time.sleep(0.2)
+    print('done')
+    return began
 
 def sleep():
     open('pid', 'w').write(str(os.getpid()))
@@ -127,6 +145,46 @@ async def test_what_a_function_left_to_itself_is_gone_before_its_end_is_told(sho
     assert (await shop.run(shop.attempt("a"), function="leave_a_daemon"))["state"] == "success"
     assert not is_alive(int((shop.root / "daemon").read_text()))
     assert (await output(shop, shop.attempt("b")))[1] >= 1
+
+
+@in_shared_workshop
+async def test_after_what_was_left_to_itself_was_ended_the_next_one_finds_all_in_order(shop: Workshop) -> None:
+    await settled(shop)
+    made = [shop.attempt(name) for name in "ab"]
+    orders = [shop.order(made[0], function="leave_a_daemon"), shop.order(made[1], function="main")]
+    assert await shop.executor.start(orders, shop.news.put_nowait) == []
+    assert [(await shop.ended(attempt))["state"] for attempt in made] == ["success"] * 2
+    assert shop.log(made[1]) == b"call 1\n"
+
+
+@in_shared_workshop
+async def test_a_process_that_a_function_forked_and_that_comes_back_from_it_takes_nothing_more(shop: Workshop) -> None:
+    await settled(shop)
+    made = [shop.attempt(name) for name in "abcd"]
+    functions = ["fork_and_return", "main", "fork_and_return", "main"]
+    orders = [shop.order(attempt, function=each) for attempt, each in zip(made, functions, strict=True)]
+    assert await shop.executor.start(orders, shop.news.put_nowait) == []
+    said = [json.loads((await shop.ended(attempt))["output"]["inline"]) for attempt in made]
+    assert (said[0], said[2]) == ("parent", "parent")
+    assert all(isinstance(each, list) for each in (said[1], said[3]))
+
+
+@in_shared_workshop
+async def test_nobody_waits_for_the_exit_functions_of_others(shop: Workshop) -> None:
+    await settled(shop)
+    pid = await output(shop, shop.attempt("a"), function="slow_at_exit")
+    shop.write("tasks.py", TASKS + "# changed\n")
+    assert (await output(shop, shop.attempt("b")))[1] == 1
+    assert not is_alive(pid)
+
+
+@in_shared_workshop
+async def test_one_that_takes_its_time_is_said_to_have_begun_when_it_did(shop: Workshop) -> None:
+    await settled(shop)
+    await output(shop, shop.attempt("a"))
+    status = await shop.run(shop.attempt("b"), function="loud_and_slow")
+    began = datetime.fromtimestamp(json.loads(status["output"]["inline"]), UTC)
+    assert abs((datetime.fromisoformat(status["started_at"]) - began).total_seconds()) < 0.04
 
 
 @in_shared_workshop

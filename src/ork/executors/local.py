@@ -357,14 +357,16 @@ class LocalExecutor:
         pid, start_time = gate.get("pid"), gate.get("start_time")
         if not isinstance(pid, int) or not isinstance(start_time, int):
             return None
-        has_it = processes.works_for(pid, MARK, str(attempt.key))
-        has_it = has_it or (not is_at_it and processes.mark_of(pid, MARK) == SEVERAL)
+        mark = processes.mark_of(pid, MARK)
+        has_it = mark == str(attempt.key) or (mark == SEVERAL and not is_at_it)
         return (pid, start_time) if has_it and processes.process_start_time(pid) == start_time else None
 
     def _ask_to_end(self, attempt: Attempt, looks: Looks) -> None:
         if self._residents.stop(str(attempt.key)):
             return
         shim = self._shim(attempt, is_at_it=True)
+        if shim is None and self._shim(attempt) is not None:
+            return  # it has several, and will be at this one alone, or done with it, in a moment
         # A resident of another scheduler may have done with this attempt, and have its next one.
         is_meant = lambda: self._shim(attempt, is_at_it=True) == shim  # noqa: E731
         if shim is not None and processes.send_signal_if(*shim, signal.SIGTERM, is_meant):

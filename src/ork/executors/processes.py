@@ -123,16 +123,6 @@ def mark_of(pid: int, mark: str) -> str | None:
     return _marked(str(pid), mark.encode() + b"=")
 
 
-def works_for(pid: int, mark: str, attempt: str) -> bool:
-    """Whether the process, or one that it has started, works for this attempt now."""
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
-            children = [int(child) for child in file.read().split()]
-    except OSError:
-        return False
-    return any(mark_of(each, mark) == attempt for each in (pid, *children))
-
-
 def marked_processes(mark: str) -> list[Process]:
     """One look at the whole process table; `mark` is the environment variable that names a process's attempt."""
     prefix = mark.encode() + b"="

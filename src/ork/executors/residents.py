@@ -22,6 +22,7 @@ PATIENCE_SECONDS = 5.0
 _LARGEST_REQUEST = 1 << 16
 _MOST_IDLE = 32
 _MOST_AHEAD = 32
+_MOST_WEIGHT = 1 << 16  # in bytes, of what waits at a worker: its door holds more than one message of that size
 QUICK_SECONDS = 0.005
 SWIFT_SECONDS = 0.05
 _FEW = 5
@@ -133,8 +134,8 @@ class Residents:
         if len(quick) < enough:
             return None
         chosen = min(quick, key=lambda resident: len(resident.given))
-        is_fit = len(chosen.given) < _MOST_AHEAD and chosen.looks is self._looks.get(kind[0])
-        return chosen if is_fit else None
+        has_room = len(chosen.given) < _MOST_AHEAD and chosen.weight < _MOST_WEIGHT
+        return chosen if has_room and chosen.looks is self._looks.get(kind[0]) else None
 
     def _enough(self, kind: _Kind) -> int | None:
         """How many get on as fast as more of them; None if nothing is known of that."""
@@ -193,12 +194,12 @@ class Residents:
     # ── what residents say ───────────────────────────────────────────────────────────────────────
 
     def heard(self, resident: _Resident, message: bytes) -> None:
-        word, _, facts = message.partition(b" ")
-        attempt = resident.attempt
+        word, name, facts = message.split(b"\t", 2)
+        attempt = name.decode()
         if word == b"back":
             self._heard_back(resident, facts.decode().split("\t"))
             return
-        if attempt is None:
+        if attempt not in resident.given:
             return
         # The first word of all only says that it is there; any but the last one, that this is not over in a moment.
         resident.is_slow = resident.is_slow or (resident.has_spoken and word not in (b"over", b"swift"))
@@ -215,7 +216,7 @@ class Residents:
             seconds = resident.pace if is_shared or word == b"swift" else _WAITED
             self._seconds.setdefault(resident.kind, deque(maxlen=_REMEMBERED)).append(seconds)
             del self._busy[attempt]
-            resident.next()
+            resident.done_with(attempt)
             if self._enough(resident.kind) is None:
                 self._ask_back(resident)
             self._keep_if_free(resident)
@@ -234,10 +235,9 @@ class Residents:
         self._keep_if_free(resident)
 
     def _keep_if_free(self, resident: _Resident) -> None:
-        if resident.attempt is None:
+        if resident.attempt is None and not resident.is_asked_back:
             self._working.pop(resident, None)
-            if not resident.is_asked_back:
-                self._keep(resident)
+            self._keep(resident)
 
     def _give_to_others(self, resident: _Resident, given: Mapping[str, bytes]) -> None:
         for attempt in given:
@@ -250,6 +250,7 @@ class Residents:
     def gone(self, resident: _Resident) -> None:
         server, attempt = resident.server, resident.attempt
         if attempt is None:
+            self._working.pop(resident, None)
             idle = self._idle.get(resident.kind, [])
             if resident in idle:
                 idle.remove(resident)
@@ -272,7 +273,8 @@ class Residents:
 
 
 class _Resident:
-    """The executor's end of a worker's door. It has the first of what it was given; the rest waits there."""
+    """The executor's end of a worker's door. It has the first of what it was given, or, of shared ones, any; the rest waits
+    there."""
 
     __slots__ = (
         "_owner",
@@ -288,6 +290,7 @@ class _Resident:
         "looks",
         "pace",
         "server",
+        "weight",
     )
 
     def __init__(self, owner: Residents, kind: _Kind, server: ForkServer, door: socket.socket, looks: object) -> None:
@@ -295,6 +298,7 @@ class _Resident:
         self.server = server
         self.looks = looks
         self.given: dict[str, bytes] = {}  # requests by attempt
+        self.weight = 0  # of all of them, in bytes
         self.begun_at = 0.0  # when it could begin with the first of them
         self.pace = 0.0  # how many seconds each took of those of whose ends it told last
         self.has_taken = False  # it has been heard of since then
@@ -316,6 +320,7 @@ class _Resident:
 
     def give(self, attempt: str, request: bytes) -> None:
         self.given[attempt] = request
+        self.weight += len(request)
         if len(self.given) == 1:
             self._begin()
         if len(self._unsent) + len(request) > _LARGEST_REQUEST:
@@ -327,14 +332,16 @@ class _Resident:
         if unsent:
             self.send(unsent)
 
-    def next(self) -> None:
-        del self.given[next(iter(self.given))]
+    def done_with(self, attempt: str) -> None:
+        self.weight -= len(self.given.pop(attempt))
         self._begin()
 
     def take_back(self, begun: Collection[str]) -> dict[str, bytes]:
         """All but those."""
         attempts = [attempt for attempt in self.given if attempt not in begun]
-        return {attempt: self.given.pop(attempt) for attempt in attempts}
+        taken = {attempt: self.given.pop(attempt) for attempt in attempts}
+        self.weight -= sum(map(len, taken.values()))
+        return taken
 
     def _begin(self) -> None:
         self.begun_at, self.has_taken, self.is_slow = time.monotonic(), False, False

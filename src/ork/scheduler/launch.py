@@ -103,11 +103,9 @@ class Launcher:
                 refused.append(Refused(key, Failure(FailureKind.INPUT, problem.message), final=True))
             except Exception as problem:  # one task that cannot be put together stops nobody else
                 refused.append(Refused(key, Failure(FailureKind.INTERNAL, repr(problem)), final=True))
-        try:
-            orders = self._orders(prepared)
-        except ObjectsError as problem:
-            failure = Failure(FailureKind.START, problem.message)
-            return [*refused, *(Refused(each.job.attempt.key, failure, final=False) for each in prepared)]
+        orders: dict[str, list[LaunchOrder]] = {}
+        for order in self._written(prepared, refused):
+            orders.setdefault(order.attempt.executor, []).append(order)
         for name, group in orders.items():
             for failed in await self._start(name, group):
                 refused.append(Refused(failed.attempt, Failure(FailureKind.START, failed.why), failed.final))
@@ -134,13 +132,22 @@ class Launcher:
         key = layout.spec_key(layout.attempt_stem(job.attempt.key))
         return _Prepared(job, spec, key, document, self._secrets(spec))
 
-    def _orders(self, prepared: Sequence[_Prepared]) -> dict[str, list[LaunchOrder]]:
-        """By executor; what they are to do has been written down."""
+    def _written(self, prepared: Sequence[_Prepared], refused: list[Refused]) -> list[LaunchOrder]:
+        """Orders of which is written down what they are to do. One that cannot be written stops nobody else."""
+        try:
+            return self._orders(prepared)
+        except ObjectsError as problem:
+            if len(prepared) > 1:
+                return [order for each in prepared for order in self._written([each], refused)]
+            failure = Failure(FailureKind.START, problem.message)
+            refused += [Refused(each.job.attempt.key, failure, final=False) for each in prepared]
+            return []
+
+    def _orders(self, prepared: Sequence[_Prepared]) -> list[LaunchOrder]:
         specs = [(each.key, each.document) for each in prepared if each.document]
         positions = dict(zip((key for key, _ in specs), put_specs(self._objects, specs), strict=True))
-        orders: dict[str, list[LaunchOrder]] = {}
-        for job, spec, key, document, secrets in prepared:
-            order = LaunchOrder(
+        return [
+            LaunchOrder(
                 job.attempt,
                 key,
                 self._token(str(job.attempt.key)),
@@ -151,8 +158,8 @@ class Launcher:
                 spec=document,
                 position=positions.get(key, 0),
             )
-            orders.setdefault(job.attempt.executor, []).append(order)
-        return orders
+            for job, spec, key, document, secrets in prepared
+        ]
 
     def _document(self, job: Job, spec: TaskSpec) -> dict[str, Any]:
         run, key, options = job.machine.run, job.attempt.key, self._options

@@ -111,9 +111,7 @@ class SchedulerService:
         try:
             with _collecting_rarely():
                 await self._step_when_due()
-            if self.scheduler.commits.under_way is not None:
-                self.scheduler.commits.send = None  # the last one is waited for
-                await self._step(self._now())
+            await self._finish_commits()
             if self.scheduler.owes_a_stop:
                 # What was cancelled must not live on until somebody comes by: its worker sees to the rest.
                 await self._step(self._now())
@@ -156,10 +154,17 @@ class SchedulerService:
         if refreshing is not None:
             looks_due = await refreshing
             due = await self.scheduler.step(self._now())  # what was found may have a schedule
+        await self._finish_commits()
         alerts_due = None if self._outbox is None else await self._outbox.deliver()
         await self.scheduler.stop(self._now())
         next_wake = min((moment for moment in (due, alerts_due, looks_due) if moment is not None), default=None)
         return TickReport(steps, counts[Happening.ATTEMPT_LAUNCHED], counts[Happening.RUN_FINISHED], next_wake)
+
+    async def _finish_commits(self) -> None:
+        """What the last one admits is started, and nothing more is sent beside."""
+        self.scheduler.commits.send = None
+        if self.scheduler.commits.under_way is not None:
+            await self._step(self._now())
 
     async def _stay(self, due: datetime | None) -> None:
         """Until something happens or is due. Nobody tells a tick what others write: it looks for itself."""

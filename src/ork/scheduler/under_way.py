@@ -2,7 +2,7 @@
 
 Where the store works elsewhere its time is not ours: what was committed before is started and what happens meanwhile is
 looked at while a commit is on its way. The order stays: nothing is acted on before its own commit, and no commit is sent
-before the last one has been answered.
+before the last one has been answered, or has failed so that all it was made of is forgotten.
 """
 
 from __future__ import annotations

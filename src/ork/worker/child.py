@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import marshal
 import os
-import time
 
 from ork.worker.ahead import time_of
 from ork.worker.invoke import SIZE_BYTES
-from ork.worker.process import fork_into
+from ork.worker.process import fork_into, wait_or_kill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from ork.objects.local import LocalObjects
     from ork.worker.ahead import Ahead
 
-LEAVE_SECONDS = 1.0
-_SIGKILL = 9
 _waiting: Child | None = None
 
 
@@ -83,20 +80,7 @@ class Child:
     def dismiss(self) -> None:
         """Without an order to come it ends, with a moment for its exit functions."""
         self._close()
-        give_up_at = time.monotonic() + LEAVE_SECONDS
-        while self.is_alive():
-            if time.monotonic() > give_up_at:
-                os.kill(self.pid, _SIGKILL)
-                os.waitpid(self.pid, 0)
-                return
-            time.sleep(0.001)
-
-    def is_alive(self) -> bool:
-        """Whether it has neither ended nor been waited for."""
-        try:
-            return os.waitpid(self.pid, os.WNOHANG)[0] == 0
-        except ChildProcessError:
-            return False
+        wait_or_kill(self.pid)
 
     def close(self) -> None:
         """It has ended, and been waited for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
 import os
+import time
 
 from ork.objects import journal, layout
 from ork.worker import system
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ork.objects.store import ObjectStore
     from ork.worker.log import Log
 
+LEAVE_SECONDS = 1.0
 TAIL_LINES = 10
 _TAIL_BYTES = 8192
 _TAIL_LINE_CHARACTERS = 500
@@ -56,6 +58,25 @@ def has_waited(usage: resource.struct_rusage) -> bool:
     """Whether a process ever waited for anything but to be collected: if so, more of its kind at once than there are
     processors could get on faster."""
     return usage.ru_nvcsw > 1
+
+
+def wait_or_kill(pid: int) -> None:
+    """For a child that was told to end: it has a moment for its exit functions."""
+    give_up_at = time.monotonic() + LEAVE_SECONDS
+    while _is_alive(pid):
+        if time.monotonic() > give_up_at:
+            os.kill(pid, _SIGKILL)
+            os.waitpid(pid, 0)
+            return
+        time.sleep(0.001)
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether this child has neither ended nor been waited for."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == 0
+    except ChildProcessError:
+        return False
 
 
 def ended_badly(wait_status: int, objects: ObjectStore, stem: str, log: Log | None = None) -> Ending:

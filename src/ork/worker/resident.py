@@ -123,7 +123,7 @@ class Resident:
         elif message == _BACK:
             begun = self._sharing.take_back() if self._sharing is not None else []
             self._waiting.clear()
-            self._say(_BACK, b"\t".join(begun or [self._attempt]))
+            self._say(_BACK, b"", b"\t".join(begun or [self._attempt]))
         else:
             self._waiting.extend(_orders(message))
         if not self.is_open:
@@ -164,21 +164,20 @@ class Resident:
 
             self._sharing = Sharing(self, self._waiting)
         dismiss_waiting()
-        if not self._is_known:
-            self.tell_taken()  # so that it is known that workers come alive here
+        self._tell_of_us(self._waiting[0].attempt)
         try:
             self._sharing.work()
         except Exception:
-            self._fail(self._sharing.log)
+            self._fail(self._sharing.give_up())
 
     def _take(self, order: Order) -> None:
         """Performs the attempt, unless another worker has it."""
         if self._sharing is not None:
             self._sharing.dismiss()  # whatever is below us belongs to the attempt
-        self._room -= 1
+        self._room = max(0, self._room - 1)
         self.have(order, lambda: self._perform(order))
         if self._room:
-            self._say(b"swift" if self._is_swift else b"over", self._last_word)  # and the next may come
+            self._say(b"swift" if self._is_swift else b"over", order.attempt, self._last_word)  # and the next may come
             if self.is_open and self._called is not None and order.request["isolation"] != "shared":
                 self._make_next(*self._called)
 
@@ -187,8 +186,7 @@ class Resident:
         self._attempt = order.attempt
         self.mark.write(order.attempt.decode())
         self._last_word, self._has_told, self._is_swift = b"", False, False
-        if not self._is_known:
-            self.tell_taken()  # so that it is known that workers come alive here
+        self._tell_of_us(order.attempt)
         try:
             perform()
         except Exception:
@@ -196,10 +194,16 @@ class Resident:
         self.mark.write("")
         self._attempt = b""
 
-    def _fail(self, log: str) -> None:
+    def _tell_of_us(self, attempt: bytes) -> None:
+        """So that it is known that workers come alive here."""
+        if not self._is_known:
+            self.tell_taken(attempt)
+
+    def _fail(self, log: str | None) -> None:
         import traceback
 
-        _complain(log, traceback.format_exc())
+        if log is not None:
+            _complain(log, traceback.format_exc())
         self._room = 0
 
     def _perform(self, order: Order) -> None:
@@ -207,7 +211,7 @@ class Resident:
         secret, stem = token_hash(request["token"]), layout.stem_of(request["spec"])
         try:
             objects, spec = read_spec(request["objects"], request["spec"], secret, request["position"], order.document)
-            is_ours = win_gate(objects, stem, spec["attempt"], secret, self.process, self.tell_taken)
+            is_ours = win_gate(objects, stem, spec["attempt"], secret, self.process, self._tell_mine_taken)
         except ObjectsError as error:
             _complain(order.log, error.message)
             is_ours = False
@@ -242,14 +246,17 @@ class Resident:
         if is_over and self._room:
             self._last_word = document  # to be said when all is tidied up
         else:
-            self.tell_taken()
-            self._say(b"news", document)
+            self._tell_mine_taken()
+            self._say(b"news", self._attempt, document)
 
-    def tell_taken(self) -> None:
+    def _tell_mine_taken(self) -> None:
+        self.tell_taken(self._attempt)
+
+    def tell_taken(self, attempt: bytes) -> None:
         """Not of what is over in a moment: each word wakes the scheduler."""
         if not self._has_told:
             self._has_told = self._is_known = True
-            self._say(b"took", f"{self.process['pid']} {self.process['start_time'] or 0}".encode())
+            self._say(b"took", attempt, f"{self.process['pid']} {self.process['start_time'] or 0}".encode())
 
     def _read(self) -> bytes:
         try:
@@ -275,13 +282,17 @@ class Resident:
             _complain(order.log, why)
         self._room = max(0, self._room - 1)
         if not self._room:
-            self.tell_taken()  # our end says that it is over
-        self._words.append(_word(b"over" if self._room else b"news", document or self._last_word))
+            self.tell_taken(order.attempt)  # our end says that it is over
+        self._words.append(_word(b"over" if self._room else b"news", order.attempt, document or self._last_word))
         self._has_told, self._last_word = False, b""
 
     def perform_alone(self, order: Order) -> None:
         self.say_all()
         self._take(order)
+
+    def is_fresh(self) -> bool:
+        """Whether what it has loaded is what is there."""
+        return self._traces is None or self._traces.are_fresh()
 
     def leave(self) -> None:
         """It takes nothing more."""
@@ -298,8 +309,8 @@ class Resident:
             self._send(b"\n".join(self._words[:many]))
             del self._words[:many]
 
-    def _say(self, word: bytes, facts: bytes) -> None:
-        self._words.append(_word(word, facts))
+    def _say(self, word: bytes, attempt: bytes, facts: bytes) -> None:
+        self._words.append(_word(word, attempt, facts))
         self.say_all()
 
     def _send(self, message: bytes) -> None:
@@ -309,8 +320,8 @@ class Resident:
             return  # the executor is gone, and its successor finds the attempt by its gate
 
 
-def _word(word: bytes, facts: bytes) -> bytes:
-    return b"%b %b" % (word, facts if len(facts) <= LARGEST_WORD else b"")
+def _word(word: bytes, attempt: bytes, facts: bytes) -> bytes:
+    return b"%b\t%b\t%b" % (word, attempt, facts if len(facts) <= LARGEST_WORD else b"")
 
 
 def _orders(message: bytes) -> list[Order]:

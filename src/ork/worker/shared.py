@@ -46,7 +46,7 @@ LARGEST_ORDER = 1 << 17
 COUNT_BYTES = 8
 _FIONREAD, _NONE = 0x541B, bytes(4)
 
-# What it answers, in the order in which it was asked: a line each, a word and what belongs to it.
+# What it answers, in the order in which it was asked: a line each, a word, the attempt and what there is to say of it.
 DONE = b"done"  # how it ended; nothing of it is left
 WAITS = b"waits"  # the same, but something may be left: nothing else is begun until somebody has seen to that
 LAST = b"last"  # how it ended; this process ends as well
@@ -67,6 +67,8 @@ class Server:
         self._mark = mark
         self._process = process
         self._calls = 0
+        self._pid = os.getpid()
+        self._attempt = b""  # that it is at
         self._place = _Place()
         self._traces = _Traces()
 
@@ -88,6 +90,7 @@ class Server:
 
     def _perform(self, head: bytes, document: bytes) -> None:
         request = strict_json(head, max_size=len(head))
+        self._attempt = str(request["attempt"]).encode()
         secret, stem = token_hash(request["token"]), layout.stem_of(request["spec"])
         self._mark.write(request["attempt"])
         try:
@@ -102,12 +105,15 @@ class Server:
             else:
                 self._answer(NOTHING)
         except ObjectsError as error:
-            self._answer(NOTHING, error.message.encode("utf-8", "replace").replace(b"\n", b" "))
+            self._answer(NOTHING, b"", error.message.encode("utf-8", "replace").replace(b"\n", b" "))
 
     def _call(self, call: SharedCall, status: StatusWriter) -> None:
         self._calls += 1
         self._begun[:COUNT_BYTES] = self._calls.to_bytes(COUNT_BYTES, "little")
         call.perform()
+        if os.getpid() != self._pid:
+            flush_streams()
+            os._exit(call.exit_code)  # forked by the function, and came back from it: there is nothing for it here
         self._place.note_files()
         stays = call.is_well and not _has_company()
         if not stays:
@@ -115,12 +121,12 @@ class Server:
         flush_streams()
         if call.is_silent:
             os._exit(call.exit_code)
-        facts = b"%b %b" % (call.durability, status.last_word(returned(call.outcome())))
+        facts = call.durability, status.last_word(returned(call.outcome()))
         if not stays:
-            self._answer(LAST, facts)
+            self._answer(LAST, *facts)
             os._exit(call.exit_code)
         has_left_traces = self._traces.look()
-        self._answer(WAITS if has_left_traces else DONE, facts)
+        self._answer(WAITS if has_left_traces else DONE, *facts)
         if has_left_traces:
             self._wait_for_go()
 
@@ -130,13 +136,13 @@ class Server:
             os._exit(0)
 
     def _leave_to_another(self) -> NoReturn:
+        self._answer(UNFIT)
         finish_as_the_interpreter_would()
         flush_streams()
-        self._answer(UNFIT)
         os._exit(0)
 
-    def _answer(self, word: bytes, facts: bytes = b"") -> None:
-        rest = memoryview(b"%b %b\n" % (word, facts))
+    def _answer(self, word: bytes, durability: bytes = b"", document: bytes = b"") -> None:
+        rest = memoryview(b"%b\t%b\t%b\t%b\n" % (word, self._attempt, durability, document))
         while rest:
             rest = rest[os.write(self._answers, rest) :]
 

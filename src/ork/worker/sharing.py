@@ -9,40 +9,29 @@ both ends are open here: whoever takes one out has it, so that the process can b
 from __future__ import annotations
 
 import os
-import select
 import time
 from _collections import deque  # type: ignore[import-not-found]
-from _socket import AF_UNIX, MSG_DONTWAIT, SOCK_SEQPACKET, socketpair
-from mmap import mmap
 
 from ork.errors import ObjectsError
 from ork.objects import layout
-from ork.objects.documents import DOCUMENT_LIMIT, token_hash
-from ork.objects.json_text import strict_json
+from ork.objects.documents import DOCUMENT_LIMIT, open_signed, token_hash, utc_text
 from ork.worker import system
+from ork.worker.function_process import Answer, FunctionProcess, SharedJob
 from ork.worker.main import opened, read_spec
 from ork.worker.mark import SEVERAL
-from ork.worker.process import ended_without_reply, fork_into
-from ork.worker.pump import Stream
-from ork.worker.shared import ALONE, COUNT_BYTES, DONE, LARGEST_ORDER, LAST, NOTHING, UNFIT, WAITS, Server
+from ork.worker.shared import ALONE, DONE, LAST, NOTHING, UNFIT, WAITS
 from ork.worker.shim import Shim
-from ork.worker.status import Ending, put_patiently
+from ork.worker.status import put_patiently
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import NoReturn
-
-    from ork.objects.local import LocalObjects
-    from ork.worker.log import Log
     from ork.worker.resident import Order, Resident
 
 FIRST_LOOK_SECONDS = 0.05
 TOGETHER_SECONDS = 0.001  # answers that come so soon after each other are told of together
+LOOK_AGAIN_SECONDS = 1.0
 _MOST_TRIES = 3  # with one order: more processes that die before they begin are not made for it
 _MOST_GIVEN = 32
-_CHUNK = 1 << 16
-_SIGKILL = 9
 
 
 class Sharing:
@@ -56,6 +45,7 @@ class Sharing:
         self._since = 0.0  # the first of those given is under way at the latest
         self._is_watched = False  # by a shim of its own
         self._are_more_to_come = False  # answers, in a moment
+        self._looked_at = time.monotonic()
         system.become_subreaper()  # what a function leaves behind is to be ours
 
     def work(self) -> None:
@@ -82,11 +72,15 @@ class Sharing:
             self._waiting.appendleft(order)
         return [order.attempt for order in self._given]
 
-    @property
-    def log(self) -> str:
-        """Of the attempt that is under way, or would have been next."""
-        first: Order = (*self._given, *self._waiting)[0]
-        return first.log
+    def give_up(self) -> str | None:
+        """After a mistake of ours: nothing goes on with nobody to look after it. The log of what was under way."""
+        first: Order | None = self._given[0] if self._given else None
+        self.take_back()
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.close()
+        return None if first is None else first.log
 
     @property
     def is_at_work(self) -> bool:
@@ -102,7 +96,7 @@ class Sharing:
         return bool(self._given) and self._given[0].attempt == attempt
 
     def _give(self) -> None:
-        room = 0 if self._host.signals.terms else min(_MOST_GIVEN, self._host.room)
+        room = 0 if self._host.signals.terms or not self._is_fresh() else min(_MOST_GIVEN, self._host.room)
         while self._waiting and self._waiting[0].request["isolation"] == "shared" and len(self._given) < room:
             if not self._given:
                 self._host.mark.write(SEVERAL)
@@ -113,6 +107,15 @@ class Sharing:
             self._given.append(self._waiting.popleft())
             if len(self._given) == 1:
                 self._since = time.monotonic()
+
+    def _is_fresh(self) -> bool:
+        """Looked at now and then: what this worker has loaded may change while it is busy."""
+        now = time.monotonic()
+        if now - self._looked_at > LOOK_AGAIN_SECONDS:
+            self._looked_at = now
+            if not self._host.is_fresh():
+                self._host.leave()
+        return self._host.room > 0
 
     def _wait(self) -> None:
         """For an answer, a word from outside, or a reason to look more closely."""
@@ -137,29 +140,31 @@ class Sharing:
 
     def _hear(self) -> bool:
         """Takes in what the process has answered; whether there was anything."""
-        lines = self._process.read_answers() if self._process is not None else []
-        for line in lines:
+        answers = self._process.read_answers() if self._process is not None else []
+        for answer in answers:
             self._since = time.monotonic()
-            word, _, facts = line.partition(b" ")
-            self._answered(self._given.popleft(), word, facts)
-        return bool(lines)
+            if not self._given or self._given[0].attempt != answer.attempt:
+                raise RuntimeError(f"an answer for {answer.attempt!r}, which nobody asked for")
+            self._answered(self._given[0], answer)
+        return bool(answers)
 
-    def _answered(self, order: Order, word: bytes, facts: bytes) -> None:
-        if word == DONE:
-            self._write(order, *facts.split(b" ", 1))
-        elif word == NOTHING:
-            self._host.over(order, b"", why=facts.decode("utf-8", "replace"))
-        elif word in (WAITS, LAST):
+    def _answered(self, order: Order, answer: Answer) -> None:
+        if answer.word in (WAITS, LAST):
             self.take_back()
-            self._given.appendleft(order)
-            self._watch((word, facts.split(b" ", 1)[1]))
+            self._watch(answer)
+            return
+        self._given.popleft()
+        if answer.word == DONE:
+            self._write(order, answer.durability, answer.document)
+        elif answer.word == NOTHING:
+            self._host.over(order, b"", why=answer.document.decode("utf-8", "replace"))
         else:
             self.take_back()
             self.dismiss()
-            if word == ALONE:
+            if answer.word == ALONE:
                 self._host.perform_alone(order)
             else:
-                assert word == UNFIT
+                assert answer.word == UNFIT
                 self._waiting.appendleft(order)
 
     def _write(self, order: Order, durability: bytes, document: bytes) -> None:
@@ -171,6 +176,7 @@ class Sharing:
             terms = signals.terms
             if not put_patiently(objects, key, document, lambda: signals.terms > terms):
                 document = b""
+                self.take_back()
                 self._host.leave()
         self._host.over(order, document)
 
@@ -188,15 +194,14 @@ class Sharing:
         elif self._process.is_gone or self._host.signals.terms:
             self._begin_elsewhere()
         else:
-            self._host.tell_taken()  # it waits for its gate
-            self._process.hear_troubles()
+            self._host.tell_taken(self._given[0].attempt)  # it waits for its gate
             self._since = time.monotonic()
 
     def _begin_elsewhere(self) -> None:
         """The process ends, or has ended, before it won the gate; now it never will."""
         assert self._process is not None
         self._process.kill()
-        if self._process.has_begun:
+        if self._process.has_begun or _is_ours(self._given[0]):  # it may have died before it could count
             self._watch(None)
             return
         troubles = self._process.hear_troubles()
@@ -208,7 +213,7 @@ class Sharing:
         else:
             self._host.over(order, b"", why=troubles)
 
-    def _watch(self, reply: tuple[bytes, bytes] | None) -> None:
+    def _watch(self, reply: Answer | None) -> None:
         """As any other attempt, from now on."""
         assert self._process is not None
         order, process = self._given[0], self._process
@@ -217,173 +222,35 @@ class Sharing:
         stem = layout.stem_of(order.request["spec"])
         job = SharedJob(objects, stem, process, reply)
         self._is_watched = True
-        shim = Shim(objects, stem, spec, secret, self._host, job, self._since)
+        began = self._began_at() if reply is None else reply.began_at()
+        shim = Shim(objects, stem, spec, secret, self._host, job, self._since, began)
         self._host.have(order, lambda: None if shim.run() else self._host.leave())
         self._is_watched = False
         self._given.popleft()
         self._host.over(order, b"")
-        if job.is_over:
-            process.go_on(is_waiting=job.waits)
-        else:
+        if not job.is_over or process.is_gone:
             self._process = None
             process.close()
+        elif job.waits:
+            process.go_on()
         self._since = time.monotonic()
+
+    def _began_at(self) -> str:
+        """The first of those given, as far as is known."""
+        return utc_text(time.time_ns() - int((time.monotonic() - self._since) * 1e9))
+
+
+def _is_ours(order: Order) -> bool:
+    """Whether this worker has won its gate, as far as that can be read."""
+    secret = token_hash(order.request["token"])
+    try:
+        objects, _ = read_spec(*_where(order, secret))
+        data = objects.get(layout.gate_key(layout.stem_of(order.request["spec"])), limit=DOCUMENT_LIMIT)
+        return data is not None and open_signed(data, secret).get("pid") == os.getpid()
+    except ObjectsError:
+        return False
 
 
 def _where(order: Order, secret: str) -> tuple[str, str, str, int, bytes]:
     request = order.request
     return request["objects"], request["spec"], secret, request["position"], order.document
-
-
-class FunctionProcess:
-    """The process itself, with its pipes. OSError if none can be made."""
-
-    def __init__(self, host: Resident) -> None:
-        self._orders, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
-        self._theirs = theirs
-        self.answers, answer = os.pipe()
-        self.printed, speak = os.pipe()
-        go, self._go = os.pipe()
-        self.is_gone = False
-        self._heard = self._troubles = b""
-        self._begun, self._ended = mmap(-1, COUNT_BYTES), 0  # how many calls: the process counts there
-
-        def begin() -> NoReturn:
-            for descriptor in (self._orders.detach(), self.answers, self.printed, self._go):
-                os.close(descriptor)
-            os.dup2(speak, 1)
-            os.dup2(speak, 2)
-            os.close(speak)
-            Server(theirs, answer, go, self._begun, host.mark, host.process).serve()
-
-        try:
-            self.pid = fork_into(begin)
-        except OSError:
-            self.close()
-            raise
-        finally:
-            for descriptor in (answer, speak, go):
-                os.close(descriptor)
-        os.set_blocking(self.answers, False)
-
-    def give(self, order: Order) -> bool:
-        """False if there is no room for now."""
-        try:
-            self._orders.send(b"%b\n%b" % (order.head, order.document), MSG_DONTWAIT)
-        except BlockingIOError:
-            return False
-        return True
-
-    def take_back(self) -> set[bytes]:
-        """The heads of those that it will not get: while we take the next, it may take the one after that."""
-        heads = set()
-        try:
-            while order := self._theirs.recv(LARGEST_ORDER, MSG_DONTWAIT):
-                heads.add(order.partition(b"\n")[0])
-        except BlockingIOError:
-            pass
-        return heads
-
-    def wait(self, door: int, wake: int, seconds: float, *, for_answers: bool = True) -> set[int]:
-        """Which of them, and of its own descriptors, have something to read."""
-        poller = select.poll()
-        for descriptor in (door, wake, self.printed, self.answers if for_answers else -1):
-            if descriptor >= 0:
-                poller.register(descriptor, select.POLLIN)
-        return {descriptor for descriptor, _ in poller.poll(int(seconds * 1000 + 0.999))}
-
-    def read_answers(self) -> list[bytes]:
-        """Whole lines."""
-        try:
-            chunk = os.read(self.answers, _CHUNK)
-            self.is_gone = self.is_gone or not chunk
-        except BlockingIOError:
-            return []
-        *lines, self._heard = (self._heard + chunk).split(b"\n")
-        self._ended += sum(line.startswith((DONE, WAITS, LAST)) for line in lines)
-        return lines
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether it has won a gate and not yet answered how that ended."""
-        return int.from_bytes(self._begun[:COUNT_BYTES], "little") > self._ended
-
-    def hear_troubles(self) -> str:
-        """What it printed before it began with anything."""
-        while self.printed in self.wait(-1, -1, 0.0) and (chunk := os.read(self.printed, _CHUNK)):
-            self._troubles += chunk
-        return self._troubles.decode("utf-8", "replace")
-
-    def go_on(self, *, is_waiting: bool) -> None:
-        if is_waiting:
-            os.write(self._go, b".")
-
-    def kill(self) -> None:
-        """And waits until it is gone."""
-        os.kill(self.pid, _SIGKILL)
-        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)  # whoever looks after it will want to know
-
-    def dismiss(self) -> None:
-        """It ends by itself, having been given nothing, or has ended."""
-        self.close()
-        os.waitpid(self.pid, 0)
-
-    def close(self) -> None:
-        self._orders.close()
-        self._theirs.close()
-        for descriptor in (self.answers, self.printed, self._go):
-            os.close(descriptor)
-        self._begun.close()
-
-
-class SharedJob:
-    """One call in a process that does more of them, with its reply if that is there already."""
-
-    forker, main_status, is_swift, is_started = 0, None, False, True
-
-    def __init__(
-        self, objects: LocalObjects, stem: str, process: FunctionProcess, reply: tuple[bytes, bytes] | None
-    ) -> None:
-        self._objects = objects
-        self._stem = stem
-        self._process = process
-        self._reply = reply
-        self._log: Log | None = None
-        self._printed: Stream | None = None
-
-    def start(self, log: Log) -> Ending | int:
-        self._log = log
-        self._printed = log.attach(Stream(self._process.printed, log))
-        return self._process.pid
-
-    def pipes(self) -> dict[int, Callable[[], bool]]:
-        assert self._printed is not None
-        return {self._process.answers: self._read_reply, self._process.printed: self._printed.empty}
-
-    @property
-    def is_over(self) -> bool:
-        return self._reply is not None and self._reply[0] in (DONE, WAITS)
-
-    @property
-    def leaves_nothing(self) -> bool:
-        return self._reply is not None and self._reply[0] == DONE
-
-    @property
-    def waits(self) -> bool:
-        return self._reply is not None and self._reply[0] == WAITS
-
-    def ending(self, wait_status: int) -> Ending:
-        if self._reply is None:
-            return ended_without_reply(wait_status, self._objects, self._stem, self._log)
-        said = strict_json(self._reply[1], max_size=DOCUMENT_LIMIT)
-        details = {name: said.get(name) for name in ("exit_code", "failure", "output", "metrics", "jobs")}
-        return Ending(said["state"], **details)
-
-    def clean(self) -> None:
-        """The process is for whoever comes next."""
-
-    def _read_reply(self) -> bool:
-        for line in self._process.read_answers():
-            word, _, facts = line.partition(b" ")
-            self._reply = word, facts.split(b" ", 1)[1]
-        return not self._process.is_gone

@@ -117,8 +117,9 @@ class Shim:
         host: Host | None = None,
         job: Job | None = None,
         since: float | None = None,
+        began_at: str | None = None,
     ) -> None:
-        """`job` if it is not for the spec to say, `since` if it began before now."""
+        """`job` if it is not for the spec to say; `since` and `began_at`, the same moment, if it began before now."""
         self._objects = objects
         self._stem = stem
         self._spec = spec
@@ -129,9 +130,11 @@ class Shim:
         self._signals = host.signals if host else Signals()
         self._marker = b"ORK_ATTEMPT_ID=" + str(spec["attempt"]).encode()
         self._status = StatusWriter(objects, stem, spec, secret, host.tell if host else None)
+        self._status.started_at = began_at or self._status.started_at
         self._is_subreaper = False
         self._main = 0
         self._main_status: int | None = None
+        self._has_returned = False  # all that was to be done is done
         self.is_swift = False  # the user's process is known never to have waited for anything
         self._are_all_gone = False
         self._ending: Ending | None = None  # decided by us rather than by the task: stopped, timed out, fenced
@@ -181,6 +184,7 @@ class Shim:
 
     def _forget_process(self) -> None:
         self._main_status = self._kill_at = None
+        self._has_returned = False
         self._are_all_gone = self._is_asked = self._is_killing = False
 
     def _perform(self, job: Job, log: Log, timeout: float | None) -> Ending:
@@ -224,6 +228,7 @@ class Shim:
         for descriptor in (self._signals.wake, *readers):
             poller.register(descriptor, select.POLLIN)
         while True:
+            self._has_returned = job.is_over or self._main_status is not None
             if now >= next_beat:
                 if self._beat():
                     last_beat, next_beat = now, now + self._spec["heartbeat_seconds"]
@@ -276,7 +281,7 @@ class Shim:
         """Whether it is time to end the task ourselves."""
         if self._signals.terms:
             self._end(_stopped("asked by the scheduler"), now)
-        if deadline is not None and now >= deadline and self._main_status is None:
+        if deadline is not None and now >= deadline:
             self._end(_timed_out(timeout), now)
         if now - last_beat > self._spec["fence_seconds"]:
             silence = f"no heartbeat could be written for {now - last_beat:.0f}s; the task was stopped"
@@ -284,7 +289,7 @@ class Shim:
 
     def _end(self, ending: Ending, now: float, *, at_once: bool = False) -> None:
         """The first reason stands; a later one may only hurry."""
-        if self._main_status is not None and self._ending is None:
+        if self._has_returned and self._ending is None:
             return
         self._ending = self._ending or ending
         kill_at = now if at_once else now + self._spec["stop_grace_seconds"]

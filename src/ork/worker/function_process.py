@@ -1,0 +1,196 @@
+"""The process that calls one function after the other (`ork.worker.shared`), seen from its worker, and one of the calls."""
+
+from __future__ import annotations
+
+import os
+import select
+from _socket import AF_UNIX, MSG_DONTWAIT, SOCK_SEQPACKET, socketpair
+from mmap import mmap
+
+from ork.objects.documents import DOCUMENT_LIMIT
+from ork.objects.json_text import strict_json
+from ork.worker.process import ended_without_reply, fork_into, wait_or_kill
+from ork.worker.pump import Stream
+from ork.worker.shared import COUNT_BYTES, DONE, LARGEST_ORDER, LAST, WAITS, Server
+from ork.worker.status import Ending
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
+    from ork.objects.local import LocalObjects
+    from ork.worker.log import Log
+    from ork.worker.resident import Order, Resident
+
+_CHUNK = 1 << 16
+_SIGKILL = 9
+
+
+class Answer:
+    """`durability` and `document`, how it ended, if the word is one that tells of an end; else the reason, if there is one."""
+
+    __slots__ = ("attempt", "document", "durability", "word")
+
+    def __init__(self, line: bytes) -> None:
+        self.word, self.attempt, self.durability, self.document = line.split(b"\t", 3)
+
+    def began_at(self) -> str:
+        return str(strict_json(self.document, max_size=DOCUMENT_LIMIT)["started_at"])
+
+
+class FunctionProcess:
+    """The process itself, with its pipes. OSError if none can be made."""
+
+    def __init__(self, host: Resident) -> None:
+        self._orders, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
+        self._theirs = theirs
+        self.answers, answer = os.pipe()
+        self.printed, speak = os.pipe()
+        go, self._go = os.pipe()
+        self.is_gone = False
+        self._heard = self._troubles = b""
+        self._begun, self._ended = mmap(-1, COUNT_BYTES), 0  # how many calls: the process counts there
+
+        def begin() -> NoReturn:
+            for descriptor in (self._orders.detach(), self.answers, self.printed, self._go):
+                os.close(descriptor)
+            os.dup2(speak, 1)
+            os.dup2(speak, 2)
+            os.close(speak)
+            Server(theirs, answer, go, self._begun, host.mark, host.process).serve()
+
+        try:
+            self.pid = fork_into(begin)
+        except OSError:
+            self.close()
+            raise
+        finally:
+            for descriptor in (answer, speak, go):
+                os.close(descriptor)
+        os.set_blocking(self.answers, False)
+
+    def give(self, order: Order) -> bool:
+        """False if there is no room for now."""
+        try:
+            self._orders.send(b"%b\n%b" % (order.head, order.document), MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        return True
+
+    def take_back(self) -> set[bytes]:
+        """The heads of those that it will not get: while we take the next, it may take the one after that."""
+        heads = set()
+        try:
+            while order := self._theirs.recv(LARGEST_ORDER, MSG_DONTWAIT):
+                heads.add(order.partition(b"\n")[0])
+        except BlockingIOError:
+            pass
+        return heads
+
+    def wait(self, door: int, wake: int, seconds: float, *, for_answers: bool = True) -> set[int]:
+        """Which of them, and of its own descriptors, have something to read."""
+        poller = select.poll()
+        for descriptor in (door, wake, self.printed, self.answers if for_answers else -1):
+            if descriptor >= 0:
+                poller.register(descriptor, select.POLLIN)
+        return {descriptor for descriptor, _ in poller.poll(int(seconds * 1000 + 0.999))}
+
+    def read_answers(self) -> list[Answer]:
+        """Those that are there, whole."""
+        try:
+            chunk = os.read(self.answers, _CHUNK)
+            self.is_gone = self.is_gone or not chunk
+        except BlockingIOError:
+            return []
+        *lines, self._heard = (self._heard + chunk).split(b"\n")
+        answers = [Answer(line) for line in lines]
+        self._ended += sum(answer.word in (DONE, WAITS, LAST) for answer in answers)
+        return answers
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has won a gate and not yet answered how that ended."""
+        return int.from_bytes(self._begun[:COUNT_BYTES], "little") > self._ended
+
+    def hear_troubles(self) -> str:
+        """What it printed before it began with anything."""
+        while self.printed in self.wait(-1, -1, 0.0) and (chunk := os.read(self.printed, _CHUNK)):
+            self._troubles += chunk
+        return self._troubles.decode("utf-8", "replace")
+
+    def go_on(self) -> None:
+        """After it has waited for that."""
+        os.write(self._go, b".")
+
+    def kill(self) -> None:
+        """And waits until it is gone, if it was not before."""
+        self.take_back()
+        try:
+            os.kill(self.pid, _SIGKILL)
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)  # whoever looks after it will want to know
+        except (ProcessLookupError, ChildProcessError):
+            return
+
+    def dismiss(self) -> None:
+        """It is given nothing more, and a moment for its exit functions."""
+        self.take_back()
+        self.close()
+        wait_or_kill(self.pid)
+
+    def close(self) -> None:
+        self._orders.close()
+        self._theirs.close()
+        for descriptor in (self.answers, self.printed, self._go):
+            os.close(descriptor)
+        self._begun.close()
+
+
+class SharedJob:
+    """One call in a process that does more of them, with its reply if that is there already."""
+
+    forker, main_status, is_swift, is_started = 0, None, False, True
+
+    def __init__(self, objects: LocalObjects, stem: str, process: FunctionProcess, reply: Answer | None) -> None:
+        self._objects = objects
+        self._stem = stem
+        self._process = process
+        self._reply = reply
+        self._log: Log | None = None
+        self._printed: Stream | None = None
+
+    def start(self, log: Log) -> Ending | int:
+        self._log = log
+        self._printed = log.attach(Stream(self._process.printed, log))
+        return self._process.pid
+
+    def pipes(self) -> dict[int, Callable[[], bool]]:
+        assert self._printed is not None
+        return {self._process.answers: self._read_reply, self._process.printed: self._printed.empty}
+
+    @property
+    def is_over(self) -> bool:
+        return self._reply is not None and self._reply.word in (DONE, WAITS)
+
+    @property
+    def leaves_nothing(self) -> bool:
+        return self._reply is not None and self._reply.word == DONE
+
+    @property
+    def waits(self) -> bool:
+        return self._reply is not None and self._reply.word == WAITS
+
+    def ending(self, wait_status: int) -> Ending:
+        if self._reply is None:
+            return ended_without_reply(wait_status, self._objects, self._stem, self._log)
+        said = strict_json(self._reply.document, max_size=DOCUMENT_LIMIT)
+        details = {name: said.get(name) for name in ("exit_code", "failure", "output", "metrics", "jobs")}
+        return Ending(said["state"], **details)
+
+    def clean(self) -> None:
+        """The process is for whoever comes next."""
+
+    def _read_reply(self) -> bool:
+        for answer in self._process.read_answers():
+            self._reply = answer
+        return not self._process.is_gone
