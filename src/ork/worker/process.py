@@ -31,8 +31,15 @@ private: set[int] = set()  # descriptors that no child may keep open: others wai
 def fork_into(body: Callable[[], NoReturn]) -> int:
     """Runs `body` in a new process: a group of its own, ordinary signals, and it dies with its parent."""
     parent = os.getpid()
-    pid = os.fork()
+    # One that is asked to end before it is ready must not take that for a word to its parent, and forget it.
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGTERM,))
+    try:
+        pid = os.fork()
+    except OSError:
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGTERM,))
+        raise
     if pid:
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGTERM,))
         return pid
     try:
         os.setpgid(0, 0)
@@ -40,6 +47,7 @@ def fork_into(body: Callable[[], NoReturn]) -> int:
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGTERM,))
         for descriptor in (*private, *journal.descriptors):
             os.close(descriptor)
         body()
