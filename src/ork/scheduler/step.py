@@ -165,7 +165,9 @@ class Scheduler:
         done("commit")
         if self._firing.is_due(now):
             await self._fire_schedules(now)
+        done("fire")
         await self._keep_lease(now)
+        done("lease")
         await self._read_store(now)
         done("read")
         start += [] if overlaps else await self._observe(now)
@@ -345,11 +347,8 @@ class Scheduler:
         return launched
 
     async def _act(self, attempts: Sequence[Attempt], now: datetime) -> None:
-        jobs = []
-        for attempt in attempts:
-            owned = self._runs.get(attempt.key.run)
-            if owned is not None:
-                jobs.append(Job(attempt, owned.machine, owned.version))
+        known = ((attempt, self._runs.get(attempt.key.run)) for attempt in attempts)
+        jobs = [Job(attempt, owned.machine, owned.version) for attempt, owned in known if owned is not None]
         tell_of_launches(self.telemetry, [(job.attempt, job.machine.run) for job in jobs])
         for refused in await self._launcher.launch(jobs) if jobs else ():
             why, final = refused.failure.message, refused.final

@@ -91,8 +91,9 @@ class Sharing:
         if not self._is_watched:
             self.take_back()
             self._hear()
-        if not self._given and self._waiting and self._waiting[0].attempt == attempt:
-            self._host.over(self._waiting.popleft(), b"")
+        for order in [order for order in self._waiting if order.attempt == attempt]:
+            self._waiting.remove(order)
+            self._host.over(order, b"")
         return bool(self._given) and self._given[0].attempt == attempt
 
     def _give(self) -> None:
