@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")
@@ -16,3 +18,28 @@ def forget_the_dead() -> None:
         if pid.isdecimal() and not Path(f"/proc/{pid}").exists():
             with suppress(OSError):
                 os.unlink(left)
+
+
+@contextmanager
+def fooled(library: str, moment: str) -> Iterator[dict[str, str]]:
+    """The environment of processes that begin at `moment`, as the library reads it; each may be given another FAKETIME.
+
+    All share the memory of one that lives as long as they may. Left alone, each that is not a child of another makes
+    its own and leaves it behind: its children, which may outlive it, then depend on what nobody owns, and whoever
+    tidies up at a bad moment kills them (a signal, in the middle of a task).
+    """
+    forget_the_dead()
+    with subprocess.Popen(
+        ["cat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "LD_PRELOAD": library, "FAKETIME": moment},
+    ) as owner:
+        assert owner.stdin is not None
+        assert owner.stdout is not None
+        owner.stdin.write(b"ready\n")
+        owner.stdin.flush()
+        assert owner.stdout.readline() == b"ready\n"
+        shared = f"/faketime_sem_{owner.pid} /faketime_shm_{owner.pid}"
+        yield {"LD_PRELOAD": library, "FAKETIME": moment, "FAKETIME_SHARED": shared}
+        owner.stdin.close()
