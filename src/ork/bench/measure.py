@@ -59,6 +59,7 @@ class Sample(Record):
     tasks: tuple[TaskTimes, ...] = ()
     rss_growth_mb: float | None = None
     loop: dict[str, float] = made(default_factory=dict)  # seconds of each part of the scheduler's steps
+    first_seconds: float | None = None  # of the very first task of a scheduler, before all this
 
 
 class Work(Record):
@@ -94,6 +95,7 @@ def result_of(work: Work, samples: Sequence[Sample]) -> dict[str, Any]:
         "loop_s": {part: middle(one.loop.get(part) for one in samples) for part in samples[0].loop},
         "cpu_s": middle(one.cpu_seconds for one in samples),
         "statements": middle(one.statements for one in samples),
+        "first_s": middle(one.first_seconds for one in samples),
         "floor": floor_of(work, samples),
         "ratio": round(median(ratios), 3),
         "ratio_range": [round(ratios[0], 3), round(ratios[-1], 3)],

@@ -36,6 +36,7 @@ def driver_sample(folder: Path, store: str | None, *arguments: str) -> Sample:
         tuple(TaskTimes(*times) for times in measured["tasks"]),
         measured.get("rss_growth_mb"),
         measured.get("loop", {}),
+        measured.get("first_s"),
     )
 
 
