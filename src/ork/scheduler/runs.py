@@ -40,7 +40,11 @@ class Decided(Record):
 
     @property
     def freed_slots(self) -> int:
-        return sum(1 for each in self.decisions.attempts if each.status.is_final or each.waits_for is not None)
+        return freed_slots(self.decisions)
+
+
+def freed_slots(decisions: Decisions) -> int:
+    return sum(1 for each in decisions.attempts if each.status.is_final or each.waits_for is not None)
 
 
 class OwnedRuns:
@@ -180,14 +184,13 @@ class OwnedRuns:
             self._touched[run] = None
 
     def collect(self, name: NameAttempt, now: datetime) -> dict[RunId, Decided]:
-        """Everything decided since the last time, and what to launch next."""
-        wishes = self._wishes(name, now)
+        """Everything decided since the last time, and what to launch next, also in the place of what ends by that."""
+        taken = {run: owned.machine.take() for run in self._touched if (owned := self._owned.get(run)) is not None}
+        wishes = self._wishes(name, now, sum(map(freed_slots, taken.values())))
         decided: dict[RunId, Decided] = {}
-        for run in dict.fromkeys((*self._touched, *wishes)):
-            owned = self._owned.get(run)
-            if owned is None:
-                continue
-            decisions = owned.machine.take()
+        for run in dict.fromkeys((*taken, *wishes)):
+            owned = self._owned[run]
+            decisions = taken[run] if run in taken else owned.machine.take()
             changes = RunChanges(
                 run,
                 owned.epoch,
@@ -207,10 +210,11 @@ class OwnedRuns:
         self._touched, self._condemned = {}, {}
         return decided
 
-    def _wishes(self, name: NameAttempt, now: datetime) -> dict[RunId, tuple[Wish, ...]]:
+    def _wishes(self, name: NameAttempt, now: datetime, freed: int) -> dict[RunId, tuple[Wish, ...]]:
         """A share for each run with something ready, in turn, so that a wide run does not starve its neighbours."""
         wishes: dict[RunId, tuple[Wish, ...]] = {}
-        room = self._launch_batch if self._room is None else min(self._room, self._launch_batch)
+        room = self._launch_batch if self._room is None else min(self._room + freed, self._launch_batch)
+        full = frozenset() if freed else self._full
         for run in list(self._ready):
             if room <= 0:
                 break
@@ -219,7 +223,7 @@ class OwnedRuns:
             if owned is None:
                 continue
             share = min(room, WISHES_PER_RUN) if self._ready else room
-            offered = owned.machine.offer(share, name, now, self._full)
+            offered = owned.machine.offer(share, name, now, full)
             if offered:
                 wishes[run] = offered
                 room -= len(offered)
@@ -247,7 +251,7 @@ class OwnedRuns:
         if EVERYTHING in committed.full:
             self._room = 0
         elif self._room is not None:
-            self._room = max(0, self._room - len(committed.admitted)) + ended
+            self._room = max(0, self._room + ended - len(committed.admitted))
         others = committed.full - {EVERYTHING}
         self._full = others if ended else self._full | others
 
