@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from ork.executors.fork_server import ROOM_FOR_MARK, ForkServer
 from ork.executors.fork_servers import ForkServers
+from ork.executors.together import Together
 from ork.model.workflow import Isolation
 
 PATIENCE_SECONDS = 5.0
@@ -67,6 +68,7 @@ class Residents:
         self._looks: dict[str, object] = {}  # of the servers of now
         self._renewed: set[str] = set()  # interpreters, since the last flush
         self._timer: asyncio.TimerHandle | None = None
+        self._ends = Together(listener.over)
 
     def ask(self, interpreter: str, request: Mapping[str, Any], spec: bytes = b"") -> bool:
         """True if, after `flush`, a worker for `request["attempt"]` is on its way, or it will be handed back. A small spec
@@ -105,6 +107,7 @@ class Residents:
         """What was asked for is still done; nobody will hear of it here."""
         if self._timer is not None:
             self._timer.cancel()
+        self._ends.forget_timer()
         self._servers.close()
         for resident in [*self._working, *(one for idle in self._idle.values() for one in idle)]:
             resident.let_go()
@@ -220,7 +223,12 @@ class Residents:
             if self._enough(resident.kind) is None:
                 self._ask_back(resident)
             self._keep_if_free(resident)
-            self._listener.over(attempt, facts or None)
+            self._ends.add(attempt, facts or None)
+
+    def heard_all(self, resident: _Resident) -> None:
+        """Whoever has nothing more to do waits for what the ends will bring; others have time."""
+        if resident.attempt is None:
+            self._ends.tell_now()
 
     def _ask_back(self, resident: _Resident) -> None:
         """Nobody waits for one that takes its time. Until it has answered it is given nothing."""
@@ -257,6 +265,7 @@ class Residents:
             return
         del self._busy[attempt], self._working[resident]
         self._give_to_others(resident, resident.take_back((attempt,)))
+        self._ends.tell_now()
         if resident.has_taken:
             self._listener.over(attempt, None)
             return
@@ -378,5 +387,7 @@ class _Resident:
         self.pace = (time.monotonic() - self.begun_at) / max(1, ends)
         for word in words:
             self._owner.heard(self, word)
+        if words:
+            self._owner.heard_all(self)
         if not is_there:
             self.end()

@@ -1,0 +1,34 @@
+"""Ends that nobody waits for are told of together: a scheduler has as much to do for one as for several."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+TOGETHER_SECONDS = 0.002
+
+
+class Together:
+    """`tell` is called for each attempt, with its last words if they are at hand: a moment later at the latest."""
+
+    def __init__(self, tell: Callable[[str, bytes | None], None]) -> None:
+        self._tell = tell
+        self._heard: list[tuple[str, bytes | None]] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, attempt: str, status: bytes | None) -> None:
+        self._heard.append((attempt, status))
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(TOGETHER_SECONDS, self.tell_now)
+
+    def tell_now(self) -> None:
+        """All that was heard, in its order."""
+        self.forget_timer()
+        heard, self._heard = self._heard, []
+        for attempt, status in heard:
+            self._tell(attempt, status)
+
+    def forget_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
