@@ -42,6 +42,9 @@ class Place(Record):
     count: int | None = None
 
 
+NOWHERE = Place()
+
+
 class RunMachine:
     def __init__(
         self, workflow: CompiledWorkflow, run: Run, tasks: Iterable[Task] = (), attempts: Iterable[Attempt] = ()
@@ -163,9 +166,11 @@ class RunMachine:
         return output_of(self.tasks, name)
 
     def place(self, key: TaskKey) -> Place:
+        if key.index is None:
+            return NOWHERE
         group = self.tasks[TaskKey(key.name)]
-        if key.index is None or group.instances is None:
-            return Place()
+        if group.instances is None:
+            return NOWHERE
         width = int(group.item) if group.item else group.instances
         return Place(key.index % width, width)
 

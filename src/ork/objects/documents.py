@@ -56,11 +56,19 @@ def wake_proof(attempt: str, token_hash: str) -> str:
     return _hmac_sha256(token_hash.encode(), b"wake:" + attempt.encode()).hex()
 
 
-def sign(document: dict[str, Any], token_hash: str) -> bytes:
-    """The document as bytes, with a signature that only a holder of the token (or its hash) can make."""
+def entries(document: dict[str, Any]) -> bytes:
+    """As text that `sign` takes over as it is: for what many documents say alike. There is at least one."""
+    return dumps(document)[1:-1].encode()
+
+
+def sign(document: dict[str, Any], token_hash: str, more: bytes = b"") -> bytes:
+    """The document as bytes, with a signature that only a holder of the token (or its hash) can make. It has at least one
+    entry of its own where there are `more` (see `entries`)."""
     if "signature" in document:
         document = {name: value for name, value in document.items() if name != "signature"}
     unsigned = dumps(document).encode()
+    if more:
+        unsigned = b"%b,%b}" % (unsigned[:-1], more)
     end = _end(_signature(unsigned, token_hash))
     return unsigned[:-1] + end if len(unsigned) > len(b"{}") else b"{" + end[1:]
 

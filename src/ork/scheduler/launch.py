@@ -15,6 +15,7 @@ from ork.executors.executor import Executor, LaunchOrder, News, NotStarted
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.infra import WorkerConfig
 from ork.model.record import Record
+from ork.model.run import Run
 from ork.model.task import Attempt, Failure, FailureKind
 from ork.model.trees import Tree, bind_tree, pointers
 from ork.model.workflow import (
@@ -77,6 +78,7 @@ class Launcher:
         self.use_key(b"")
         self._shared: dict[tuple[str, str, int], str] = {}
         self._launches = 0
+        self._last_run: tuple[Run, bytes] | None = None
 
     def use_key(self, signing_key: bytes) -> None:
         # Remembered for the moment between an attempt's commit and its launch.
@@ -128,7 +130,8 @@ class Launcher:
     def _prepare(self, job: Job) -> _Prepared:
         spec, document = job.machine.spec(job.attempt.key.task), b""
         if getattr(self._executors.get(job.attempt.executor), "reads_specs", True):
-            document = documents.sign(self._document(job, spec), job.attempt.token_hash)
+            own, same = self._document(job, spec), self._same_for_all_of(job.machine.run)
+            document = documents.sign(own, job.attempt.token_hash, same)
         key = layout.spec_key(layout.attempt_stem(job.attempt.key))
         return _Prepared(job, spec, key, document, self._secrets(spec))
 
@@ -162,45 +165,38 @@ class Launcher:
         ]
 
     def _document(self, job: Job, spec: TaskSpec) -> dict[str, Any]:
-        run, key, options = job.machine.run, job.attempt.key, self._options
-        config = options.worker_for(spec)
-        scope, place = job.machine.scope(key.task), job.machine.place(key.task)
+        """What no other attempt of the run is told in the same words."""
+        machine, key = job.machine, job.attempt.key
+        config = self._options.worker_for(spec)
+        scope, place = machine.scope(key.task), machine.place(key.task)
         return {
             "v": 1,
             "attempt": str(key),
-            "run_id": run.id,
-            "workflow": run.workflow,
             "task": key.task.name,
             "index": key.task.index,
             "parallel_index": place.index,
             "parallel_count": place.count,
             "item": scope.item(),
             "number": key.number,
-            "round": run.round,
-            "scheduled_for": run.scheduled_for.isoformat() if run.scheduled_for else None,
             **_what_to_run(spec, scope),
             "root": root_in_place(job.version.root, spec),
             "container": container_document(spec, config),
-            "script_dir": options.script_dir,
             "environment": _environment(spec),
-            "builds": options.builds_dir,
             "inputs": {name: _without_value(scope.bind(value)) for name, value in spec.inputs} or None,
             "upstream": {name: self._share(job, name, scope.upstream(name)) for name in spec.depends_on},
-            "upstream_states": {name: str(job.machine.tasks[TaskKey(name)].status) for name in spec.depends_on},
-            "params": run.params,
+            "upstream_states": {name: str(machine.tasks[TaskKey(name)].status) for name in spec.depends_on},
             "env": _variables(spec, scope, config),
-            "timeout": least(spec.timeout, config.timeout if config else None),
-            "heartbeat_seconds": options.heartbeat_seconds,
-            "fence_seconds": options.fence_seconds,
-            "stop_grace_seconds": options.stop_grace_seconds,
-            "inline_limit": options.inline_limit,
-            "output_limit": options.output_limit,
-            "durability": options.durability,
+            "timeout": spec.timeout if config is None else least(spec.timeout, config.timeout),
             **declared_types(spec, job.version.workflow),
-            "wake_url": options.wake_url,
-            "traceparent": options.traceparent(key),
+            "traceparent": self._options.traceparent(key),
             "news": getattr(self._executors.get(spec.executor), "news_address", None),
         }
+
+    def _same_for_all_of(self, run: Run) -> bytes:
+        """Put into words once: writing it takes half the time that a spec does."""
+        if self._last_run is None or self._last_run[0] is not run:
+            self._last_run = run, documents.entries(_about_run(run) | _about_options(self._options))
+        return self._last_run[1]
 
     def _share(self, job: Job, name: str, bound: Bound) -> Bound:
         """A value that many would carry is put down once for all of them, and named in their specs.
@@ -235,6 +231,30 @@ class Launcher:
                     raise BindError(f"there is no secret `{value.name}` in the environment, .env or .ork/secrets")
                 found[SECRET_PREFIX + value.name] = secret
         return tuple(found.items())
+
+
+def _about_run(run: Run) -> dict[str, Any]:
+    return {
+        "run_id": run.id,
+        "workflow": run.workflow,
+        "round": run.round,
+        "scheduled_for": run.scheduled_for.isoformat() if run.scheduled_for else None,
+        "params": run.params,
+    }
+
+
+def _about_options(options: SchedulerOptions) -> dict[str, Any]:
+    return {
+        "script_dir": options.script_dir,
+        "builds": options.builds_dir,
+        "heartbeat_seconds": options.heartbeat_seconds,
+        "fence_seconds": options.fence_seconds,
+        "stop_grace_seconds": options.stop_grace_seconds,
+        "inline_limit": options.inline_limit,
+        "output_limit": options.output_limit,
+        "durability": options.durability,
+        "wake_url": options.wake_url,
+    }
 
 
 def _what_to_run(spec: TaskSpec, scope: Scope) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ork.errors import DocumentError
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.objects import layout
-from ork.objects.documents import _hmac_sha256, derive_token, open_signed, sign, token_hash, utc_text
+from ork.objects.documents import _hmac_sha256, derive_token, entries, open_signed, sign, token_hash, utc_text
 
 TOKEN = derive_token(b"key", "run/task/0/1")
 HASH = token_hash(TOKEN)
@@ -31,6 +31,11 @@ def test_tokens_differ_by_attempt_and_key_and_can_be_made_again() -> None:
 def test_a_signed_document_opens_to_what_was_signed() -> None:
     document = {"v": 1, "attempt": "run/task/0/1", "seq": 3, "at": None, "detail": {"x": [1.5, "é"]}}
     assert open_signed(sign(document, HASH), HASH) == document
+
+
+def test_what_many_documents_say_alike_is_signed_as_if_each_said_it_itself() -> None:
+    own, same = {"v": 1, "item": {"x": ","}}, {"params": {"a": "}"}, "round": 2}
+    assert sign(own, HASH, entries(same)) == sign(own | same, HASH)
 
 
 def test_signing_again_gives_the_same_bytes() -> None:
