@@ -62,7 +62,7 @@ class _CameToNothing(Exception):  # noqa: N818 (not an error: it rolls back, so 
 
 def _pass_fence(db: Database, scheduler: SchedulerId, changes: RunChanges, changed: int) -> _Open | None:
     run = changes.run
-    rows = db.connection.rows(
+    touched = db.connection.run(
         "touch_run",
         {
             "run": changes.run_id,
@@ -72,9 +72,9 @@ def _pass_fence(db: Database, scheduler: SchedulerId, changes: RunChanges, chang
             "changed": changed,
         },
     )
-    if not rows:
+    if not touched:
         return None
-    version, status = rows[0]
+    [(version, status)] = db.connection.rows("touched_run", (changes.run_id,))
     return _Open(changes, db.order(version), status if run is None else run.status)
 
 

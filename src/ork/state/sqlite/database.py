@@ -48,13 +48,21 @@ class Database:
     def changing(self) -> Iterator[int]:
         """A write that others may care about: gives its number, and wakes them once it is durable."""
         with self.connection.writing():
-            (changed,) = self.connection.rows("raise_counter")[0]
+            changed = self._raise_counter()
             yield changed
         # A gap means that somebody else committed meanwhile; then staying behind lets the next look find it.
         if changed == self._seen + 1:
             self._seen = changed
         if self.waker is not None:
             self.waker.wake_others()
+
+    def _raise_counter(self) -> int:
+        """By one from where we last saw it, if nobody else has raised it since."""
+        changed = self._seen + 1
+        if not self.connection.run("raise_counter", {"changed": changed}):
+            changed = self.last_change() + 1
+            self.connection.run("raise_counter", {"changed": changed})
+        return changed
 
     def look_for_change(self) -> bool:
         """Has anybody else committed something since the last look?"""

@@ -4,8 +4,10 @@
 UPDATE runs SET changed = :changed
 WHERE id = :run AND owner = :owner AND epoch = :epoch
   AND NOT (:unaware AND cancel_requested_at IS NOT NULL AND EXISTS (
-      SELECT 1 FROM commands WHERE run_id = :run AND kind = 'cancel' AND done_at IS NULL))
-RETURNING version, status;
+      SELECT 1 FROM commands WHERE run_id = :run AND kind = 'cancel' AND done_at IS NULL));
+
+-- name: touched_run
+SELECT version, status FROM runs WHERE id = ?;
 
 -- name: is_owned
 SELECT 1 FROM runs WHERE id = :run AND owner = :owner AND epoch = :epoch;
