@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -23,7 +23,7 @@ from ork.scheduler.runs import Owned, OwnedRuns
 from ork.state.store import StateStore
 
 RETRY_SECONDS = 1.0
-Feed: TypeAlias = Callable[[Iterable[tuple[RunId, Event]], datetime], None]
+Feed: TypeAlias = Callable[[Sequence[tuple[RunId, Event]], datetime], None]
 
 
 class Answers:
@@ -47,9 +47,10 @@ class Answers:
     def forget(self) -> None:
         self._unanswered.clear()
 
-    async def answer_all(self, runs: OwnedRuns, feed: Feed, now: datetime) -> None:
-        """Until no machine asks any more: an answer may lead to the next question."""
+    async def answer_all(self, runs: OwnedRuns, feed: Feed, now: datetime) -> bool:
+        """Until no machine asks any more: an answer may lead to the next question. False: nobody did."""
         questions, self._unanswered = [*self._unanswered, *runs.take_questions()], []
+        was_asked = bool(questions)
         while questions:
             for run, question in questions:
                 owned = runs.get(run)
@@ -62,6 +63,7 @@ class Answers:
                 else:
                     feed([(run, Answered(question, answer))], now)
             questions = runs.take_questions()
+        return was_asked
 
     async def answer(self, question: Question, owned: Owned, now: datetime) -> Any:
         """ObjectsError: not now; ask again."""

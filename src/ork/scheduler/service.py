@@ -246,6 +246,8 @@ class SchedulerService:
 
     def _watch_neighbours(self) -> None:
         """One that dies is noticed at once, not when its lease runs out."""
+        if not (self.scheduler.lead.peers or self._neighbours):
+            return
         peers = {peer.id: peer.identity for peer in self.scheduler.lead.peers}
         for gone in [id for id in self._neighbours if id not in peers]:
             self._stop_watching(gone)

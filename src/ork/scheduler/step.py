@@ -160,34 +160,40 @@ class Scheduler:
 
     async def _work(self, now: datetime) -> None:
         done = self.telemetry.laps(self._monotonic)
-        overlaps = self.commits.under_way is not None
-        start = await self._go_on_meanwhile(now) if overlaps else []
-        done("commit")
+        start, overlaps = [], self.commits.under_way is not None
+        if overlaps:
+            start = await self._go_on_meanwhile(now)
+            done("commit")
         if self._firing.is_due(now):
             await self._fire_schedules(now)
-        done("fire")
-        await self._keep_lease(now)
-        done("lease")
-        await self._read_store(now)
-        done("read")
-        start += [] if overlaps else await self._observe(now)
-        done("observe")
+            done("fire")
+        if self._must_keep_lease:
+            await self._keep_lease(now)
+            done("lease")
+        if self._to_release or self._wants_more or self._is_due(self._claim_at):
+            await self._read_store(now)
+            done("read")
+        if not overlaps and self._is_due(self._observer.next_look):
+            start += await self._observe(now)
+            done("observe")
         self._feed([(run, ev.TimerDue()) for run in self._runs.due(now)], now)
-        await self._answers.answer_all(self._runs, self._feed, now)
-        done("answer")
+        if await self._answers.answer_all(self._runs, self._feed, now):
+            done("answer")
         await self._begin_commit(now)
         start += await self._finish_commit(now) if self.commits.send is None else []
         done("commit")
-        await self._act(start, now)
-        done("act")
+        if start:
+            await self._act(start, now)
+            done("act")
         if self.commits.under_way is not None and not self._is_due(self._observer.next_look):
             start = await self._finish_commit(now)
             await self._begin_commit(now)
             done("commit")
             await self._act(start, now)
             done("act")
-        await self._look_around(now)
-        done("look")
+        if self.lead.has_claimed or self._firing.must_look:
+            await self._look_around(now)
+            done("look")
 
     @property
     def owes_a_stop(self) -> bool:
@@ -220,10 +226,12 @@ class Scheduler:
             self._claim_at = 0.0
         self.has_news_for_people |= bool(fired.told)
 
-    async def _keep_lease(self, now: datetime) -> None:
+    @property
+    def _must_keep_lease(self) -> bool:
         """Nothing is renewed while nothing is owned or wanted: an idle scheduler is silent."""
-        if not (len(self._runs) or self._is_due(self._claim_at)) or not self.lead.is_due:
-            return
+        return self.lead.is_due and bool(len(self._runs) or self._is_due(self._claim_at))
+
+    async def _keep_lease(self, now: datetime) -> None:
         was_trusted = self.lead.is_trusted
         if not await self.lead.renew(now) or not was_trusted:
             # We slept through our lease: what we hold in memory may be another's by now.
@@ -233,9 +241,6 @@ class Scheduler:
         if self._to_release:
             await self._store.release(self.lead.id, tuple(self._to_release))
             self._to_release.clear()
-            self._claim_at = 0.0
-        if not self._is_due(self._claim_at) and not self._wants_more:
-            return
         self._claim_at, self.lead.has_claimed = None, True
         room = self._room
         claim = await self._store.claim_runs(self.lead.id, 0 if self._is_draining else room, now)
@@ -283,8 +288,6 @@ class Scheduler:
 
     async def _observe(self, now: datetime) -> list[Attempt]:
         """Feeds what was seen to the machines; returns attempts that never came to life and are started again."""
-        if not self._is_due(self._observer.next_look):
-            return []
         seen = await self._observer.look(now)
         self._feed(seen.events, now)
         return seen.launch
@@ -357,8 +360,9 @@ class Scheduler:
 
     # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────
 
-    def _feed(self, news: Iterable[tuple[RunId, ev.Event]], now: datetime) -> None:
-        self._let_go_of(self._runs.feed(self.commits.hold_back(news), now))
+    def _feed(self, news: Sequence[tuple[RunId, ev.Event]], now: datetime) -> None:
+        if news:
+            self._let_go_of(self._runs.feed(self.commits.hold_back(news), now))
 
     def _let_go_of(self, runs: Iterable[RunId]) -> None:
         """We no longer know what is true about these runs: forget them, give them back, claim them anew."""
@@ -375,9 +379,8 @@ class Scheduler:
 
     def _next_wake(self, now: datetime) -> datetime | None:
         work = self.next_work(now)
-        if self._fresh_start_at is not None:
-            return work  # schedules may be overdue by then, but nothing is done before
-        return min((moment for moment in (work, self.next_fire) if moment is not None), default=None)
+        # Schedules may be overdue by the time of a fresh start, but nothing is done before.
+        return work if self._fresh_start_at is not None else _first(work, self.next_fire)
 
     def next_work(self, now: datetime) -> datetime | None:
         """When there is something to do again, schedules left aside."""
@@ -386,13 +389,12 @@ class Scheduler:
             return now + timedelta(seconds=max(0.0, self._fresh_start_at - mono))
         if self._to_release or self.commits.under_way or self._wants_more or self._runs.has_something_to_do:
             return now
-        moments = [
-            self._observer.next_look,
-            self._claim_at,
-            self._limits_again_at,
-            self.lead.renew_at if len(self._runs) else None,
-            self._answers.next_try,
-        ]
-        seconds = [max(0.0, moment - mono) for moment in moments if moment is not None]
-        soonest = now + timedelta(seconds=min(seconds)) if seconds else None
-        return min((moment for moment in (soonest, self._runs.next_timer) if moment is not None), default=None)
+        renew_at = self.lead.renew_at if len(self._runs) else None
+        planned = (self._observer.next_look, self._claim_at, self._limits_again_at, renew_at, self._answers.next_try)
+        moments = [moment for moment in planned if moment is not None]
+        soonest = now + timedelta(seconds=max(0.0, min(moments) - mono)) if moments else None
+        return _first(soonest, self._runs.next_timer)
+
+
+def _first(one: datetime | None, other: datetime | None) -> datetime | None:
+    return min(one, other) if one is not None and other is not None else one or other
