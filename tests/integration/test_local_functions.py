@@ -245,3 +245,9 @@ def test_a_neighbour_named_like_a_standard_module_does_not_keep_a_task_from_runn
         assert output(await shop.run(inputs={"n": {"value": 1}})) == 2
 
     test(tmp_path)
+
+
+@in_every_workshop
+async def test_an_answer_that_no_pipe_holds_is_read_while_it_is_written(shop: Workshop) -> None:
+    status = await call(shop, "def main():\n    return '\"' * 40_000\n", inline_limit=1 << 17)
+    assert output(status) == '"' * 40_000

@@ -37,7 +37,7 @@ _ENDED_BY = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these; programs
 
 class CommandJob:
     is_started = is_over = leaves_nothing = False  # before its process is
-    forker, main_status, is_swift = 0, None, False
+    reply, forker, main_status, is_swift = -1, 0, None, False
 
     def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any], host: Host | None = None) -> None:
         self._host = host
@@ -47,7 +47,7 @@ class CommandJob:
         self._input_file: str | None = None
         self._output_file = objects.path(layout.written_key(stem))
         self._has_written = True  # as long as nobody has looked
-        self._stdin = -1
+        self._stdin = self._stdout = self._stderr = -1  # as the process has them
         self._last = LastLine(min(spec["output_limit"], _LARGEST_LAST_LINE))
         self._streams: list[Stream] = []
         self._log: Log | None = None
@@ -107,7 +107,8 @@ class CommandJob:
         return Ending("success", exit_code=0, output=stored)
 
     def clean(self) -> None:
-        for descriptor in (self._stdin, *(stream.source for stream in self._streams)):
+        theirs = self._stdin, self._stdout, self._stderr
+        for descriptor in (*theirs, *(stream.source for stream in self._streams)):
             if descriptor >= 0:
                 os.close(descriptor)
         if self._has_written:
@@ -144,19 +145,18 @@ class CommandJob:
     def _start_process(self, argv: list[str], env: dict[str, str], log: Log) -> Ending | int:
         dismiss_waiting()  # all that is below us during an attempt belongs to it
         # Pipes both: a program that opens /dev/stderr for writing would cut the log itself short.
-        said, stdout = os.pipe()
-        complained, stderr = os.pipe()
+        # Their other ends stay open here, too: that nothing more will be said we know by the end of the process, and need
+        # not be woken for.
+        said, self._stdout = os.pipe()
+        complained, self._stderr = os.pipe()
         start = _spawned if self._host is not None and self._host.is_guarded() else _forked
         try:
-            pid = start(argv, env, self._spec["root"], (self._stdin, stdout, stderr))
+            pid = start(argv, env, self._spec["root"], (self._stdin, self._stdout, self._stderr))
         except OSError as error:
             os.close(said)
             os.close(complained)
             why = error.strerror or error
             return failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why}")
-        finally:
-            os.close(stdout)
-            os.close(stderr)
         self._log = log
         # In this order: of what is there at the same time, an error most likely came last.
         streams = (Stream(said, log, last=self._last, keeps_lines=True), Stream(complained, log, keeps_lines=True))

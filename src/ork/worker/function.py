@@ -82,6 +82,10 @@ class FunctionJob:
         return pipes | {self._child.ends: self._child.look} if isinstance(self._child, Forker) else pipes
 
     @property
+    def reply(self) -> int:
+        return -1 if self._child is None else self._child.source
+
+    @property
     def forker(self) -> int:
         return self._child.pid if isinstance(self._child, Forker) else 0
 

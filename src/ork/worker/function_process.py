@@ -149,7 +149,7 @@ class FunctionProcess:
 class SharedJob:
     """One call in a process that does more of them, with its reply if that is there already."""
 
-    forker, main_status, is_swift, is_started = 0, None, False, True
+    reply, forker, main_status, is_swift, is_started = -1, 0, None, False, True
 
     def __init__(self, objects: LocalObjects, stem: str, process: FunctionProcess, reply: Answer | None) -> None:
         self._objects = objects

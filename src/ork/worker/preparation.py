@@ -53,7 +53,7 @@ class PreparationError(Exception):
 
 class Preparation:
     is_started = is_over = leaves_nothing = False  # before its process is
-    forker, main_status, is_swift = 0, None, False
+    reply, forker, main_status, is_swift = -1, 0, None, False
 
     def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any]) -> None:
         self._objects = objects

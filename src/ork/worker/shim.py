@@ -41,6 +41,11 @@ if TYPE_CHECKING:
             ...
 
         @property
+        def reply(self) -> int:
+            """The pipe, if there is one, that need not be read before the end unless it is full, else -1."""
+            ...
+
+        @property
         def is_started(self) -> bool:
             """It was under way before anybody looked after it."""
             ...
@@ -101,10 +106,13 @@ if TYPE_CHECKING:
 LEFTOVER_GRACE_SECONDS = 1.0
 # A task that is over by then tells of its start and of its end in one document.
 FIRST_BEAT_SECONDS = 0.1
+# Whoever is over by then was not in want of a reader, and each word that is heard wakes us.
+REPLY_SECONDS = 0.01
 PREPARATION_SECONDS = 3600.0
 _KILL_AGAIN_SECONDS = 0.02
 _RETRY_BEAT_SECONDS = 1.0
 _MOST_READS = 64  # more than any pipe holds
+_NEVER = float("inf")
 
 
 class Shim:
@@ -221,12 +229,14 @@ class Shim:
         now = time.monotonic()
         deadline = None if timeout is None else (self._since or now) + timeout
         last_beat, next_beat = now, now + FIRST_BEAT_SECONDS
+        reads_reply_at = _NEVER if job.reply < 0 else now + REPLY_SECONDS
         pipes = job.pipes()
         readers = pipes | {self._host.descriptor: self._host.look} if self._host else pipes
         done: set[int] = set()
         poller = select.poll()
         for descriptor in (self._signals.wake, *readers):
-            poller.register(descriptor, select.POLLIN)
+            if descriptor != job.reply:
+                poller.register(descriptor, select.POLLIN)
         while True:
             self._has_returned = job.is_over or self._main_status is not None
             if now >= next_beat:
@@ -241,7 +251,10 @@ class Shim:
                 break
             self._press(now, job.forker)
             log.tend(now)
-            for descriptor, _ in poller.poll(self._pause(now, next_beat, deadline, log.due(now))):
+            if now >= reads_reply_at:
+                poller.register(job.reply, select.POLLIN)
+                reads_reply_at = _NEVER
+            for descriptor, _ in poller.poll(self._pause(now, min(next_beat, reads_reply_at), deadline, log.due(now))):
                 if descriptor == self._signals.wake:
                     self._signals.quiet()
                 elif not readers[descriptor]():
@@ -251,9 +264,9 @@ class Shim:
         _empty({descriptor: empty for descriptor, empty in pipes.items() if descriptor not in done})
         log.let_go()
 
-    def _pause(self, now: float, next_beat: float, deadline: float | None, log_due: float | None) -> float:
+    def _pause(self, now: float, at_latest: float, deadline: float | None, log_due: float | None) -> float:
         """Milliseconds until something must be done even if nothing happens."""
-        until = next_beat if log_due is None else min(next_beat, log_due)
+        until = at_latest if log_due is None else min(at_latest, log_due)
         if deadline is not None and self._ending is None:
             until = min(until, deadline)
         if self._kill_at is not None:
