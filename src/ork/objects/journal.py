@@ -25,6 +25,12 @@ _LINE = 1 << 12
 _BITS = 40
 _PLACE = (1 << _BITS) - 1
 _KINDS = {b"spec.json": 0, b"gate.json": 1, b"status.json": 2, b"stop.json": 3}
+# What a line may begin with: whether it yields to one before it, and where in that number its place belongs.
+_HEADS = {
+    BEGIN + how + kind: (how == PUT_IF_ABSENT, number * _BITS)
+    for how in (PUT, PUT_IF_ABSENT, IN_A_FILE)
+    for kind, number in _KINDS.items()
+}
 
 descriptors: set[int] = set()
 """Of all journals open in this process: not for the user's processes."""
@@ -107,10 +113,8 @@ class Journal:
     def documents(self) -> Iterator[tuple[bytes, bytes]]:
         """Kind and attempt of every document there is."""
         there: dict[tuple[bytes, bytes], None] = {}
-        for _, line in _lines(os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0), 0):
-            if (parts := _parts(line)) is not None:
-                _, kind, attempt = parts
-                there[kind, attempt] = None
+        for _, head, attempt in _records(os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0), 0):
+            there[head[2:], attempt] = None
         return iter(there)
 
     def is_there(self) -> bool:
@@ -127,29 +131,27 @@ class Journal:
             if not whole:  # the line is still being written, or was cut off and is the last one
                 return
             self._piece, self._piece_at = piece[:whole], self._end
-            for place, line in _lines(self._piece, self._end):
-                self._note(line, place)
+            self._note(self._piece, self._end)
             self._end += whole
 
-    def _note(self, line: bytes, place: int) -> None:
-        parts = _parts(line)
-        if parts is None:
-            return
-        how, kind, attempt = parts
-        shift = _KINDS[kind] * _BITS
-        known = self._places.get(attempt, 0)
-        if how == PUT_IF_ABSENT and known >> shift & _PLACE:
-            return
-        self._places[attempt] = known & ~(_PLACE << shift) | place << shift
+    def _note(self, lines: bytes, place: int) -> None:
+        """Every worker does so with the lines of all the others."""
+        for begin, head, attempt in _records(lines, place):
+            yields, shift = _HEADS[head]
+            known = self._places.get(attempt, 0)
+            if not known:
+                self._places[attempt] = begin << shift
+            elif not (yields and known >> shift & _PLACE):
+                self._places[attempt] = known & ~(_PLACE << shift) | begin << shift
 
     def _search_before(self, kind: bytes, attempt: bytes) -> None:
         data = os.pread(self._descriptor, self._begin, 0)
         mark = b"%b %b " % (kind, attempt)
         at = data.find(mark)
         while at >= 0:
-            line = data[at - 1 : data.find(END, at)]
-            if data[at - 2 : at - 1] == BEGIN and BEGIN not in line:
-                self._note(line, at - 1)
+            line = data[at - 2 : data.find(END, at)]
+            if line.rfind(BEGIN) == 0:
+                self._note(line, at - 2)
             at = data.find(mark, at + 1)
 
     def _line(self, place: int) -> bytes:
@@ -169,18 +171,12 @@ def _record(how: bytes, kind: bytes, attempt: bytes, document: bytes) -> bytes:
     return b"%b%b%b %b %d %b%b" % (BEGIN, how, kind, attempt, len(document), document, END)
 
 
-def _lines(piece: bytes, place: int) -> Iterator[tuple[int, bytes]]:
-    """Whole lines and their places. What stands before a line's beginning was cut off by it."""
-    for line in piece.split(END):
-        begin = line.rfind(BEGIN) + 1
-        if begin:
-            yield place + begin, line[begin:]
+def _records(lines: bytes, place: int) -> Iterator[tuple[int, bytes, bytes]]:
+    """Place, head and attempt of each; whatever else there is was never one of ours. What stands in a line before the
+    last mark was cut off by it."""
+    for line in lines.split(END):
+        begin = line.rfind(BEGIN)
+        parts = (line[begin:] if begin > 0 else line).split(b" ", 3)
+        if parts[0] in _HEADS and len(parts) == 4 and parts[2] == b"%d" % len(parts[3]):
+            yield place + begin + 1, parts[0], parts[1]
         place += len(line) + 1
-
-
-def _parts(line: bytes) -> tuple[bytes, bytes, bytes] | None:
-    """How, kind and attempt; None for what was never one of ours."""
-    parts = line.split(b" ", 3)
-    if len(parts) < 4 or parts[2] != b"%d" % len(parts[3]) or parts[0][1:] not in _KINDS:
-        return None
-    return parts[0][:1], parts[0][1:], parts[1]

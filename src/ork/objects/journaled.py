@@ -134,7 +134,11 @@ class JournaledObjects(LocalObjects):
     def _put_if_absent(self, key: str, name: _Name, data: bytes) -> bool:
         run, attempt, kind = name
         journal = self._made(run)
-        if journal.find(kind, attempt) or (not journal.knows(attempt) and super().size(key) is not None):
+        # Of an attempt that is known our line will tell: whoever wrote the first one has it.
+        is_new = not journal.knows(attempt)
+        if journal.find(kind, attempt) if is_new else journal.known(kind, attempt):
+            return False
+        if is_new and not journal.knows(attempt) and super().size(key) is not None:
             return False
         place = journal.append(PUT_IF_ABSENT, kind, attempt, data)
         return journal.find(kind, attempt) == place
