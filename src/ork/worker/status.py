@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ork.objects.local import LocalObjects
     from ork.objects.store import ObjectStore
 
 PATIENCE_SECONDS = 600.0
@@ -73,7 +74,7 @@ class StatusWriter:
 
     def __init__(
         self,
-        objects: ObjectStore,
+        objects: LocalObjects,
         stem: str,
         spec: dict[str, Any],
         secret: str,
@@ -101,13 +102,23 @@ class StatusWriter:
     def finish(self, ending: Ending, *, is_told_to_go: Callable[[], bool]) -> bool:
         """The last word. Tried for long while the disk is full, unless somebody wants us gone."""
         document = self.last_word(ending)
-        is_written = put_patiently(self._objects, self._key, document, is_told_to_go)
+        is_written = self._is_put_first(document) or put_patiently(self._objects, self._key, document, is_told_to_go)
         self._tell(True, document if is_written else b"")
         if self._wake_url:
             from ork.worker.wake import wake
 
             wake(self._wake_url, self._attempt, self._secret)
         return is_written
+
+    def _is_put_first(self, document: bytes) -> bool:
+        """Nobody but us writes to it, and so it is known whether there is anything to be replaced."""
+        if self._seq > 1:
+            return False
+        try:
+            self._objects.put_first(self._key, document)
+        except ObjectsError:
+            return False
+        return True
 
     def last_word(self, ending: Ending) -> bytes:
         """As it is to be written."""
