@@ -45,6 +45,7 @@ MOST_CALLS = 1000
 LARGEST_ORDER = 1 << 17
 COUNT_BYTES = 8
 _FIONREAD, _NONE = 0x541B, bytes(4)
+_THREADS, _ALONE = "/proc/self/task", 3
 
 # What it answers, in the order in which it was asked: a line each, a word, the attempt and what there is to say of it.
 DONE = b"done"  # how it ended; nothing of it is left
@@ -264,7 +265,8 @@ def _has_company() -> bool:
     try:
         os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
-        return len(os.listdir("/proc/self/task")) > 1
+        # A folder has two links and one for each folder in it; a system that does not count them so is asked at length.
+        return os.stat(_THREADS).st_nlink != _ALONE and len(os.listdir(_THREADS)) > 1
     return True
 
 
