@@ -62,6 +62,7 @@ class Server:
 
     def __init__(self, orders: socket, answers: int, go: int, begun: mmap, mark: Mark, process: dict[str, Any]) -> None:
         self._orders = orders
+        self._order = memoryview(bytearray(LARGEST_ORDER))  # once: to make such room is dearer than most orders
         self._answers = answers
         self._go = go
         self._begun = begun
@@ -84,10 +85,11 @@ class Server:
 
     def _next(self) -> bytes:
         try:
-            return self._orders.recv(LARGEST_ORDER, MSG_DONTWAIT)
+            size = self._orders.recv_into(self._order, 0, MSG_DONTWAIT)
         except BlockingIOError:
             self._mark.write("")  # while it waits it belongs to no attempt
-            return self._orders.recv(LARGEST_ORDER)
+            size = self._orders.recv_into(self._order)
+        return bytes(self._order[:size])
 
     def _perform(self, head: bytes, document: bytes) -> None:
         request = strict_json(head, max_size=len(head))
