@@ -147,8 +147,10 @@ class Residents:
             # The first ones may have waited for the worker itself.
             is_quick = len(seconds) < _FEW or min(seconds) < QUICK_SECONDS
             return _PROCESSORS if is_quick else None
-        # While a process is made for a task, or is ended after it, another one can work.
-        return 2 * _PROCESSORS if max(seconds, default=_WAITED) < SWIFT_SECONDS else None
+        # While a process is made for a task, or is ended after it, another one can work. Of many, one may have had to wait for
+        # a busy disk, or for a processor.
+        waited = sum(one >= SWIFT_SECONDS for one in seconds)
+        return 2 * _PROCESSORS if seconds and waited * _REMEMBERED <= len(seconds) else None
 
     def _renew(self, interpreter: str) -> None:
         """Whoever is out of date takes nothing more."""
@@ -384,7 +386,10 @@ class _Resident:
         except OSError:
             pass
         ends = sum(word.startswith((b"over", b"swift")) for word in words)
-        self.pace = (time.monotonic() - self.begun_at) / max(1, ends)
+        now = time.monotonic()
+        if not self.has_spoken:
+            self.begun_at = now  # until then it came into being
+        self.pace = (now - self.begun_at) / max(1, ends)
         for word in words:
             self._owner.heard(self, word)
         if words:
