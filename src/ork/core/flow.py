@@ -6,7 +6,7 @@ An end costs the task's own edges. Nothing here recurses along the graph, howeve
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
@@ -17,6 +17,7 @@ from ork.core.effects import Alert, Stop
 from ork.core.events import CacheAnswer
 from ork.core.fanout import Group, group_failure, output_of
 from ork.core.graph import Node, link
+from ork.core.limits import Room
 from ork.core.prepare import CACHE, Expand, Go, Question, Skip, Unanswerable, prepare
 from ork.core.ready import ReadyTasks
 from ork.core.rules import Verdict, judge
@@ -371,15 +372,15 @@ class Flow:
                 late = Failure(FailureKind.TIMEOUT, f"nobody decided within {node.spec.timeout:g} s")
                 self.end_task(rows.ended(task, TaskStep.FAIL, now, failure=late), now)
 
-    def pop_ready(self, full: Collection[str]) -> Iterator[TaskKey]:
+    def pop_ready(self, room: Room) -> Iterator[TaskKey]:
         """Some may have ended since they became ready."""
-        return self._ready.pop_open(full) if self._book.run.status is RunStatus.RUNNING else iter(())
+        return self._ready.pop_open(room) if self._book.run.status is RunStatus.RUNNING else iter(())
 
     def push_ready(self, key: TaskKey) -> None:
         self._ready.push(key, self.node(key))
 
-    def has_ready(self, full: Collection[str]) -> bool:
-        return self._book.run.status is RunStatus.RUNNING and self._ready.has_any(full)
+    def has_ready(self, room: Room) -> bool:
+        return self._book.run.status is RunStatus.RUNNING and self._ready.has_any(room)
 
     def scope(self, key: TaskKey) -> Scope:
         outputs = {name: output_of(self._book.tasks, name) for name in self.node(key).spec.depends_on}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from ork.model.workflow import TaskSpec
@@ -35,3 +36,52 @@ def lane_of(workflow: str, spec: TaskSpec) -> Lane:
     if spec.pool is not None:
         names.add(pool_rate(spec.pool))
     return frozenset(names)
+
+
+class Room:
+    """How many more launches may fit below limits that are known to be narrow. Below all others: any number."""
+
+    def __init__(self) -> None:
+        self._left: dict[str, int] = {}
+
+    def __bool__(self) -> bool:
+        """Whether any is known."""
+        return bool(self._left)
+
+    def is_there_for(self, limits: Iterable[str]) -> bool:
+        left = self._left
+        return not left or all(left.get(name, 1) > 0 for name in limits)
+
+    def take(self, limits: Iterable[str]) -> None:
+        """By a launch."""
+        if self._left:
+            for name in limits:
+                if name in self._left:
+                    self._left[name] = max(0, self._left[name] - 1)
+
+    def give_back(self, limits: Iterable[str]) -> None:
+        """By an end."""
+        if self._left:
+            for name in limits:
+                if name in self._left:
+                    self._left[name] += 1
+
+    def is_used_up(self, limits: Iterable[str]) -> None:
+        """They turned a launch away."""
+        self._left |= dict.fromkeys(limits, 0)
+
+    def below(self, limit: str) -> int | None:
+        """None if nothing is known."""
+        return self._left.get(limit)
+
+    def full_limits(self) -> list[str]:
+        return [name for name, left in self._left.items() if not left]
+
+    def copy(self) -> Room:
+        copied = Room()
+        copied._left = dict(self._left)
+        return copied
+
+
+UNKNOWN = Room()
+"""Nothing is taken from what is not known, so it stays as it is."""

@@ -8,7 +8,7 @@ rows: a machine rebuilt from them decides the same. An event costs its task's ow
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import assert_never
 
@@ -21,7 +21,7 @@ from ork.core.decisions import Decisions
 from ork.core.effects import Wish
 from ork.core.fanout import output_of
 from ork.core.flow import Flow
-from ork.core.limits import task_rate
+from ork.core.limits import UNKNOWN, Room, task_rate
 from ork.core.prepare import Question
 from ork.core.retry import is_worth_retrying, retry_delay
 from ork.core.transitions import RunStep, TaskStep
@@ -95,17 +95,18 @@ class RunMachine:
         """What has to be found out before some tasks can go on; answers come as Answered. Asked again if forgotten."""
         return self._flow.take_questions()
 
-    def offer(self, limit: int, name: NameAttempt, now: datetime, full: Collection[str] = ()) -> tuple[Wish, ...]:
-        """Up to `limit` launches, most urgent first, none that counts against a limit known to be full.
+    def offer(self, limit: int, name: NameAttempt, now: datetime, room: Room = UNKNOWN) -> tuple[Wish, ...]:
+        """Up to `limit` launches, most urgent first, for which there is room, which they take.
 
         Nothing is launched until `settle` says which were admitted.
         """
         wishes: list[Wish] = []
-        for key in self._flow.pop_ready(full) if limit > 0 else ():
+        for key in self._flow.pop_ready(room) if limit > 0 else ():
             task = self.tasks[key]
             if task.status is TaskStatus.PENDING and key not in self._offered:
                 wish = self._offered[key] = self._wish(task, name, now)
                 wishes.append(wish)
+                room.take(self._flow.node(key).lane)
                 if len(wishes) == limit:
                     break
         return tuple(wishes)
@@ -142,9 +143,9 @@ class RunMachine:
     def run(self) -> Run:
         return self._book.run
 
-    def has_ready(self, full: Collection[str] = ()) -> bool:
-        """Something could be offered that counts against no limit known to be full."""
-        return self._flow.has_ready(full)
+    def has_ready(self, room: Room = UNKNOWN) -> bool:
+        """There is something to offer, and room for it."""
+        return self._flow.has_ready(room)
 
     @property
     def next_timer(self) -> datetime | None:

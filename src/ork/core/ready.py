@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TypeAlias
 
 from ork.core.graph import Node
-from ork.core.limits import Lane
+from ork.core.limits import Lane, Room
 from ork.model.ids import TaskKey
 
 _Place: TypeAlias = tuple[int, int, TaskKey]
@@ -24,13 +24,16 @@ class ReadyTasks:
         self._keys.add(key)
         heappush(self._lanes.setdefault(node.lane, []), (-node.spec.priority, node.ordinal, key))
 
-    def pop_open(self, full: Collection[str]) -> Iterator[TaskKey]:
-        """The most urgent first, of those that count against no limit known to be full. Each leaves its lane as it is
-        given out, and none may be pushed meanwhile: the lanes are compared once, not for every task."""
-        heads = [(heap[0], lane) for lane, heap in self._lanes.items() if lane.isdisjoint(full)]
+    def pop_open(self, room: Room) -> Iterator[TaskKey]:
+        """The most urgent first, of those for which there is room, of which those before them may take. Each leaves its
+        lane as it is given out, and none may be pushed meanwhile: the lanes are compared once, not for every task."""
+        heads = [(heap[0], lane) for lane, heap in self._lanes.items() if room.is_there_for(lane)]
         heapify(heads)
         while heads:
             (_, _, key), lane = heads[0]
+            if not room.is_there_for(lane):
+                heappop(heads)
+                continue
             heap = self._lanes[lane]
             heappop(heap)
             if heap:
@@ -41,5 +44,5 @@ class ReadyTasks:
             self._keys.discard(key)
             yield key
 
-    def has_any(self, full: Collection[str]) -> bool:
-        return any(lane.isdisjoint(full) for lane in self._lanes)
+    def has_any(self, room: Room) -> bool:
+        return any(map(room.is_there_for, self._lanes))

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from ork.core import events as ev
 from ork.core.decisions import Decisions
 from ork.core.effects import Alert, Wish
-from ork.core.limits import EVERYTHING, RATE
+from ork.core.limits import EVERYTHING, RATE, Room, limit_names
 from ork.core.machine import NameAttempt, RunMachine
 from ork.core.prepare import Question
 from ork.model.ids import RunId
@@ -38,14 +38,6 @@ class Decided(Record):
     decisions: Decisions
     changes: RunChanges
 
-    @property
-    def freed_slots(self) -> int:
-        return freed_slots(self.decisions)
-
-
-def freed_slots(decisions: Decisions) -> int:
-    return sum(1 for each in decisions.attempts if each.status.is_final or each.waits_for is not None)
-
 
 class OwnedRuns:
     def __init__(self, telemetry: Telemetry, launch_batch: int) -> None:
@@ -55,8 +47,7 @@ class OwnedRuns:
         self._touched: dict[RunId, None] = {}  # their machines may have decided something
         self._ready: dict[RunId, None] = {}  # they may have something to launch; the first in turn is first
         self._timers: list[tuple[datetime, RunId]] = []
-        self._room: int | None = None  # how many launches may fit below the overall limit; None: not known
-        self._full: frozenset[str] = frozenset()  # other limits that turned a wish away
+        self._room = Room()  # below limits that turned a wish away
         self._errors: dict[RunId, int] = {}
         self._condemned: dict[RunId, RunChanges] = {}
         self._set_aside: dict[RunId, set[int]] = {}  # ours, not worked on, with the commands that did not help
@@ -186,7 +177,7 @@ class OwnedRuns:
     def collect(self, name: NameAttempt, now: datetime) -> dict[RunId, Decided]:
         """Everything decided since the last time, and what to launch next, also in the place of what ends by that."""
         taken = {run: owned.machine.take() for run in self._touched if (owned := self._owned.get(run)) is not None}
-        wishes = self._wishes(name, now, sum(map(freed_slots, taken.values())))
+        wishes = self._wishes(name, now, self._room_after(taken.values()))
         decided: dict[RunId, Decided] = {}
         for run in dict.fromkeys((*taken, *wishes)):
             owned = self._owned[run]
@@ -210,23 +201,30 @@ class OwnedRuns:
         self._touched, self._condemned = {}, {}
         return decided
 
-    def _wishes(self, name: NameAttempt, now: datetime, freed: int) -> dict[RunId, tuple[Wish, ...]]:
+    def _room_after(self, decided: Iterable[Decisions]) -> Room:
+        """What ends makes room in the same commit."""
+        room = self._room.copy()
+        for decisions in decided if room else ():
+            _give_back(room, decisions)
+        return room
+
+    def _wishes(self, name: NameAttempt, now: datetime, room: Room) -> dict[RunId, tuple[Wish, ...]]:
         """A share for each run with something ready, in turn, so that a wide run does not starve its neighbours."""
         wishes: dict[RunId, tuple[Wish, ...]] = {}
-        room = self._launch_batch if self._room is None else min(self._room + freed, self._launch_batch)
-        full = frozenset() if freed else self._full
+        overall = room.below(EVERYTHING)
+        left = self._launch_batch if overall is None else min(overall, self._launch_batch)
         for run in list(self._ready):
-            if room <= 0:
+            if left <= 0:
                 break
             del self._ready[run]
             owned = self._owned.get(run)
             if owned is None:
                 continue
-            share = min(room, WISHES_PER_RUN) if self._ready else room
-            offered = owned.machine.offer(share, name, now, full)
+            share = min(left, WISHES_PER_RUN) if self._ready else left
+            offered = owned.machine.offer(share, name, now, room)
             if offered:
                 wishes[run] = offered
-                room -= len(offered)
+                left -= len(offered)
             if owned.machine.has_ready():
                 self._ready[run] = None
         return wishes
@@ -246,17 +244,17 @@ class OwnedRuns:
         self._set_timer(run, owned)
         return launched
 
-    def note_limits(self, committed: Committed, ended: int) -> None:
-        """A full limit is not asked again until something of ours ends, or another's commit wakes us."""
-        if EVERYTHING in committed.full:
-            self._room = 0
-        elif self._room is not None:
-            self._room = max(0, self._room + ended - len(committed.admitted))
-        others = committed.full - {EVERYTHING}
-        self._full = others if ended else self._full | others
+    def note_limits(self, committed: Committed, decided: Iterable[Decided]) -> None:
+        """A full limit is not asked again until something of ours ends that counted, or another's commit wakes us."""
+        for each in decided if self._room else ():
+            _give_back(self._room, each.decisions)
+            for wish in each.changes.wishes:
+                if wish.attempt.key in committed.admitted:
+                    self._room.take(limit_names(wish.attempt.executor, wish.attempt.pool))
+        self._room.is_used_up(committed.full)
 
     def ask_limits_again(self) -> None:
-        self._room, self._full = None, frozenset()
+        self._room = Room()
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────
 
@@ -269,16 +267,16 @@ class OwnedRuns:
 
     @property
     def _has_something_to_launch(self) -> bool:
-        if self._room == 0 or self._launch_batch == 0:
+        if self._room.below(EVERYTHING) == 0 or self._launch_batch == 0:
             return False
-        return any(self._owned[run].machine.has_ready(self._full) for run in self._ready if run in self._owned)
+        return any(self._owned[run].machine.has_ready(self._room) for run in self._ready if run in self._owned)
 
     @property
     def is_starved(self) -> bool:
         """Something waits for a slot that others hold, and they may be runs that nobody looks after."""
         if not self._ready:
             return False
-        return self._room == 0 or any(not name.startswith(RATE) for name in self._full)
+        return any(not name.startswith(RATE) for name in self._room.full_limits())
 
     @property
     def next_timer(self) -> datetime | None:
@@ -299,3 +297,9 @@ class OwnedRuns:
     def _note_error(self, run: RunId, problem: Exception) -> None:
         self._errors[run] = self._errors.get(run, 0) + 1
         self._telemetry.tell(Happening.STEP_FAILED, run=run, why=repr(problem))
+
+
+def _give_back(room: Room, decisions: Decisions) -> None:
+    for attempt in decisions.attempts:
+        if attempt.status.is_final or attempt.waits_for is not None:
+            room.give_back(limit_names(attempt.executor, attempt.pool))

@@ -303,19 +303,19 @@ class Scheduler:
 
     async def _finish_commit(self, now: datetime) -> list[Attempt]:
         """Returns the attempts it admitted."""
-        under_way = self.commits.take()
-        if under_way is None:
+        if (under_way := self.commits.take()) is None:
             return []
         decided, committed = under_way.decided, await under_way.answer()
         for run in sorted(committed.fenced):
             self.telemetry.tell(Happening.RUN_FENCED, run=run)
             self._forget(run)
         self._let_go_of(sorted(committed.overruled))
-        self._runs.note_limits(committed, sum(each.freed_slots for each in decided.values()))
+        self._runs.note_limits(committed, decided.values())
         if self.commits.was_woken:
             self._runs.ask_limits_again()  # a slot may have been freed after the store had said that there is none
         if committed.again_in is not None:
-            self._limits_again_at = self._monotonic() + committed.again_in
+            again_at = self._monotonic() + committed.again_in
+            self._limits_again_at = min(self._limits_again_at or again_at, again_at)
         launch: list[Attempt] = []
         for run, each in decided.items():
             if run not in committed.fenced and run not in committed.overruled:

@@ -51,7 +51,7 @@ def test_what_was_not_admitted_stays_ready() -> None:
 def test_a_crowd_waiting_for_a_full_pool_is_in_nobodys_way() -> None:
     play = Play(workflow(spec("p1", pool="api", priority=9), spec("p2", pool="api", priority=9), spec("free")))
     assert play.launch(full=("pool:api",)) == ["free"]
-    assert not play.machine.has_ready(("pool:api",))
+    assert play.launch(full=("pool:api",)) == []
     assert play.launch() == ["p1", "p2"]
 
 
