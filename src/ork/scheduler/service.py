@@ -79,6 +79,7 @@ class SchedulerService:
         self._refresher = refresher
         self._now = now
         self._wake = asyncio.Event()
+        self._alarm: asyncio.TimerHandle | None = None
         self._stopping = False
         self._neighbours: dict[SchedulerId, int] = {}
         scheduler.call_on_news(self._wake.set)
@@ -123,6 +124,7 @@ class SchedulerService:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
             self._forget_neighbours()
+            self._take_alarm_away()
             with contextlib.suppress(StoreError):  # then our lease will have to run out
                 await self.scheduler.stop(self._now())
             self.telemetry.tell(Happening.STOPPED)
@@ -215,11 +217,21 @@ class SchedulerService:
             self._outbox.look_soon()
 
     async def _sleep_until(self, moment: float) -> None:
-        alarm = asyncio.get_running_loop().call_at(moment, self._wake.set)
-        try:
-            await self._wake.wait()
-        finally:
-            alarm.cancel()
+        """Or sooner: while much happens, every step would put the alarm off. Where it is left as it was, that costs a step
+        too many once in a while."""
+        if self._alarm is None or self._alarm.when() > moment:
+            self._take_alarm_away()
+            self._alarm = asyncio.get_running_loop().call_at(moment, self._ring)
+        await self._wake.wait()
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._wake.set()
+
+    def _take_alarm_away(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
 
     async def _listen(self) -> None:
         while True:
