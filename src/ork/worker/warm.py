@@ -28,6 +28,7 @@ AHEAD = "ahead"
 _USUAL = (
     "_ctypes",
     "ork.worker.resident",
+    "ork.objects.journaled",
     "ork.worker.command",
     "ork.worker.function",
     "ork.worker.invoke",
