@@ -83,7 +83,7 @@ class Journal:
 
     def find(self, kind: bytes, attempt: bytes) -> int:
         """The place of the line that counts; 0 if there is none, as far as it has been read (see `skip_to`)."""
-        self._read_on()
+        self.read_on()
         return self.known(kind, attempt)
 
     def known(self, kind: bytes, attempt: bytes) -> int:
@@ -91,12 +91,15 @@ class Journal:
         return self._places.get(attempt, 0) >> _KINDS[kind] * _BITS & _PLACE
 
     def find_anywhere(self, kind: bytes, attempt: bytes) -> int:
-        """The same, also among what was skipped."""
-        place = self.find(kind, attempt)
-        if not place and self._begin:
+        """As `find`, also among what was skipped."""
+        self.read_on()
+        return self.known_anywhere(kind, attempt)
+
+    def known_anywhere(self, kind: bytes, attempt: bytes) -> int:
+        """The same, as far as it had been read before."""
+        if self._begin and not self.known(kind, attempt):
             self._search_before(kind, attempt)
-            place = self.find(kind, attempt)
-        return place
+        return self.known(kind, attempt)
 
     def knows(self, attempt: bytes) -> bool:
         """Whether anything of the attempt is here, as far as it has been read."""
@@ -121,7 +124,8 @@ class Journal:
         """Not if it was deleted, nor in a fork: that would share its parent's position in the file."""
         return os.fstat(self._descriptor).st_nlink > 0 and self._process == os.getpid()
 
-    def _read_on(self) -> None:
+    def read_on(self) -> None:
+        """Up to where it has been written."""
         size = os.fstat(self._descriptor).st_size
         while self._end < size:
             piece = os.pread(self._descriptor, min(_PIECE, size - self._end), self._end)

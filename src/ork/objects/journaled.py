@@ -120,8 +120,9 @@ class JournaledObjects(LocalObjects):
 
     def _put_specs(self, run: str, specs: dict[str, tuple[bytes, bytes]]) -> dict[str, int]:
         journal, new, positions = self._made(run), [], {}
+        journal.read_on()
         for key, (attempt, data) in specs.items():
-            has_gate = journal.find_anywhere(_GATE, attempt)
+            has_gate = journal.known_anywhere(_GATE, attempt)
             positions[key] = 0 if has_gate else journal.position
             if journal.known(_SPEC, attempt):
                 self._put(key, (run, attempt, _SPEC), data)
