@@ -193,7 +193,7 @@ class Launcher:
         }
 
     def _same_for_all_of(self, run: Run) -> bytes:
-        """Put into words once: writing it takes half the time that a spec does."""
+        """A good part of what a spec says, put into words once."""
         if self._last_run is None or self._last_run[0] is not run:
             self._last_run = run, documents.entries(_about_run(run) | _about_options(self._options))
         return self._last_run[1]
