@@ -27,10 +27,11 @@ class LocalObjects:
 
     def path(self, key: str) -> str:
         """Where the object's file is; a key that points outside is an ObjectsError."""
-        parts = key.split("/")
-        if "\0" in key or any(part in ("", ".", "..") or part.startswith((_TEMPORARY, OWN)) for part in parts):
-            raise ObjectsError(f"not a key: {key[:200]!r}")
-        return self.root + "/" + key
+        inner = "/" + key
+        # Few keys have a part that begins with a dot, or is empty: only those are looked at more closely.
+        if "/." in inner or "//" in inner or "\0" in key or inner[-1] == "/":
+            _refuse_unless_inside(key)
+        return self.root + inner
 
     def put(self, key: str, data: bytes) -> None:
         self._write_whole(key, data, os.replace)
@@ -181,6 +182,12 @@ class LocalObjects:
         while self._is_durable and len(folder) > len(self.root):
             folder = folder.rpartition("/")[0]
             _sync_folder(folder)
+
+
+def _refuse_unless_inside(key: str) -> None:
+    parts = key.split("/")
+    if "\0" in key or any(part in ("", ".", "..") or part.startswith((_TEMPORARY, OWN)) for part in parts):
+        raise ObjectsError(f"not a key: {key[:200]!r}")
 
 
 def _read_up_to(descriptor: int, size: int) -> bytes:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.bench.counting import per_task, work_of, workflow
+from tests.unit.bench.counting_workers import calls_for_commands
 
 from ork.bench.drive.memory import machine_bytes
 
@@ -83,3 +84,11 @@ def test_a_function_s_process_makes_so_many_calls_between_its_order_and_its_answ
     own, of_the_interpreter = map(int, done.stdout.split())
     assert own <= 67 * MARGIN
     assert of_the_interpreter <= 84 * MARGIN
+
+
+def test_a_worker_makes_so_many_calls_for_a_command(tmp_path: Path) -> None:
+    """And is woken once for each, by its end: every other time it would look around once more."""
+    few, many = (calls_for_commands(count, tmp_path / str(count)) for count in (10, 40))
+    own, of_the_interpreter = ((after - before) / 30 for before, after in zip(few, many, strict=True))
+    assert own <= 184 * MARGIN
+    assert of_the_interpreter <= 271 * MARGIN

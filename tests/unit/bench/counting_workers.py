@@ -1,0 +1,102 @@
+"""What a worker that stays has to do for a command, counted in calls of functions."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from ork.objects.documents import sign, token_hash
+from ork.objects.json_text import dumps
+from ork.objects.opening import open_objects
+
+WORKER = """
+import os, sys
+from ork.worker import packages
+from ork.worker.mark import Mark
+from ork.worker.resident import Resident
+
+seen = []
+resident = Resident(int(sys.argv[1]), Mark(), packages.Traces())
+sys.setprofile(lambda frame, event, argument: seen.append(event))
+resident.serve()
+sys.setprofile(None)
+print(seen.count("call"), seen.count("c_call"))
+"""
+TOKEN = "token"
+SPEC: dict[str, Any] = {
+    "v": 1,
+    "run_id": "run",
+    "workflow": "w",
+    "index": None,
+    "parallel_count": None,
+    "number": 1,
+    "scheduled_for": None,
+    "kind": "command",
+    "argv": ["/bin/true"],
+    "script_dir": None,
+    "inputs": None,
+    "upstream": {},
+    "env": {},
+    "timeout": None,
+    "heartbeat_seconds": 10.0,
+    "fence_seconds": 45.0,
+    "stop_grace_seconds": 10.0,
+    "inline_limit": 1 << 16,
+    "output_limit": 1 << 20,
+    "durability": "normal",
+    "news": None,
+}
+
+
+def calls_for_commands(count: int, folder: Path) -> tuple[int, int]:
+    """Of Python's functions and of the interpreter's own, in a worker that gets so many commands at once."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with (
+        ours,
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(theirs.fileno())],
+            env={**os.environ, "ORK_ATTEMPT_ID": "-" * 100},
+            pass_fds=[theirs.fileno()],
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # as a fork server does
+        ) as worker,
+    ):
+        theirs.close()
+        ours.send(_orders(count, folder))
+        _wait_for_ends(ours, count)
+        ours.shutdown(socket.SHUT_RDWR)
+        said = worker.communicate()[0]
+    own, of_the_interpreter = map(int, said.split())
+    return own, of_the_interpreter
+
+
+def _orders(count: int, folder: Path) -> bytes:
+    """As an executor sends them; their specs are written."""
+    names = [f"t{number}" for number in range(count)]
+    documents = [_spec(name, folder) for name in names]
+    keys = [f"runs/run/{name}.0.1.spec.json" for name in names]
+    objects = open_objects(f"journal:{folder}")
+    positions = objects.put_specs(list(zip(keys, documents, strict=True)))
+    lines = []
+    for name, key, position, document in zip(names, keys, positions, documents, strict=True):
+        place = {"objects": objects.url, "spec": key, "position": position}
+        lines += [
+            dumps({"attempt": f"run/{name}/0/1", "token": TOKEN, **place, "isolation": "fork"}).encode(),
+            document,
+        ]
+    return b"\n".join(lines) + b"\n"
+
+
+def _spec(name: str, folder: Path) -> bytes:
+    return sign({**SPEC, "attempt": f"run/{name}/0/1", "task": name, "root": str(folder)}, token_hash(TOKEN))
+
+
+def _wait_for_ends(door: socket.socket, count: int) -> None:
+    while count:
+        words = door.recv(1 << 16).split(b"\n")
+        assert words[0], "the worker has left"
+        count -= sum(word.startswith((b"swift", b"over")) and b'"success"' in word for word in words)
