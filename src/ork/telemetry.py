@@ -49,6 +49,12 @@ class Spent(Record, frozen=False):
     seconds: float = 0.0
     longest: float = 0.0
 
+    def add(self, count: int, seconds: float, longest: float) -> None:
+        self.count += count
+        self.seconds += seconds
+        if longest > self.longest:
+            self.longest = longest
+
 
 class Telemetry:
     """Counts everything; tells whoever listens."""
@@ -57,7 +63,7 @@ class Telemetry:
         self.counts: Counter[str] = Counter()
         self.ended: Counter[tuple[str, str]] = Counter()  # runs and attempts, by the status they ended with
         self.spans: Counter[str] = Counter()  # of traces, by what became of them
-        self.spent: dict[str, Spent] = {}
+        self.spent: defaultdict[str, Spent] = defaultdict(Spent)
         self._listeners: defaultdict[Happening, list[Listener]] = defaultdict(list)
 
     def listen(self, listener: Listener, *only: Happening) -> None:
@@ -85,7 +91,7 @@ class Telemetry:
             self.ended[_ENDINGS[happening], status] += 1
 
     def took(self, work: str, seconds: float) -> None:
-        self._add(work, 1, seconds, seconds)
+        self.spent[work].add(1, seconds, seconds)
 
     def laps(self, monotonic: Callable[[], float]) -> Callable[[str], None]:
         """To be called with its name after each part of some work: it took the time since the last call."""
@@ -94,7 +100,7 @@ class Telemetry:
         def done(part: str) -> None:
             nonlocal since
             before, since = since, monotonic()
-            self._add(part, 1, since - before, since - before)
+            self.spent[part].add(1, since - before, since - before)
 
         return done
 
@@ -102,13 +108,4 @@ class Telemetry:
         """Of somebody who worked for us and has ended: time, and spans of traces."""
         self.spans.update(other.spans)
         for work, spent in other.spent.items():
-            self._add(work, spent.count, spent.seconds, spent.longest)
-
-    def _add(self, work: str, count: int, seconds: float, longest: float) -> None:
-        spent = self.spent.get(work)
-        if spent is None:
-            spent = self.spent[work] = Spent()
-        spent.count += count
-        spent.seconds += seconds
-        if longest > spent.longest:
-            spent.longest = longest
+            self.spent[work].add(spent.count, spent.seconds, spent.longest)

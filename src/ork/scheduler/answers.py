@@ -47,10 +47,9 @@ class Answers:
     def forget(self) -> None:
         self._unanswered.clear()
 
-    async def answer_all(self, runs: OwnedRuns, feed: Feed, now: datetime) -> bool:
-        """Until no machine asks any more: an answer may lead to the next question. False: nobody did."""
+    async def answer_all(self, runs: OwnedRuns, feed: Feed, now: datetime) -> None:
+        """Until no machine asks any more: an answer may lead to the next question."""
         questions, self._unanswered = [*self._unanswered, *runs.take_questions()], []
-        was_asked = bool(questions)
         while questions:
             for run, question in questions:
                 owned = runs.get(run)
@@ -63,7 +62,6 @@ class Answers:
                 else:
                     feed([(run, Answered(question, answer))], now)
             questions = runs.take_questions()
-        return was_asked
 
     async def answer(self, question: Question, owned: Owned, now: datetime) -> Any:
         """ObjectsError: not now; ask again."""
