@@ -66,16 +66,13 @@ class Room:
                 if name in self._left:
                     self._left[name] += 1
 
-    def is_used_up(self, limits: Iterable[str]) -> None:
+    def use_up(self, limits: Iterable[str]) -> None:
         """They turned a launch away."""
         self._left |= dict.fromkeys(limits, 0)
 
     def below(self, limit: str) -> int | None:
         """None if nothing is known."""
         return self._left.get(limit)
-
-    def full_limits(self) -> list[str]:
-        return [name for name, left in self._left.items() if not left]
 
     def copy(self) -> Room:
         copied = Room()

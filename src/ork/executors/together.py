@@ -24,9 +24,8 @@ class Together:
     def tell_now(self) -> None:
         """All that was heard, in its order."""
         self.forget_timer()
-        heard, self._heard = self._heard, []
-        for attempt, status in heard:
-            self._tell(attempt, status)
+        while self._heard:
+            self._tell(*self._heard.pop(0))
 
     def forget_timer(self) -> None:
         if self._timer is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from heapq import heappop, heappush
 
@@ -48,6 +48,7 @@ class OwnedRuns:
         self._ready: dict[RunId, None] = {}  # they may have something to launch; the first in turn is first
         self._timers: list[tuple[datetime, RunId]] = []
         self._room = Room()  # below limits that turned a wish away
+        self._turned_away: set[str] = set()  # limits at which others were first, since something of ours ended
         self._errors: dict[RunId, int] = {}
         self._condemned: dict[RunId, RunChanges] = {}
         self._set_aside: dict[RunId, set[int]] = {}  # ours, not worked on, with the commands that did not help
@@ -221,7 +222,8 @@ class OwnedRuns:
             if owned is None:
                 continue
             share = min(left, WISHES_PER_RUN) if self._ready else left
-            offered = owned.machine.offer(share, name, now, room)
+            # Of what fits below a pool each may ask for all: the commit takes the more urgent, whichever run they are of.
+            offered = owned.machine.offer(share, name, now, room.copy())
             if offered:
                 wishes[run] = offered
                 left -= len(offered)
@@ -244,17 +246,22 @@ class OwnedRuns:
         self._set_timer(run, owned)
         return launched
 
-    def note_limits(self, committed: Committed, decided: Iterable[Decided]) -> None:
+    def note_limits(self, committed: Committed, decided: Collection[Decided]) -> None:
         """A full limit is not asked again until something of ours ends that counted, or another's commit wakes us."""
-        for each in decided if self._room else ():
+        full, ours = {name for name in committed.full if not name.startswith(RATE)}, set[str]()
+        for each in decided if self._room or full else ():
             _give_back(self._room, each.decisions)
             for wish in each.changes.wishes:
                 if wish.attempt.key in committed.admitted:
-                    self._room.take(limit_names(wish.attempt.executor, wish.attempt.pool))
-        self._room.is_used_up(committed.full)
+                    names = limit_names(wish.attempt.executor, wish.attempt.pool)
+                    self._room.take(names)
+                    ours.update(names)
+        self._room.use_up(committed.full)
+        # Where what ended made room, and we took it, others were not first.
+        self._turned_away = full - ours if any(map(_frees_a_slot, decided)) else self._turned_away | full
 
     def ask_limits_again(self) -> None:
-        self._room = Room()
+        self._room, self._turned_away = Room(), set()
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────
 
@@ -274,9 +281,7 @@ class OwnedRuns:
     @property
     def is_starved(self) -> bool:
         """Something waits for a slot that others hold, and they may be runs that nobody looks after."""
-        if not self._ready:
-            return False
-        return any(not name.startswith(RATE) for name in self._room.full_limits())
+        return bool(self._ready and self._turned_away)
 
     @property
     def next_timer(self) -> datetime | None:
@@ -299,7 +304,15 @@ class OwnedRuns:
         self._telemetry.tell(Happening.STEP_FAILED, run=run, why=repr(problem))
 
 
+def _frees_a_slot(decided: Decided) -> bool:
+    return any(map(_holds_no_slot, decided.decisions.attempts))
+
+
 def _give_back(room: Room, decisions: Decisions) -> None:
     for attempt in decisions.attempts:
-        if attempt.status.is_final or attempt.waits_for is not None:
+        if _holds_no_slot(attempt):
             room.give_back(limit_names(attempt.executor, attempt.pool))
+
+
+def _holds_no_slot(attempt: Attempt) -> bool:
+    return attempt.status.is_final or attempt.waits_for is not None

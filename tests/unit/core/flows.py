@@ -66,7 +66,7 @@ class Play:
     def launch(self, limit: int = 1000, full: tuple[str, ...] = ()) -> list[str]:
         """Admits everything the machine offers; the names launched, in order."""
         room = Room()
-        room.is_used_up(full)
+        room.use_up(full)
         wishes = self.machine.offer(limit, lambda key, _spec: (f"ext:{key}", "hash"), self.now, room)
         admitted = frozenset(wish.attempt.key for wish in wishes)
         for wish in wishes:

@@ -30,7 +30,7 @@ def lined_up(*specs: TaskSpec) -> ReadyTasks:
 
 def room_but_for(*full: str) -> Room:
     room = Room()
-    room.is_used_up(full)
+    room.use_up(full)
     return room
 
 
