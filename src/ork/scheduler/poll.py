@@ -173,14 +173,14 @@ class Poller:
         while True:
             answer = await self._ask(job, wait)
             asked.add(number)
-            if len(asked) == len(wait.jobs):
-                wait.looked.set()
-            if isinstance(answer, Done):
+            if not isinstance(answer, NotYet):
                 wait.unfinished.discard(number)
-                return answer.text
             if isinstance(answer, JobFailed):
-                wait.unfinished.discard(number)
                 raise _JobFailedError(answer.failure)
+            if len(asked) == len(wait.jobs) and wait.unfinished:
+                wait.looked.set()  # else the last word comes first
+            if isinstance(answer, Done):
+                return answer.text
             if answer.trouble is not None and answer.trouble != noted:
                 self._note(wait, f"{answer.trouble}; asking again every {job.get('every', RUN_CHECK_SECONDS):g} s")
             noted = answer.trouble

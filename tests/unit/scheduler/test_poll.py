@@ -161,6 +161,32 @@ def test_results_are_a_list_in_order_and_are_checked_against_what_the_task_decla
     assert "output[1]: expected int" in status["failure"]["message"]
 
 
+async def _settled(*replies: Any) -> bool:
+    bench = Bench([CALL] * len(replies))
+    bench.replies = list(replies)
+    bench.watch()
+    ended = await asyncio.wait_for(bench.poller.settle(), 30)
+    bench.poller.close()
+    return ended
+
+
+@pytest.mark.parametrize(
+    ("replies", "ended"),
+    [
+        (["1"], True),
+        (["1", "2"], True),
+        ([None], False),
+        (["1", None], False),
+        ([None, "1"], False),
+    ],
+)
+def test_who_looks_in_leaves_with_every_answer_that_was_there(
+    replies: list[str | None], ended: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(poll, "SETTLE_SECONDS", 0)  # looks at the worst moment, too
+    assert asyncio.run(_settled(*({"result": reply} for reply in replies))) is ended
+
+
 async def _stop() -> None:
     bench = Bench([CALL])
     bench.replies = [{"result": None}, {"result": None}]
