@@ -141,7 +141,12 @@ class JournaledObjects(LocalObjects):
             return False
         if is_new and not journal.knows(attempt) and super().size(key) is not None:
             return False
-        place = journal.append(PUT_IF_ABSENT, kind, attempt, data)
+        try:
+            place = journal.append(PUT_IF_ABSENT, kind, attempt, data)
+        except OSError:
+            if journal.find(kind, attempt):
+                return False  # who is late needs no room on the disk
+            raise
         return journal.find(kind, attempt) == place
 
     def _get(self, name: _Name) -> tuple[bool, bytes | None]:

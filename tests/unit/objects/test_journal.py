@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from ork.errors import ObjectsError
+from ork.objects.journal import Journal
 from ork.objects.journaled import JOURNAL, JournaledObjects
 from ork.objects.opening import _disk_of, open_objects
 
@@ -133,6 +136,20 @@ def test_a_worker_that_begins_in_the_middle_loses_to_a_gate_closed_since(tmp_pat
     worker.skip_to("a", place(scheduler))
     assert scheduler.put_if_absent(GATE, b"closed")
     assert not worker.put_if_absent(GATE, b"started")
+
+
+def test_who_is_late_at_a_gate_is_told_so_on_a_full_disk_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    winner, late = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    late.put(SPEC, b"{}")
+    assert winner.put_if_absent(GATE, b"started")
+
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(Journal, "append", full)
+    assert not late.put_if_absent(GATE, b"started too")
+    with pytest.raises(ObjectsError, match="the disk is full"):
+        late.put_if_absent(GATE.replace("1.gate", "2.gate"), b"started")
 
 
 def test_a_worker_that_is_told_to_begin_earlier_than_before_does_so(tmp_path: Path) -> None:
