@@ -36,6 +36,12 @@ def nothing():
 
 def nap():
     time.sleep(0.001)
+
+def compute():
+    until = time.process_time() + 0.01
+    while time.process_time() < until:
+        pass
+    return os.environ['ORK_TASK_NAME']
 """
 QUICK = [f"t{number}" for number in range(12)]
 
@@ -260,3 +266,22 @@ async def test_a_few_that_seemed_slow_do_not_get_a_worker_each(shop: Workshop) -
     assert await shop.executor.start(given, shop.news.put_nowait) == []
     await all_succeeded(shop, [order.attempt for order in given])
     assert len({worker_of(shop, order.attempt) for order in given}) == 2  # the first one does not stay
+
+
+@pytest.mark.parametrize(("function", "is_one_enough"), [("compute", True), ("nap", False)])
+def test_more_workers_than_processors_are_for_calls_that_wait(
+    function: str, is_one_enough: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(residents, "QUICK_SECONDS", 0.0005)
+
+    @in_shared_workshop
+    async def work(shop: Workshop) -> None:
+        await settled(shop)
+        for batch in range(4):  # the first ones are not remembered any more by then
+            given = [shop.order(shop.attempt(f"b{batch}-{n}"), function=function) for n in range(8)]
+            assert await shop.executor.start(given, shop.news.put_nowait) == []
+            for order in given:
+                assert (await shop.ended(order.attempt))["state"] == "success"
+        assert (len({worker_of(shop, order.attempt) for order in given}) == 1) is is_one_enough
+
+    work(tmp_path)

@@ -217,8 +217,9 @@ class Residents:
         elif word == b"news":
             self._listener.told(attempt, facts or None)
         elif word in (b"over", b"swift"):
-            is_shared = resident.kind[1] == Isolation.SHARED
-            seconds = resident.pace if is_shared or word == b"swift" else _WAITED
+            # A shared call that waited for nothing may have waited for a processor: more workers would not help it.
+            paces = (0.0, resident.pace) if resident.kind[1] == Isolation.SHARED else (resident.pace, _WAITED)
+            seconds = paces[word == b"over"]
             self._seconds.setdefault(resident.kind, deque(maxlen=_REMEMBERED)).append(seconds)
             del self._busy[attempt]
             resident.done_with(attempt)

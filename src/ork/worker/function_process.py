@@ -11,7 +11,7 @@ from ork.objects.documents import DOCUMENT_LIMIT
 from ork.objects.json_text import strict_json
 from ork.worker.process import ended_without_reply, fork_into, wait_or_kill
 from ork.worker.pump import Stream
-from ork.worker.shared import COUNT_BYTES, DONE, LARGEST_ORDER, LAST, WAITS, Server
+from ork.worker.shared import COUNT_BYTES, DONE, LARGEST_ORDER, LAST, SWIFT, WAITS, Server
 from ork.worker.status import Ending
 
 TYPE_CHECKING = False
@@ -105,7 +105,7 @@ class FunctionProcess:
             return []
         *lines, self._heard = (self._heard + chunk).split(b"\n")
         answers = [Answer(line) for line in lines]
-        self._ended += sum(answer.word in (DONE, WAITS, LAST) for answer in answers)
+        self._ended += sum(answer.word in (DONE, SWIFT, WAITS, LAST) for answer in answers)
         return answers
 
     @property
@@ -170,11 +170,11 @@ class SharedJob:
 
     @property
     def is_over(self) -> bool:
-        return self._reply is not None and self._reply.word in (DONE, WAITS)
+        return self._reply is not None and self._reply.word in (DONE, SWIFT, WAITS)
 
     @property
     def leaves_nothing(self) -> bool:
-        return self._reply is not None and self._reply.word == DONE
+        return self._reply is not None and self._reply.word in (DONE, SWIFT)
 
     @property
     def waits(self) -> bool:

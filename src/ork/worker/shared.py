@@ -49,6 +49,7 @@ _THREADS, _ALONE = "/proc/self/task", 3
 
 # What it answers, in the order in which it was asked: a line each, a word, the attempt and what there is to say of it.
 DONE = b"done"  # how it ended; nothing of it is left
+SWIFT = b"swift"  # the same; and it never waited for anything
 WAITS = b"waits"  # the same, but something may be left: nothing else is begun until somebody has seen to that
 LAST = b"last"  # how it ended; this process ends as well
 NOTHING = b"nothing"  # it was not for us, for the reason that follows if there is one
@@ -113,7 +114,9 @@ class Server:
     def _call(self, call: SharedCall, status: StatusWriter) -> None:
         self._calls += 1
         self._begun[:COUNT_BYTES] = self._calls.to_bytes(COUNT_BYTES, "little")
+        waits = self._traces.waits()
         call.perform()
+        is_swift = self._traces.waits() == waits
         if os.getpid() != self._pid:
             flush_streams()
             os._exit(call.exit_code)  # forked by the function, and came back from it: there is nothing for it here
@@ -129,7 +132,7 @@ class Server:
             self._answer(LAST, *facts)
             os._exit(call.exit_code)
         has_left_traces = self._traces.look()
-        self._answer(WAITS if has_left_traces else DONE, *facts)
+        self._answer(WAITS if has_left_traces else SWIFT if is_swift else DONE, *facts)
         if has_left_traces:
             self._wait_for_go()
 
@@ -277,7 +280,7 @@ class _Traces:
 
     def __init__(self) -> None:
         from fcntl import ioctl
-        from resource import RUSAGE_CHILDREN, getrusage
+        from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
         self._printed = os.dup(1)  # whatever a function does to the descriptor itself
         self._ioctl = ioctl
@@ -285,6 +288,7 @@ class _Traces:
         # by now, was started by such a process.
         self._faults: Callable[[], int] = lambda: getrusage(RUSAGE_CHILDREN).ru_minflt
         self._seen = 0
+        self.waits: Callable[[], int] = lambda: getrusage(RUSAGE_SELF).ru_nvcsw
 
     def look(self) -> bool:
         """Whether there are any since the last look, as far as can be told."""

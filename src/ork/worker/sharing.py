@@ -19,7 +19,7 @@ from ork.worker import system
 from ork.worker.function_process import Answer, FunctionProcess, SharedJob
 from ork.worker.main import opened, read_spec
 from ork.worker.mark import SEVERAL
-from ork.worker.shared import ALONE, DONE, LAST, NOTHING, UNFIT, WAITS
+from ork.worker.shared import ALONE, DONE, LAST, NOTHING, SWIFT, UNFIT, WAITS
 from ork.worker.shim import Shim
 from ork.worker.status import put_patiently
 
@@ -155,8 +155,8 @@ class Sharing:
             self._watch(answer)
             return
         self._given.popleft()
-        if answer.word == DONE:
-            self._write(order, answer.durability, answer.document)
+        if answer.word in (DONE, SWIFT):
+            self._write(order, answer)
         elif answer.word == NOTHING:
             self._host.over(order, b"", why=answer.document.decode("utf-8", "replace"))
         else:
@@ -168,8 +168,8 @@ class Sharing:
                 assert answer.word == UNFIT
                 self._waiting.appendleft(order)
 
-    def _write(self, order: Order, durability: bytes, document: bytes) -> None:
-        objects = opened(order.request["objects"], durability.decode())
+    def _write(self, order: Order, answer: Answer) -> None:
+        objects, document = opened(order.request["objects"], answer.durability.decode()), answer.document
         key, signals = layout.status_key(layout.stem_of(order.request["spec"])), self._host.signals
         try:
             objects.put_first(key, document)
@@ -179,7 +179,7 @@ class Sharing:
                 document = b""
                 self.take_back()
                 self._host.leave()
-        self._host.over(order, document)
+        self._host.over(order, document, is_swift=answer.word == SWIFT)
 
     def _look_closely(self) -> None:
         """The first of those given takes its time, or has something to say, or is to be stopped, or has died."""
