@@ -6,11 +6,13 @@ import asyncio
 import os
 import signal
 import sys
+from pathlib import Path
 
 from ork.executors.executor import Presence
+from ork.model.workflow import Isolation
 from ork.objects import layout
 from ork.objects.documents import sign
-from tests.integration.workshop import Workshop, in_every_workshop, is_alive
+from tests.integration.workshop import Workshop, in_every_workshop, is_alive, run_in_workshop
 
 # Starts a grandchild in a session of its own that ignores SIGTERM, tells its pid, and waits.
 STUBBORN_TREE = """
@@ -62,6 +64,20 @@ async def test_stopping_a_worker_on_its_way_leaves_no_started_task_without_a_wor
         status = shop.status(attempt)
         assert (shop.documents.gate(attempt) is None) == (status is None)
         assert status is None or status["state"] == "stopped"
+
+
+def test_a_worker_that_wins_its_gate_while_it_is_looked_for_is_stopped(tmp_path: Path) -> None:
+    async def stop(shop: Workshop) -> None:
+        shop.write("tasks.py", "import time\n\ndef main():\n    time.sleep(600)\n")
+        attempt = shop.attempt()
+        await shop.start(attempt)
+        await shop.running(attempt)
+        look, looks = shop.executor._shim, iter([None])  # at the first look the gate is not won yet
+        shop.executor._shim = lambda *args, **how: next(looks, look(*args, **how))  # type: ignore[method-assign]
+        await shop.executor.stop([attempt], at_once=False)
+        assert (await shop.ended(attempt))["state"] == "stopped"
+
+    run_in_workshop(stop, tmp_path, Isolation.INTERPRETER)
 
 
 @in_every_workshop

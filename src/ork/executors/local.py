@@ -364,13 +364,12 @@ class LocalExecutor:
     def _ask_to_end(self, attempt: Attempt, looks: Looks) -> None:
         if self._residents.stop(str(attempt.key)):
             return
-        shim = self._shim(attempt, is_at_it=True)
-        if shim is None and self._shim(attempt) is not None:
-            return  # it has several, and will be at this one alone, or done with it, in a moment
-        # A resident of another scheduler may have done with this attempt, and have its next one.
-        is_meant = lambda: self._shim(attempt, is_at_it=True) == shim  # noqa: E731
-        if shim is not None and processes.send_signal_if(*shim, signal.SIGTERM, is_meant):
-            return
+        shim = self._shim(attempt)  # looked for once: who wins the gate after that is one of those below
+        if shim is not None:
+            # A resident of another scheduler may have done with this attempt, and have its next one.
+            is_meant = lambda: self._shim(attempt, is_at_it=True) == shim  # noqa: E731
+            if processes.send_signal_if(*shim, signal.SIGTERM, is_meant) or self._shim(attempt) == shim:
+                return  # or it has several, and will be at this one alone, or done with it, in a moment
         if attempt.key in self._children:
             # On its way to the gate: it is gone without a trace, or stops as soon as it can say so.
             pid = self._children[attempt.key]
