@@ -13,7 +13,8 @@ from ork.executors import residents
 from ork.executors.executor import LaunchOrder, Presence
 from ork.executors.local import LocalExecutor
 from ork.model.task import Attempt
-from tests.integration.workshop import Workshop, in_shared_workshop, in_workshop
+from ork.model.workflow import Isolation
+from tests.integration.workshop import Workshop, in_shared_workshop, in_workshop, run_in_workshop
 
 TASKS = """
 import os, time
@@ -268,20 +269,18 @@ async def test_a_few_that_seemed_slow_do_not_get_a_worker_each(shop: Workshop) -
     assert len({worker_of(shop, order.attempt) for order in given}) == 2  # the first one does not stay
 
 
-@pytest.mark.parametrize(("function", "is_one_enough"), [("compute", True), ("nap", False)])
-def test_more_workers_than_processors_are_for_calls_that_wait(
-    function: str, is_one_enough: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_calls_that_never_wait_have_no_more_workers_than_processors_however_slow_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(residents, "QUICK_SECONDS", 0.0005)
 
-    @in_shared_workshop
     async def work(shop: Workshop) -> None:
         await settled(shop)
         for batch in range(4):  # the first ones are not remembered any more by then
-            given = [shop.order(shop.attempt(f"b{batch}-{n}"), function=function) for n in range(8)]
+            given = [shop.order(shop.attempt(f"b{batch}-{n}"), function="compute") for n in range(8)]
             assert await shop.executor.start(given, shop.news.put_nowait) == []
             for order in given:
                 assert (await shop.ended(order.attempt))["state"] == "success"
-        assert (len({worker_of(shop, order.attempt) for order in given}) == 1) is is_one_enough
+        assert len({worker_of(shop, order.attempt) for order in given}) == 1
 
-    work(tmp_path)
+    run_in_workshop(work, tmp_path, Isolation.SHARED)
