@@ -4,6 +4,7 @@ import pytest
 
 from ork.core import events as ev
 from ork.core.effects import Alert, Stop
+from ork.core.limits import Room
 from ork.model.ids import TaskKey
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import Failure, FailureKind, GiveUp, TaskStatus
@@ -51,7 +52,9 @@ def test_what_was_not_admitted_stays_ready() -> None:
 def test_a_crowd_waiting_for_a_full_pool_is_in_nobodys_way() -> None:
     play = Play(workflow(spec("p1", pool="api", priority=9), spec("p2", pool="api", priority=9), spec("free")))
     assert play.launch(full=("pool:api",)) == ["free"]
-    assert play.launch(full=("pool:api",)) == []
+    room = Room()
+    room.use_up(["pool:api"])
+    assert not play.machine.has_ready(room)
     assert play.launch() == ["p1", "p2"]
 
 

@@ -1,4 +1,4 @@
-"""Below full limits: how many runs are claimed, and whose task goes first."""
+"""Below full limits: what fits in, whose task goes first, and how many runs are claimed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,33 @@ from ork.model.record import replaced
 from ork.objects import documents, layout
 from tests.unit.core.flows import spec, workflow
 from tests.unit.scheduler.bench_top import BenchTop
+
+
+@pytest.mark.parametrize("limit", [EVERYTHING, "pool:db"])
+def test_what_ends_makes_room_in_the_same_commit_for_what_waits(limit: str) -> None:
+    top = BenchTop(workflow(*(spec(f"t{n}", pool="db") for n in range(3))))
+    top.do(top.store.set_limits({limit: 1}))
+    run = top.create()
+    top.step(2)
+    for n in range(3):
+        assert top.statuses(run)[f"t{n}"] == "dispatched"
+        top.succeed(f"t{n}")
+        top.step()
+    assert str(top.run(run).status) == "success"
+
+
+def test_a_crowd_before_a_small_pool_takes_no_room_from_others_however_often_one_of_it_ends() -> None:
+    crowd = (spec(f"p{n}", pool="db", priority=1) for n in range(9))
+    top = BenchTop(workflow(*crowd, *(spec(f"t{n}") for n in range(9))))
+    top.do(top.store.set_limits({EVERYTHING: 4, "pool:db": 1}))
+    run = top.create()
+    top.step(3)
+    for n in range(6):
+        top.succeed(f"p{n}")
+        top.succeed(f"t{n}")
+        top.step()
+        active = [name for name, status in top.statuses(run).items() if status == "dispatched"]
+        assert active == [f"p{n + 1}", *(f"t{n + ahead}" for ahead in (1, 2, 3))]
 
 
 @pytest.mark.parametrize("limit", [EVERYTHING, "pool:db"])
