@@ -218,8 +218,8 @@ class Residents:
             self._listener.told(attempt, facts or None)
         elif word in (b"over", b"swift"):
             # A shared call that waited for nothing may have waited for a processor: more workers would not help it.
-            paces = (0.0, resident.pace) if resident.kind[1] == Isolation.SHARED else (resident.pace, _WAITED)
-            seconds = paces[word == b"over"]
+            swift, waited = (0.0, resident.pace) if resident.kind[1] == Isolation.SHARED else (resident.pace, _WAITED)
+            seconds = swift if word == b"swift" else waited
             self._seconds.setdefault(resident.kind, deque(maxlen=_REMEMBERED)).append(seconds)
             del self._busy[attempt]
             resident.done_with(attempt)

@@ -127,13 +127,14 @@ class Forker(Child):
                 system.die_with_parent(me)
                 os.close(go)
                 os.close(end)
-                wait_and_call(orders, answer, mark, self.ahead, _waits)
+                wait_and_call(orders, answer, mark, self.ahead, times_waited)
             os.write(end, b"%d\n" % pid)
             os.write(end, b"=%d\n" % os.waitpid(pid, 0)[1])
         os._exit(0)
 
 
-def _waits() -> int:
+def times_waited() -> int:
+    """By this process, for anything."""
     return getrusage(RUSAGE_SELF).ru_nvcsw
 
 

@@ -18,6 +18,7 @@ from ork.objects.documents import token_hash
 from ork.objects.json_text import strict_json
 from ork.worker.ahead import time_of
 from ork.worker.environment import additions, hidden_names, inherited
+from ork.worker.forker import times_waited
 from ork.worker.invoke import (
     Call,
     enter_folder,
@@ -114,9 +115,9 @@ class Server:
     def _call(self, call: SharedCall, status: StatusWriter) -> None:
         self._calls += 1
         self._begun[:COUNT_BYTES] = self._calls.to_bytes(COUNT_BYTES, "little")
-        waits = self._traces.waits()
+        waited = times_waited()
         call.perform()
-        is_swift = self._traces.waits() == waits
+        is_swift = times_waited() == waited
         if os.getpid() != self._pid:
             flush_streams()
             os._exit(call.exit_code)  # forked by the function, and came back from it: there is nothing for it here
@@ -280,7 +281,7 @@ class _Traces:
 
     def __init__(self) -> None:
         from fcntl import ioctl
-        from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+        from resource import RUSAGE_CHILDREN, getrusage
 
         self._printed = os.dup(1)  # whatever a function does to the descriptor itself
         self._ioctl = ioctl
@@ -288,7 +289,6 @@ class _Traces:
         # by now, was started by such a process.
         self._faults: Callable[[], int] = lambda: getrusage(RUSAGE_CHILDREN).ru_minflt
         self._seen = 0
-        self.waits: Callable[[], int] = lambda: getrusage(RUSAGE_SELF).ru_nvcsw
 
     def look(self) -> bool:
         """Whether there are any since the last look, as far as can be told."""
