@@ -24,7 +24,9 @@ _LINE = 1 << 12
 # The index holds where each attempt's documents are, all four in one number: there may be 100,000 attempts.
 _BITS = 40
 _PLACE = (1 << _BITS) - 1
-_KINDS = {b"spec.json": 0, b"gate.json": 1, b"status.json": 2, b"stop.json": 3}
+_GATE = b"gate.json"
+_GATE_HEAD = BEGIN + PUT_IF_ABSENT + _GATE
+_KINDS = {b"spec.json": 0, _GATE: 1, b"status.json": 2, b"stop.json": 3}
 # What a line may begin with: whether it yields to one before it, and where in that number its place belongs.
 _HEADS = {
     BEGIN + how + kind: (how == PUT_IF_ABSENT, number * _BITS)
@@ -49,6 +51,7 @@ class Journal:
         self._places: dict[bytes, int] = {}
         self._begin = self._end = 0  # the part of the file that the index knows
         self._piece, self._piece_at = b"", 0
+        self._gates = _Gates()
 
     def close(self) -> None:
         descriptors.discard(self._descriptor)
@@ -64,16 +67,38 @@ class Journal:
         if not self._begin <= position <= self._end:
             self._places.clear()
             self._begin = self._end = position
+        self._gates.skip_to(position)
 
-    def append(self, how: bytes, kind: bytes, attempt: bytes, document: bytes = b"") -> int:
-        """Returns the line's place. OSError if not all of it could be written: then it counts for nothing."""
-        record = _record(how, kind, attempt, document)
+    @property
+    def has_skipped(self) -> bool:
+        return self._gates.begin > 0
+
+    def append(self, how: bytes, kind: bytes, attempt: bytes, document: bytes = b"") -> None:
+        """OSError if not all of it could be written: then it counts for nothing."""
+        self._write(_record(how, kind, attempt, document))
+
+    def append_first(self, kind: bytes, attempt: bytes, document: bytes) -> bool:
+        """Whether the line counts, because there is none before it. OSError as above."""
+        record = _record(PUT_IF_ABSENT, kind, attempt, document)
         self._write(record)
-        return os.lseek(self._descriptor, 0, os.SEEK_CUR) - len(record) + 1
+        end = os.lseek(self._descriptor, 0, os.SEEK_CUR)
+        self._read_up_to(end)
+        return self.known(kind, attempt) == end - len(record) + 1
 
-    def append_all(self, kind: bytes, documents: Sequence[tuple[bytes, bytes]]) -> None:
-        """Documents of several attempts in one go. OSError if not all of it could be written."""
-        self._write(b"".join(_record(PUT, kind, attempt, document) for attempt, document in documents))
+    def append_gate(self, attempt: bytes, document: bytes) -> bool:
+        """The same for a gate that nobody has won before the position that was skipped to: no other lines are looked at,
+        and whoever does nothing else with a journal has next to no work with those of the others."""
+        if attempt in self._gates.places:
+            return False
+        record = _record(PUT_IF_ABSENT, _GATE, attempt, document)
+        self._write(record)
+        end = os.lseek(self._descriptor, 0, os.SEEK_CUR)
+        self._gates.read_up_to(end, self._descriptor)
+        return self._gates.places.get(attempt) == end - len(record) + 1
+
+    def append_all(self, documents: Sequence[tuple[bytes, bytes, bytes]]) -> None:
+        """Each with its kind and its attempt, in one go. OSError if not all of it could be written."""
+        self._write(b"".join([_record(PUT, kind, attempt, document) for kind, attempt, document in documents]))
 
     def _write(self, records: bytes) -> None:
         if os.write(self._descriptor, records) < len(records):
@@ -126,7 +151,9 @@ class Journal:
 
     def read_on(self) -> None:
         """Up to where it has been written."""
-        size = os.fstat(self._descriptor).st_size
+        self._read_up_to(os.fstat(self._descriptor).st_size)
+
+    def _read_up_to(self, size: int) -> None:
         while self._end < size:
             piece = os.pread(self._descriptor, min(_PIECE, size - self._end), self._end)
             if END not in piece and len(piece) == _PIECE:
@@ -140,13 +167,14 @@ class Journal:
 
     def _note(self, lines: bytes, place: int) -> None:
         """Every worker does so with the lines of all the others."""
+        places = self._places
         for begin, head, attempt in _records(lines, place):
             yields, shift = _HEADS[head]
-            known = self._places.get(attempt, 0)
+            known = places.get(attempt, 0)
             if not known:
-                self._places[attempt] = begin << shift
+                places[attempt] = begin << shift
             elif not (yields and known >> shift & _PLACE):
-                self._places[attempt] = known & ~(_PLACE << shift) | begin << shift
+                places[attempt] = known & ~(_PLACE << shift) | begin << shift
 
     def _search_before(self, kind: bytes, attempt: bytes) -> None:
         data = os.pread(self._descriptor, self._begin, 0)
@@ -167,6 +195,31 @@ class Journal:
             data = os.pread(self._descriptor, size, place)
             size *= 8
         return data[: data.index(END)]
+
+
+class _Gates:
+    """Where the gates of a part of the file are: for each attempt the first one, which counts."""
+
+    def __init__(self) -> None:
+        self.places: dict[bytes, int] = {}
+        self.begin = self._end = 0
+
+    def skip_to(self, position: int) -> None:
+        if not self.begin <= position <= self._end:
+            self.places.clear()
+            self.begin = self._end = position
+
+    def read_up_to(self, end: int, descriptor: int) -> None:
+        """A line ends there."""
+        data = os.pread(descriptor, end - self._end, self._end)
+        at = data.find(_GATE_HEAD)
+        while at >= 0:
+            line = data[at : data.index(END, at)]
+            for place, head, attempt in _records(line, self._end + at):
+                if head == _GATE_HEAD:
+                    self.places.setdefault(attempt, place)
+            at = data.find(_GATE_HEAD, at + len(line))
+        self._end = end
 
 
 def _record(how: bytes, kind: bytes, attempt: bytes, document: bytes) -> bytes:

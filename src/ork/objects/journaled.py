@@ -11,7 +11,7 @@ from _thread import allocate_lock
 
 from ork.errors import DocumentError
 from ork.objects import layout
-from ork.objects.journal import IN_A_FILE, PUT, PUT_IF_ABSENT, Journal
+from ork.objects.journal import IN_A_FILE, PUT, Journal
 from ork.objects.local import OWN, LocalObjects, explained
 
 TYPE_CHECKING = False
@@ -48,13 +48,17 @@ class JournaledObjects(LocalObjects):
         else:
             self._doing("write", key, lambda: self._put(key, name, data))
 
-    def put_first(self, key: str, data: bytes) -> None:
-        name = _document(key)
-        if name is None or len(data) > LARGEST_IN_JOURNAL:
-            self.put(key, data)
-        else:
-            run, attempt, kind = name
-            self._doing("write", key, lambda: self._made(run).append(PUT, kind, attempt, data))
+    def put_first(self, objects: Sequence[tuple[str, bytes]]) -> None:
+        by_run: dict[str, builtins.list[tuple[bytes, bytes, bytes]]] = {}
+        for key, data in objects:
+            name = _document(key)
+            if name is None or len(data) > LARGEST_IN_JOURNAL:
+                self.put(key, data)
+            else:
+                run, attempt, kind = name
+                by_run.setdefault(run, []).append((kind, attempt, data))
+        for run, documents in by_run.items():
+            self._doing("write", f"{layout.RUNS}/{run}", lambda run=run, new=documents: self._made(run).append_all(new))  # type: ignore[misc]
 
     def put_specs(self, specs: Sequence[tuple[str, bytes]]) -> builtins.list[int]:
         by_run: dict[str, dict[str, tuple[bytes, bytes]]] = {}
@@ -127,27 +131,32 @@ class JournaledObjects(LocalObjects):
             if journal.known(_SPEC, attempt):
                 self._put(key, (run, attempt, _SPEC), data)
             else:
-                new.append((attempt, data))
+                new.append((_SPEC, attempt, data))
         if new:
-            journal.append_all(_SPEC, new)
+            journal.append_all(new)
         return positions
 
     def _put_if_absent(self, key: str, name: _Name, data: bytes) -> bool:
         run, attempt, kind = name
         journal = self._made(run)
-        # Of an attempt that is known our line will tell: whoever wrote the first one has it.
-        is_new = not journal.knows(attempt)
-        if journal.find(kind, attempt) if is_new else journal.known(kind, attempt):
-            return False
-        if is_new and not journal.knows(attempt) and super().size(key) is not None:
-            return False
         try:
-            place = journal.append(PUT_IF_ABSENT, kind, attempt, data)
+            if kind == _GATE and journal.has_skipped:
+                return journal.append_gate(attempt, data)
+            return self._is_absent(journal, key, name) and journal.append_first(kind, attempt, data)
         except OSError:
             if journal.find(kind, attempt):
                 return False  # who is late needs no room on the disk
             raise
-        return journal.find(kind, attempt) == place
+
+    def _is_absent(self, journal: Journal, key: str, name: _Name) -> bool:
+        """As far as can be seen."""
+        _, attempt, kind = name
+        # Of an attempt that is known our line will tell: whoever wrote the first one has it.
+        if journal.knows(attempt):
+            return not journal.known(kind, attempt)
+        if journal.find(kind, attempt):
+            return False
+        return journal.knows(attempt) or super().size(key) is None
 
     def _get(self, name: _Name) -> tuple[bool, bytes | None]:
         """Whether the journal can say, and what; else there may be a file, also one from before there were journals."""

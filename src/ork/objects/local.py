@@ -36,9 +36,10 @@ class LocalObjects:
     def put(self, key: str, data: bytes) -> None:
         self._write_whole(key, data, os.replace)
 
-    def put_first(self, key: str, data: bytes) -> None:
-        """The same, of what nobody has put before."""
-        self.put(key, data)
+    def put_first(self, objects: Sequence[tuple[str, bytes]]) -> None:
+        """The same, of several by their keys, which nobody has put before. ObjectsError if any of them may be missing."""
+        for key, data in objects:
+            self.put(key, data)
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         # A link is made of a whole file or not at all, and fails when the name is taken.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import select
 from _socket import AF_UNIX, MSG_DONTWAIT, SOCK_SEQPACKET, socketpair
@@ -73,20 +74,20 @@ class FunctionProcess:
     def give(self, order: Order) -> bool:
         """False if there is no room for now."""
         try:
-            self._orders.send(b"%b\n%b" % (order.head, order.document), MSG_DONTWAIT)
+            self._orders.send(marshal.dumps(order.for_process()), MSG_DONTWAIT)
         except BlockingIOError:
             return False
         return True
 
     def take_back(self) -> set[bytes]:
-        """The heads of those that it will not get: while we take the next, it may take the one after that."""
-        heads = set()
+        """The attempts that it will not get: while we take the next, it may take the one after that."""
+        attempts = set()
         try:
             while order := self._theirs.recv(LARGEST_ORDER, MSG_DONTWAIT):
-                heads.add(order.partition(b"\n")[0])
+                attempts.add(marshal.loads(order)[0])
         except BlockingIOError:
             pass
-        return heads
+        return attempts
 
     def wait(self, door: int, wake: int, seconds: float, *, for_answers: bool = True) -> set[int]:
         """Which of them, and of its own descriptors, have something to read."""

@@ -10,6 +10,7 @@ import time
 from ork.errors import ObjectsError
 from ork.objects import layout
 from ork.objects.documents import SPEC_LIMIT, open_signed, sign, token_hash, utc_text
+from ork.objects.json_text import own_json
 from ork.objects.opening import open_objects
 from ork.worker import system
 
@@ -58,11 +59,15 @@ def read_spec(
 ) -> tuple[LocalObjects, dict[str, Any]]:
     """What is to be done, and where to write what comes of it; ObjectsError if that cannot be read, or is not meant.
 
-    `position`: before it nobody has won the gate. `document`: the spec, if it is at hand."""
-    data = document or _begun(objects_url, "normal", spec_key, position).get(spec_key, limit=SPEC_LIMIT)
-    if data is None:
-        raise ObjectsError(f"there is no {spec_key}")
-    spec = open_signed(data, secret, limit=SPEC_LIMIT)
+    `position`: before it nobody has won the gate. `document`: the spec, if it came with the token: whoever sent both could
+    have signed it."""
+    if document:
+        spec: dict[str, Any] = own_json(document)
+    else:
+        data = _begun(objects_url, "normal", spec_key, position).get(spec_key, limit=SPEC_LIMIT)
+        if data is None:
+            raise ObjectsError(f"there is no {spec_key}")
+        spec = open_signed(data, secret, limit=SPEC_LIMIT)
     if spec.get("container") is not None:
         spec["root"] = os.path.abspath(spec["root"])  # the image's own folder, wherever that is: we begin in it
     return _begun(objects_url, spec["durability"], spec_key, position), spec

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 IDLE_SECONDS = 60.0
 LARGEST_MESSAGE = 1 << 16
 LARGEST_WORD = 1 << 15
-MOST_ATTEMPTS = 1000  # whatever a long life would gather does not become much
+MOST_ATTEMPTS = 10_000  # whatever a long life would gather does not become much
 _STOP = b"stop "
 _BACK = b"back"
 
@@ -45,14 +45,18 @@ _BACK = b"back"
 class Order:
     """An attempt to perform, as it was asked for; `document` is its spec, if that is at hand."""
 
-    __slots__ = ("attempt", "document", "head", "request", "tries")
+    __slots__ = ("attempt", "document", "request", "tries")
 
     def __init__(self, head: bytes, document: bytes) -> None:
-        self.head = head
         self.document = document
         self.request: dict[str, Any] = strict_json(head, max_size=LARGEST_MESSAGE)
         self.attempt = str(self.request["attempt"]).encode()
         self.tries = 0
+
+    def for_process(self) -> tuple[bytes, str, str, str, int, bytes]:
+        """What a shared process must know."""
+        request = self.request
+        return self.attempt, request["token"], request["objects"], request["spec"], request["position"], self.document
 
     @property
     def log(self) -> str:

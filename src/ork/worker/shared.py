@@ -8,6 +8,7 @@ What is to be done waits in a socket, so that whoever has a task at hand waits f
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]
+import marshal
 import os
 import sys
 from _socket import MSG_DONTWAIT
@@ -15,7 +16,6 @@ from _socket import MSG_DONTWAIT
 from ork.errors import ObjectsError
 from ork.objects import layout
 from ork.objects.documents import token_hash
-from ork.objects.json_text import strict_json
 from ork.worker.ahead import time_of
 from ork.worker.environment import additions, hidden_names, inherited
 from ork.worker.forker import times_waited
@@ -42,11 +42,13 @@ if TYPE_CHECKING:
     from ork.worker.bound import Bindings
     from ork.worker.mark import Mark
 
-MOST_CALLS = 1000
+MOST_CALLS = 10_000
 LARGEST_ORDER = 1 << 17
 COUNT_BYTES = 8
 _FIONREAD, _NONE = 0x541B, bytes(4)
 _THREADS, _ALONE = "/proc/self/task", 3
+# As the system's library has them: those of `os.environ` are made anew whenever they are asked for.
+_VARIABLES: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
 
 # What it answers, in the order in which it was asked: a line each, a word, the attempt and what there is to say of it.
 DONE = b"done"  # how it ended; nothing of it is left
@@ -80,26 +82,26 @@ class Server:
         """Ends the process when there are no more orders, or when it should not take another."""
         forget_opened()
         use_streams()
+        self._mark.keep_open()
         while order := self._next():
-            self._perform(*order.split(b"\n", 1))
+            self._perform(*marshal.loads(order))
         finish_as_the_interpreter_would()
         os._exit(0)
 
-    def _next(self) -> bytes:
+    def _next(self) -> memoryview:
         try:
             size = self._orders.recv_into(self._order, 0, MSG_DONTWAIT)
         except BlockingIOError:
             self._mark.write("")  # while it waits it belongs to no attempt
             size = self._orders.recv_into(self._order)
-        return bytes(self._order[:size])
+        return self._order[:size]
 
-    def _perform(self, head: bytes, document: bytes) -> None:
-        request = strict_json(head, max_size=len(head))
-        self._attempt = str(request["attempt"]).encode()
-        secret, stem = token_hash(request["token"]), layout.stem_of(request["spec"])
-        self._mark.write(request["attempt"])
+    def _perform(self, attempt: bytes, token: str, objects_url: str, key: str, position: int, document: bytes) -> None:
+        self._attempt = attempt
+        secret, stem = token_hash(token), layout.stem_of(key)
+        self._mark.write(attempt.decode())
         try:
-            objects, spec = read_spec(request["objects"], request["spec"], secret, request["position"], document)
+            objects, spec = read_spec(objects_url, key, secret, position, document)
             if spec["kind"] != "python" or spec.get("environment") is not None or spec.get("wake_url"):
                 self._answer(ALONE)
                 self._wait_for_go()
@@ -122,7 +124,7 @@ class Server:
             flush_streams()
             os._exit(call.exit_code)  # forked by the function, and came back from it: there is nothing for it here
         self._place.note_files()
-        stays = call.is_well and not _has_company()
+        stays = call.is_well and not _has_children() and not self._traces.are_threads_left()
         if not stays:
             finish_as_the_interpreter_would()
         flush_streams()
@@ -183,15 +185,16 @@ class _Place:
 
     def use_environment(self, spec: dict[str, Any], bindings: Bindings) -> None:
         """Each change is a call of the system's library, and between two tasks of a workflow most variables stay."""
-        if self._set is None or _variables() != self._left:
+        if self._set is None or self._left != _VARIABLES:
             self._restore_environment()
         before, self._set = self._set or {}, additions(spec, self.environ, bindings)
-        for name in before.keys() - self._set.keys():
-            _set(name, self.environ.get(name))
-        for name, value in self._set.items():
-            if before.get(name) != value:
-                os.environ[name] = value
-        self._left = _variables()
+        if before != self._set:
+            for name in before.keys() - self._set.keys():
+                _set(name, self.environ.get(name))
+            for name, value in self._set.items():
+                if before.get(name) != value:
+                    os.environ[name] = value
+            self._left = dict(_VARIABLES)
 
     def _restore_environment(self) -> None:
         """As it came, but without what is not for tasks."""
@@ -252,11 +255,6 @@ class SharedCall(Call):
         return self._place.functions[wanted]
 
 
-def _variables() -> dict[bytes, bytes]:
-    """All of them, as the system's library has them: those of `os.environ` are made anew whenever they are asked for."""
-    return dict(os.environ._data)  # type: ignore[attr-defined]
-
-
 def _set(name: str, value: str | None) -> None:
     if value is not None:
         os.environ[name] = value
@@ -264,20 +262,17 @@ def _set(name: str, value: str | None) -> None:
         del os.environ[name]
 
 
-def _has_company() -> bool:
-    """Whether a thread or a process that the function started still runs."""
-    if "threading" in sys.modules and sys.modules["threading"].active_count() > 1:
-        return True
+def _has_children() -> bool:
+    """Whether a process that the function started still runs, or nobody has waited for it."""
     try:
         os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
-        # A folder has two links and one for each folder in it; a system that does not count them so is asked at length.
-        return os.stat(_THREADS).st_nlink != _ALONE and len(os.listdir(_THREADS)) > 1
+        return False
     return True
 
 
 class _Traces:
-    """What a call may leave that is seen only from outside: words nobody has read, and processes."""
+    """What a call may leave that is not seen in what it returns: threads, words nobody has read, and processes."""
 
     def __init__(self) -> None:
         from fcntl import ioctl
@@ -289,6 +284,11 @@ class _Traces:
         # by now, was started by such a process.
         self._faults: Callable[[], int] = lambda: getrusage(RUSAGE_CHILDREN).ru_minflt
         self._seen = 0
+        self._threads = os.open(_THREADS, os.O_RDONLY | os.O_CLOEXEC)
+
+    def are_threads_left(self) -> bool:
+        """A folder has two links and one for each folder in it; a system that does not count them so is asked at length."""
+        return os.stat(self._threads).st_nlink != _ALONE and len(os.listdir(self._threads)) > 1
 
     def look(self) -> bool:
         """Whether there are any since the last look, as far as can be told."""

@@ -25,6 +25,7 @@ from ork.worker.status import put_patiently
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ork.objects.local import LocalObjects
     from ork.worker.resident import Order, Resident
 
 FIRST_LOOK_SECONDS = 0.05
@@ -66,8 +67,8 @@ class Sharing:
 
     def take_back(self) -> list[bytes]:
         """Nothing is begun but what the process has by now; which attempts those are."""
-        heads = self._process.take_back() if self._process is not None else ()
-        for order in [order for order in reversed(self._given) if order.head in heads]:
+        attempts = self._process.take_back() if self._process is not None else ()
+        for order in [order for order in reversed(self._given) if order.attempt in attempts]:
             self._given.remove(order)
             self._waiting.appendleft(order)
         return [order.attempt for order in self._given]
@@ -142,22 +143,30 @@ class Sharing:
     def _hear(self) -> bool:
         """Takes in what the process has answered; whether there was anything."""
         answers = self._process.read_answers() if self._process is not None else []
-        for answer in answers:
+        if answers:
             self._since = time.monotonic()
-            if not self._given or self._given[0].attempt != answer.attempt:
-                raise RuntimeError(f"an answer for {answer.attempt!r}, which nobody asked for")
-            self._answered(self._given[0], answer)
+        ends: list[tuple[Order, Answer]] = []
+        try:
+            for answer in answers:
+                if not self._given or self._given[0].attempt != answer.attempt:
+                    raise RuntimeError(f"an answer for {answer.attempt!r}, which nobody asked for")
+                if answer.word in (DONE, SWIFT):
+                    ends.append((self._given.popleft(), answer))
+                else:
+                    self._write(ends)
+                    self._answered(self._given[0], answer)
+        finally:
+            self._write(ends)
         return bool(answers)
 
     def _answered(self, order: Order, answer: Answer) -> None:
+        """It is not simply over."""
         if answer.word in (WAITS, LAST):
             self.take_back()
             self._watch(answer)
             return
         self._given.popleft()
-        if answer.word in (DONE, SWIFT):
-            self._write(order, answer)
-        elif answer.word == NOTHING:
+        if answer.word == NOTHING:
             self._host.over(order, b"", why=answer.document.decode("utf-8", "replace"))
         else:
             self.take_back()
@@ -168,18 +177,30 @@ class Sharing:
                 assert answer.word == UNFIT
                 self._waiting.appendleft(order)
 
-    def _write(self, order: Order, answer: Answer) -> None:
-        objects, document = opened(order.request["objects"], answer.durability.decode()), answer.document
-        key, signals = layout.status_key(layout.stem_of(order.request["spec"])), self._host.signals
-        try:
-            objects.put_first(key, document)
-        except ObjectsError:
-            terms = signals.terms
-            if not put_patiently(objects, key, document, lambda: signals.terms > terms):
-                document = b""
-                self.take_back()
-                self._host.leave()
-        self._host.over(order, document, is_swift=answer.word == SWIFT)
+    def _write(self, ends: list[tuple[Order, Answer]]) -> None:
+        """Their last words, together if that can be, and tells of them. Empties the list."""
+        by_place: dict[LocalObjects, list[tuple[Order, Answer]]] = {}
+        for order, answer in ends:
+            objects = opened(order.request["objects"], answer.durability.decode())
+            by_place.setdefault(objects, []).append((order, answer))
+        ends.clear()
+        for objects, group in by_place.items():
+            try:
+                objects.put_first([(_status_key(order), answer.document) for order, answer in group])
+                are_written = True
+            except ObjectsError:
+                are_written = False
+            for order, answer in group:
+                is_written = are_written or self._put_patiently(objects, order, answer)
+                self._host.over(order, answer.document if is_written else b"", is_swift=answer.word == SWIFT)
+
+    def _put_patiently(self, objects: LocalObjects, order: Order, answer: Answer) -> bool:
+        signals, terms = self._host.signals, self._host.signals.terms
+        if put_patiently(objects, _status_key(order), answer.document, lambda: signals.terms > terms):
+            return True
+        self.take_back()
+        self._host.leave()
+        return False
 
     def _look_closely(self) -> None:
         """The first of those given takes its time, or has something to say, or is to be stopped, or has died."""
@@ -239,6 +260,10 @@ class Sharing:
     def _began_at(self) -> str:
         """The first of those given, as far as is known."""
         return utc_text(time.time_ns() - int((time.monotonic() - self._since) * 1e9))
+
+
+def _status_key(order: Order) -> str:
+    return layout.status_key(layout.stem_of(order.request["spec"]))
 
 
 def _is_ours(order: Order) -> bool:

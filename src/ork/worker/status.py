@@ -115,7 +115,7 @@ class StatusWriter:
         if self._seq > 1:
             return False
         try:
-            self._objects.put_first(self._key, document)
+            self._objects.put_first([(self._key, document)])
         except ObjectsError:
             return False
         return True

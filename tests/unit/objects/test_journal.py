@@ -22,6 +22,7 @@ WINNER = """
 import os, sys
 from ork.objects.journaled import JournaledObjects
 objects = JournaledObjects(sys.argv[1])
+objects.skip_to("a", int(sys.argv[2]))
 sys.stdin.read(1)
 won = [n for n in range(200) if objects.put_if_absent(f"runs/a/t.{n}.1.gate.json", b"%d" % os.getpid())]
 print(*won)
@@ -43,11 +44,13 @@ def file_of(tmp_path: Path) -> Path:
     return tmp_path / "runs" / "a" / JOURNAL
 
 
-def test_of_many_processes_exactly_one_wins_each_gate(tmp_path: Path) -> None:
-    workers = [
-        subprocess.Popen([sys.executable, "-c", WINNER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        for _ in range(4)
-    ]
+@pytest.mark.parametrize("is_told_where_to_begin", [False, True])
+def test_of_many_processes_exactly_one_wins_each_gate(tmp_path: Path, is_told_where_to_begin: bool) -> None:
+    scheduler = JournaledObjects(str(tmp_path))
+    scheduler.put("runs/a/other.0.1.spec.json", b"7")
+    position = place(scheduler) if is_told_where_to_begin else 0
+    command = [sys.executable, "-c", WINNER, str(tmp_path), str(position)]
+    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(4)]
     for worker in workers:
         assert worker.stdin is not None
         worker.stdin.write(b"!")
@@ -138,15 +141,21 @@ def test_a_worker_that_begins_in_the_middle_loses_to_a_gate_closed_since(tmp_pat
     assert not worker.put_if_absent(GATE, b"started")
 
 
-def test_who_is_late_at_a_gate_is_told_so_on_a_full_disk_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_told_where_to_begin", [False, True])
+def test_who_is_late_at_a_gate_is_told_so_on_a_full_disk_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_told_where_to_begin: bool
+) -> None:
     winner, late = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
-    late.put(SPEC, b"{}")
+    late.put("runs/a/other.0.1.spec.json", b"7")
+    position = place(winner)
+    if is_told_where_to_begin:
+        late.skip_to("a", position)
     assert winner.put_if_absent(GATE, b"started")
 
     def full(*_: object) -> NoReturn:
         raise OSError(errno.ENOSPC, "no space left")
 
-    monkeypatch.setattr(Journal, "append", full)
+    monkeypatch.setattr(Journal, "_write", full)
     assert not late.put_if_absent(GATE, b"started too")
     with pytest.raises(ObjectsError, match="the disk is full"):
         late.put_if_absent(GATE.replace("1.gate", "2.gate"), b"started")
@@ -163,6 +172,24 @@ def test_a_worker_that_is_told_to_begin_earlier_than_before_does_so(tmp_path: Pa
     assert worker.put_if_absent("runs/a/other.0.1.gate.json", b"mine")
     worker.skip_to("a", early)
     assert not worker.put_if_absent(GATE, b"started")
+
+
+def test_a_gate_that_was_cut_off_before_another_document_is_nobodys(tmp_path: Path) -> None:
+    scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    scheduler.put("runs/a/other.0.1.spec.json", b"7")
+    position = place(scheduler)
+    with file_of(tmp_path).open("ab") as journal:
+        journal.write(b"\x1e+gate.json task.0.1 7 sta")
+        journal.flush()
+        scheduler.put("runs/a/next.0.1.spec.json", b"7")
+        journal.write(b"\x1e+gate.json next.0.1 7 sta")
+        journal.flush()
+        scheduler.put("runs/a/next.0.1.status.json", b"7")
+    worker.skip_to("a", position)
+    assert worker.put_if_absent(GATE, b"started")
+    assert worker.put_if_absent("runs/a/next.0.1.gate.json", b"started")
+    assert scheduler.get(GATE) == scheduler.get("runs/a/next.0.1.gate.json") == b"started"
+    assert not worker.put_if_absent(GATE, b"again")
 
 
 def test_no_place_is_named_to_begin_at_once_somebody_has_the_gate(tmp_path: Path) -> None:

@@ -95,7 +95,8 @@ def test_a_document_that_is_not_json_is_refused_in_a_fresh_interpreter_too() -> 
 
 
 def test_without_the_c_parts_the_json_package_gives_the_same() -> None:
-    scan, encode = json_text._package_parts()
+    scan, scan_own, encode = json_text._package_parts()
+    assert scan_own('{"a":[1,2.5]}', 0) == ({"a": [1, 2.5]}, 13)
     assert scan('{"a":[1,2.5]}', 0) == ({"a": [1, 2.5]}, 13)
     assert "".join(encode({"b": 1, "a": 2}, 0)) == '{"b":1,"a":2}'
     with pytest.raises(DocumentError):
