@@ -22,8 +22,9 @@ from ork.model.workflow import Isolation
 PATIENCE_SECONDS = 5.0
 _LARGEST_REQUEST = 1 << 16
 _MOST_IDLE = 32
-_MOST_AHEAD = 32
-_MOST_WEIGHT = 1 << 16  # in bytes, of what waits at a worker: its door holds more than one message of that size
+_MOST_AHEAD = 128
+_MOST_WEIGHT = 1 << 18  # in bytes, of what waits at a worker
+_DOOR_BYTES = 2 * _MOST_WEIGHT  # its door holds all of that, and what it takes to hold it
 QUICK_SECONDS = 0.005
 SWIFT_SECONDS = 0.05
 _FEW = 5
@@ -136,7 +137,7 @@ class Residents:
         quick = [resident for resident in self._working if resident.kind == kind and resident.is_quick]
         if len(quick) < enough:
             return None
-        chosen = min(quick, key=lambda resident: len(resident.given))
+        chosen = min(quick[:enough], key=lambda resident: len(resident.given))
         has_room = len(chosen.given) < _MOST_AHEAD and chosen.weight < _MOST_WEIGHT
         return chosen if has_room and chosen.looks is self._looks.get(kind[0]) else None
 
@@ -176,6 +177,7 @@ class Residents:
         except OSError:
             return None
         ours.setblocking(False)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _DOOR_BYTES)
         resident = _Resident(self, kind, server, ours, self._looks[kind[0]])
         server.make_worker(theirs)
         return resident
