@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ork.executors import residents
+from ork.executors import resident, residents
 from ork.executors.executor import LaunchOrder, Presence
 from ork.executors.local import LocalExecutor
 from ork.model.task import Attempt
@@ -267,6 +267,18 @@ async def test_a_few_that_seemed_slow_do_not_get_a_worker_each(shop: Workshop) -
     assert await shop.executor.start(given, shop.news.put_nowait) == []
     await all_succeeded(shop, [order.attempt for order in given])
     assert len({worker_of(shop, order.attempt) for order in given}) == 2  # the first one does not stay
+
+
+@in_shared_workshop
+async def test_more_than_one_worker_has_room_for_get_one_more_and_not_one_each(shop: Workshop) -> None:
+    await settled(shop)
+    given = [shop.order(shop.attempt(f"t{number}"), function="quiet") for number in range(resident.MOST_AHEAD + 12)]
+    attempts = [order.attempt for order in given]
+    assert await shop.executor.start(given, shop.news.put_nowait) == []
+    for attempt in attempts:
+        assert (await shop.ended(attempt))["state"] == "success"
+    assert len({worker_of(shop, attempt) for attempt in attempts}) == 2
+    assert len(set(ledger(shop))) == len(ledger(shop)) == len(given) + 2
 
 
 def test_calls_that_never_wait_have_no_more_workers_than_processors_however_slow_they_are(

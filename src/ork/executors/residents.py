@@ -8,31 +8,25 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 import time
 from collections import deque
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
-from ork.executors.fork_server import ROOM_FOR_MARK, ForkServer
+from ork.executors.fork_server import ROOM_FOR_MARK
 from ork.executors.fork_servers import ForkServers
+from ork.executors.resident import LARGEST_REQUEST, Kind, Resident, make_door
 from ork.executors.together import Together
 from ork.model.workflow import Isolation
 
 PATIENCE_SECONDS = 5.0
-_LARGEST_REQUEST = 1 << 16
 _MOST_IDLE = 32
-_MOST_AHEAD = 128
-_MOST_WEIGHT = 1 << 18  # in bytes, of what waits at a worker
-_DOOR_BYTES = 2 * _MOST_WEIGHT  # its door holds all of that, and what it takes to hold it
 QUICK_SECONDS = 0.005
 SWIFT_SECONDS = 0.05
 _FEW = 5
 _REMEMBERED = 20  # attempts, when it is said how long one takes
 _WAITED = float("inf")  # a task that waits for something: others get on meanwhile
 _PROCESSORS = os.cpu_count() or 1
-
-_Kind = tuple[str, str]  # interpreter and isolation: one that was for itself is not used for sharing, nor the other way
 
 
 class Listener(Protocol):
@@ -61,11 +55,11 @@ class Residents:
     def __init__(self, listener: Listener, servers: ForkServers) -> None:
         self._listener = listener
         self._servers = servers
-        self._idle: dict[_Kind, list[_Resident]] = {}
-        self._busy: dict[str, _Resident] = {}  # by attempt
-        self._working: dict[_Resident, None] = {}  # the same, each once
-        self._seconds: dict[_Kind, deque[float]] = {}  # that attempts took, of late
-        self._unsent: dict[_Resident, None] = {}
+        self._idle: dict[Kind, list[Resident]] = {}
+        self._busy: dict[str, Resident] = {}  # by attempt
+        self._working: dict[Resident, None] = {}  # the same, each once
+        self._seconds: dict[Kind, deque[float]] = {}  # that attempts took, of late
+        self._unsent: dict[Resident, None] = {}
         self._looks: dict[str, object] = {}  # of the servers of now
         self._renewed: set[str] = set()  # interpreters, since the last flush
         self._timer: asyncio.TimerHandle | None = None
@@ -75,9 +69,9 @@ class Residents:
         """True if, after `flush`, a worker for `request["attempt"]` is on its way, or it will be handed back. A small spec
         goes with it."""
         head, attempt = json.dumps(request).encode(), str(request["attempt"])
-        if len(head) > _LARGEST_REQUEST - 2 or len(attempt.encode()) > ROOM_FOR_MARK:
+        if len(head) > LARGEST_REQUEST - 2 or len(attempt.encode()) > ROOM_FOR_MARK:
             return False
-        has_room = len(head) + len(spec) <= _LARGEST_REQUEST - 2
+        has_room = len(head) + len(spec) <= LARGEST_REQUEST - 2
         data = b"%b\n%b\n" % (head, spec if has_room and b"\n" not in spec else b"")
         if interpreter not in self._renewed:
             self._renew(interpreter)
@@ -116,7 +110,7 @@ class Residents:
         self._working.clear()
         self._idle.clear()
 
-    def _give(self, kind: _Kind, attempt: str, request: bytes) -> bool:
+    def _give(self, kind: Kind, attempt: str, request: bytes) -> bool:
         resident = self._quick_one(kind) or self._idle_one(kind) or self._new_one(kind)
         if resident is None:
             return False
@@ -128,7 +122,7 @@ class Residents:
             self._timer = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._judge)
         return True
 
-    def _quick_one(self, kind: _Kind) -> _Resident | None:
+    def _quick_one(self, kind: Kind) -> Resident | None:
         """One that will be done with all it has in a moment. As many as there are processors get on as fast as more, and
         whoever has the next task at hand waits for nobody."""
         enough = self._enough(kind)
@@ -137,11 +131,11 @@ class Residents:
         quick = [resident for resident in self._working if resident.kind == kind and resident.is_quick]
         if len(quick) < enough:
             return None
-        chosen = min(quick[:enough], key=lambda resident: len(resident.given))
-        has_room = len(chosen.given) < _MOST_AHEAD and chosen.weight < _MOST_WEIGHT
-        return chosen if has_room and chosen.looks is self._looks.get(kind[0]) else None
+        looks = self._looks.get(kind[0])
+        with_room = [resident for resident in quick if resident.has_room and resident.looks is looks]
+        return min(with_room[:enough], key=lambda resident: len(resident.given), default=None)
 
-    def _enough(self, kind: _Kind) -> int | None:
+    def _enough(self, kind: Kind) -> int | None:
         """How many get on as fast as more of them; None if nothing is known of that."""
         seconds = self._seconds.get(kind, ())
         if kind[1] == Isolation.SHARED:
@@ -164,21 +158,19 @@ class Residents:
             for resident in self._idle.pop(kind):
                 resident.let_go()
 
-    def _idle_one(self, kind: _Kind) -> _Resident | None:
+    def _idle_one(self, kind: Kind) -> Resident | None:
         idle = self._idle.get(kind)
         return idle.pop() if idle else None
 
-    def _new_one(self, kind: _Kind, *, is_ahead: bool = False) -> _Resident | None:
+    def _new_one(self, kind: Kind, *, is_ahead: bool = False) -> Resident | None:
         server = self._servers.server(kind[0], is_ahead=is_ahead)
         if server is None:
             return None
         try:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            ours, theirs = make_door()
         except OSError:
             return None
-        ours.setblocking(False)
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _DOOR_BYTES)
-        resident = _Resident(self, kind, server, ours, self._looks[kind[0]])
+        resident = Resident(self, kind, server, ours, self._looks[kind[0]])
         server.make_worker(theirs)
         return resident
 
@@ -200,7 +192,7 @@ class Residents:
 
     # ── what residents say ───────────────────────────────────────────────────────────────────────
 
-    def heard(self, resident: _Resident, message: bytes) -> None:
+    def heard(self, resident: Resident, message: bytes) -> None:
         word, name, facts = message.split(b"\t", 2)
         attempt = name.decode()
         if word == b"back":
@@ -230,29 +222,29 @@ class Residents:
             self._keep_if_free(resident)
             self._ends.add(attempt, facts or None)
 
-    def heard_all(self, resident: _Resident) -> None:
+    def heard_all(self, resident: Resident) -> None:
         """Whoever has nothing more to do waits for what the ends will bring; others have time."""
         if resident.attempt is None:
             self._ends.tell_now()
 
-    def _ask_back(self, resident: _Resident) -> None:
+    def _ask_back(self, resident: Resident) -> None:
         """Nobody waits for one that takes its time. Until it has answered it is given nothing."""
         if len(resident.given) > 1 and not resident.is_asked_back:
             resident.is_asked_back = True
             resident.send(b"back")
 
-    def _heard_back(self, resident: _Resident, begun: Collection[str]) -> None:
+    def _heard_back(self, resident: Resident, begun: Collection[str]) -> None:
         """It has forgotten all but what it had begun."""
         resident.is_asked_back = False
         self._give_to_others(resident, resident.take_back(begun))
         self._keep_if_free(resident)
 
-    def _keep_if_free(self, resident: _Resident) -> None:
+    def _keep_if_free(self, resident: Resident) -> None:
         if resident.attempt is None and not resident.is_asked_back:
             self._working.pop(resident, None)
             self._keep(resident)
 
-    def _give_to_others(self, resident: _Resident, given: Mapping[str, bytes]) -> None:
+    def _give_to_others(self, resident: Resident, given: Mapping[str, bytes]) -> None:
         for attempt in given:
             del self._busy[attempt]
         for attempt, request in given.items():
@@ -260,7 +252,7 @@ class Residents:
                 self._listener.handed_back(attempt)
         self.flush()
 
-    def gone(self, resident: _Resident) -> None:
+    def gone(self, resident: Resident) -> None:
         server, attempt = resident.server, resident.attempt
         if attempt is None:
             self._working.pop(resident, None)
@@ -278,124 +270,9 @@ class Residents:
             self._servers.has_failed(server)
         self._listener.handed_back(attempt)
 
-    def _keep(self, resident: _Resident) -> None:
+    def _keep(self, resident: Resident) -> None:
         idle = self._idle.setdefault(resident.kind, [])
         if resident.looks is not self._looks.get(resident.kind[0]) or len(idle) >= _MOST_IDLE:
             resident.let_go()
         else:
             idle.append(resident)
-
-
-class _Resident:
-    """The executor's end of a worker's door. It has the first of what it was given, or, of shared ones, any; the rest waits
-    there."""
-
-    __slots__ = (
-        "_owner",
-        "_socket",
-        "_unsent",
-        "begun_at",
-        "given",
-        "has_spoken",
-        "has_taken",
-        "is_asked_back",
-        "is_slow",
-        "kind",
-        "looks",
-        "pace",
-        "server",
-        "weight",
-    )
-
-    def __init__(self, owner: Residents, kind: _Kind, server: ForkServer, door: socket.socket, looks: object) -> None:
-        self.kind = kind
-        self.server = server
-        self.looks = looks
-        self.given: dict[str, bytes] = {}  # requests by attempt
-        self.weight = 0  # of all of them, in bytes
-        self.begun_at = 0.0  # when it could begin with the first of them
-        self.pace = 0.0  # how many seconds each took of those of whose ends it told last
-        self.has_taken = False  # it has been heard of since then
-        self.is_slow = False  # what it has is not over in a moment
-        self.is_asked_back = False  # for all but the first of them, and has not answered
-        self.has_spoken = False
-        self._owner = owner
-        self._socket = door
-        self._unsent = b""
-        asyncio.get_running_loop().add_reader(door, self._receive)
-
-    @property
-    def attempt(self) -> str | None:
-        return next(iter(self.given), None)
-
-    @property
-    def is_quick(self) -> bool:
-        return not (self.is_slow or self.is_asked_back)
-
-    def give(self, attempt: str, request: bytes) -> None:
-        self.given[attempt] = request
-        self.weight += len(request)
-        if len(self.given) == 1:
-            self._begin()
-        if len(self._unsent) + len(request) > _LARGEST_REQUEST:
-            self.flush()
-        self._unsent += request
-
-    def flush(self) -> None:
-        unsent, self._unsent = self._unsent, b""
-        if unsent:
-            self.send(unsent)
-
-    def done_with(self, attempt: str) -> None:
-        self.weight -= len(self.given.pop(attempt))
-        self._begin()
-
-    def take_back(self, begun: Collection[str]) -> dict[str, bytes]:
-        """All but those."""
-        attempts = [attempt for attempt in self.given if attempt not in begun]
-        taken = {attempt: self.given.pop(attempt) for attempt in attempts}
-        self.weight -= sum(map(len, taken.values()))
-        return taken
-
-    def _begin(self) -> None:
-        self.begun_at, self.has_taken, self.is_slow = time.monotonic(), False, False
-
-    def send(self, message: bytes) -> None:
-        try:
-            self._socket.send(message)
-        except OSError:
-            # Not from within `ask`: who asked has not yet noted that it did.
-            asyncio.get_running_loop().call_soon(self.end)
-
-    def let_go(self) -> None:
-        """It finishes what it has, and ends; nobody hears of it here."""
-        if self._socket.fileno() >= 0:
-            asyncio.get_running_loop().remove_reader(self._socket)
-            self._socket.close()
-
-    def end(self) -> None:
-        if self._socket.fileno() >= 0:
-            self.let_go()
-            self._owner.gone(self)
-
-    def _receive(self) -> None:
-        words: list[bytes] = []
-        is_there = False
-        try:
-            while data := self._socket.recv(_LARGEST_REQUEST):
-                words += data.split(b"\n")
-        except BlockingIOError:
-            is_there = True
-        except OSError:
-            pass
-        ends = sum(word.startswith((b"over", b"swift")) for word in words)
-        now = time.monotonic()
-        if not self.has_spoken:
-            self.begun_at = now  # until then it came into being
-        self.pace = (now - self.begun_at) / max(1, ends)
-        for word in words:
-            self._owner.heard(self, word)
-        if words:
-            self._owner.heard_all(self)
-        if not is_there:
-            self.end()

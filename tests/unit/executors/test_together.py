@@ -7,7 +7,8 @@ import socket
 from typing import Any
 
 from ork.executors.fork_servers import ForkServers
-from ork.executors.residents import Residents, _Resident
+from ork.executors.resident import Resident
+from ork.executors.residents import Residents
 from ork.executors.together import Together
 
 
@@ -54,7 +55,7 @@ def test_who_has_nothing_more_to_do_has_all_ends_told_at_once_and_who_has_waits_
         listener = Listener()
         residents = Residents(listener, ForkServers())
         (ours, _theirs), kind = socket.socketpair(), ("python", "fork")
-        resident = _Resident(residents, kind, Server(), ours, None)  # type: ignore[arg-type]
+        resident = Resident(residents, kind, Server(), ours, None)  # type: ignore[arg-type]
         for attempt in ("a", "b"):
             resident.give(attempt, b"")
             residents._busy[attempt] = resident

@@ -1,0 +1,156 @@
+"""The executor's end of a worker's door: requests go out, words come in."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Collection
+from typing import Protocol
+
+from ork.executors.fork_server import ForkServer
+
+LARGEST_REQUEST = 1 << 16
+MOST_AHEAD = 128
+_MOST_WEIGHT = 3 << 16  # in bytes, of what waits at a worker
+_DOOR_BYTES = 1 << 18  # of which the system makes twice as many: its door holds all that waits, in small pieces too
+
+Kind = tuple[str, str]  # interpreter and isolation: one that was for itself is not used for sharing, nor the other way
+
+
+class Owner(Protocol):
+    def heard(self, resident: Resident, message: bytes) -> None: ...
+
+    def heard_all(self, resident: Resident) -> None:
+        """That was all that it has said for now."""
+        ...
+
+    def gone(self, resident: Resident) -> None:
+        """It will say nothing more."""
+        ...
+
+
+def make_door() -> tuple[socket.socket, socket.socket]:
+    """Ours, and the worker's end."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setblocking(False)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _DOOR_BYTES)
+    return ours, theirs
+
+
+class Resident:
+    """A worker has the first of what it was given, or, of shared ones, any; the rest waits there."""
+
+    __slots__ = (
+        "_owner",
+        "_socket",
+        "_unsent",
+        "begun_at",
+        "given",
+        "has_spoken",
+        "has_taken",
+        "is_asked_back",
+        "is_slow",
+        "kind",
+        "looks",
+        "pace",
+        "server",
+        "weight",
+    )
+
+    def __init__(self, owner: Owner, kind: Kind, server: ForkServer, door: socket.socket, looks: object) -> None:
+        self.kind = kind
+        self.server = server
+        self.looks = looks
+        self.given: dict[str, bytes] = {}  # requests by attempt
+        self.weight = 0  # of all of them, in bytes
+        self.begun_at = 0.0  # when it could begin with the first of them
+        self.pace = 0.0  # how many seconds each took of those of whose ends it told last
+        self.has_taken = False  # it has been heard of since then
+        self.is_slow = False  # what it has is not over in a moment
+        self.is_asked_back = False  # for all but the first of them, and has not answered
+        self.has_spoken = False
+        self._owner = owner
+        self._socket = door
+        self._unsent = b""
+        asyncio.get_running_loop().add_reader(door, self._receive)
+
+    @property
+    def attempt(self) -> str | None:
+        return next(iter(self.given), None)
+
+    @property
+    def is_quick(self) -> bool:
+        return not (self.is_slow or self.is_asked_back)
+
+    @property
+    def has_room(self) -> bool:
+        return len(self.given) < MOST_AHEAD and self.weight < _MOST_WEIGHT
+
+    def give(self, attempt: str, request: bytes) -> None:
+        self.given[attempt] = request
+        self.weight += len(request)
+        if len(self.given) == 1:
+            self._begin()
+        if len(self._unsent) + len(request) > LARGEST_REQUEST:
+            self.flush()
+        self._unsent += request
+
+    def flush(self) -> None:
+        unsent, self._unsent = self._unsent, b""
+        if unsent:
+            self.send(unsent)
+
+    def done_with(self, attempt: str) -> None:
+        self.weight -= len(self.given.pop(attempt))
+        self._begin()
+
+    def take_back(self, begun: Collection[str]) -> dict[str, bytes]:
+        """All but those."""
+        attempts = [attempt for attempt in self.given if attempt not in begun]
+        taken = {attempt: self.given.pop(attempt) for attempt in attempts}
+        self.weight -= sum(map(len, taken.values()))
+        return taken
+
+    def _begin(self) -> None:
+        self.begun_at, self.has_taken, self.is_slow = time.monotonic(), False, False
+
+    def send(self, message: bytes) -> None:
+        try:
+            self._socket.send(message)
+        except OSError:
+            # Not from within `ask`: who asked has not yet noted that it did.
+            asyncio.get_running_loop().call_soon(self.end)
+
+    def let_go(self) -> None:
+        """It finishes what it has, and ends; nobody hears of it here."""
+        if self._socket.fileno() >= 0:
+            asyncio.get_running_loop().remove_reader(self._socket)
+            self._socket.close()
+
+    def end(self) -> None:
+        if self._socket.fileno() >= 0:
+            self.let_go()
+            self._owner.gone(self)
+
+    def _receive(self) -> None:
+        words: list[bytes] = []
+        is_there = False
+        try:
+            while data := self._socket.recv(LARGEST_REQUEST):
+                words += data.split(b"\n")
+        except BlockingIOError:
+            is_there = True
+        except OSError:
+            pass
+        ends = sum(word.startswith((b"over", b"swift")) for word in words)
+        now = time.monotonic()
+        if not self.has_spoken:
+            self.begun_at = now  # until then it came into being
+        self.pace = (now - self.begun_at) / max(1, ends)
+        for word in words:
+            self._owner.heard(self, word)
+        if words:
+            self._owner.heard_all(self)
+        if not is_there:
+            self.end()
