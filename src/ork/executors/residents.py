@@ -224,7 +224,7 @@ class Residents:
 
     def heard_all(self, resident: Resident) -> None:
         """Whoever has nothing more to do waits for what the ends will bring; others have time."""
-        if resident.attempt is None:
+        if resident.attempt is None or self._ends.are_many:
             self._ends.tell_now()
 
     def _ask_back(self, resident: Resident) -> None:

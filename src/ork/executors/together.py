@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 TOGETHER_SECONDS = 0.002
+MANY = 16  # nobody waits for more than so many
 
 
 class Together:
@@ -20,6 +21,10 @@ class Together:
         self._heard.append((attempt, status))
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TOGETHER_SECONDS, self.tell_now)
+
+    @property
+    def are_many(self) -> bool:
+        return len(self._heard) >= MANY
 
     def tell_now(self) -> None:
         """All that was heard, in its order."""

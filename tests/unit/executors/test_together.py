@@ -9,7 +9,7 @@ from typing import Any
 from ork.executors.fork_servers import ForkServers
 from ork.executors.resident import Resident
 from ork.executors.residents import Residents
-from ork.executors.together import Together
+from ork.executors.together import MANY, Together
 
 
 def test_what_was_heard_is_told_in_its_order_without_anybody_asking() -> None:
@@ -65,6 +65,27 @@ def test_who_has_nothing_more_to_do_has_all_ends_told_at_once_and_who_has_waits_
         residents.heard(resident, b"over\tb\t")
         residents.heard_all(resident)
         assert listener.ended == ["a", "b"]
+        residents.close()
+        resident.let_go()
+
+    asyncio.run(hear())
+
+
+def test_nobody_waits_for_more_than_are_worth_it() -> None:
+    async def hear() -> None:
+        listener = Listener()
+        residents = Residents(listener, ForkServers())
+        (ours, _theirs), kind = socket.socketpair(), ("python", "shared")
+        resident = Resident(residents, kind, Server(), ours, None)  # type: ignore[arg-type]
+        attempts = [f"t{number}" for number in range(MANY + 1)]
+        for attempt in attempts:
+            resident.give(attempt, b"")
+            residents._busy[attempt] = resident
+        for attempt in attempts[:-1]:
+            assert listener.ended == []
+            residents.heard(resident, f"over\t{attempt}\t".encode())
+        residents.heard_all(resident)
+        assert listener.ended == attempts[:-1]
         residents.close()
         resident.let_go()
 

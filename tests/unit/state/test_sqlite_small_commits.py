@@ -17,10 +17,11 @@ from ork.model.task import TaskStatus
 from ork.state.sqlite import SqliteStore
 from ork.state.sqlite import store as module
 from ork.state.sqlite.connection import Durability
+from ork.state.sqlite.store import SMALL
 from ork.state.store import ClaimedRun
 from tests.conformance.state_samples import ANN, NOW, changes, deploy, owned_run, task
 
-MANY = tuple(f"t{n}" for n in range(300))
+MANY = tuple(f"t{n}" for n in range(SMALL + 1))
 
 
 @asynccontextmanager
@@ -53,7 +54,7 @@ def test_a_small_commit_runs_in_the_callers_thread_and_a_large_one_does_not(tmp_
         async with opened(tmp_path) as store:
             claimed = await owned_run(store, of=await deploy(store, tasks=MANY))
             assert await threads_of_a_commit(store, claimed) == {threading.get_ident()}
-            assert threading.get_ident() not in await threads_of_a_commit(store, claimed, tasks=300)
+            assert threading.get_ident() not in await threads_of_a_commit(store, claimed, tasks=len(MANY))
             assert await threads_of_a_commit(store, claimed) == {threading.get_ident()}
 
     asyncio.run(run())

@@ -19,7 +19,7 @@ GATE = (
     b'{"v":1,"attempt":"r1/t/0/1","state":"started","pid":12345,"start_time":1234567,"signature":"' + b"0" * 64 + b'"}'
 )
 STATUS = b'{"v":1,"attempt":"r1/t/0/1","seq":2,"state":"success","output":{"size":1},"signature":"' + b"0" * 64 + b'"}'
-IN_HAND = 32  # tasks that a reused worker is given ahead of those it has told of
+IN_HAND = 4  # tasks for each processor, under way at a time
 QUIET_SECONDS = 0.005  # between two starts: whoever listens has gone to sleep by then
 
 
@@ -178,7 +178,7 @@ def engine(tasks: Tasks) -> None:
 
 
 def side_by_side(tasks: Tasks, start: Callable[[str], int]) -> None:
-    room = 4 * (os.cpu_count() or 1)
+    room = IN_HAND * (os.cpu_count() or 1)
     alive: dict[int, str] = {}
     begun = 0
     while begun < len(tasks.names) or alive:

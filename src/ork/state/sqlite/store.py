@@ -31,9 +31,9 @@ from ork.state.store import Committed, RunChanges
 if TYPE_CHECKING:
     from ork.state.sqlite.waiting import Listener
 
-# Rows of a commit that may be done in the loop itself: it takes two milliseconds. While all processors are busy, with
-# tasks, the way to another thread and back takes longer.
-SMALL = 256
+# Rows of a commit that may be done in the loop itself: it takes less than ten milliseconds. While all processors are busy
+# with tasks, the way to another thread and back takes longer.
+SMALL = 1024
 COMMITS_PER_PAUSE = 200
 
 P = ParamSpec("P")
