@@ -106,7 +106,6 @@ def win_gate(
         "v": 1,
         "attempt": attempt,
         "state": "started",
-        "host": os.uname().nodename,
         "nonce": os.urandom(8).hex(),
         "at": utc_text(time.time_ns()),
         **process,

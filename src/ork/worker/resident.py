@@ -14,7 +14,7 @@ from _collections import deque  # type: ignore[import-not-found]
 from ork.errors import ObjectsError
 from ork.objects import layout
 from ork.objects.documents import token_hash
-from ork.objects.json_text import strict_json
+from ork.objects.json_text import own_json
 from ork.objects.opening import root_of_url
 from ork.worker import process, system
 from ork.worker.ahead import Ahead
@@ -49,7 +49,7 @@ class Order:
 
     def __init__(self, head: bytes, document: bytes) -> None:
         self.document = document
-        self.request: dict[str, Any] = strict_json(head, max_size=LARGEST_MESSAGE)
+        self.request: dict[str, Any] = own_json(head)
         self.attempt = str(self.request["attempt"]).encode()
         self.tries = 0
 

@@ -11,6 +11,7 @@ import _signal  # type: ignore[import-not-found]
 import marshal
 import os
 import sys
+import time
 from _socket import MSG_DONTWAIT
 
 from ork.errors import ObjectsError
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from ork.worker.mark import Mark
 
 MOST_CALLS = 10_000
+LOOK_AGAIN_SECONDS = 0.002  # at its files, while there is always a next task: a change takes longer to bring one about
 LARGEST_ORDER = 1 << 17
 COUNT_BYTES = 8
 _FIONREAD, _NONE = 0x541B, bytes(4)
@@ -94,6 +96,7 @@ class Server:
         except BlockingIOError:
             self._mark.write("")  # while it waits it belongs to no attempt
             size = self._orders.recv_into(self._order)
+            self._place.has_waited()
         return self._order[:size]
 
     def _perform(self, attempt: bytes, token: str, objects_url: str, key: str, position: int, document: bytes) -> None:
@@ -166,6 +169,7 @@ class _Place:
         self._path: list[str] = []
         self._root: str | None = None  # the project it has settled in
         self._files: dict[str, int | None] = {}  # of the project that were loaded, and their times
+        self._look_again_at = 0.0  # at those, whether they are as they were
         self._known = set(sys.modules)
         self._set: dict[str, str] | None = None  # variables of the last task
         self._left: dict[bytes, bytes] = {}  # all variables, as they were left to it
@@ -211,7 +215,15 @@ class _Place:
         if self._root not in (None, spec["root"]):
             return False
         self._root = spec["root"]
+        now = time.monotonic()
+        if now < self._look_again_at:
+            return True
+        self._look_again_at = now + LOOK_AGAIN_SECONDS
         return all(time_of(file) == then for file, then in self._files.items())
+
+    def has_waited(self) -> None:
+        """Time enough for a file to be changed before the next task was thought of."""
+        self._look_again_at = 0.0
 
     def note_files(self) -> None:
         """Remembers those that were loaded since the last time."""

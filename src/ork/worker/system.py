@@ -16,7 +16,7 @@ _PIECE = 4096
 
 
 def own_process() -> dict[str, Any]:
-    """Pid, start time, boot id and pid namespace: together they name this process for ever (null where unknown)."""
+    """Host, pid, start time, boot id and pid namespace: together they name this process for ever (null where unknown)."""
     fields = _stat_fields("self")
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:
@@ -25,6 +25,7 @@ def own_process() -> dict[str, Any]:
     except OSError:
         boot, namespace = None, None
     return {
+        "host": os.uname().nodename,
         "pid": os.getpid(),
         "start_time": int(fields[19]) if fields else None,
         "boot_id": boot,
