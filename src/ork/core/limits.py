@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TypeAlias
 
 from ork.model.workflow import TaskSpec
@@ -14,6 +15,7 @@ Lane: TypeAlias = frozenset[str]
 """Tasks that count against the same limits wait in the same lane."""
 
 
+@lru_cache(maxsize=256)  # asked for with every launch and every end, of which many count against the same
 def limit_names(executor: str, pool: str | None) -> tuple[str, ...]:
     """The limits on how many may be active at once, set or not."""
     names = (EVERYTHING, f"executor:{executor}")
@@ -50,21 +52,25 @@ class Room:
 
     def is_there_for(self, limits: Iterable[str]) -> bool:
         left = self._left
-        return not left or all(left.get(name, 1) > 0 for name in limits)
+        if left:
+            for name in limits:  # a plain loop: asked for every task that is ready
+                if left.get(name, 1) <= 0:
+                    return False
+        return True
 
     def take(self, limits: Iterable[str]) -> None:
         """By a launch."""
-        if self._left:
+        left = self._left
+        if left:
             for name in limits:
-                if name in self._left:
-                    self._left[name] = max(0, self._left[name] - 1)
+                if left.get(name):
+                    left[name] -= 1
 
-    def give_back(self, limits: Iterable[str]) -> None:
-        """By an end."""
-        if self._left:
-            for name in limits:
-                if name in self._left:
-                    self._left[name] += 1
+    def give_back(self, limits: Iterable[str], ends: int = 1) -> None:
+        """By an end, or by several."""
+        for name in limits if self._left else ():
+            if name in self._left:
+                self._left[name] += ends
 
     def use_up(self, limits: Iterable[str]) -> None:
         """They turned a launch away."""

@@ -44,6 +44,9 @@ class Admission(NamedTuple):
     buckets: dict[str, Bucket]
 
 
+_NONE: dict[str, Bucket] = {}
+
+
 class Rates:
     """The rates wishes count against, their buckets opened as they are needed."""
 
@@ -53,8 +56,10 @@ class Rates:
         self.buckets: dict[str, Bucket] = {}
 
     def of(self, wish: Wish) -> dict[str, Bucket]:
-        wanted = [] if wish.rate is None else [wish.rate]
         pool = wish.attempt.pool
+        if wish.rate is None and pool is None:
+            return _NONE
+        wanted = [] if wish.rate is None else [wish.rate]
         if pool is not None and (rate := self._pools.get(f"pool:{pool}")) is not None:
             wanted.append((pool_rate(pool), rate))
         for name, rate in wanted:
@@ -78,19 +83,24 @@ def admit(wishes: Sequence[Wish], room: Mapping[str, int], rates: Rates) -> Admi
     admitted: set[int] = set()
     full: set[str] = set()
     waits: list[float] = []
-    for place in sorted(range(len(wishes)), key=lambda place: -wishes[place].priority):
+    counts_against: dict[tuple[str, str | None], list[str]] = {}  # of those that are limited
+    for place in sorted(range(len(wishes)), key=[-wish.priority for wish in wishes].__getitem__):
         wish = wishes[place]
-        names = [name for name in limit_names(wish.attempt.executor, wish.attempt.pool) if name in left]
-        buckets = rates.of(wish)
+        attempt, buckets = wish.attempt, rates.of(wish)
+        kind = attempt.executor, attempt.pool
+        names = counts_against.get(kind)
+        if names is None:
+            names = counts_against[kind] = [name for name in limit_names(*kind) if name in left]
         exhausted = [name for name in names if left[name] <= 0]
-        empty = [name for name, bucket in buckets.items() if bucket.tokens < 1.0]
-        full.update(exhausted, empty)
-        waits += [buckets[name].seconds_to_next for name in empty]
-        if not exhausted and not empty:
-            admitted.add(place)
-            for name in names:
-                left[name] -= 1
-            for bucket in buckets.values():
-                bucket.take()
+        empty = [name for name, bucket in buckets.items() if bucket.tokens < 1.0] if buckets else []
+        if exhausted or empty:
+            full.update(exhausted, empty)
+            waits += [buckets[name].seconds_to_next for name in empty]
+            continue
+        admitted.add(place)
+        for name in names:
+            left[name] -= 1
+        for bucket in buckets.values():
+            bucket.take()
     used = {name: bucket for name, bucket in rates.buckets.items() if bucket.is_used}
     return Admission(frozenset(admitted), frozenset(full), min(waits, default=None), used)
