@@ -45,11 +45,17 @@ __all__ = [
     "workflow_of",
 ]
 
+_MOMENT = "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ"
+
 
 @lru_cache(maxsize=1024)  # the rows of one commit share a few moments
 def time_text(moment: datetime | None) -> str | None:
     """UTC, always 27 characters: text order is time order."""
-    return None if moment is None else moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
+    if moment is None:
+        return None
+    at = moment.astimezone(UTC)
+    # Twice as fast as `isoformat`, which also works out how far from UTC it is.
+    return _MOMENT % (at.year, at.month, at.day, at.hour, at.minute, at.second, at.microsecond)
 
 
 def time_of(text: str | None) -> datetime | None:
