@@ -15,7 +15,6 @@ from ork.executors.executor import Executor, LaunchOrder, News, NotStarted
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.infra import WorkerConfig
 from ork.model.record import Record
-from ork.model.run import Run
 from ork.model.task import Attempt, Failure, FailureKind
 from ork.model.trees import Tree, bind_tree, pointers
 from ork.model.workflow import (
@@ -34,6 +33,7 @@ from ork.model.workflow import (
 )
 from ork.objects import documents, layout
 from ork.objects.store import ObjectStore, put_specs
+from ork.scheduler.alike import Alike, is_plain
 from ork.scheduler.containers import container_document, least, root_in_place
 from ork.scheduler.options import SchedulerOptions
 
@@ -78,7 +78,7 @@ class Launcher:
         self.use_key(b"")
         self._shared: dict[tuple[str, str, int], str] = {}
         self._launches = 0
-        self._last_run: tuple[Run, bytes] | None = None
+        self._alike = Alike(options)
 
     def use_key(self, signing_key: bytes) -> None:
         # Remembered for the moment between an attempt's commit and its launch.
@@ -130,8 +130,7 @@ class Launcher:
     def _prepare(self, job: Job) -> _Prepared:
         spec, document = job.machine.spec(job.attempt.key.task), b""
         if getattr(self._executors.get(job.attempt.executor), "reads_specs", True):
-            own, same = self._document(job, spec), self._same_for_all_of(job.machine.run)
-            document = documents.sign(own, job.attempt.token_hash, same)
+            document = self._signed(job, spec)
         key = layout.spec_key(layout.attempt_stem(job.attempt.key))
         return _Prepared(job, spec, key, document, self._secrets(spec))
 
@@ -164,20 +163,30 @@ class Launcher:
             for job, spec, key, document, secrets in prepared
         ]
 
-    def _document(self, job: Job, spec: TaskSpec) -> dict[str, Any]:
-        """What no other attempt of the run is told in the same words."""
+    def _signed(self, job: Job, spec: TaskSpec) -> bytes:
+        key, call, config = job.attempt.key, spec.action, self._options.worker_for(spec)
+        same = self._alike.about(job.machine.run)
+        if not isinstance(call, PythonCall) or not is_plain(key.task, spec, config):
+            return documents.sign(self._document(job, spec, config), job.attempt.token_hash, same)
+        news = getattr(self._executors.get(spec.executor), "news_address", None)
+        kind = call.file, call.module, call.function, spec.timeout, job.version.root, news
+        alike = self._alike.about_kind(kind, lambda: self._document(job, spec, config))
+        return documents.sign(self._own(key), job.attempt.token_hash, b"%b,%b" % (alike, same))
+
+    def _own(self, key: AttemptKey) -> dict[str, Any]:
+        """What no other attempt is told."""
+        trace = self._options.traceparent(key)
+        return {"v": 1, "attempt": str(key), "task": key.task.name, "number": key.number, "traceparent": trace}
+
+    def _document(self, job: Job, spec: TaskSpec, config: WorkerConfig | None) -> dict[str, Any]:
+        """What not all attempts of the run are told in the same words."""
         machine, key = job.machine, job.attempt.key
-        config = self._options.worker_for(spec)
         scope, place = machine.scope(key.task), machine.place(key.task)
-        return {
-            "v": 1,
-            "attempt": str(key),
-            "task": key.task.name,
+        return self._own(key) | {
             "index": key.task.index,
             "parallel_index": place.index,
             "parallel_count": place.count,
             "item": scope.item(),
-            "number": key.number,
             **_what_to_run(spec, scope),
             "root": root_in_place(job.version.root, spec),
             "container": container_document(spec, config),
@@ -188,15 +197,8 @@ class Launcher:
             "env": _variables(spec, scope, config),
             "timeout": spec.timeout if config is None else least(spec.timeout, config.timeout),
             **declared_types(spec, job.version.workflow),
-            "traceparent": self._options.traceparent(key),
             "news": getattr(self._executors.get(spec.executor), "news_address", None),
         }
-
-    def _same_for_all_of(self, run: Run) -> bytes:
-        """A good part of what a spec says, put into words once."""
-        if self._last_run is None or self._last_run[0] is not run:
-            self._last_run = run, documents.entries(_about_run(run) | _about_options(self._options))
-        return self._last_run[1]
 
     def _share(self, job: Job, name: str, bound: Bound) -> Bound:
         """A value that many would carry is put down once for all of them, and named in their specs.
@@ -231,30 +233,6 @@ class Launcher:
                     raise BindError(f"there is no secret `{value.name}` in the environment, .env or .ork/secrets")
                 found[SECRET_PREFIX + value.name] = secret
         return tuple(found.items())
-
-
-def _about_run(run: Run) -> dict[str, Any]:
-    return {
-        "run_id": run.id,
-        "workflow": run.workflow,
-        "round": run.round,
-        "scheduled_for": run.scheduled_for.isoformat() if run.scheduled_for else None,
-        "params": run.params,
-    }
-
-
-def _about_options(options: SchedulerOptions) -> dict[str, Any]:
-    return {
-        "script_dir": options.script_dir,
-        "builds": options.builds_dir,
-        "heartbeat_seconds": options.heartbeat_seconds,
-        "fence_seconds": options.fence_seconds,
-        "stop_grace_seconds": options.stop_grace_seconds,
-        "inline_limit": options.inline_limit,
-        "output_limit": options.output_limit,
-        "durability": options.durability,
-        "wake_url": options.wake_url,
-    }
 
 
 def _what_to_run(spec: TaskSpec, scope: Scope) -> dict[str, Any]:

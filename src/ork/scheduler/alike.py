@@ -1,0 +1,77 @@
+"""What the specs of many attempts say alike is put into words once: a wide run asks for the same work over and over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from ork.model.ids import TaskKey
+from ork.model.infra import WorkerConfig
+from ork.model.run import Run
+from ork.model.workflow import TaskSpec
+from ork.objects import documents
+from ork.scheduler.options import SchedulerOptions
+
+MOST_KINDS = 100
+OWN = frozenset({"v", "attempt", "task", "number", "traceparent"})  # what tells even plain tasks apart
+
+
+def is_plain(key: TaskKey, spec: TaskSpec, config: WorkerConfig | None) -> bool:
+    """Nothing but its name and number sets it apart from others that do the same."""
+    return (
+        key.index is None
+        and config is None
+        and spec.environment is None
+        and spec.image is None
+        and spec.output_type is None
+        and not (spec.inputs or spec.env or spec.depends_on or spec.input_types)
+    )
+
+
+class Alike:
+    """Texts for `documents.sign`."""
+
+    def __init__(self, options: SchedulerOptions) -> None:
+        self._about_options = _about_options(options)
+        self._last_run: tuple[Run, bytes] | None = None
+        self._kinds: dict[Hashable, bytes] = {}
+
+    def about(self, run: Run) -> bytes:
+        """What all attempts of the run are told."""
+        if self._last_run is None or self._last_run[0] is not run:
+            self._last_run = run, documents.entries(_about_run(run) | self._about_options)
+        return self._last_run[1]
+
+    def about_kind(self, kind: Hashable, document: Callable[[], dict[str, Any]]) -> bytes:
+        """What all plain tasks of that kind are told, of which one is the document."""
+        text = self._kinds.get(kind)
+        if text is None:
+            if len(self._kinds) >= MOST_KINDS:
+                self._kinds.clear()
+            text = documents.entries({name: value for name, value in document().items() if name not in OWN})
+            self._kinds[kind] = text
+        return text
+
+
+def _about_run(run: Run) -> dict[str, Any]:
+    return {
+        "run_id": run.id,
+        "workflow": run.workflow,
+        "round": run.round,
+        "scheduled_for": run.scheduled_for.isoformat() if run.scheduled_for else None,
+        "params": run.params,
+    }
+
+
+def _about_options(options: SchedulerOptions) -> dict[str, Any]:
+    return {
+        "script_dir": options.script_dir,
+        "builds": options.builds_dir,
+        "heartbeat_seconds": options.heartbeat_seconds,
+        "fence_seconds": options.fence_seconds,
+        "stop_grace_seconds": options.stop_grace_seconds,
+        "inline_limit": options.inline_limit,
+        "output_limit": options.output_limit,
+        "durability": options.durability,
+        "wake_url": options.wake_url,
+    }
