@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
+_MOST_REMEMBERED = 256
+_candidates: dict[tuple[str, str, str], list[str]] = {}  # by name, PATH and root
+
 
 class ProgramError(Exception):
     """A sentence saying why there is nothing to run."""
@@ -27,13 +30,24 @@ def find_program(argv: list[str], root: str, script_dir: str | None, path: str, 
         file = os.path.normpath(os.path.join(root, script_dir, name))
         if os.path.isfile(file):
             return [*_runnable(file, python or project_python(root)), *arguments]
-    for folder in path.split(os.pathsep):
-        file = os.path.join(root, folder or ".", name)
+    for file in _named_on(path, name, root):
         # In this order: most folders have none of that name, and to be told so this way costs least.
         if os.access(file, os.X_OK) and os.path.isfile(file):
             return [file, *arguments]
     place = f"in script_dir {script_dir.rstrip('/')}/ or " if script_dir is not None else ""
     raise ProgramError(f"no program `{name}` {place}on PATH")
+
+
+def _named_on(path: str, name: str, root: str) -> list[str]:
+    """Where a program of that name would be, each place once. Whether it is there is for each task to look."""
+    key = name, path, root
+    files = _candidates.get(key)
+    if files is None:
+        if len(_candidates) >= _MOST_REMEMBERED:
+            _candidates.clear()
+        files = [os.path.join(root, folder or ".", name) for folder in path.split(os.pathsep)]
+        files = _candidates[key] = list(dict.fromkeys(files))
+    return files
 
 
 def project_python(root: str) -> str:

@@ -133,6 +133,17 @@ def test_programs_are_found_by_path_then_script_dir_then_path_variable(tmp_path:
     assert find_program([f"{root}/tool"], "/", None, "") == [f"{root}/tool"]
 
 
+def test_a_program_that_came_in_front_of_another_is_found(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    path = f"{first}{os.pathsep}{second}{os.pathsep}{first}"
+    for folder in (second, first):
+        folder.mkdir()
+        (folder / "tool").touch(mode=0o755)
+        assert find_program(["tool", "-v"], str(tmp_path), None, path) == [str(folder / "tool"), "-v"]
+    (first / "tool").chmod(0o644)
+    assert find_program(["tool"], str(tmp_path), None, path) == [str(second / "tool")]
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
