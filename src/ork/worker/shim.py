@@ -227,17 +227,21 @@ class Shim:
     def _watch(self, job: Job, log: Log, timeout: float | None) -> None:
         """Returns when nothing of the attempt is alive and every pipe has been emptied."""
         now = time.monotonic()
-        deadline = None if timeout is None else (self._since or now) + timeout
+        deadline = _NEVER if timeout is None else (self._since or now) + timeout
         last_beat, next_beat = now, now + FIRST_BEAT_SECONDS
         reads_reply_at = _NEVER if job.reply < 0 else now + REPLY_SECONDS
         pipes = job.pipes()
         readers = pipes | {self._host.descriptor: self._host.look} if self._host else pipes
-        done: set[int] = set()
-        poller = select.poll()
-        for descriptor in (self._signals.wake, *readers):
-            if descriptor != job.reply:
-                poller.register(descriptor, select.POLLIN)
+        poller = self._poller(readers, job.reply)
+        # Of what has just begun there is nothing to see before something happens.
+        pause = 0.0 if job.is_started else self._pause(now, min(next_beat, reads_reply_at), deadline)
         while True:
+            for descriptor, _ in poller.poll(pause):
+                if descriptor == self._signals.wake:
+                    self._signals.quiet()
+                elif not readers[descriptor]():
+                    poller.unregister(descriptor)
+            now = time.monotonic()
             self._has_returned = job.is_over or self._main_status is not None
             if now >= next_beat:
                 if self._beat():
@@ -254,20 +258,24 @@ class Shim:
             if now >= reads_reply_at:
                 poller.register(job.reply, select.POLLIN)
                 reads_reply_at = _NEVER
-            for descriptor, _ in poller.poll(self._pause(now, min(next_beat, reads_reply_at), deadline, log.due(now))):
-                if descriptor == self._signals.wake:
-                    self._signals.quiet()
-                elif not readers[descriptor]():
-                    poller.unregister(descriptor)
-                    done.add(descriptor)
-            now = time.monotonic()
-        _empty({descriptor: empty for descriptor, empty in pipes.items() if descriptor not in done})
+            pause = self._pause(now, min(next_beat, reads_reply_at), deadline, log.due(now))
+        if reads_reply_at != _NEVER:
+            poller.register(job.reply, select.POLLIN)
+        _empty(poller, pipes)
         log.let_go()
 
-    def _pause(self, now: float, at_latest: float, deadline: float | None, log_due: float | None) -> float:
+    def _poller(self, readers: dict[int, Callable[[], bool]], reply: int) -> select.poll:
+        poller = select.poll()
+        poller.register(self._signals.wake, select.POLLIN)
+        for descriptor in readers:
+            if descriptor != reply:
+                poller.register(descriptor, select.POLLIN)
+        return poller
+
+    def _pause(self, now: float, at_latest: float, deadline: float, log_due: float | None = None) -> float:
         """Milliseconds until something must be done even if nothing happens."""
         until = at_latest if log_due is None else min(at_latest, log_due)
-        if deadline is not None and self._ending is None:
+        if self._ending is None:
             until = min(until, deadline)
         if self._kill_at is not None:
             until = min(until, now + _KILL_AGAIN_SECONDS if self._is_killing else self._kill_at)
@@ -290,11 +298,11 @@ class Shim:
             return
         self._end(_stopped(str(stop.get("why"))), now, at_once=stop.get("at_once") is True)
 
-    def _judge(self, now: float, timeout: float | None, deadline: float | None, last_beat: float) -> None:
+    def _judge(self, now: float, timeout: float | None, deadline: float, last_beat: float) -> None:
         """Whether it is time to end the task ourselves."""
         if self._signals.terms:
             self._end(_stopped("asked by the scheduler"), now)
-        if deadline is not None and now >= deadline:
+        if now >= deadline:
             self._end(_timed_out(timeout), now)
         if now - last_beat > self._spec["fence_seconds"]:
             silence = f"no heartbeat could be written for {now - last_beat:.0f}s; the task was stopped"
@@ -355,18 +363,13 @@ class Shim:
                 continue
 
 
-def _empty(pipes: dict[int, Callable[[], bool]]) -> None:
+def _empty(poller: select.poll, pipes: dict[int, Callable[[], bool]]) -> None:
     """Reads what is there, though somebody else may keep an end open."""
-    if not pipes:
-        return
-    poller = select.poll()
-    for descriptor in pipes:
-        poller.register(descriptor, select.POLLIN)
     for _ in range(_MOST_READS):
-        ready = poller.poll(0)
+        ready = [descriptor for descriptor, _ in poller.poll(0) if descriptor in pipes]
         if not ready:
             return
-        for descriptor, _ in ready:
+        for descriptor in ready:
             if not pipes[descriptor]():
                 poller.unregister(descriptor)
 
