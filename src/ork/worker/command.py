@@ -10,6 +10,7 @@ import time
 from ork.errors import DocumentError, ObjectsError
 from ork.objects import layout
 from ork.objects.json_text import dumps, strict_json
+from ork.worker import no_input
 from ork.worker.bound import Bindings, InputError
 from ork.worker.child import dismiss_waiting
 from ork.worker.environment import inherited, task_environment
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
     from ork.worker.log import Log
     from ork.worker.shim import Host
 
-_NOTHING = b"{}"
 _INPUT_PATIENCE_SECONDS = 60.0
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _LARGEST_LAST_LINE = 8 << 20  # it is held in memory
 _ENDED_BY = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these; programs expect to be ended by them
+_UNCHANGEABLE = (_signal.SIGKILL, _signal.SIGSTOP)
+_usual: list[int] | None = None
 
 
 class CommandJob:
@@ -47,7 +49,8 @@ class CommandJob:
         self._input_file: str | None = None
         self._output_file = objects.path(layout.written_key(stem))
         self._has_written = True  # as long as nobody has looked
-        self._stdin = self._stdout = self._stderr = -1  # as the process has them
+        self._stdin = -1
+        self._ours: list[int] = []  # descriptors to be closed at the end
         self._last = LastLine(min(spec["output_limit"], _LARGEST_LAST_LINE))
         self._streams: list[Stream] = []
         self._log: Log | None = None
@@ -107,10 +110,8 @@ class CommandJob:
         return Ending("success", exit_code=0, output=stored)
 
     def clean(self) -> None:
-        theirs = self._stdin, self._stdout, self._stderr
-        for descriptor in (*theirs, *(stream.source for stream in self._streams)):
-            if descriptor >= 0:
-                os.close(descriptor)
+        for descriptor in self._ours:
+            os.close(descriptor)
         if self._has_written:
             _remove(self._output_file)
         if self._input_file is not None:
@@ -118,17 +119,20 @@ class CommandJob:
 
     def _open_input(self, data: bytes) -> str:
         """Opens standard input; the path under which the same can be read again, by any process of the task."""
-        if data == _NOTHING and hasattr(os, "memfd_create"):
+        if data == no_input.TEXT:
             # Most commands have no input, and files are a good part of what a small task costs.
-            self._stdin = os.memfd_create("input.json")
-            self._write_input(data)
-            return f"/proc/{os.getpid()}/fd/{self._stdin}"
+            try:
+                self._stdin, path = no_input.opened()
+                return path
+            except OSError:
+                pass  # then as any other
         self._input_file = self._objects.path(layout.input_key(self._stem))
         give_up_at = time.monotonic() + _INPUT_PATIENCE_SECONDS
         while True:
             try:
                 if self._stdin < 0:
                     self._stdin = os.open(self._input_file, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+                    self._ours.append(self._stdin)
                 self._write_input(data)
                 return self._input_file
             except OSError as error:
@@ -147,14 +151,13 @@ class CommandJob:
         # Pipes both: a program that opens /dev/stderr for writing would cut the log itself short.
         # Their other ends stay open here, too: that nothing more will be said we know by the end of the process, and need
         # not be woken for.
-        said, self._stdout = os.pipe()
-        complained, self._stderr = os.pipe()
+        said, stdout = os.pipe()
+        complained, stderr = os.pipe()
+        self._ours += (stdout, stderr, said, complained)
         start = _spawned if self._host is not None and self._host.is_guarded() else _forked
         try:
-            pid = start(argv, env, self._spec["root"], (self._stdin, self._stdout, self._stderr))
+            pid = start(argv, env, self._spec["root"], (self._stdin, stdout, stderr))
         except OSError as error:
-            os.close(said)
-            os.close(complained)
             why = error.strerror or error
             return failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why}")
         self._log = log
@@ -165,12 +168,11 @@ class CommandJob:
 
     def _output_text(self) -> str | None:
         """JSON: from the file if it was written, else from the last line if that is JSON, else None."""
-        limit = self._spec["output_limit"]
-        try:
-            descriptor = os.open(self._output_file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        except FileNotFoundError:
+        if not os.access(self._output_file, os.F_OK, follow_symlinks=False):
             self._has_written = False
             return self._last_line()
+        limit = self._spec["output_limit"]
+        descriptor = os.open(self._output_file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
             data = file.read(limit + 1)
         return dumps(strict_json(data, max_size=limit))
@@ -211,37 +213,52 @@ def input_text(spec: dict[str, Any], bindings: Bindings) -> bytes:
 
 def _spawned(argv: list[str], env: dict[str, str], folder: str, streams: tuple[int, int, int]) -> int:
     """The process of a program; OSError if it cannot be run. A guard sees to it that it does not outlive us."""
-
-    def spawn(program: str, argv: list[str]) -> int:
-        return os.posix_spawn(
-            program,
-            argv,
-            env,
-            file_actions=[(os.POSIX_SPAWN_DUP2, given, wanted) for wanted, given in enumerate(streams)],
-            setpgroup=0,
-            setsigmask=(),
-            setsigdef=_ENDED_BY,
-        )
-
     os.chdir(folder)
     try:
-        return spawn(argv[0], argv)
+        return _spawn(argv[0], argv, env, streams)
     except OSError as error:
         if error.errno != errno.ENOEXEC:
             raise
-        return spawn("/bin/sh", ["sh", *argv])
+        return _spawn("/bin/sh", ["sh", *argv], env, streams)
     finally:
         os.chdir("/")  # where we belong
+
+
+def _spawn(program: str, argv: list[str], env: dict[str, str], streams: tuple[int, int, int]) -> int:
+    stdin, stdout, stderr = streams
+    return os.posix_spawn(
+        program,
+        argv,
+        env,
+        file_actions=(
+            (os.POSIX_SPAWN_DUP2, stdin, 0),
+            (os.POSIX_SPAWN_DUP2, stdout, 1),
+            (os.POSIX_SPAWN_DUP2, stderr, 2),
+        ),
+        setpgroup=0,
+        setsigmask=(),
+        setsigdef=_usual_signals(),
+    )
+
+
+def _usual_signals() -> list[int]:
+    """All but those that whoever started us wanted to be ignored. Each that is named saves the new process a look."""
+    global _usual
+    if _usual is None:
+        changeable = sorted(_signal.valid_signals() - set(_UNCHANGEABLE))
+        _usual = [int(n) for n in changeable if n in _ENDED_BY or _signal.getsignal(n) != _signal.SIG_IGN]
+    return _usual
 
 
 def _forked(argv: list[str], env: dict[str, str], folder: str, streams: tuple[int, int, int]) -> int:
     """The same, with a process that sees to that itself."""
     problem, report = os.pipe()
+    given_input = os.dup(streams[0])  # the one of those that have none is not for other processes
 
     def body() -> NoReturn:
         try:
             os.chdir(folder)
-            for wanted, given in enumerate(streams):
+            for wanted, given in enumerate((given_input, *streams[1:])):
                 os.dup2(given, wanted)
             for number in _ENDED_BY:
                 _signal.signal(number, _signal.SIG_DFL)
@@ -250,8 +267,11 @@ def _forked(argv: list[str], env: dict[str, str], folder: str, streams: tuple[in
             os.write(report, str(error.errno).encode())
             os._exit(127)
 
-    pid = fork_into(body)
-    os.close(report)
+    try:
+        pid = fork_into(body)
+    finally:
+        os.close(given_input)
+        os.close(report)
     # Closed by a successful exec; otherwise it carries the reason.
     why = os.read(problem, 4096)
     os.close(problem)

@@ -27,6 +27,7 @@ AHEAD = "ahead"
 # What most tasks need. The child that is forked first imports it by itself.
 _USUAL = (
     "_ctypes",
+    "fcntl",
     "ork.worker.resident",
     "ork.objects.journaled",
     "ork.worker.command",

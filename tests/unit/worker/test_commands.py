@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ork.objects.local import LocalObjects
+from ork.worker import no_input
 from ork.worker.bound import Bindings, InputError
 from ork.worker.command import input_text
 from ork.worker.environment import task_environment
@@ -142,6 +145,38 @@ def test_a_program_that_came_in_front_of_another_is_found(tmp_path: Path) -> Non
         assert find_program(["tool", "-v"], str(tmp_path), None, path) == [str(folder / "tool"), "-v"]
     (first / "tool").chmod(0o644)
     assert find_program(["tool"], str(tmp_path), None, path) == [str(second / "tool")]
+
+
+def test_no_input_is_the_same_for_the_next_command_whatever_one_does_to_it() -> None:
+    descriptor, path = no_input.opened()
+    assert os.read(descriptor, 10) == b"{}"
+    for flags in (os.O_WRONLY, os.O_RDWR):
+        opened = os.open(path, flags)
+        with pytest.raises(PermissionError):
+            os.write(opened, b"[]")
+        with pytest.raises(PermissionError):
+            os.truncate(opened, 0)
+        os.close(opened)
+    assert no_input.opened() == (descriptor, path)
+    assert os.read(descriptor, 10) == Path(path).read_bytes() == b"{}"
+
+
+SPAWNED = """
+import os, signal
+from ork.worker.command import _spawned
+signal.signal(signal.SIGTERM, lambda *_: None)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+os.waitpid(_spawned(["/bin/cat", "/proc/self/status"], {}, "/", (0, 1, 2)), 0)
+"""
+
+
+def test_a_program_has_the_usual_signals_and_ignores_what_it_was_meant_to() -> None:
+    said = subprocess.run([sys.executable, "-c", SPAWNED], capture_output=True, text=True, check=True).stdout
+    masks = {line[:6]: int(line.split()[1], 16) for line in said.splitlines() if line[:4] in ("SigI", "SigB", "SigC")}
+    ignored = {number for number in signal.valid_signals() if masks["SigIgn"] >> number - 1 & 1}
+    assert ignored == {signal.SIGHUP}
+    assert masks["SigBlk"] == masks["SigCgt"] == 0
 
 
 @pytest.mark.parametrize(
