@@ -51,8 +51,9 @@ class CommandJob:
         self._has_written = True  # as long as nobody has looked
         self._stdin = -1
         self._ours: list[int] = []  # descriptors to be closed at the end
-        self._last = LastLine(min(spec["output_limit"], _LARGEST_LAST_LINE))
-        self._streams: list[Stream] = []
+        self._said = self._complained = -1  # what comes of the process
+        self._streams: list[Stream] = []  # of both, once there is something to hear
+        self._last: LastLine | None = None
         self._log: Log | None = None
 
     def start(self, log: Log) -> Ending | int:
@@ -62,7 +63,10 @@ class CommandJob:
             env = task_environment(spec, bindings.environ, bindings)
             path = env.get("PATH", os.defpath)
             argv = find_program(spec["argv"], spec["root"], spec["script_dir"], path, spec.get("python"))
-            env["ORK_INPUT_FILE"] = self._open_input(self._checked(input_text(spec, bindings)))
+            data = input_text(spec, bindings)
+            if spec.get("input_type") is not None:
+                self._check(data)
+            env["ORK_INPUT_FILE"] = self._open_input(data)
             env["ORK_OUTPUT_FILE"] = self._output_file
         except ProgramError as error:
             return failed("start", str(error))
@@ -72,22 +76,29 @@ class CommandJob:
             return failed("start", f"the input could not be written: {error.strerror}")
         return self._start_process(argv, env, log)
 
-    def _checked(self, data: bytes) -> bytes:
-        if self._spec.get("input_type") is not None:
-            from ork.worker.declared import check_input
+    def _check(self, data: bytes) -> None:
+        from ork.worker.declared import check_input
 
-            check_input(data, self._spec)
-        return data
+        check_input(data, self._spec)
 
     def _wrong_output(self, text: str | None) -> dict[str, Any] | None:
-        if self._spec.get("output_type") is None:
-            return None
         from ork.worker.declared import wrong_output
 
         return wrong_output(text, self._spec)
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
-        return {stream.source: stream.empty for stream in self._streams}
+        return {self._said: lambda: self._hears(0), self._complained: lambda: self._hears(1)}
+
+    def _hears(self, which: int) -> bool:
+        """Most commands say nothing, and so nobody listens before there is a word."""
+        if not self._streams:
+            assert self._log is not None
+            self._last = LastLine(min(self._spec["output_limit"], _LARGEST_LAST_LINE))
+            # In this order: of what is there at the same time, an error most likely came last.
+            said = Stream(self._said, self._log, last=self._last, keeps_lines=True)
+            complained = Stream(self._complained, self._log, keeps_lines=True)
+            self._streams = [self._log.attach(said), self._log.attach(complained)]
+        return self._streams[which].empty()
 
     def ending(self, wait_status: int) -> Ending:
         if wait_status != 0:
@@ -96,10 +107,10 @@ class CommandJob:
             text = self._output_text()
         except (DocumentError, OSError) as error:
             return failed("output", f"what was written to $ORK_OUTPUT_FILE cannot be used: {error}", exit_code=0)
-        if text is None and self._last.is_too_large:
+        if text is None and self._last is not None and self._last.is_too_large:
             most = f"the last line of standard output is JSON of more than {self._last.limit:,} bytes"
             return failed("output", f"{most}: write it to the file $ORK_OUTPUT_FILE instead", exit_code=0)
-        wrong = self._wrong_output(text)
+        wrong = None if self._spec.get("output_type") is None else self._wrong_output(text)
         if wrong is not None:
             return Ending("failed", exit_code=0, failure=wrong)
         if text is None:
@@ -151,9 +162,9 @@ class CommandJob:
         # Pipes both: a program that opens /dev/stderr for writing would cut the log itself short.
         # Their other ends stay open here, too: that nothing more will be said we know by the end of the process, and need
         # not be woken for.
-        said, stdout = os.pipe()
-        complained, stderr = os.pipe()
-        self._ours += (stdout, stderr, said, complained)
+        self._said, stdout = os.pipe()
+        self._complained, stderr = os.pipe()
+        self._ours += (stdout, stderr, self._said, self._complained)
         start = _spawned if self._host is not None and self._host.is_guarded() else _forked
         try:
             pid = start(argv, env, self._spec["root"], (self._stdin, stdout, stderr))
@@ -161,9 +172,6 @@ class CommandJob:
             why = error.strerror or error
             return failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why}")
         self._log = log
-        # In this order: of what is there at the same time, an error most likely came last.
-        streams = (Stream(said, log, last=self._last, keeps_lines=True), Stream(complained, log, keeps_lines=True))
-        self._streams = [log.attach(stream) for stream in streams]
         return pid
 
     def _output_text(self) -> str | None:
@@ -178,7 +186,7 @@ class CommandJob:
         return dumps(strict_json(data, max_size=limit))
 
     def _last_line(self) -> str | None:
-        line = self._last.line()
+        line = None if self._last is None else self._last.line()
         if not line:
             return None
         try:
