@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 
 _came_with: dict[str, str] | None = None
 _own_names: tuple[str, ...] = ()
+_without_own: dict[str, str] = {}
 
 
 def inherited() -> dict[str, str]:
     """What this process came with. Looked at once, and so once for all that are forked from it."""
-    global _came_with, _own_names
+    global _came_with, _own_names, _without_own
     if _came_with is None:
         _came_with = dict(os.environ)
         _own_names = _names_of_ork(_came_with)
+        _without_own = {name: value for name, value in _came_with.items() if name not in _own_names}
     return _came_with
 
 
@@ -38,9 +40,12 @@ def hidden_names(spec: dict[str, Any], environ: Mapping[str, str]) -> list[str]:
 
 def task_environment(spec: dict[str, Any], inherited: Mapping[str, str], bindings: Bindings) -> dict[str, str]:
     """What the worker inherited without anything of Ork's own, and what the spec adds."""
-    env = dict(inherited)
-    for name in hidden_names(spec, inherited):
-        del env[name]
+    if inherited is _came_with and not spec["inputs"] and not spec["env"]:
+        env = _without_own.copy()
+    else:
+        env = dict(inherited)
+        for name in hidden_names(spec, inherited):
+            del env[name]
     env.update(additions(spec, inherited, bindings))
     return env
 

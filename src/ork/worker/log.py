@@ -82,8 +82,6 @@ class Log:
 
     def flush_at_last(self, is_told_to_go: Callable[[], bool]) -> None:
         """The attempt is over and its result written: so there is room, or there will be none for us."""
-        if self.flush():
-            return
         give_up_at = time.monotonic() + _LAST_TRIES_SECONDS
         while not self.flush() and time.monotonic() < give_up_at and not is_told_to_go():
             time.sleep(0.1)

@@ -85,6 +85,9 @@ class Resident:
         self._sharing: Sharing | None = None
         self._is_known = self._has_told = False
         self._is_swift = False  # the last task never waited for anything
+        self._poller = select.poll()
+        self._poller.register(door, select.POLLIN)
+        self._poller.register(self.signals.wake, select.POLLIN)
         process.private.update((door, self.signals.wake, self.signals.ring, mark.keep_open()))
 
     def serve(self) -> int:
@@ -143,13 +146,10 @@ class Resident:
 
     def _has_next(self) -> bool:
         """Waits for a request; False when there will be none."""
-        poller = select.poll()
-        poller.register(self.descriptor, select.POLLIN)
-        poller.register(self.signals.wake, select.POLLIN)
         while self.is_open and not self.signals.terms:
             if self._waiting:
                 return True
-            ready = [descriptor for descriptor, _ in poller.poll(IDLE_SECONDS * 1000)]
+            ready = [descriptor for descriptor, _ in self._poller.poll(IDLE_SECONDS * 1000)]
             if not ready:
                 return False
             if self.signals.wake in ready:

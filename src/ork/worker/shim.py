@@ -163,9 +163,10 @@ class Shim:
         except Exception as error:
             ending = self._own_fault(error, log)
         terms = self._signals.terms
-        log.flush()
+        is_log_whole = log.flush()
         is_written = self._status.finish(ending, is_told_to_go=lambda: self._signals.terms > terms)
-        log.flush_at_last(is_told_to_go=lambda: self._signals.terms > terms)
+        if not is_log_whole:
+            log.flush_at_last(is_told_to_go=lambda: self._signals.terms > terms)
         log.close()
         job.clean()
         return is_written
