@@ -37,6 +37,7 @@ class ForkServer:
     ) -> None:
         self.interpreter = interpreter
         self.has_served = False  # a worker of its making has been heard of
+        self.heard_at = 0.0  # when the last one came alive
         self._ended = ended
         self._unsent: deque[socket.socket] = deque()
         self._loop = asyncio.get_running_loop()

@@ -20,6 +20,7 @@ from ork.executors.together import Together
 from ork.model.workflow import Isolation
 
 PATIENCE_SECONDS = 5.0
+_QUEUES = 12  # times as much patience with one that is to be made after many others
 _MOST_IDLE = 32
 QUICK_SECONDS = 0.005
 SWIFT_SECONDS = 0.05
@@ -177,18 +178,16 @@ class Residents:
     def _judge(self) -> None:
         """One that says nothing for long (halted, perhaps) is done without: the gate lets only one worker through."""
         self._timer = None
-        now, silent = time.monotonic(), []
-        for resident in self._working:
-            if not resident.has_taken and now - resident.begun_at >= PATIENCE_SECONDS:
-                silent.append(resident)
+        now = time.monotonic()
+        silent = [resident for resident in self._working if not resident.has_taken and _give_up_at(resident) <= now]
         for server in {resident.server for resident in silent if not resident.has_spoken}:
-            server.kill()
+            if server.heard_at + PATIENCE_SECONDS <= now:
+                server.kill()
         for resident in silent:
             resident.end()
-        waiting = [resident.begun_at for resident in self._working if not resident.has_taken]
+        waiting = [_give_up_at(resident) for resident in self._working if not resident.has_taken]
         if waiting:
-            pause = max(0.01, min(waiting) + PATIENCE_SECONDS - now)
-            self._timer = asyncio.get_running_loop().call_later(pause, self._judge)
+            self._timer = asyncio.get_running_loop().call_later(max(0.01, min(waiting) - now), self._judge)
 
     # ── what residents say ───────────────────────────────────────────────────────────────────────
 
@@ -202,6 +201,8 @@ class Residents:
             return
         # The first word of all only says that it is there; any but the last one, that this is not over in a moment.
         resident.is_slow = resident.is_slow or (resident.has_spoken and word not in (b"over", b"swift"))
+        if not resident.has_spoken:
+            resident.server.heard_at = time.monotonic()
         resident.has_taken = resident.has_spoken = resident.server.has_served = True
         if resident.is_slow:
             self._ask_back(resident)
@@ -276,3 +277,11 @@ class Residents:
             resident.let_go()
         else:
             idle.append(resident)
+
+
+def _give_up_at(resident: Resident) -> float:
+    """Of thousands that are asked for at once each waits for those before it, as long as its server makes some."""
+    if resident.has_spoken:
+        return resident.begun_at + PATIENCE_SECONDS
+    most = resident.begun_at + _QUEUES * PATIENCE_SECONDS
+    return min(most, max(resident.begun_at, resident.server.heard_at) + PATIENCE_SECONDS)

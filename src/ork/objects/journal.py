@@ -21,12 +21,12 @@ PUT, PUT_IF_ABSENT, IN_A_FILE = b"=", b"+", b">"
 _PIECE = 1 << 20
 _LINE = 1 << 12
 
-# The index holds where each attempt's documents are, all four in one number: there may be 100,000 attempts.
+# The index holds where each attempt's documents are, all three in one number: there may be 100,000 attempts.
 _BITS = 40
 _PLACE = (1 << _BITS) - 1
 _GATE = b"gate.json"
 _GATE_HEAD = BEGIN + PUT_IF_ABSENT + _GATE
-_KINDS = {b"spec.json": 0, _GATE: 1, b"status.json": 2, b"stop.json": 3}
+_KINDS = {b"spec.json": 0, _GATE: 1, b"status.json": 2}
 # What a line may begin with: whether it yields to one before it, and where in that number its place belongs.
 _HEADS = {
     BEGIN + how + kind: (how == PUT_IF_ABSENT, number * _BITS)

@@ -60,6 +60,16 @@ class JournaledObjects(LocalObjects):
         for run, documents in by_run.items():
             self._doing("write", f"{layout.RUNS}/{run}", lambda run=run, new=documents: self._made(run).append_all(new))  # type: ignore[misc]
 
+    def put_version(self, key: str, data: bytes, number: int) -> None:
+        name = _document(key)
+        if number == 1:
+            self.put_first([(key, data)])
+            return
+        super().put(key, data)
+        if number == 2 and name is not None:
+            run, attempt, kind = name
+            self._doing("write", key, lambda: self._made(run).append(IN_A_FILE, kind, attempt))
+
     def put_specs(self, specs: Sequence[tuple[str, bytes]]) -> builtins.list[int]:
         by_run: dict[str, dict[str, tuple[bytes, bytes]]] = {}
         for key, data in specs:

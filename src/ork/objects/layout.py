@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from ork.model.ids import AttemptKey, RunId
 
 RUNS = "runs"
-_DOCUMENTS = ("spec.json", "gate.json", "status.json", "stop.json")
-_FILES = ("output.json", "log")
+_DOCUMENTS = ("spec.json", "gate.json", "status.json")
+_FILES = ("output.json", "log", "stop.json")  # every worker looks for a stop now and then, and hardly ever is there one
 
 
 def run_folder(run: RunId) -> str:

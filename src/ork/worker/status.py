@@ -88,6 +88,7 @@ class StatusWriter:
         self._tell = tell or self._send_news
         self._wake_url: str | None = spec.get("wake_url")
         self._seq = 0
+        self._versions = 0  # that have been written
         self.is_preparing = False  # what the task needs is being built: its own time has not begun
         self.started_at = utc_text(time.time_ns())
 
@@ -95,14 +96,14 @@ class StatusWriter:
         """Says running, with the next number; ObjectsError if it cannot be written."""
         self._seq += 1
         document = self._document("running", None)
-        self._objects.put(self._key, document)
+        self._put(document)
         if self._seq == 1:
             self._tell(False, document)
 
     def finish(self, ending: Ending, *, is_told_to_go: Callable[[], bool]) -> bool:
         """The last word. Tried for long while the disk is full, unless somebody wants us gone."""
         document = self.last_word(ending)
-        is_written = self._is_put_first(document) or put_patiently(self._objects, self._key, document, is_told_to_go)
+        is_written = self._is_put(document) or put_patiently(self._objects, self._key, document, is_told_to_go)
         self._tell(True, document if is_written else b"")
         if self._wake_url:
             from ork.worker.wake import wake
@@ -110,15 +111,17 @@ class StatusWriter:
             wake(self._wake_url, self._attempt, self._secret)
         return is_written
 
-    def _is_put_first(self, document: bytes) -> bool:
-        """Nobody but us writes to it, and so it is known whether there is anything to be replaced."""
-        if self._seq > 1:
-            return False
+    def _is_put(self, document: bytes) -> bool:
         try:
-            self._objects.put_first([(self._key, document)])
+            self._put(document)
         except ObjectsError:
             return False
         return True
+
+    def _put(self, document: bytes) -> None:
+        """Nobody but us writes to it, and so it is known whether there is anything to be replaced."""
+        self._objects.put_version(self._key, document, self._versions + 1)
+        self._versions += 1
 
     def last_word(self, ending: Ending) -> bytes:
         """As it is to be written."""

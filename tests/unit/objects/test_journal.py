@@ -233,6 +233,43 @@ def test_a_worker_reads_no_more_than_what_came_since(tmp_path: Path, monkeypatch
     assert sum(read) < 1000
 
 
+def test_a_worker_that_goes_on_for_long_reads_nothing_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    scheduler.put("runs/a/other.0.1.spec.json", b"7")
+    worker.skip_to("a", place(scheduler))
+    assert worker.put_if_absent(GATE, b"mine")
+    read: list[int] = []
+    monkeypatch.setattr("os.pread", lambda d, size, at, real=os.pread: read.append(size) or real(d, size, at))
+    for number in range(1, 4):
+        scheduler.put(f"runs/a/task.{number}.1.spec.json", b"x" * 1000)
+        read.clear()
+        worker.put_version(STATUS, b"%d" % number, number)
+        assert worker.get("runs/a/task.0.1.stop.json") is None
+        assert not read
+        assert scheduler.get(STATUS) == JournaledObjects(str(tmp_path)).get(STATUS) == b"%d" % number
+    scheduler.put("runs/a/task.0.1.stop.json", b"stop")
+    assert worker.get("runs/a/task.0.1.stop.json") == b"stop"
+
+
+def test_a_version_that_could_not_be_told_of_in_the_journal_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, reader = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    worker.put_version(STATUS, b"running", 1)
+
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Journal, "_write", full)
+        with pytest.raises(ObjectsError, match="the disk is full"):
+            worker.put_version(STATUS, b"still running", 2)
+    worker.put_version(STATUS, b"done", 2)
+    assert reader.get(STATUS) == b"done"
+
+
 @pytest.mark.parametrize("data", [b"two\nlines", b"\x1e\x1f\n", b"x" * 1_000_000])
 def test_a_gate_is_won_once_whatever_is_written_to_it(tmp_path: Path, data: bytes) -> None:
     first, second = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
