@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 GATE_PATIENCE_SECONDS = 60.0
 _REFUSED = 3
 _open: dict[tuple[str, str], LocalObjects] = {}
+_skipped: tuple[LocalObjects, str, int] | None = None  # attempts that are launched together begin at the same place
 
 
 def main() -> None:
@@ -87,8 +88,11 @@ def forget_opened() -> None:
 
 
 def _begun(objects_url: str, durability: str, spec_key: str, position: int) -> LocalObjects:
-    objects = opened(objects_url, durability)
-    objects.skip_to(layout.run_of(spec_key), position)  # also to the beginning, if an attempt before began later
+    global _skipped
+    objects, run = opened(objects_url, durability), layout.run_of(spec_key)
+    if _skipped != (objects, run, position):
+        _skipped = objects, run, position
+        objects.skip_to(run, position)  # also to the beginning, if an attempt before began later
     return objects
 
 
