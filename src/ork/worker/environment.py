@@ -77,13 +77,18 @@ def _own_variables(spec: dict[str, Any]) -> dict[str, str]:
         "ORK_TASK_ID": task_id(spec),
         "ORK_TASK_NAME": spec["task"],
         "ORK_WORKFLOW_NAME": spec["workflow"],
-        "ORK_ATTEMPT": spec["number"],
+        "ORK_ATTEMPT": str(spec["number"]),
+        "ORK_ATTEMPT_ID": spec["attempt"],
+    }
+    some = {
         "ORK_PARALLEL_INDEX": spec.get("parallel_index", spec["index"]),
         "ORK_PARALLEL_COUNT": spec["parallel_count"],
         "ORK_SCHEDULED_FOR": spec["scheduled_for"],
-        "ORK_ATTEMPT_ID": spec["attempt"],
     }
-    return {name: str(value) for name, value in variables.items() if value is not None}
+    for name, value in some.items():
+        if value is not None:
+            variables[name] = str(value)
+    return variables
 
 
 def task_id(spec: dict[str, Any]) -> str:

@@ -315,8 +315,8 @@ class Resident:
             del self._words[:many]
 
     def _say(self, word: bytes, attempt: bytes, facts: bytes) -> None:
-        self._words.append(_word(word, attempt, facts))
         self.say_all()
+        self._send(_word(word, attempt, facts))
 
     def _send(self, message: bytes) -> None:
         try:

@@ -113,6 +113,7 @@ _KILL_AGAIN_SECONDS = 0.02
 _RETRY_BEAT_SECONDS = 1.0
 _MOST_READS = 64  # more than any pipe holds
 _NEVER = float("inf")
+_jobs: dict[str, Callable[..., Job]] = {}
 
 
 class Shim:
@@ -136,7 +137,6 @@ class Shim:
         self._given_job = job
         self._since = since
         self._signals = host.signals if host else Signals()
-        self._marker = b"ORK_ATTEMPT_ID=" + str(spec["attempt"]).encode()
         self._status = StatusWriter(objects, stem, spec, secret, host.tell if host else None)
         self._status.started_at = began_at or self._status.started_at
         self._is_subreaper = False
@@ -157,7 +157,7 @@ class Shim:
         # In a container the engine hears everything as well: that is how it gets out of there while it runs.
         echo = None if self._spec.get("container") is None else 1
         log = Log(self._objects.path(layout.log_key(self._stem)), echo)
-        job = self._given_job or self._job()
+        job = self._given_job or _job_of(self._spec["kind"])(self._objects, self._stem, self._spec, self._host)
         try:
             ending = self._prepare(log) or self._perform(job, log, self._spec["timeout"])
         except Exception as error:
@@ -215,15 +215,6 @@ class Shim:
         log.write(traceback.format_exc().encode("utf-8", "replace"))
         self._signal_all(_signal.SIGKILL)
         return failed("internal", f"the worker failed: {type(error).__name__}: {error}")
-
-    def _job(self) -> Job:
-        if self._spec["kind"] in ("python", "custom"):
-            from ork.worker.function import FunctionJob
-
-            return FunctionJob(self._objects, self._stem, self._spec, self._host)
-        from ork.worker.command import CommandJob
-
-        return CommandJob(self._objects, self._stem, self._spec, self._host)
 
     def _watch(self, job: Job, log: Log, timeout: float | None) -> None:
         """Returns when nothing of the attempt is alive and every pipe has been emptied."""
@@ -327,7 +318,7 @@ class Shim:
                     self._main_status, self.is_swift = status, not has_waited(usage)
         except ChildProcessError:
             # As a subreaper we would have inherited whatever was left.
-            self._are_all_gone = self._is_subreaper or not system.descendants(self._marker)
+            self._are_all_gone = self._is_subreaper or not self._descendants()
         if job.forker and job.main_status is not None:
             self._main_status = job.main_status
             # Whatever it left became ours before its end was told.
@@ -355,13 +346,30 @@ class Shim:
             self._is_asked = True
             self._signal_all(_signal.SIGTERM, forker)
 
+    def _descendants(self) -> list[int]:
+        return system.descendants(b"ORK_ATTEMPT_ID=" + str(self._spec["attempt"]).encode())
+
     def _signal_all(self, number: int, forker: int = 0) -> None:
         # Where processes cannot be listed, their group is the best that can be named.
-        for pid in set(system.descendants(self._marker)) - {forker} or [-self._main]:
+        for pid in set(self._descendants()) - {forker} or [-self._main]:
             try:
                 os.kill(pid, number)
             except OSError:
                 continue
+
+
+def _job_of(kind: str) -> Callable[..., Job]:
+    """What a spec's kind asks for; loaded when it is first needed."""
+    if kind not in _jobs:
+        if kind in ("python", "custom"):
+            from ork.worker.function import FunctionJob
+
+            _jobs[kind] = FunctionJob
+        else:
+            from ork.worker.command import CommandJob
+
+            _jobs[kind] = CommandJob
+    return _jobs[kind]
 
 
 def _empty(poller: select.poll, pipes: dict[int, Callable[[], bool]]) -> None:

@@ -41,7 +41,8 @@ def start_time_of(pid: int) -> int | None:
 
 def become_subreaper() -> bool:
     """True: whatever a descendant leaves behind becomes our child, so that `wait` tells when all of it is gone."""
-    set_subreaper(True)
+    if not _is_subreaper:
+        set_subreaper(True)
     return _is_subreaper
 
 
