@@ -25,6 +25,7 @@ SPEC_LIMIT = 64 << 20
 
 _second = 0, "1970-01-01T00:00:00"
 _SHA256_BLOCK = 64
+_END_BYTES = len(',"signature":""}') + 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
 
@@ -84,6 +85,14 @@ def open_signed(data: bytes, token_hash: str, *, limit: int = DOCUMENT_LIMIT) ->
     if not _compare_digest(signature, _signature(_unsigned_text(data, document, signature), token_hash)):
         raise DocumentError("the signature does not fit: not written by this attempt")
     return document
+
+
+def is_sealed(data: bytes, token_hash: str) -> bool:
+    """Whether it ends as `sign` ends a document of more than one entry, and its signature fits. That it is a document at
+    all, whoever asks has to know."""
+    begin = len(data) - _END_BYTES
+    end = _end(_signature(data[:begin] + b"}", token_hash))
+    return len(data) <= DOCUMENT_LIMIT and _compare_digest(data[begin:], end)
 
 
 def expect_many() -> None:

@@ -33,6 +33,7 @@ from ork.model.workflow import (
 )
 from ork.objects import documents, layout
 from ork.objects.store import ObjectStore, put_specs
+from ork.scheduler import reading
 from ork.scheduler.alike import Alike, is_plain
 from ork.scheduler.containers import container_document, least, root_in_place
 from ork.scheduler.options import SchedulerOptions
@@ -116,6 +117,7 @@ class Launcher:
     def _count(self, launches: int) -> None:
         if self._launches < MANY_LAUNCHES <= self._launches + launches:
             documents.expect_many()
+            reading.expect_many()
         self._launches += launches
 
     async def _start(self, name: str, orders: Sequence[LaunchOrder]) -> Sequence[NotStarted]:

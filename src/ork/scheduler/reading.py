@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ork.core import events as ev
 from ork.errors import DocumentError
@@ -13,7 +13,20 @@ from ork.model.task import Attempt, Failure, FailureKind, InlineOutput, Output, 
 from ork.objects import documents, layout
 from ork.objects.store import ObjectStore
 
+if TYPE_CHECKING:
+    import re
+
 STATUS_LIMIT = 2 * 1024 * 1024
+
+# The last word of an attempt that went well, as workers write it; whatever differs from that in any way is read closely.
+_MOMENT = r'"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"'
+_STRING = r'"((?:[ !#-\[\]-~]++|\\["\\/bfnrt])*+)"'  # possessive: what fits is not tried in another way
+_USUAL_SUCCESS = (
+    r'\{"v":1,"attempt":"([!#-\[\]-~]+)","seq":([1-9][0-9]{0,8}),"state":"success",'
+    rf'"at":{_MOMENT},"started_at":{_MOMENT},"finished_at":{_MOMENT},"exit_code":(0|[1-9][0-9]{{0,2}}),"failure":null,'
+    rf'"output":(?:null|\{{"inline":{_STRING}\}}),"metrics":null,"signature":"[0-9a-f]{{64}}"\}}'
+)
+_usual_success: re.Pattern[str] | None = None
 
 
 def read_status(objects: ObjectStore, attempt: Attempt) -> Status | None:
@@ -24,6 +37,33 @@ def read_status(objects: ObjectStore, attempt: Attempt) -> Status | None:
 
 def checked_status(data: bytes, attempt: Attempt) -> Status:
     """What a status document says. One that is not the attempt's own is a DocumentError, however it came to us."""
+    return _usual_end(data, attempt) or _read_closely(data, attempt)
+
+
+def expect_many() -> None:
+    """From now on what nearly all of them say is read without taking the document apart."""
+    global _usual_success
+    import re  # to compile this takes as long as to read a hundred of them
+
+    _usual_success = re.compile(_USUAL_SUCCESS)
+
+
+def _usual_end(data: bytes, attempt: Attempt) -> Status | None:
+    found = None if _usual_success is None else _usual_success.fullmatch(data.decode("latin-1"))
+    if found is None or found[1] != str(attempt.key) or not documents.is_sealed(data, attempt.token_hash):
+        return None
+    _, seq, at, started_at, finished_at, exit_code, output = found.groups()
+    if output is not None and "\\" in output:
+        output = json.loads(f'"{output}"')
+    try:
+        started, said, finished = map(datetime.fromisoformat, (started_at, at, finished_at))
+    except ValueError:
+        return None
+    inline = None if output is None else InlineOutput(output)
+    return Status(int(seq), "success", started, said, finished, int(exit_code), None, inline)
+
+
+def _read_closely(data: bytes, attempt: Attempt) -> Status:
     stem = layout.attempt_stem(attempt.key)
     doc = documents.open_signed(data, attempt.token_hash)
     if doc.get("attempt") != str(attempt.key):
