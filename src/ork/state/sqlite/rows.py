@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from ork.state.rows import (
@@ -45,7 +45,7 @@ __all__ = [
     "workflow_of",
 ]
 
-_MOMENT = "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @lru_cache(maxsize=1024)  # the rows of one commit share a few moments
@@ -53,9 +53,13 @@ def time_text(moment: datetime | None) -> str | None:
     """UTC, always 27 characters: text order is time order."""
     if moment is None:
         return None
-    at = moment.astimezone(UTC)
-    # Twice as fast as `isoformat`, which also works out how far from UTC it is.
-    return _MOMENT % (at.year, at.month, at.day, at.hour, at.minute, at.second, at.microsecond)
+    since = moment - _EPOCH
+    return f"{_second(since.days, since.seconds)}.{since.microseconds:06d}Z"
+
+
+@lru_cache(maxsize=64)  # many moments fall into one second, and its text takes longer than the rest
+def _second(days: int, seconds: int) -> str:
+    return (_EPOCH + timedelta(days, seconds)).isoformat()[:19]
 
 
 def time_of(text: str | None) -> datetime | None:
