@@ -12,6 +12,7 @@ import errno
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from ork.errors import ObjectsError
@@ -178,8 +179,9 @@ class LocalExecutor:
         if isolation is Isolation.INTERPRETER or order.secrets:
             return False
         key = order.attempt.key
+        name = str(key)
         request = {
-            "attempt": str(key),
+            "attempt": name,
             "token": order.token,
             "objects": self._documents.url,
             "spec": order.spec_key,
@@ -188,8 +190,8 @@ class LocalExecutor:
         }
         if not self._residents.ask(self._pythons.of(order), request, order.spec):
             return False
-        self._on_the_way[str(key)] = _OnTheWay(order, news)
-        self._listen_for(key, news)
+        self._on_the_way[name] = _OnTheWay(order, news)
+        self._listeners[name] = partial(news, key)
         return True
 
     def taken(self, attempt: str, pid: int, start_time: int) -> None:
@@ -267,7 +269,7 @@ class LocalExecutor:
         )
 
     def _listen_for(self, key: AttemptKey, news: News) -> None:
-        self._listeners[str(key)] = lambda status: news(key, status)
+        self._listeners[str(key)] = partial(news, key)
 
     def _watch_process(self, key: AttemptKey, pid: int, start_time: int | None, news: News) -> None:
         """News at the latest when the process is gone, even if it is already."""

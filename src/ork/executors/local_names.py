@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from ork.executors import processes
 from ork.executors.executor import Presence
 from ork.model.ids import AttemptKey
@@ -9,7 +11,12 @@ from ork.model.task import Attempt
 
 
 def name_for(attempt: AttemptKey) -> str:
-    return f"local:{processes.hostname()}:{processes.boot_id()}:{processes.pid_namespace()}:{attempt}"
+    return _here() + str(attempt)
+
+
+@cache
+def _here() -> str:
+    return f"local:{processes.hostname()}:{processes.boot_id()}:{processes.pid_namespace()}:"
 
 
 def place_of(attempt: Attempt) -> Presence:
