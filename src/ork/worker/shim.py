@@ -22,7 +22,7 @@ from ork.worker.status import Ending, StatusWriter, failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable
     from typing import Any, Protocol
 
     from ork.objects.local import LocalObjects
@@ -106,8 +106,9 @@ if TYPE_CHECKING:
 LEFTOVER_GRACE_SECONDS = 1.0
 # A task that is over by then tells of its start and of its end in one document.
 FIRST_BEAT_SECONDS = 0.1
-# Whoever is over by then was not in want of a reader, and each word that is heard wakes us.
-REPLY_SECONDS = 0.01
+# What is over by then was not in want of anybody who reads its reply or hears requests to stop it: each word that is heard
+# wakes us.
+LISTEN_AFTER_SECONDS = 0.01
 PREPARATION_SECONDS = 3600.0
 _KILL_AGAIN_SECONDS = 0.02
 _RETRY_BEAT_SECONDS = 1.0
@@ -221,12 +222,14 @@ class Shim:
         now = time.monotonic()
         deadline = _NEVER if timeout is None else (self._since or now) + timeout
         last_beat, next_beat = now, now + FIRST_BEAT_SECONDS
-        reads_reply_at = _NEVER if job.reply < 0 else now + REPLY_SECONDS
-        pipes = job.pipes()
-        readers = pipes | {self._host.descriptor: self._host.look} if self._host else pipes
-        poller = self._poller(readers, job.reply)
+        readers = job.pipes()
+        late = [] if job.reply < 0 else [job.reply]
+        if self._host is not None:
+            readers[self._host.descriptor] = self._host.look
+            late.append(self._host.descriptor)
         # Of what has just begun there is nothing to see before something happens.
-        pause = 0.0 if job.is_started else self._pause(now, min(next_beat, reads_reply_at), deadline)
+        listens_at = now if job.is_started else now + LISTEN_AFTER_SECONDS if late else _NEVER
+        poller, pause = self._poller(readers, late), self._pause(now, min(next_beat, listens_at), deadline)
         while True:
             for descriptor, _ in poller.poll(pause):
                 if descriptor == self._signals.wake:
@@ -247,20 +250,22 @@ class Shim:
                 break
             self._press(now, job.forker)
             log.tend(now)
-            if now >= reads_reply_at:
-                poller.register(job.reply, select.POLLIN)
-                reads_reply_at = _NEVER
-            pause = self._pause(now, min(next_beat, reads_reply_at), deadline, log.due(now))
-        if reads_reply_at != _NEVER:
-            poller.register(job.reply, select.POLLIN)
-        _empty(poller, pipes)
+            if now >= listens_at:
+                for descriptor in late:
+                    poller.register(descriptor, select.POLLIN)
+                listens_at = _NEVER
+            pause = self._pause(now, min(next_beat, listens_at), deadline, log.due(now))
+        if listens_at != _NEVER:
+            for descriptor in late:
+                poller.register(descriptor, select.POLLIN)
+        _empty(poller, readers)
         log.let_go()
 
-    def _poller(self, readers: dict[int, Callable[[], bool]], reply: int) -> select.poll:
+    def _poller(self, readers: Iterable[int], late: Collection[int]) -> select.poll:
         poller = select.poll()
         poller.register(self._signals.wake, select.POLLIN)
         for descriptor in readers:
-            if descriptor != reply:
+            if descriptor not in late:
                 poller.register(descriptor, select.POLLIN)
         return poller
 
@@ -372,14 +377,14 @@ def _job_of(kind: str) -> Callable[..., Job]:
     return _jobs[kind]
 
 
-def _empty(poller: select.poll, pipes: dict[int, Callable[[], bool]]) -> None:
+def _empty(poller: select.poll, readers: dict[int, Callable[[], bool]]) -> None:
     """Reads what is there, though somebody else may keep an end open."""
     for _ in range(_MOST_READS):
-        ready = [descriptor for descriptor, _ in poller.poll(0) if descriptor in pipes]
+        ready = [descriptor for descriptor, _ in poller.poll(0) if descriptor in readers]
         if not ready:
             return
         for descriptor in ready:
-            if not pipes[descriptor]():
+            if not readers[descriptor]():
                 poller.unregister(descriptor)
 
 
