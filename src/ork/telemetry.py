@@ -87,8 +87,8 @@ class Telemetry:
 
     def count_ends(self, happening: Happening, statuses: Sequence[str]) -> None:
         self.counts[happening] += len(statuses)
-        for status in statuses:
-            self.ended[_ENDINGS[happening], status] += 1
+        for status in set(statuses):
+            self.ended[_ENDINGS[happening], status] += statuses.count(status)
 
     def took(self, work: str, seconds: float) -> None:
         self.spent[work].add(1, seconds, seconds)

@@ -372,6 +372,6 @@ class Observer:
 
 
 def _if_new(status: Status, attempt: Attempt) -> Status | None:
-    if status.seq < attempt.seq or (status.is_final and status.seq == attempt.seq):
+    if status.seq < attempt.seq or (status.seq == attempt.seq and status.is_final):
         return None
     return status

@@ -106,13 +106,13 @@ def ask_to_stop(objects: ObjectStore, attempt: Attempt, why: str) -> None:
 def as_event(status: Status, attempt: Attempt) -> ev.AttemptEvent:
     """What a status document means to the machine."""
     _, key, number = attempt.key
+    finished = status.finished_at or status.at
+    if status.state == "success":
+        return ev.Succeeded(key, number, status.seq, status.output, status.started_at, finished, status.exit_code)
     if status.jobs is not None:
         return ev.Deferred(key, number, status.seq, status.jobs)
     if not status.is_final:
         return ev.Started(key, number, status.seq, status.started_at)
-    finished = status.finished_at or status.at
-    if status.state == "success":
-        return ev.Succeeded(key, number, status.seq, status.output, status.started_at, finished, status.exit_code)
     failure = status.failure or Failure(FailureKind.EXIT, f"ended as {status.state}")
     if status.state == "stopped":
         failure = Failure(FailureKind.LOST, "its worker was told to stop", failure.detail)

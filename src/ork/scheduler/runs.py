@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from heapq import heappop, heappush
@@ -310,9 +309,9 @@ def _frees_a_slot(decided: Decided) -> bool:
 
 
 def _give_back(room: Room, decisions: Decisions) -> None:
-    ended = Counter([(attempt.executor, attempt.pool) for attempt in decisions.attempts if _holds_no_slot(attempt)])
-    for (executor, pool), number in ended.items():
-        room.give_back(limit_names(executor, pool), number)
+    ended = [(attempt.executor, attempt.pool) for attempt in decisions.attempts if _holds_no_slot(attempt)]
+    for kind in set(ended):
+        room.give_back(limit_names(*kind), ended.count(kind))
 
 
 def _holds_no_slot(attempt: Attempt) -> bool:
