@@ -57,7 +57,7 @@ def test_every_block_has_a_name_of_its_own_and_somebody_who_uses_it() -> None:
         ("list_schedulers", "INDEX runs_owned (owner=?)"),
         ("commands_for", "INDEX commands_waiting"),
         ("pending_commands", "INDEX commands_waiting (run_id=?)"),
-        ("count_active", "INDEX attempts_active"),
+        ("count_active", "COVERING INDEX attempts_active"),
         ("holders", "INDEX attempts_active"),
         ("settle_run", "INDEX attempts_active (run_id=?)"),
         ("list_runs_by_status", "INDEX runs_by_status (status=? AND (created_at,id)<(?,?))"),
