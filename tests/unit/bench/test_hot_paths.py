@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit.bench.counting import per_task, work_of, workflow
+from tests.unit.bench.counting_documents import calls_for_documents
 from tests.unit.bench.counting_workers import calls_for_commands
 
 from ork.bench.drive.memory import machine_bytes
@@ -35,6 +36,12 @@ def test_a_task_costs_the_scheduler_so_much(
     assert work[0] <= steps * MARGIN
     assert work[1] <= statements * MARGIN
     assert work[2] <= calls * MARGIN
+
+
+def test_what_is_said_to_a_worker_and_heard_from_it_costs_the_scheduler_so_much() -> None:
+    told, heard = calls_for_documents()
+    assert told <= 50 * MARGIN
+    assert heard <= 33 * MARGIN
 
 
 @pytest.mark.slow
