@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ork.errors import StoreError, StoreUnavailableError
 from ork.model.ids import SchedulerId
+from ork.model.run import SchedulerEntry
 from ork.state.sqlite import (
     access,
     definitions,
@@ -134,22 +135,31 @@ class SqliteStore:
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 
     async def commit(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:
-        committed = self._commit_at_once(scheduler, changes, now)
-        return await self._do(commit_changes, scheduler, changes, now) if committed is None else committed
+        self._commits += 1
+        is_small = not self._db.connection.waits_for_the_disk and _is_small(changes)
+        # Somebody has to empty the log now and then.
+        do = self._do_quickly if is_small and self._commits % COMMITS_PER_PAUSE else self._do
+        return await do(commit_changes, scheduler, changes, now)
 
-    def _commit_at_once(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed | None:
-        """In the caller's thread, if that takes no longer than asking another one to do it. None: it may."""
-        connection, self._commits = self._db.connection, self._commits + 1
-        if self._thread is None or self._is_closed or connection.waits_for_the_disk or not _is_small(changes):
-            return None
-        if self._commits % COMMITS_PER_PAUSE == 0:  # somebody has to empty the log now and then
+    async def _do_quickly(
+        self, function: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """For what takes no longer than asking another thread to do it: in the caller's, if nothing is in the way."""
+        done = self._done_here(function, *args, **kwargs)
+        return await self._do(function, *args, **kwargs) if done is None else done
+
+    def _done_here(
+        self, function: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T | None:
+        """None if something is in the way."""
+        if self._thread is None or self._is_closed:
             return None
         with self._thread.stepping_aside() as is_free:
             if not is_free:
                 return None
             try:
-                connection.wait(False)
-                return commit_changes(self._db, scheduler, changes, now)
+                self._db.connection.wait(False)
+                return function(self._db, *args, **kwargs)
             except StoreUnavailableError as error:
                 if is_locked(error):  # nothing has begun
                     return None
@@ -197,7 +207,10 @@ class SqliteStore:
     list_attempts = _verb(reads.list_attempts)
     find_cached = _verb(reads.find_cached)
     list_alerts = _verb(reads.list_alerts)
-    list_schedulers = _verb(ownership.list_schedulers)
+
+    async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:
+        return await self._do_quickly(ownership.list_schedulers)
+
     get_owner = _verb(ownership.get_owner)
     pending_commands = _verb(requests.pending_commands)
     limit_use = _verb(reads.limit_use)
