@@ -270,11 +270,11 @@ def _inside(root: str, path: str | None) -> str | None:
 
 
 def _max_workers(environ: Mapping[str, str], project: Project | None) -> int:
-    """How many attempts may run at once: asked for, or twice the processors and at least eight."""
+    """How many attempts may run at once: asked for, or twice the processors and at least sixteen."""
     asked = _number(environ, "ORK_MAX_WORKERS", int)
     if asked is not None:
         return int(asked)
-    return (project and project.max_workers) or max(8, 2 * (os.cpu_count() or 1))
+    return (project and project.max_workers) or max(16, 2 * (os.cpu_count() or 1))
 
 
 def _traces(environ: Mapping[str, str], project: Project | None) -> bool | None:
