@@ -39,6 +39,19 @@ async def test_a_closed_gate_keeps_user_code_from_ever_starting(shop: Workshop) 
 
 
 @in_every_workshop
+async def test_one_that_is_found_gone_and_started_again_at_once_is_heard(shop: Workshop) -> None:
+    shop.write("tasks.py", "def main():\n    return 1\n")
+    attempt = shop.attempt()
+    order = shop.order(attempt)
+    await shop.executor.watch([attempt], shop.news.put_nowait)
+    assert await shop.executor.start([order], shop.news.put_nowait) == []
+    await asyncio.sleep(0)  # what was found gone would be told now
+    assert shop.executor._knows(attempt.key)
+    assert str(attempt.key) in shop.executor._listeners
+    assert (await shop.ended(attempt))["state"] == "success"
+
+
+@in_every_workshop
 async def test_many_workers_of_one_attempt_run_it_once(shop: Workshop) -> None:
     shop.write("tasks.py", "def main():\n    with open('ledger', 'a') as file:\n        file.write('x')\n")
     attempt = shop.attempt()

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from ork.executors.descriptors import leave_as_it_was
 from ork.executors.local_python import BOOTSTRAP
+from ork.executors.processes import collect
 
 MARK = "ORK_ATTEMPT_ID"
 SEVERAL = "*"  # the mark of a worker that has more than one attempt at a time (see `ork.worker.mark`)
@@ -105,7 +106,7 @@ class ForkServer:
         self._socket.close()
         while self._unsent:
             self._unsent.popleft().close()
-        self._loop.call_later(_COLLECT_AFTER_SECONDS, _collect, self._pid)
+        self._loop.call_later(_COLLECT_AFTER_SECONDS, collect, self._pid)
         self._ended(self)
 
 
@@ -146,8 +147,3 @@ def _facts(path: str) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-def _collect(pid: int) -> None:
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)

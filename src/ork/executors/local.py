@@ -226,7 +226,7 @@ class LocalExecutor:
             except (InterpreterError, OSError):
                 del self._twins[key]
         # As if it had gone before it reached its gate.
-        asyncio.get_running_loop().call_soon(self._ended, key, asked.news)
+        asyncio.get_running_loop().call_soon(self._was_gone, key, asked.news)
         self._stop_as_asked(asked)
 
     def _stop_as_asked(self, asked: _OnTheWay) -> None:
@@ -290,6 +290,11 @@ class LocalExecutor:
         self._pidfds[key] = descriptor
         loop.add_reader(descriptor, self._ended, key, news)
 
+    def _was_gone(self, key: AttemptKey, news: News) -> None:
+        """If it has been started again meanwhile, its new worker will be heard."""
+        if not self._knows(key):
+            self._ended(key, news)
+
     def _ended(self, key: AttemptKey, news: News) -> None:
         if self._is_closed:
             return
@@ -299,7 +304,7 @@ class LocalExecutor:
             os.close(descriptor)
         pid = self._children.pop(key, None)
         if pid is not None:
-            _collect(pid)
+            processes.collect(pid)
         twin = self._twins.pop(key, None)
         if twin is not None and self._shim(twin) is not None:
             self._watch_one(twin, news, Looks(MARK))
@@ -317,7 +322,7 @@ class LocalExecutor:
             marked = looks.members(str(key))
             shim = (marked[0].pid, marked[0].start_time) if marked else None
         if shim is None:
-            asyncio.get_running_loop().call_soon(self._ended, key, news)
+            asyncio.get_running_loop().call_soon(self._was_gone, key, news)
         else:
             self._watch_process(key, *shim, news)
 
@@ -390,10 +395,3 @@ class LocalExecutor:
 def _variables() -> Mapping[bytes, bytes]:
     """Of our environment, as the system's library has them: all at once, and as good to compare."""
     return os.environ._data  # type: ignore[attr-defined, no-any-return]
-
-
-def _collect(pid: int) -> None:
-    try:
-        os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        return

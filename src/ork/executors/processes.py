@@ -118,6 +118,14 @@ def send_signal_if(pid: int, start_time: int, number: signal.Signals, is_meant: 
     return sent
 
 
+def collect(pid: int) -> None:
+    """A child of ours that has ended: the system may forget it."""
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return
+
+
 def mark_of(pid: int, mark: str) -> str | None:
     """The attempt that a process works for now; None if it bears no such mark, or is gone."""
     return _marked(str(pid), mark.encode() + b"=")

@@ -12,8 +12,8 @@ from ork.executors.fork_server import ForkServer
 
 LARGEST_REQUEST = 1 << 16
 MOST_AHEAD = 128
-_MOST_WEIGHT = 3 << 16  # in bytes, of what waits at a worker
-_DOOR_BYTES = 1 << 18  # of which the system makes twice as many: its door holds all that waits, in small pieces too
+_MOST_WEIGHT = 2 << 16  # in bytes, of what waits at a worker
+_DOOR_BYTES = 1 << 18  # asked for; a usual system grants enough of them for all that waits, in small pieces too
 
 Kind = tuple[str, str]  # interpreter and isolation: one that was for itself is not used for sharing, nor the other way
 

@@ -211,6 +211,8 @@ class _Gates:
 
     def read_up_to(self, end: int, descriptor: int) -> None:
         """A line ends there."""
+        if end <= self._end:
+            return  # the file is another one, made anew: of that we know nothing
         data = os.pread(descriptor, end - self._end, self._end)
         at = data.find(_GATE_HEAD)
         while at >= 0:

@@ -176,11 +176,12 @@ class CommandJob:
 
     def _output_text(self) -> str | None:
         """JSON: from the file if it was written, else from the last line if that is JSON, else None."""
-        if not os.access(self._output_file, os.F_OK, follow_symlinks=False):
+        limit = self._spec["output_limit"]
+        try:
+            descriptor = os.open(self._output_file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError:
             self._has_written = False
             return self._last_line()
-        limit = self._spec["output_limit"]
-        descriptor = os.open(self._output_file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
             data = file.read(limit + 1)
         return dumps(strict_json(data, max_size=limit))

@@ -91,8 +91,8 @@ def _begun(objects_url: str, durability: str, spec_key: str, position: int) -> L
     global _skipped
     objects, run = opened(objects_url, durability), layout.run_of(spec_key)
     if _skipped != (objects, run, position):
-        _skipped = objects, run, position
         objects.skip_to(run, position)  # also to the beginning, if an attempt before began later
+        _skipped = objects, run, position
     return objects
 
 

@@ -10,6 +10,7 @@ import os
 from ork.worker import process
 
 TEXT = b"{}"
+_MODE = 0o400
 _kept: tuple[int, int, str] | None = None  # the process that has it, its descriptor there and its path
 
 
@@ -21,6 +22,7 @@ def opened() -> tuple[int, str]:
         _kept = _made()
     _, descriptor, path = _kept
     os.lseek(descriptor, 0, os.SEEK_SET)
+    os.fchmod(descriptor, _MODE)  # which no seal protects
     return descriptor, path
 
 

@@ -45,6 +45,7 @@ class Sharing:
         self._process: FunctionProcess | None = None
         self._since = 0.0  # the first of those given is under way at the latest
         self._is_watched = False  # by a shim of its own
+        self._is_stopping = False  # one of them: nothing is begun meanwhile
         self._are_more_to_come = False  # answers, in a moment
         self._looked_at = time.monotonic()
         system.become_subreaper()  # what a function leaves behind is to be ours
@@ -91,7 +92,9 @@ class Sharing:
         """Whether this attempt is under way. One that is not will not be."""
         if not self._is_watched:
             self.take_back()
+            self._is_stopping = True
             self._hear()
+            self._is_stopping = False
         for order in [order for order in self._waiting if order.attempt == attempt]:
             self._waiting.remove(order)
             self._host.over(order, b"")
@@ -171,10 +174,10 @@ class Sharing:
         else:
             self.take_back()
             self.dismiss()
-            if answer.word == ALONE:
+            if answer.word == ALONE and not self._is_stopping:
                 self._host.perform_alone(order)
             else:
-                assert answer.word == UNFIT
+                assert answer.word in (ALONE, UNFIT)
                 self._waiting.appendleft(order)
 
     def _write(self, ends: list[tuple[Order, Answer]]) -> None:

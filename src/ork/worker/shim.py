@@ -356,7 +356,7 @@ class Shim:
 
     def _signal_all(self, number: int, forker: int = 0) -> None:
         # Where processes cannot be listed, their group is the best that can be named.
-        for pid in set(self._descendants()) - {forker} or [-self._main]:
+        for pid in set(self._descendants()) - {forker} or ([-self._main] if self._main else []):
             try:
                 os.kill(pid, number)
             except OSError:

@@ -192,6 +192,16 @@ def test_a_gate_that_was_cut_off_before_another_document_is_nobodys(tmp_path: Pa
     assert not worker.put_if_absent(GATE, b"again")
 
 
+def test_a_gate_of_a_run_that_was_deleted_and_made_anew_is_left_to_others(tmp_path: Path) -> None:
+    scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    scheduler.put("runs/a/large.0.1.spec.json", b"x" * 3000)
+    position = place(scheduler)
+    scheduler.delete("runs/a")
+    scheduler.put("runs/a/other.0.1.spec.json", b"7")
+    worker.skip_to("a", position)
+    assert not worker.put_if_absent(GATE, b"started")
+
+
 def test_no_place_is_named_to_begin_at_once_somebody_has_the_gate(tmp_path: Path) -> None:
     scheduler, first, second = (JournaledObjects(str(tmp_path)) for _ in range(3))
     scheduler.put(SPEC, b"1")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from ork.objects.local import LocalObjects
 from ork.worker import no_input
 from ork.worker.bound import Bindings, InputError
-from ork.worker.command import input_text
+from ork.worker.command import CommandJob, input_text
 from ork.worker.environment import task_environment
 from ork.worker.programs import ProgramError, find_program
 from ork.worker.pump import LastLine
@@ -157,8 +158,24 @@ def test_no_input_is_the_same_for_the_next_command_whatever_one_does_to_it() -> 
         with pytest.raises(PermissionError):
             os.truncate(opened, 0)
         os.close(opened)
+    os.chmod(path, 0o000)
     assert no_input.opened() == (descriptor, path)
+    assert os.stat(path).st_mode & 0o777 == 0o400
     assert os.read(descriptor, 10) == Path(path).read_bytes() == b"{}"
+
+
+def test_an_output_that_cannot_be_looked_at_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = SPEC | {"output_limit": 1000, "inline_limit": 100, "argv": []}
+    assert CommandJob(LocalObjects(str(tmp_path)), "runs/r1/load.2.3", spec).ending(0).state == "success"
+
+    def broken(*_: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("os.open", broken)
+    ending = CommandJob(LocalObjects(str(tmp_path)), "runs/r1/load.2.3", spec).ending(0)
+    assert ending.state == "failed"
+    assert ending.failure is not None
+    assert "Input/output error" in ending.failure["message"]
 
 
 SPAWNED = """

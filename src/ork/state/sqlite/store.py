@@ -144,7 +144,8 @@ class SqliteStore:
     async def _do_quickly(
         self, function: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """For what takes no longer than asking another thread to do it: in the caller's, if nothing is in the way."""
+        """For what takes no longer than asking another thread to do it, and never answers None: in the caller's, if nothing
+        is in the way."""
         done = self._done_here(function, *args, **kwargs)
         return await self._do(function, *args, **kwargs) if done is None else done
 
