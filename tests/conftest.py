@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,11 @@ from hypothesis import HealthCheck, settings
 # A slow machine is no reason to fail: properties are judged by what they find, not by how long it took.
 settings.register_profile("ork", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ork")
+
+# A shell that starts us in the background has these ignored, and so would everything that tests start and interrupt.
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 
