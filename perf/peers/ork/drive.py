@@ -14,7 +14,7 @@ compile_bytecode()
 prepare = workloads.chain if WORK == "chain" else workloads.python_fanout
 place = prepare(FOLDER / "project", COUNT)
 if VARIANT == "shared":
-    (place / "ork.yaml").write_text("durability: normal\nisolation: shared\nmax_workers: 256\n")
+    (place / "ork.yaml").write_text("durability: normal\nisolation: shared\nmax_workers: 200\n")
 command = [sys.executable, "-m", "ork.bench.drive", "workflow", str(place / "workflow.yaml")]
 done = subprocess.run(command, cwd=place, check=True, stdout=subprocess.PIPE)
 print("seconds", json.loads(done.stdout)["seconds"])

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 LIGHT_TASK = "def main():\n    return 1\n"
-SHARED_AT_ONCE = 128  # for each processor, as docs/performance.md advises
+SHARED_AT_ONCE = 100  # for each processor, as docs/performance.md advises
 
 
 def chain(folder: Path, count: int) -> Path:

@@ -12,7 +12,7 @@ from ork.executors.fork_server import ForkServer
 
 LARGEST_REQUEST = 1 << 16
 MOST_AHEAD = 128
-_MOST_WEIGHT = 2 << 16  # in bytes, of what waits at a worker
+_MOST_WEIGHT = 9 << 14  # in bytes, of what waits at a worker
 _DOOR_BYTES = 1 << 18  # asked for; a usual system grants enough of them for all that waits, in small pieces too
 
 Kind = tuple[str, str]  # interpreter and isolation: one that was for itself is not used for sharing, nor the other way
