@@ -114,6 +114,20 @@ async def test_nobody_waits_for_one_that_takes_its_time(shop: Workshop) -> None:
 
 
 @in_shared_workshop
+async def test_the_ends_of_those_before_one_that_takes_its_time_are_told_while_it_runs(shop: Workshop) -> None:
+    await settled(shop)
+    quick = [shop.order(shop.attempt(name), function="quiet") for name in QUICK]
+    (slow,) = orders(shop, "slow")
+    assert await shop.executor.start([*quick, slow], shop.news.put_nowait) == []
+    async with asyncio.timeout(30):
+        while any(shop.executor._knows(order.attempt.key) for order in quick):
+            await asyncio.sleep(0.01)
+    assert shop.executor._knows(slow.attempt.key)
+    shop.write("go", "")
+    await all_succeeded(shop, [slow.attempt])
+
+
+@in_shared_workshop
 async def test_what_waits_at_a_worker_that_is_killed_is_done_by_others_and_once(shop: Workshop) -> None:
     await settled(shop)
     slow, *quick = orders(shop, "slow", *QUICK)
