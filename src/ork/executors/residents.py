@@ -20,7 +20,7 @@ from ork.executors.together import Together
 from ork.model.workflow import Isolation
 
 PATIENCE_SECONDS = 5.0
-_QUEUES = 12  # times as much patience with one that is to be made after many others
+LONGEST_PATIENCE_SECONDS = 60.0  # with one that is to be made after many others
 _MOST_IDLE = 32
 QUICK_SECONDS = 0.005
 SWIFT_SECONDS = 0.05
@@ -283,5 +283,5 @@ def _give_up_at(resident: Resident) -> float:
     """Of thousands that are asked for at once each waits for those before it, as long as its server makes some."""
     if resident.has_spoken:
         return resident.begun_at + PATIENCE_SECONDS
-    most = resident.begun_at + _QUEUES * PATIENCE_SECONDS
+    most = resident.begun_at + LONGEST_PATIENCE_SECONDS
     return min(most, max(resident.begun_at, resident.server.heard_at) + PATIENCE_SECONDS)

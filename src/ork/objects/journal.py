@@ -79,22 +79,25 @@ class Journal:
 
     def append_first(self, kind: bytes, attempt: bytes, document: bytes) -> bool:
         """Whether the line counts, because there is none before it. OSError as above."""
-        record = _record(PUT_IF_ABSENT, kind, attempt, document)
-        self._write(record)
-        end = os.lseek(self._descriptor, 0, os.SEEK_CUR)
+        place, end = self._append_if_absent(kind, attempt, document)
         self._read_up_to(end)
-        return self.known(kind, attempt) == end - len(record) + 1
+        return self.known(kind, attempt) == place
 
     def append_gate(self, attempt: bytes, document: bytes) -> bool:
         """The same for a gate that nobody has won before the position that was skipped to: no other lines are looked at,
         and whoever does nothing else with a journal has next to no work with those of the others."""
         if attempt in self._gates.places:
             return False
-        record = _record(PUT_IF_ABSENT, _GATE, attempt, document)
+        place, end = self._append_if_absent(_GATE, attempt, document)
+        self._gates.read_up_to(end, self._descriptor)
+        return self._gates.places.get(attempt) == place
+
+    def _append_if_absent(self, kind: bytes, attempt: bytes, document: bytes) -> tuple[int, int]:
+        """The line's place, and where it ends."""
+        record = _record(PUT_IF_ABSENT, kind, attempt, document)
         self._write(record)
         end = os.lseek(self._descriptor, 0, os.SEEK_CUR)
-        self._gates.read_up_to(end, self._descriptor)
-        return self._gates.places.get(attempt) == end - len(record) + 1
+        return end - len(record) + 1, end
 
     def append_all(self, documents: Sequence[tuple[bytes, bytes, bytes]]) -> None:
         """Each with its kind and its attempt, in one go. OSError if not all of it could be written."""

@@ -9,10 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
-from ork.executors import residents
 from ork.executors.fork_servers import ForkServers
 from ork.executors.resident import Resident
-from ork.executors.residents import PATIENCE_SECONDS, Residents
+from ork.executors.residents import LONGEST_PATIENCE_SECONDS, PATIENCE_SECONDS, Residents
 
 
 class Listener:
@@ -80,5 +79,5 @@ def test_one_of_thousands_waits_as_long_as_its_server_makes_others(ago: Callable
 
 def test_but_not_for_ever_and_the_others_keep_their_server(ago: Callable[[float], float]) -> None:
     server = Server(heard_at=ago(0.1))
-    assert judged(server, asked=PATIENCE_SECONDS * residents._QUEUES + 1) == ["a"]
+    assert judged(server, asked=LONGEST_PATIENCE_SECONDS + 1) == ["a"]
     assert not server.is_killed
