@@ -70,7 +70,17 @@ async def test_a_wish_that_is_turned_away_takes_nothing_from_the_others(store: S
     claimed = await owned_run(store)
     run = claimed.run.id
     answer = await launch(store, claimed, wish(run, "extract", pool="api", priority=5), wish(run, "load"))
-    assert (names(answer), answer.full) == ({"load"}, {"pool:api"})
+    assert (names(answer), answer.full) == ({"load"}, {"*", "pool:api"})
+
+
+@pytest.mark.parametrize("limit", ["*", "executor:process", "pool:api"])
+async def test_whoever_fills_a_limit_is_told_and_need_not_ask_again(store: StateStore, limit: str) -> None:
+    await store.set_limits({limit: 2, "pool:other": 0})
+    claimed = await owned_run(store)
+    run = claimed.run.id
+    assert (await launch(store, claimed, wish(run, "extract", pool="api"))).full == frozenset()
+    answer = await launch(store, claimed, wish(run, "load", pool="api"))
+    assert (names(answer), answer.full) == ({"load"}, {limit})
 
 
 async def test_an_attempt_that_ends_in_the_same_commit_makes_room(store: StateStore) -> None:

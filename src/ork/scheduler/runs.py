@@ -249,6 +249,7 @@ class OwnedRuns:
     def note_limits(self, committed: Committed, decided: Collection[Decided]) -> None:
         """A full limit is not asked again until something of ours ends that counted, or another's commit wakes us."""
         full, ours = {name for name in committed.full if not name.startswith(RATE)}, set[str]()
+        is_anybody_waiting = bool(self._ready)
         for each in decided if self._room or full else ():
             _give_back(self._room, each.decisions)
             for wish in each.changes.wishes:
@@ -256,9 +257,12 @@ class OwnedRuns:
                     names = limit_names(wish.attempt.executor, wish.attempt.pool)
                     self._room.take(names)
                     ours.update(names)
+                else:
+                    is_anybody_waiting = True
         self._room.use_up(committed.full)
-        # Where what ended made room, and we took it, others were not first.
-        self._turned_away = full - ours if any(map(_frees_a_slot, decided)) else self._turned_away | full
+        # Where what ended made room, and we took it, others were not first. Nor are they where nobody wants more.
+        missed = full if is_anybody_waiting else set[str]()
+        self._turned_away = missed - ours if any(map(_frees_a_slot, decided)) else self._turned_away | missed
 
     def ask_limits_again(self) -> None:
         self._room, self._turned_away = Room(), set()

@@ -36,7 +36,8 @@ class Bucket:
 
 
 class Admission(NamedTuple):
-    """`admitted` are places in the given list of wishes; `buckets` are those that were drawn from."""
+    """`admitted` are places in the given list of wishes; `full` are limits that would turn away another like those, and
+    rates that turned one away; `buckets` are those that were drawn from."""
 
     admitted: frozenset[int]
     full: frozenset[str]
@@ -94,7 +95,7 @@ def admit(wishes: Sequence[Wish], room: Mapping[str, int], rates: Rates) -> Admi
         exhausted = [name for name in names if left[name] <= 0]
         empty = [name for name, bucket in buckets.items() if bucket.tokens < 1.0] if buckets else []
         if exhausted or empty:
-            full.update(exhausted, empty)
+            full.update(empty)
             waits += [buckets[name].seconds_to_next for name in empty]
             continue
         admitted.add(place)
@@ -102,5 +103,6 @@ def admit(wishes: Sequence[Wish], room: Mapping[str, int], rates: Rates) -> Admi
             left[name] -= 1
         for bucket in buckets.values():
             bucket.take()
+    full.update(name for names in counts_against.values() for name in names if left[name] <= 0)
     used = {name: bucket for name, bucket in rates.buckets.items() if bucket.is_used}
     return Admission(frozenset(admitted), frozenset(full), min(waits, default=None), used)

@@ -73,7 +73,7 @@ class Committed(Record):
     fenced: frozenset[RunId] = frozenset()  # the epoch is stale: somebody else owns the run
     overruled: frozenset[RunId] = frozenset()  # would have finished, but a cancel request stands: read it first
     admitted: frozenset[AttemptKey] = frozenset()
-    full: frozenset[str] = frozenset()  # limits that turned a wish away
+    full: frozenset[str] = frozenset()  # would turn away another wish like these; of rates, those that did
     again_in: float | None = None  # seconds until a rate that turned one away would let it pass
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ork.core.limits import EVERYTHING
@@ -22,6 +24,23 @@ def test_what_ends_makes_room_in_the_same_commit_for_what_waits(limit: str) -> N
         top.succeed(f"t{n}")
         top.step()
     assert str(top.run(run).status) == "success"
+
+
+@pytest.mark.parametrize("limit", [EVERYTHING, "executor:process", "pool:db"])
+def test_whoever_has_filled_a_limit_asks_for_no_more_before_something_ends(limit: str) -> None:
+    top = BenchTop(workflow(*(spec(f"t{n}", pool="db") for n in range(5))), launch_batch=2)
+    top.do(top.store.set_limits({limit: 2}))
+    asked: list[int] = []
+    commit = top.store.commit
+
+    async def counted(scheduler: Any, changes: Any, now: Any) -> Any:
+        asked.append(sum(len(each.wishes) for each in changes))
+        return await commit(scheduler, changes, now)
+
+    top.store.commit = counted  # type: ignore[method-assign]
+    top.create()
+    top.step(4)
+    assert asked == [2]
 
 
 def test_a_crowd_before_a_small_pool_takes_no_room_from_others_however_often_one_of_it_ends() -> None:
