@@ -34,6 +34,8 @@ _HEADS = {
     for kind, number in _KINDS.items()
 }
 
+_NO_RECORD = [b"", b"", b"", b""]
+
 descriptors: set[int] = set()
 """Of all journals open in this process: not for the user's processes."""
 
@@ -89,8 +91,7 @@ class Journal:
         if attempt in self._gates.places:
             return False
         place, end = self._append_if_absent(_GATE, attempt, document)
-        self._gates.read_up_to(end, self._descriptor)
-        return self._gates.places.get(attempt) == place
+        return self._gates.is_first(attempt, place, end, self._descriptor)
 
     def _append_if_absent(self, kind: bytes, attempt: bytes, document: bytes) -> tuple[int, int]:
         """The line's place, and where it ends."""
@@ -212,19 +213,27 @@ class _Gates:
             self.places.clear()
             self.begin = self._end = position
 
-    def read_up_to(self, end: int, descriptor: int) -> None:
-        """A line ends there."""
-        if end <= self._end:
-            return  # the file is another one, made anew: of that we know nothing
-        data = os.pread(descriptor, end - self._end, self._end)
-        at = data.find(_GATE_HEAD)
-        while at >= 0:
-            line = data[at : data.index(END, at)]
-            for place, head, attempt in _records(line, self._end + at):
-                if head == _GATE_HEAD:
-                    self.places.setdefault(attempt, place)
-            at = data.find(_GATE_HEAD, at + len(line))
+    def is_first(self, attempt: bytes, place: int, end: int, descriptor: int) -> bool:
+        """Whether the gate that we have written there, up to `end`, counts."""
+        begin = place - len(BEGIN)
+        if begin < self._end:
+            return False  # the file is another one, made anew: of that we know nothing
+        if begin > self._end:
+            self._note(os.pread(descriptor, begin - self._end, self._end))
         self._end = end
+        return self.places.setdefault(attempt, place) == place
+
+    def _note(self, lines: bytes) -> None:
+        """Those of the others."""
+        at = lines.find(_GATE_HEAD)
+        while at >= 0:
+            end = lines.find(END, at)
+            if end < 0:
+                return  # it was cut off
+            begin, (head, attempt, length, document) = _parts(lines[at:end])
+            if head == _GATE_HEAD and length == b"%d" % len(document):
+                self.places.setdefault(attempt, self._end + at + begin + len(BEGIN))
+            at = lines.find(_GATE_HEAD, end)
 
 
 def _record(how: bytes, kind: bytes, attempt: bytes, document: bytes) -> bytes:
@@ -234,11 +243,16 @@ def _record(how: bytes, kind: bytes, attempt: bytes, document: bytes) -> bytes:
 
 
 def _records(lines: bytes, place: int) -> Iterator[tuple[int, bytes, bytes]]:
-    """Place, head and attempt of each; whatever else there is was never one of ours. What stands in a line before the
-    last mark was cut off by it."""
+    """Place, head and attempt of each; whatever else there is was never one of ours."""
     for line in lines.split(END):
-        begin = line.rfind(BEGIN)
-        parts = (line[begin:] if begin > 0 else line).split(b" ", 3)
-        if parts[0] in _HEADS and len(parts) == 4 and parts[2] == b"%d" % len(parts[3]):
-            yield place + begin + 1, parts[0], parts[1]
-        place += len(line) + 1
+        begin, (head, attempt, length, document) = _parts(line)
+        if head in _HEADS and length == b"%d" % len(document):
+            yield place + begin + len(BEGIN), head, attempt
+        place += len(line) + len(END)
+
+
+def _parts(line: bytes) -> tuple[int, list[bytes]]:
+    """Where its record begins, and the four parts of that. What stands before the last mark was cut off by it."""
+    begin = line.rfind(BEGIN)
+    parts = (line[begin:] if begin > 0 else line).split(b" ", 3)
+    return begin, parts if len(parts) == 4 else _NO_RECORD
