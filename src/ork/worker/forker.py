@@ -111,7 +111,7 @@ class Forker(Child):
         os.close(self.ends)
 
     def _serve(self, orders: int, answer: int, go: int, end: int, mark: Mark, root: str) -> NoReturn:
-        mark.write("")
+        mark.write(b"")
         use_streams()
         if packages.are_used():
             _settle(root)

@@ -54,7 +54,7 @@ def _fork_twice(watched: int, mark: Mark) -> None:
         if os.fork() == 0:
             _signal.set_wakeup_fd(-1)
             _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
-            mark.write("")
+            mark.write(b"")
             for descriptor in (*process.private, *journal.descriptors):
                 os.close(descriptor)
             _stand(watched)

@@ -71,7 +71,7 @@ def wait_and_call(
     os.close(orders)
     spec = order["spec"]
     if mark is not None:
-        mark.write(spec["attempt"])
+        mark.write(spec["attempt"].encode())
     objects, stem = objects_at(order["root"], spec["durability"]), order["stem"]
     _go_where_it_belongs(objects, stem, spec, answer)
     call = Call(objects, stem, spec, inherited(), order["variables"])

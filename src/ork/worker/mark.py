@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 MARK = "ORK_ATTEMPT_ID"
-SEVERAL = "*"  # it has more than one attempt at a time: a process below it bears the mark of the one that it is at
+SEVERAL = b"*"  # it has more than one attempt at a time: a process below it bears the mark of the one that it is at
 _ENV_START = 47  # in /proc/self/stat, counted from the state on
 
 
@@ -25,30 +29,35 @@ class Mark:
             start = int(file.read().rpartition(b")")[2].split()[_ENV_START])
         self._address = start + at + len(name)
         self._room = environment.index(b"\0", at + 1) - at - 1 - len(name)
-        self._kept, self._keeper = -1, 0
+        self._memory: Any = None  # as something that can be written to
         # Here and now, rather than in the first child: a system may forbid it.
-        self.write("-" * self._room)
+        self.write(b"-" * self._room)
 
-    def keep_open(self) -> int:
-        """For a process that writes often. The descriptor leads to its memory also from those that are forked from it:
-        they must close it."""
-        self._kept, self._keeper = _own_memory(), os.getpid()
-        return self._kept
+    def keep_at_hand(self) -> None:
+        """For a process that writes often, and all that are forked from it."""
+        self._memory = _memory(self._address, self._room)
 
-    def write(self, attempt: str) -> None:
-        data = attempt.encode()
-        if len(data) > self._room:
-            raise ValueError(f"there is no room for {attempt}")
-        data = data.ljust(self._room, b"\0")
-        if self._keeper == os.getpid():
-            os.pwrite(self._kept, data, self._address)
+    def write(self, attempt: bytes) -> None:
+        if len(attempt) > self._room:
+            raise ValueError(f"there is no room for {attempt!r}")
+        data = attempt.ljust(self._room, b"\0")
+        if self._memory is not None:
+            self._memory.raw = data
             return
-        memory = _own_memory()
+        memory = os.open("/proc/self/mem", os.O_RDWR | os.O_CLOEXEC)
         try:
             os.pwrite(memory, data, self._address)
         finally:
             os.close(memory)
 
 
-def _own_memory() -> int:
-    return os.open("/proc/self/mem", os.O_RDWR | os.O_CLOEXEC)
+def _memory(address: int, size: int) -> Any:
+    """None where it can only be reached as a file."""
+    try:
+        from _ctypes import Array, _SimpleCData  # `ctypes` itself takes several times as long to import
+
+        character = type("character", (_SimpleCData,), {"_type_": "c"})
+        characters: Any = type("characters", (Array,), {"_type_": character, "_length_": size})
+        return characters.from_address(address)
+    except (ImportError, AttributeError):
+        return None

@@ -79,7 +79,7 @@ def _variables() -> dict[str, str]:
 def _call(orders: int, answer: int, mark: Mark) -> None:
     order = read_order(orders)
     assert order is not None
-    mark.write("")
+    mark.write(b"")
     make_ready(_ROOT, _FILE)
     objects = objects_at(order["root"], order["spec"]["durability"])
     call = Call(objects, order["stem"], order["spec"], inherited(), order["variables"])

@@ -56,7 +56,7 @@ class Sharing:
             self._give()
             self._host.say_all()
             if not self._given:
-                self._host.mark.write("")
+                self._host.mark.write(b"")
                 return
             self._wait()
 

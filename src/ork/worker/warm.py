@@ -146,7 +146,7 @@ class _Server:
         code = 1
         try:
             os.setsid()
-            self._mark.write("")
+            self._mark.write(b"")
             os.close(self._wake)
             os.close(self._ring)
             os.dup2(1, _SOCKET)  # the null device, open for reading too

@@ -1,0 +1,42 @@
+"""The mark of an attempt, as others see it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+MARKED = """
+import os, sys
+from ork.worker.mark import MARK, Mark
+
+def seen():
+    with open("/proc/self/environ", "rb") as file:
+        variables = dict(pair.split(b"=", 1) for pair in file.read().split(b"\\0") if b"=" in pair)
+    return variables[MARK.encode()]
+
+mark = Mark()
+if sys.argv[1] == "often":
+    mark.keep_at_hand()
+mark.write(b"a/long/0/17")
+mark.write(b"a/b/0/1")
+if os.fork() == 0:
+    mark.write(b"a/c/0/1")
+    os._exit(seen() != b"a/c/0/1")
+assert os.wait()[1] == 0
+assert seen() == b"a/b/0/1", seen()
+mark.write(b"")
+assert seen() == b"", seen()
+try:
+    mark.write(b"x" * 33)
+except ValueError:
+    sys.exit()
+sys.exit("a mark longer than its place")
+"""
+
+
+@pytest.mark.parametrize("how", ["once", "often"])
+def test_a_mark_is_seen_by_others_and_each_fork_has_its_own(how: str) -> None:
+    environment = {"ORK_ATTEMPT_ID": "-" * 32, "AFTER": "it"}
+    subprocess.run([sys.executable, "-c", MARKED, how], env=environment, check=True)
