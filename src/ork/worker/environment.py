@@ -61,8 +61,8 @@ def additions(spec: dict[str, Any], inherited: Mapping[str, str], bindings: Bind
         assert bindings is not None
         env[name] = _text(bindings.value(bound))
     # Last: the attempt's id is also the mark by which its processes are found.
-    env.update(_own_variables(spec))
-    return env
+    own = _own_variables(spec)
+    return env | own if env else own
 
 
 def _activated(python: str, path: str) -> dict[str, str]:
@@ -80,14 +80,13 @@ def _own_variables(spec: dict[str, Any]) -> dict[str, str]:
         "ORK_ATTEMPT": str(spec["number"]),
         "ORK_ATTEMPT_ID": spec["attempt"],
     }
-    some = {
-        "ORK_PARALLEL_INDEX": spec.get("parallel_index", spec["index"]),
-        "ORK_PARALLEL_COUNT": spec["parallel_count"],
-        "ORK_SCHEDULED_FOR": spec["scheduled_for"],
-    }
-    for name, value in some.items():
-        if value is not None:
-            variables[name] = str(value)
+    index = spec.get("parallel_index", spec["index"])
+    if index is not None:
+        variables["ORK_PARALLEL_INDEX"] = str(index)
+    if spec["parallel_count"] is not None:
+        variables["ORK_PARALLEL_COUNT"] = str(spec["parallel_count"])
+    if spec["scheduled_for"] is not None:
+        variables["ORK_SCHEDULED_FOR"] = spec["scheduled_for"]
     return variables
 
 

@@ -59,7 +59,7 @@ class FunctionProcess:
             os.dup2(speak, 1)
             os.dup2(speak, 2)
             os.close(speak)
-            Server(theirs, answer, go, self._begun, host.mark, host.process).serve()
+            Server(theirs, answer, go, self._begun, host.mark, host.in_words).serve()
 
         try:
             self.pid = fork_into(begin)

@@ -9,8 +9,8 @@ import time
 
 from ork.errors import ObjectsError
 from ork.objects import layout
-from ork.objects.documents import SPEC_LIMIT, open_signed, sign, token_hash, utc_text
-from ork.objects.json_text import own_json
+from ork.objects.documents import SPEC_LIMIT, Signer, entries, open_signed, token_hash, utc_text
+from ork.objects.json_text import dumps, own_json
 from ork.objects.opening import open_objects
 from ork.worker import system
 
@@ -46,7 +46,8 @@ def perform(objects_url: str, spec_key: str, position: str = "0") -> int:
         objects, spec = read_spec(objects_url, spec_key, secret, int(position))
         # A stop that comes between winning the gate and being able to tell of it must not be lost on the way.
         _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGTERM,))
-        if not win_gate(objects, layout.stem_of(spec_key), spec["attempt"], secret, system.own_process()):
+        process = in_words(system.own_process())
+        if not win_gate(objects, layout.stem_of(spec_key), spec["attempt"], Signer(secret), process):
             return 0
     except ObjectsError as error:
         return _refuse(error.message)
@@ -100,30 +101,29 @@ def win_gate(
     objects: LocalObjects,
     stem: str,
     attempt: str,
-    secret: str,
-    process: dict[str, Any],
+    signer: Signer,
+    process: str,
     must_wait: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Whether this worker, and no other, performs the attempt. `process` names it for ever; `must_wait` is called if it
-    takes its time."""
-    gate: dict[str, Any] = {
-        "v": 1,
-        "attempt": attempt,
-        "state": "started",
-        "nonce": os.urandom(8).hex(),
-        "at": utc_text(time.time_ns()),
-        **process,
-    }
+    """Whether this worker, and no other, performs the attempt. `process` names it for ever (see `in_words`); `must_wait`
+    is called if it takes its time."""
+    start = f'{{"v":1,"attempt":{dumps(attempt)},"state":"started","nonce":"{os.urandom(8).hex()}"'
+    gate = signer.sign(f'{start},"at":"{utc_text(time.time_ns())}",{process}}}')
     give_up_at = time.monotonic() + GATE_PATIENCE_SECONDS
     while True:
         try:
-            return objects.put_if_absent(layout.gate_key(stem), sign(gate, secret))
+            return objects.put_if_absent(layout.gate_key(stem), gate)
         except ObjectsError:
             # A full disk may be freed. Leaving at once would only make the scheduler start us again and again.
             if time.monotonic() > give_up_at:
                 raise
             must_wait()
             time.sleep(0.5)
+
+
+def in_words(process: dict[str, Any]) -> str:
+    """What every gate says of a worker; put into words once where there are many of them."""
+    return entries(process).decode()
 
 
 def _refuse(why: str) -> int:

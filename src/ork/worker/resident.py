@@ -13,7 +13,7 @@ from _collections import deque  # type: ignore[import-not-found]
 
 from ork.errors import ObjectsError
 from ork.objects import layout
-from ork.objects.documents import token_hash
+from ork.objects.documents import Signer, token_hash
 from ork.objects.json_text import own_json
 from ork.objects.opening import root_of_url
 from ork.worker import process, system
@@ -21,7 +21,7 @@ from ork.worker.ahead import Ahead
 from ork.worker.child import dismiss_waiting, keep, waiting
 from ork.worker.forker import Forker
 from ork.worker.guard import Guard
-from ork.worker.main import read_spec, win_gate
+from ork.worker.main import in_words, read_spec, win_gate
 from ork.worker.shim import Shim
 from ork.worker.signals import Signals
 
@@ -71,6 +71,7 @@ class Resident:
         self._traces = traces
         self.signals = Signals()
         self.process = system.own_process()
+        self.in_words = in_words(self.process)
         self._attempt = b""
         # The one that was made before the server had loaded anything would load it again for every attempt.
         self._room = 1 if traces is None else MOST_ATTEMPTS
@@ -88,7 +89,8 @@ class Resident:
         self._poller = select.poll()
         self._poller.register(door, select.POLLIN)
         self._poller.register(self.signals.wake, select.POLLIN)
-        process.private.update((door, self.signals.wake, self.signals.ring, mark.keep_open()))
+        mark.keep_at_hand()
+        process.private.update((door, self.signals.wake, self.signals.ring))
 
     def serve(self) -> int:
         """Takes one attempt after the other, until there will be no more."""
@@ -188,14 +190,14 @@ class Resident:
     def have(self, order: Order, perform: Callable[[], None]) -> None:
         """An attempt, to the end; a mistake of ours is told in its log."""
         self._attempt = order.attempt
-        self.mark.write(order.attempt.decode())
+        self.mark.write(order.attempt)
         self._last_word, self._has_told, self._is_swift = b"", False, False
         self._tell_of_us(order.attempt)
         try:
             perform()
         except Exception:
             self._fail(order.log)
-        self.mark.write("")
+        self.mark.write(b"")
         self._attempt = b""
 
     def _tell_of_us(self, attempt: bytes) -> None:
@@ -215,7 +217,7 @@ class Resident:
         secret, stem = token_hash(request["token"]), layout.stem_of(request["spec"])
         try:
             objects, spec = read_spec(request["objects"], request["spec"], secret, request["position"], order.document)
-            is_ours = win_gate(objects, stem, spec["attempt"], secret, self.process, self._tell_mine_taken)
+            is_ours = win_gate(objects, stem, spec["attempt"], Signer(secret), self.in_words, self._tell_mine_taken)
         except ObjectsError as error:
             _complain(order.log, error.message)
             is_ours = False

@@ -16,7 +16,7 @@ from _socket import MSG_DONTWAIT
 
 from ork.errors import ObjectsError
 from ork.objects import layout
-from ork.objects.documents import token_hash
+from ork.objects.documents import Signer, token_hash, utc_text
 from ork.worker.ahead import time_of
 from ork.worker.environment import additions, hidden_names, inherited
 from ork.worker.forker import times_waited
@@ -30,7 +30,7 @@ from ork.worker.invoke import (
 )
 from ork.worker.loading import load_function
 from ork.worker.main import forget_opened, read_spec, win_gate
-from ork.worker.status import StatusWriter, returned
+from ork.worker.status import only_word, only_word_of_success, returned
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 MOST_CALLS = 10_000
 LOOK_AGAIN_SECONDS = 0.002  # at its files, while there is always a next task: a change takes longer to bring one about
+AT_ONCE_SECONDS = 0.00005
 LARGEST_ORDER = 1 << 17
 COUNT_BYTES = 8
 _FIONREAD, _NONE = 0x541B, bytes(4)
@@ -66,7 +67,7 @@ class Server:
     """`orders` is the socket's end, `answers` and `go` are pipes, `begun` is where it counts the gates that it has won, for
     `process`, its worker, which sees it there: also when no document can be read any more."""
 
-    def __init__(self, orders: socket, answers: int, go: int, begun: mmap, mark: Mark, process: dict[str, Any]) -> None:
+    def __init__(self, orders: socket, answers: int, go: int, begun: mmap, mark: Mark, process: str) -> None:
         self._orders = orders
         self._order = memoryview(bytearray(LARGEST_ORDER))  # once: to make such room is dearer than most orders
         self._answers = answers
@@ -79,12 +80,12 @@ class Server:
         self._attempt = b""  # that it is at
         self._place = _Place()
         self._traces = _Traces()
+        self._waits = _Waits()
 
     def serve(self) -> NoReturn:
         """Ends the process when there are no more orders, or when it should not take another."""
         forget_opened()
         use_streams()
-        self._mark.keep_open()
         while order := self._next():
             self._perform(*marshal.loads(order))
         finish_as_the_interpreter_would()
@@ -94,15 +95,16 @@ class Server:
         try:
             size = self._orders.recv_into(self._order, 0, MSG_DONTWAIT)
         except BlockingIOError:
-            self._mark.write("")  # while it waits it belongs to no attempt
+            self._mark.write(b"")  # while it waits it belongs to no attempt
             size = self._orders.recv_into(self._order)
             self._place.has_waited()
+            self._waits.forget()
         return self._order[:size]
 
     def _perform(self, attempt: bytes, token: str, objects_url: str, key: str, position: int, document: bytes) -> None:
         self._attempt = attempt
         secret, stem = token_hash(token), layout.stem_of(key)
-        self._mark.write(attempt.decode())
+        self._mark.write(attempt)
         try:
             objects, spec = read_spec(objects_url, key, secret, position, document)
             if spec["kind"] != "python" or spec.get("environment") is not None or spec.get("wake_url"):
@@ -110,19 +112,19 @@ class Server:
                 self._wait_for_go()
             elif self._calls >= MOST_CALLS or not self._place.is_fit_for(spec):
                 self._leave_to_another()
-            elif win_gate(objects, stem, spec["attempt"], secret, self._process):
-                self._call(SharedCall(objects, stem, spec, self._place), StatusWriter(objects, stem, spec, secret))
+            elif win_gate(objects, stem, spec["attempt"], signer := Signer(secret), self._process):
+                self._call(SharedCall(objects, stem, spec, self._place), signer)
             else:
                 self._answer(NOTHING)
         except ObjectsError as error:
             self._answer(NOTHING, b"", error.message.encode("utf-8", "replace").replace(b"\n", b" "))
 
-    def _call(self, call: SharedCall, status: StatusWriter) -> None:
+    def _call(self, call: SharedCall, signer: Signer) -> None:
         self._calls += 1
         self._begun[:COUNT_BYTES] = self._calls.to_bytes(COUNT_BYTES, "little")
-        waited = times_waited()
+        started_at, begun = utc_text(time.time_ns()), time.monotonic()
         call.perform()
-        is_swift = times_waited() == waited
+        is_swift = self._waits.none_since(begun)
         if os.getpid() != self._pid:
             flush_streams()
             os._exit(call.exit_code)  # forked by the function, and came back from it: there is nothing for it here
@@ -133,7 +135,7 @@ class Server:
         flush_streams()
         if call.is_silent:
             os._exit(call.exit_code)
-        facts = call.durability, status.last_word(returned(call.outcome()))
+        facts = call.durability, signer.sign(call.only_word(started_at))
         if not stays:
             self._answer(LAST, *facts)
             os._exit(call.exit_code)
@@ -146,6 +148,7 @@ class Server:
         if not os.read(self._go, 1):
             finish_as_the_interpreter_would()
             os._exit(0)
+        self._waits.forget()
 
     def _leave_to_another(self) -> NoReturn:
         self._answer(UNFIT)
@@ -154,9 +157,9 @@ class Server:
         os._exit(0)
 
     def _answer(self, word: bytes, durability: bytes = b"", document: bytes = b"") -> None:
-        rest = memoryview(b"%b\t%b\t%b\t%b\n" % (word, self._attempt, durability, document))
-        while rest:
-            rest = rest[os.write(self._answers, rest) :]
+        rest = b"%b\t%b\t%b\t%b\n" % (word, self._attempt, durability, document)
+        while rest := rest[os.write(self._answers, rest) :]:
+            continue
 
 
 class _Place:
@@ -191,14 +194,14 @@ class _Place:
         """Each change is a call of the system's library, and between two tasks of a workflow most variables stay."""
         if self._set is None or self._left != _VARIABLES:
             self._restore_environment()
-        before, self._set = self._set or {}, additions(spec, self.environ, bindings)
-        if before != self._set:
-            for name in before.keys() - self._set.keys():
+        before, wanted = self._set or {}, additions(spec, self.environ, bindings)
+        if before.keys() != wanted.keys():
+            for name in before.keys() - wanted.keys():
                 _set(name, self.environ.get(name))
-            for name, value in self._set.items():
-                if before.get(name) != value:
-                    os.environ[name] = value
-            self._left = dict(_VARIABLES)
+        for name, value in wanted.items():
+            if before.get(name) != value:
+                os.environ[name] = value
+        self._set, self._left = wanted, _VARIABLES.copy()
 
     def _restore_environment(self) -> None:
         """As it came, but without what is not for tasks."""
@@ -250,6 +253,14 @@ class SharedCall(Call):
     def durability(self) -> bytes:
         return str(self._spec["durability"]).encode()
 
+    def only_word(self, started_at: str) -> str:
+        """How it ended, to be signed."""
+        attempt, output = self._spec["attempt"], self._output or {"inline": None}
+        is_plain = self._failure is None and self._jobs is None and self._context is None
+        if is_plain and "inline" in output:
+            return only_word_of_success(attempt, started_at, output["inline"])
+        return only_word(attempt, started_at, returned(self.outcome()))
+
     def settle(self, bindings: Bindings) -> None:
         is_first = not self._place.restore()
         self._place.use_environment(self._spec, bindings)
@@ -281,6 +292,24 @@ def _has_children() -> bool:
     except ChildProcessError:
         return False
     return True
+
+
+class _Waits:
+    """How often this process has waited for anything, as the system counts it."""
+
+    def __init__(self) -> None:
+        self._seen = times_waited()
+
+    def none_since(self, begun: float) -> bool:
+        """As far as it matters: who is back at once is not asked. To be asked after every call."""
+        if time.monotonic() - begun < AT_ONCE_SECONDS:
+            return True
+        before, self._seen = self._seen, times_waited()
+        return self._seen == before
+
+    def forget(self) -> None:
+        """There were some that are nobody's."""
+        self._seen = times_waited()
 
 
 class _Traces:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from ork.errors import DocumentError
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.objects import layout
-from ork.objects.documents import _hmac_sha256, derive_token, entries, open_signed, sign, token_hash, utc_text
+from ork.objects.documents import Signer, _hmac_sha256, derive_token, entries, open_signed, sign, token_hash, utc_text
+from ork.objects.json_text import dumps
 
 TOKEN = derive_token(b"key", "run/task/0/1")
 HASH = token_hash(TOKEN)
@@ -36,6 +37,12 @@ def test_a_signed_document_opens_to_what_was_signed() -> None:
 def test_what_many_documents_say_alike_is_signed_as_if_each_said_it_itself() -> None:
     own, same = {"v": 1, "item": {"x": ","}}, {"params": {"a": "}"}, "round": 2}
     assert sign(own, HASH, entries(same)) == sign(own | same, HASH)
+
+
+def test_who_signs_more_than_once_signs_alike() -> None:
+    signer = Signer(HASH)
+    for document in ({"v": 1, "attempt": "run/é/0/1"}, {"v": 1, "output": {"inline": "x" * 200}}):
+        assert signer.sign(dumps(document)) == sign(document, HASH)
 
 
 def test_signing_again_gives_the_same_bytes() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ork.objects.documents import sign, token_hash
+from ork.objects.documents import Signer, sign, token_hash
 from ork.objects.opening import open_objects
 from ork.worker.main import read_spec, win_gate
 
@@ -20,4 +20,4 @@ def test_who_began_late_for_one_attempt_still_loses_the_gate_of_another(tmp_path
         (position,) = scheduler.put_specs([(f"{stem}.spec.json", spec)])
         assert (position > 0) == is_ours
         objects, _ = read_spec(url, f"{stem}.spec.json", SECRET, position, spec)
-        assert win_gate(objects, stem, "attempt", SECRET, {}) == is_ours
+        assert win_gate(objects, stem, "attempt", Signer(SECRET), '"pid":1') == is_ours
