@@ -54,6 +54,7 @@ class Journal:
         self._begin = self._end = 0  # the part of the file that the index knows
         self._piece, self._piece_at = b"", 0
         self._gates = _Gates()
+        self.launches = _Launches(self._descriptor)
 
     def close(self) -> None:
         descriptors.discard(self._descriptor)
@@ -74,6 +75,10 @@ class Journal:
     @property
     def has_skipped(self) -> bool:
         return self._gates.begin > 0
+
+    def begin(self) -> None:
+        """An empty line: the very beginning is no place to skip to."""
+        self._write(END)
 
     def append(self, how: bytes, kind: bytes, attempt: bytes, document: bytes = b"") -> None:
         """OSError if not all of it could be written: then it counts for nothing."""
@@ -234,6 +239,30 @@ class _Gates:
             if head == _GATE_HEAD and length == b"%d" % len(document):
                 self.places.setdefault(attempt, self._end + at + begin + len(BEGIN))
             at = lines.find(_GATE_HEAD, end)
+
+
+class _Launches:
+    """What whoever launches attempts by the hundred knows of a file. `at_gates`: everybody whose gate stands before
+    `position`, and perhaps somebody whose line was cut off; lines are not taken apart for it. `told`: whose spec was
+    written from here."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.at_gates: set[bytes] = set()
+        self.told: set[bytes] = set()
+        self.position = 0
+        self._descriptor = descriptor
+
+    def read_on(self) -> None:
+        """Up to the end of the last line that has been written whole."""
+        size = os.fstat(self._descriptor).st_size
+        while self.position < size:
+            piece = os.pread(self._descriptor, min(_PIECE, size - self.position), self.position)
+            end = piece.rfind(END) + 1
+            if not end:
+                return
+            lines = piece[:end].split(_GATE + b" ")
+            self.at_gates.update([line[: line.find(b" ")] for line in lines[1:]])
+            self.position += end
 
 
 def _record(how: bytes, kind: bytes, attempt: bytes, document: bytes) -> bytes:

@@ -73,10 +73,10 @@ class JournaledObjects(LocalObjects):
     def put_specs(self, specs: Sequence[tuple[str, bytes]]) -> builtins.list[int]:
         by_run: dict[str, dict[str, tuple[bytes, bytes]]] = {}
         for key, data in specs:
-            name = _document(key)
-            if name is None or len(data) > LARGEST_IN_JOURNAL:
+            run, attempt = layout.of_spec(key)
+            if " " in key or "\n" in key or len(data) > LARGEST_IN_JOURNAL:
                 return super().put_specs(specs)
-            by_run.setdefault(name[0], {})[key] = name[1], data
+            by_run.setdefault(run, {})[key] = attempt.encode(), data
         positions: dict[str, int] = {}
         for run, group in by_run.items():
             key = next(iter(group))
@@ -134,16 +134,20 @@ class JournaledObjects(LocalObjects):
 
     def _put_specs(self, run: str, specs: dict[str, tuple[bytes, bytes]]) -> dict[str, int]:
         journal, new, positions = self._made(run), [], {}
-        journal.read_on()
+        known = journal.launches
+        known.read_on()
+        if not known.position:
+            journal.begin()
+            known.read_on()
         for key, (attempt, data) in specs.items():
-            has_gate = journal.known_anywhere(_GATE, attempt)
-            positions[key] = 0 if has_gate else journal.position
-            if journal.known(_SPEC, attempt):
+            positions[key] = 0 if attempt in known.at_gates else known.position
+            if attempt in known.told:
                 self._put(key, (run, attempt, _SPEC), data)
             else:
                 new.append((_SPEC, attempt, data))
         if new:
             journal.append_all(new)
+            known.told.update([attempt for _, attempt, _ in new])
         return positions
 
     def _put_if_absent(self, key: str, name: _Name, data: bytes) -> bool:

@@ -69,6 +69,12 @@ def spec_key(stem: str) -> str:
     return stem + ".spec.json"
 
 
+def of_spec(key: str) -> tuple[str, str]:
+    """Run and attempt, as in `document_parts`, of a spec's key."""
+    _, run, name = key.split("/")
+    return run, name[: -len(".spec.json")]
+
+
 def gate_key(stem: str) -> str:
     return stem + ".gate.json"
 

@@ -212,6 +212,32 @@ def test_no_place_is_named_to_begin_at_once_somebody_has_the_gate(tmp_path: Path
     assert not second.put_if_absent(GATE, b"mine too")
 
 
+def test_nor_if_others_were_launched_since_he_got_it(tmp_path: Path) -> None:
+    scheduler, first = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    assert place(scheduler, "before.0.1") > 0
+    assert first.put_if_absent(GATE, b"mine")
+    assert place(scheduler, "other.0.1") > 0
+    assert place(scheduler) == 0
+
+
+def test_a_gate_of_which_only_a_part_was_written_keeps_nobody_else_from_beginning(tmp_path: Path) -> None:
+    scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    place(scheduler)
+    with file_of(tmp_path).open("ab") as file:
+        file.write(b"\x1e+gate.json task.0.1 100 {")
+    assert place(scheduler, "other.0.1") > 0
+    worker.skip_to("a", place(scheduler))
+    assert worker.put_if_absent(GATE, b"mine")
+
+
+def test_a_spec_that_is_put_again_and_again_makes_the_journal_no_longer(tmp_path: Path) -> None:
+    scheduler = JournaledObjects(str(tmp_path))
+    for number in range(3):
+        scheduler.put_specs([(SPEC, b"%d" % number * 1000)])
+        assert JournaledObjects(str(tmp_path)).get(SPEC) == b"%d" % number * 1000
+    assert file_of(tmp_path).stat().st_size < 2000
+
+
 def test_specs_that_are_put_at_once_are_read_one_by_one_also_those_that_were_there(tmp_path: Path) -> None:
     scheduler, keys = (
         JournaledObjects(str(tmp_path)),
@@ -220,7 +246,7 @@ def test_specs_that_are_put_at_once_are_read_one_by_one_also_those_that_were_the
     scheduler.put(keys[1], b"before")
     positions = scheduler.put_specs([(key, key.encode()) for key in keys])
     assert [JournaledObjects(str(tmp_path)).get(key) for key in keys] == [key.encode() for key in keys]
-    assert [position > 0 for position in positions] == [True] * 3 + [False] * 3
+    assert all(position > 0 for position in positions)
 
 
 def test_a_spec_too_large_for_a_journal_is_put_with_the_others(tmp_path: Path) -> None:
@@ -234,10 +260,10 @@ def test_a_worker_reads_no_more_than_what_came_since(tmp_path: Path, monkeypatch
     scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
     for number in range(1, 50):
         scheduler.put(f"runs/a/task.{number}.1.spec.json", b"x" * 1000)
-    assert scheduler.get(GATE) is None
+    position = place(scheduler)
     read: list[int] = []
     monkeypatch.setattr("os.pread", lambda d, size, at, real=os.pread: read.append(size) or real(d, size, at))
-    worker.skip_to("a", place(scheduler))
+    worker.skip_to("a", position)
     assert worker.put_if_absent(GATE, b"mine")
     worker.put(STATUS, b"done")
     assert sum(read) < 1000
