@@ -13,6 +13,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, Literal, Protocol
 
 from ork.errors import ObjectsError
@@ -72,6 +73,7 @@ class LocalExecutor:
         self._news = NewsSocket(news_dir)
         self._listeners: dict[str, Callable[[bytes | None], None]] = {}
         self._isolation = isolation
+        self._alike = {each: _told_alike(documents.url, each) for each in Isolation}
         self._servers = servers or ForkServers()
         self._residents = Residents(self, self._servers)
         self._on_the_way: dict[str, _OnTheWay] = {}
@@ -149,7 +151,8 @@ class LocalExecutor:
 
     def _start_one(self, order: LaunchOrder, news: News) -> NotStarted | None:
         attempt = order.attempt
-        if self._knows(attempt.key):
+        name = str(attempt.key)
+        if self._knows(attempt.key, name):
             return None
         try:
             is_there = not order.position and self._documents.gate(attempt) is not None
@@ -159,7 +162,7 @@ class LocalExecutor:
             self._watch_one(attempt, news, Looks(MARK))
             return None
         try:
-            if not self._ask_resident(order, news):
+            if not self._ask_resident(order, name, news):
                 self._spawn_and_watch(order, news)
         except InterpreterError as error:
             return NotStarted(attempt.key, str(error), final=True)
@@ -169,29 +172,24 @@ class LocalExecutor:
             return NotStarted(attempt.key, message, final=error.errno not in _TRY_LATER)
         return None
 
-    def _knows(self, key: AttemptKey) -> bool:
-        name = str(key)
+    def _knows(self, key: AttemptKey, name: str) -> bool:
         return name in self._taken or name in self._on_the_way or key in self._children or key in self._pidfds
 
-    def _ask_resident(self, order: LaunchOrder, news: News) -> bool:
+    def _ask_resident(self, order: LaunchOrder, name: str, news: News) -> bool:
         isolation = order.isolation or self._isolation
         # What a worker has read could be found in the memory of every later task: secrets never go there.
         if isolation is Isolation.INTERPRETER or order.secrets:
             return False
-        key = order.attempt.key
-        name = str(key)
-        request = {
-            "attempt": name,
-            "token": order.token,
-            "objects": self._documents.url,
-            "spec": order.spec_key,
-            "position": order.position,
-            "isolation": str(isolation),
-        }
-        if not self._residents.ask(self._pythons.of(order), request, order.spec):
+        # Put together by hand: this is done for every attempt, and all but two of its words are ours.
+        request = (
+            f'{{"attempt":{quoted(name)},"token":"{order.token}","spec":{quoted(order.spec_key)},'
+            f'"position":{order.position},{self._alike[isolation]}}}'
+        )
+        kind = self._pythons.of(order), isolation._value_
+        if not self._residents.ask(kind, name, request.encode(), order.spec):
             return False
         self._on_the_way[name] = _OnTheWay(order, news)
-        self._listeners[name] = partial(news, key)
+        self._listeners[name] = partial(news, order.attempt.key)
         return True
 
     def taken(self, attempt: str, pid: int, start_time: int) -> None:
@@ -292,7 +290,7 @@ class LocalExecutor:
 
     def _was_gone(self, key: AttemptKey, news: News) -> None:
         """If it has been started again meanwhile, its new worker will be heard."""
-        if not self._knows(key):
+        if not self._knows(key, str(key)):
             self._ended(key, news)
 
     def _ended(self, key: AttemptKey, news: News) -> None:
@@ -314,7 +312,7 @@ class LocalExecutor:
 
     def _watch_one(self, attempt: Attempt, news: News, looks: Looks) -> None:
         key = attempt.key
-        if self._knows(key):
+        if self._knows(key, str(key)):
             return
         self._listen_for(key, news)
         shim = self._shim(attempt)
@@ -390,6 +388,11 @@ class LocalExecutor:
             return processes.family(processes.marked_processes(MARK), str(attempt.key))
 
         processes.end_family(look)
+
+
+def _told_alike(objects_url: str, isolation: Isolation) -> str:
+    """What every request for a worker says, as part of its text."""
+    return f'"objects":{quoted(objects_url)},"isolation":"{isolation}"'
 
 
 def _variables() -> Mapping[bytes, bytes]:

@@ -45,6 +45,7 @@ class Resident:
         "_owner",
         "_socket",
         "_unsent",
+        "_unsent_bytes",
         "begun_at",
         "given",
         "has_spoken",
@@ -72,7 +73,8 @@ class Resident:
         self.has_spoken = False
         self._owner = owner
         self._socket = door
-        self._unsent = b""
+        self._unsent: list[bytes] = []
+        self._unsent_bytes = 0
         asyncio.get_running_loop().add_reader(door, self._receive)
 
     @property
@@ -92,14 +94,15 @@ class Resident:
         self.weight += len(request)
         if len(self.given) == 1:
             self._begin()
-        if len(self._unsent) + len(request) > LARGEST_REQUEST:
+        if self._unsent_bytes + len(request) > LARGEST_REQUEST:
             self.flush()
-        self._unsent += request
+        self._unsent.append(request)
+        self._unsent_bytes += len(request)
 
     def flush(self) -> None:
-        unsent, self._unsent = self._unsent, b""
+        unsent, self._unsent, self._unsent_bytes = self._unsent, [], 0
         if unsent:
-            self.send(unsent)
+            self.send(b"".join(unsent))
 
     def done_with(self, attempt: str) -> None:
         self.weight -= len(self.given.pop(attempt))

@@ -6,12 +6,11 @@ Nothing here is needed: whatever cannot be done in this way, or is not answered,
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import time
 from collections import deque
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from ork.executors.fork_server import ROOM_FOR_MARK
 from ork.executors.fork_servers import ForkServers
@@ -26,6 +25,7 @@ QUICK_SECONDS = 0.005
 SWIFT_SECONDS = 0.05
 _FEW = 5
 _REMEMBERED = 20  # attempts, when it is said how long one takes
+_NONE: deque[float] = deque()
 _WAITED = float("inf")  # a task that waits for something: others get on meanwhile
 _PROCESSORS = os.cpu_count() or 1
 
@@ -66,17 +66,16 @@ class Residents:
         self._timer: asyncio.TimerHandle | None = None
         self._ends = Together(listener.over)
 
-    def ask(self, interpreter: str, request: Mapping[str, Any], spec: bytes = b"") -> bool:
-        """True if, after `flush`, a worker for `request["attempt"]` is on its way, or it will be handed back. A small spec
-        goes with it."""
-        head, attempt = json.dumps(request).encode(), str(request["attempt"])
-        if len(head) > LARGEST_REQUEST - 2 or len(attempt.encode()) > ROOM_FOR_MARK:
+    def ask(self, kind: Kind, attempt: str, request: bytes, spec: bytes = b"") -> bool:
+        """True if, after `flush`, a worker for the attempt is on its way, or it will be handed back. A small spec goes
+        with the request."""
+        if len(request) > LARGEST_REQUEST - 2 or len(attempt.encode()) > ROOM_FOR_MARK:
             return False
-        has_room = len(head) + len(spec) <= LARGEST_REQUEST - 2
-        data = b"%b\n%b\n" % (head, spec if has_room and b"\n" not in spec else b"")
-        if interpreter not in self._renewed:
-            self._renew(interpreter)
-        return self._give((interpreter, str(request["isolation"])), attempt, data)
+        has_room = len(request) + len(spec) <= LARGEST_REQUEST - 2
+        data = b"%b\n%b\n" % (request, spec if has_room and b"\n" not in spec else b"")
+        if kind[0] not in self._renewed:
+            self._renew(kind[0])
+        return self._give(kind, attempt, data)
 
     def flush(self) -> None:
         """Sends what was asked for: whatever is for the same worker wakes it once."""
@@ -129,19 +128,23 @@ class Residents:
         enough = self._enough(kind)
         if enough is None:
             return None
-        quick = [resident for resident in self._working if resident.kind == kind and resident.is_quick]
-        if len(quick) < enough:
+        quick, looks = 0, self._looks.get(kind[0])
+        with_room: list[Resident] = []
+        for resident in self._working:
+            if resident.kind == kind and resident.is_quick:
+                quick += 1
+                if resident.looks is looks and resident.has_room:
+                    with_room.append(resident)
+        if quick < enough or not with_room:
             return None
-        looks = self._looks.get(kind[0])
-        with_room = [resident for resident in quick if resident.has_room and resident.looks is looks]
-        return min(with_room[:enough], key=lambda resident: len(resident.given), default=None)
+        return min(with_room[:enough], key=_how_much)
 
     def _enough(self, kind: Kind) -> int | None:
         """How many get on as fast as more of them; None if nothing is known of that."""
-        seconds = self._seconds.get(kind, ())
+        seconds = self._seconds.get(kind, _NONE)
         if kind[1] == Isolation.SHARED:
             # The first ones may have waited for the worker itself.
-            is_quick = len(seconds) < _FEW or min(seconds) < QUICK_SECONDS
+            is_quick = len(seconds) < _FEW or seconds[-1] < QUICK_SECONDS or min(seconds) < QUICK_SECONDS
             return _PROCESSORS if is_quick else None
         # While a process is made for a task, or is ended after it, another one can work. Of many, one may have had to wait for
         # a busy disk, or for a processor.
@@ -277,6 +280,11 @@ class Residents:
             resident.let_go()
         else:
             idle.append(resident)
+
+
+def _how_much(resident: Resident) -> int:
+    """It has to do."""
+    return len(resident.given)
 
 
 def _give_up_at(resident: Resident) -> float:
