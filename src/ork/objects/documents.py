@@ -25,7 +25,7 @@ SPEC_LIMIT = 64 << 20
 
 _second = 0, "1970-01-01T00:00:00"
 _SHA256_BLOCK = 64
-_END_BYTES = len(',"signature":""}') + 64
+END_BYTES = len(',"signature":""}') + 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
 
@@ -69,9 +69,15 @@ def sign(document: dict[str, Any], token_hash: str, more: bytes = b"") -> bytes:
         document = {name: value for name, value in document.items() if name != "signature"}
     unsigned = dumps(document).encode()
     if more:
-        unsigned = b"%b,%b}" % (unsigned[:-1], more)
-    end = _end(_signature(unsigned, token_hash))
-    return unsigned[:-1] + end if len(unsigned) > len(b"{}") else b"{" + end[1:]
+        return seal(b"%b,%b" % (unsigned[:-1], more), token_hash)
+    if len(unsigned) > len(b"{}"):
+        return seal(unsigned[:-1], token_hash)
+    return b"{" + _end(_signature(unsigned, token_hash))[1:]
+
+
+def seal(text: bytes, token_hash: str) -> bytes:
+    """The same for a document that is there as text, but for its last brace; it has at least one entry."""
+    return text + _end(_signature(text + b"}", token_hash))
 
 
 class Signer:
@@ -108,7 +114,7 @@ def open_signed(data: bytes, token_hash: str, *, limit: int = DOCUMENT_LIMIT) ->
 def is_sealed(data: bytes, token_hash: str) -> bool:
     """Whether it ends as `sign` ends a document of more than one entry, and its signature fits. That it is a document at
     all, whoever asks has to know."""
-    begin = len(data) - _END_BYTES
+    begin = len(data) - END_BYTES
     end = _end(_signature(data[:begin] + b"}", token_hash))
     return len(data) <= DOCUMENT_LIMIT and _compare_digest(data[begin:], end)
 

@@ -35,19 +35,29 @@ class Alike:
         self._about_options = _about_options(options)
         self._last_run: tuple[Run, bytes] | None = None
         self._kinds: dict[Hashable, bytes] = {}
+        self._of_last_run: dict[Hashable, bytes] = {}  # about both
 
     def about(self, run: Run) -> bytes:
         """What all attempts of the run are told."""
         if self._last_run is None or self._last_run[0] is not run:
             self._last_run = run, documents.entries(_about_run(run) | self._about_options)
+            self._of_last_run.clear()
         return self._last_run[1]
 
-    def about_kind(self, kind: Hashable, document: Callable[[], dict[str, Any]]) -> bytes:
-        """What all plain tasks of that kind are told, of which one is the document."""
+    def about_kind(self, run: Run, kind: Hashable, document: Callable[[], dict[str, Any]]) -> bytes:
+        """What all plain tasks of that kind and run are told, of which one is the document."""
+        of_run = self.about(run)
+        text = self._of_last_run.get(kind)
+        if text is None:
+            text = self._of_last_run[kind] = b"%b,%b" % (self._of_kind(kind, document), of_run)
+        return text
+
+    def _of_kind(self, kind: Hashable, document: Callable[[], dict[str, Any]]) -> bytes:
         text = self._kinds.get(kind)
         if text is None:
             if len(self._kinds) >= MOST_KINDS:
                 self._kinds.clear()
+                self._of_last_run.clear()
             text = documents.entries({name: value for name, value in document().items() if name not in OWN})
             self._kinds[kind] = text
         return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, NamedTuple, assert_never
 
 from ork.compile.declared import declared_types
@@ -32,6 +33,7 @@ from ork.model.workflow import (
     Version,
 )
 from ork.objects import documents, layout
+from ork.objects.specs import joined
 from ork.objects.store import ObjectStore, put_specs
 from ork.scheduler import reading
 from ork.scheduler.alike import Alike, is_plain
@@ -68,6 +70,13 @@ class _Prepared(NamedTuple):
     secrets: tuple[tuple[str, str], ...]
 
 
+class _Place(NamedTuple):
+    """Where an attempt goes."""
+
+    reads_specs: bool
+    news: str | None  # what its worker is to tell
+
+
 class Launcher:
     def __init__(
         self, objects: ObjectStore, executors: Mapping[str, Executor], options: SchedulerOptions, news: News
@@ -79,6 +88,7 @@ class Launcher:
         self.use_key(b"")
         self._shared: dict[tuple[str, str, int], str] = {}
         self._launches = 0
+        self._places: dict[str, _Place] = {}
         self._alike = Alike(options)
 
     def use_key(self, signing_key: bytes) -> None:
@@ -94,6 +104,7 @@ class Launcher:
     async def launch(self, jobs: Sequence[Job]) -> list[Refused]:
         """Create-or-get, so repeatable; whatever could not be started is named in the answer."""
         self._count(len(jobs))
+        self._places.clear()
         refused: list[Refused] = []
         prepared: list[_Prepared] = []
         for job in jobs:
@@ -130,11 +141,19 @@ class Launcher:
             return [NotStarted(order.attempt.key, problem.message, final=False) for order in orders]
 
     def _prepare(self, job: Job) -> _Prepared:
-        spec, document = job.machine.spec(job.attempt.key.task), b""
-        if getattr(self._executors.get(job.attempt.executor), "reads_specs", True):
-            document = self._signed(job, spec)
+        spec = job.machine.spec(job.attempt.key.task)
+        document = self._signed(job, spec) if self._place(job.attempt.executor).reads_specs else b""
         key = layout.spec_key(layout.attempt_stem(job.attempt.key))
         return _Prepared(job, spec, key, document, self._secrets(spec))
+
+    def _place(self, executor: str) -> _Place:
+        """Asked for once in a launch."""
+        place = self._places.get(executor)
+        if place is None:
+            there = self._executors.get(executor)
+            place = _Place(getattr(there, "reads_specs", True), getattr(there, "news_address", None))
+            self._places[executor] = place
+        return place
 
     def _written(self, prepared: Sequence[_Prepared], refused: list[Refused]) -> list[LaunchOrder]:
         """Orders of which is written down what they are to do. One that cannot be written stops nobody else."""
@@ -150,35 +169,37 @@ class Launcher:
     def _orders(self, prepared: Sequence[_Prepared]) -> list[LaunchOrder]:
         specs = [(each.key, each.document) for each in prepared if each.document]
         positions = dict(zip((key for key, _ in specs), put_specs(self._objects, specs), strict=True))
-        return [
-            LaunchOrder(
-                job.attempt,
-                key,
-                self._token(str(job.attempt.key)),
-                job.version.root,
-                secrets=secrets,
-                interpreter=self._options.interpreter_for(job.version.root),
-                isolation=spec.isolation,
-                spec=document,
-                position=positions.get(key, 0),
+        orders = []
+        for job, spec, key, document, secrets in prepared:
+            attempt, root = job.attempt, job.version.root
+            token, position = self._token(str(attempt.key)), positions.get(key, 0)
+            interpreter = self._options.interpreter_for(root)
+            orders.append(
+                LaunchOrder(attempt, key, token, root, secrets, interpreter, spec.isolation, document, position)
             )
-            for job, spec, key, document, secrets in prepared
-        ]
+        return orders
 
     def _signed(self, job: Job, spec: TaskSpec) -> bytes:
         key, call, config = job.attempt.key, spec.action, self._options.worker_for(spec)
-        same = self._alike.about(job.machine.run)
+        run, seal = job.machine.run, job.attempt.token_hash
         if not isinstance(call, PythonCall) or not is_plain(key.task, spec, config):
-            return documents.sign(self._document(job, spec, config), job.attempt.token_hash, same)
-        news = getattr(self._executors.get(spec.executor), "news_address", None)
-        kind = call.file, call.module, call.function, spec.timeout, job.version.root, news
-        alike = self._alike.about_kind(kind, lambda: self._document(job, spec, config))
-        return documents.sign(self._own(key), job.attempt.token_hash, b"%b,%b" % (alike, same))
+            return documents.sign(self._document(job, spec, config), seal, self._alike.about(run))
+        kind = call.file, call.module, call.function, spec.timeout, job.version.root, self._place(spec.executor).news
+        alike = self._alike.about_kind(run, kind, lambda: self._document(job, spec, config))
+        return documents.seal(joined(self._own_text(key), alike), seal)
 
     def _own(self, key: AttemptKey) -> dict[str, Any]:
         """What no other attempt is told."""
         trace = self._options.traceparent(key)
         return {"v": 1, "attempt": str(key), "task": key.task.name, "number": key.number, "traceparent": trace}
+
+    def _own_text(self, key: AttemptKey) -> bytes:
+        """The same, put together by hand: of plain tasks there may be thousands."""
+        trace = self._options.traceparent(key)
+        return (
+            f'"v":1,"attempt":{quoted(str(key))},"task":{quoted(key.task.name)},"number":{key.number},'
+            f'"traceparent":{"null" if trace is None else quoted(trace)}'
+        ).encode()
 
     def _document(self, job: Job, spec: TaskSpec, config: WorkerConfig | None) -> dict[str, Any]:
         """What not all attempts of the run are told in the same words."""
@@ -199,7 +220,7 @@ class Launcher:
             "env": _variables(spec, scope, config),
             "timeout": spec.timeout if config is None else least(spec.timeout, config.timeout),
             **declared_types(spec, job.version.workflow),
-            "news": getattr(self._executors.get(spec.executor), "news_address", None),
+            "news": self._place(spec.executor).news,
         }
 
     def _share(self, job: Job, name: str, bound: Bound) -> Bound:
@@ -224,8 +245,11 @@ class Launcher:
 
     def _secrets(self, spec: TaskSpec) -> tuple[tuple[str, str], ...]:
         """Values go to the worker's environment and nowhere else."""
+        is_custom = isinstance(spec.action, Custom)
+        if not (spec.inputs or spec.env or is_custom):
+            return ()
         found = {}
-        values = [value for _, value in (*spec.inputs, *spec.env)] if spec.inputs or spec.env else []
+        values = [value for _, value in (*spec.inputs, *spec.env)]
         if isinstance(spec.action, Custom):
             values += [value for tree in (spec.action.config, spec.action.task) for value, _ in pointers(tree)]
         for value in values:

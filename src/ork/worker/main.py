@@ -10,8 +10,9 @@ import time
 from ork.errors import ObjectsError
 from ork.objects import layout
 from ork.objects.documents import SPEC_LIMIT, Signer, entries, open_signed, token_hash, utc_text
-from ork.objects.json_text import dumps, own_json
+from ork.objects.json_text import dumps
 from ork.objects.opening import open_objects
+from ork.objects.specs import read_sent
 from ork.worker import system
 
 TYPE_CHECKING = False
@@ -64,7 +65,7 @@ def read_spec(
     `position`: before it nobody has won the gate. `document`: the spec, if it came with the token: whoever sent both could
     have signed it."""
     if document:
-        spec: dict[str, Any] = own_json(document)
+        spec = read_sent(document)
     else:
         data = _begun(objects_url, "normal", spec_key, position).get(spec_key, limit=SPEC_LIMIT)
         if data is None:

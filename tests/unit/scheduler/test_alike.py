@@ -10,6 +10,7 @@ from ork.model.record import replaced
 from ork.model.workflow import CompiledWorkflow, Const, Environment, PythonCall, TaskSpec
 from ork.objects import layout
 from ork.objects.documents import open_signed
+from ork.objects.specs import read_sent
 from ork.scheduler import alike, launch
 from tests.unit.scheduler.bench_top import BenchTop
 
@@ -38,7 +39,11 @@ def specs_of(*tasks: TaskSpec) -> list[dict[str, Any]]:
     for order in bench.executor.started:
         data = bench.objects.get(layout.spec_key(layout.attempt_stem(order.attempt.key)))
         assert data is not None
-        found.append({**open_signed(data, order.attempt.token_hash), "run_id": None, "attempt": None})
+        said = open_signed(data, order.attempt.token_hash)
+        said.pop("own", None)
+        sent = {name: value for name, value in read_sent(order.spec).items() if name not in ("own", "signature")}
+        assert sent == said
+        found.append({**said, "run_id": None, "attempt": None})
     return found
 
 
