@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -169,6 +170,13 @@ def test_a_run_tells_once_of_alerts_that_cannot_be_sent(tmp_path: Path, ork_cli:
     done = ork_cli("run", flow, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.count("alert not sent: ops: 127.0.0.1 is a private address") == 1
+    told = ork_cli("status", cwd=tmp_path).stdout
+    assert re.search(
+        r"^alerts +2 could not be sent; the last is “flow: run \w+ failed” \(tried once, due again in", told, re.M
+    )
+    unsent, _ = json.loads(ork_cli("status", "--json", cwd=tmp_path).stdout)["unsent_alerts"]
+    assert (unsent["kind"], unsent["tries"]) == ("run", 1)
+    assert "private address" in unsent["error"]
 
 
 def test_an_alert_that_makes_no_sense_is_refused_before_anything_runs(tmp_path: Path, ork: Ork) -> None:

@@ -93,6 +93,21 @@ async def test_a_notice_that_reached_only_some_is_tried_again_and_says_whom_it_r
     assert (await store.take_alerts(10, later(200)))[0].sent == ("mail", "ops")
 
 
+async def test_what_could_not_be_sent_is_told_with_the_reason_until_it_has_been(store: StateStore) -> None:
+    first, last = [await end(store, RunStatus.FAILED, number) for number in range(2)]
+    assert await store.unsent_alerts(10) == ()
+    one, two = await store.take_alerts(10, later(10))
+    await store.settle_alert(one.id, ["ops"], later(100), "mail: no answer")
+    await store.settle_alert(two.id, [], None, "mail: no such host")
+    given_up, waits = await store.unsent_alerts(10)
+    assert (given_up.notice.run, given_up.error, given_up.retry_at) == (last, "mail: no such host", None)
+    assert (waits.notice.run, waits.notice.sent, waits.notice.tries) == (first, ("ops",), 1)
+    assert (waits.error, waits.retry_at) == ("mail: no answer", later(100))
+    assert await store.unsent_alerts(1) == (given_up,)
+    await store.settle_alert(one.id, ["mail"], None)
+    assert await store.unsent_alerts(10) == (given_up,)
+
+
 async def test_notices_are_taken_oldest_first_and_no_more_than_asked_for(store: StateStore) -> None:
     for number in range(3):
         await end(store, RunStatus.FAILED, number)

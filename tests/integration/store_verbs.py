@@ -145,6 +145,7 @@ READS: dict[str, Verb] = {
     "pending_commands": lambda store, given: store.pending_commands(given.ready),
     "prunable_runs": lambda store, _: store.prunable_runs(NOW, 10),
     "run_updates": lambda store, given: store.run_updates(given.owned.run.id),
+    "unsent_alerts": lambda store, _: store.unsent_alerts(10),
     "signing_key": lambda store, _: store.signing_key(),
 }
 

@@ -26,6 +26,14 @@ class ScheduleEntry(Record):
     next_fire: datetime | None
 
 
+class UnsentAlert(Record):
+    """A notice that did not reach everybody it is for: why not, and when it is tried again; None: it was given up."""
+
+    notice: Notice
+    error: str
+    retry_at: datetime | None
+
+
 class ScheduleVerbs(Protocol):
     # ── schedules ────────────────────────────────────────────────────────────────────────────────
 
@@ -70,6 +78,10 @@ class ScheduleVerbs(Protocol):
         self, id: int, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
     ) -> None:
         """These have been told. The rest is tried again at `retry_at`; None: the notice is done with."""
+        ...
+
+    async def unsent_alerts(self, limit: int) -> tuple[UnsentAlert, ...]:
+        """Up to `limit` notices of which somebody has not been told after a try, newest first."""
         ...
 
     async def next_alert_at(self) -> datetime | None:

@@ -10,6 +10,7 @@ from ork.model.ids import RunId, TaskKey
 from ork.model.run import Run, RunStatus, SchedulerEntry
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Version
+from ork.state.schedules import UnsentAlert
 from ork.state.store import LimitUse, RunFilter, StateStore, TaskFilter
 from ork.status.follow import RunView
 from ork.status.instances import is_group
@@ -17,6 +18,7 @@ from ork.status.serving import live_schedulers
 from ork.status.shapes import run_json, time_json
 
 MAX_RUNS = 20
+MAX_UNSENT = 20
 # A look at everything must stay cheap: of larger runs only what is running is read.
 MAX_TASKS = 2000
 _RUNNING = frozenset({TaskStatus.RUNNING})
@@ -38,6 +40,7 @@ class Pulse(NamedTuple):
     waiting: int  # tasks that miss nothing but a free slot or a scheduler
     oldest_waiting: Moment | None  # the first of them
     slowest: Moment | None  # the task that has been running longest
+    unsent: tuple[UnsentAlert, ...] = ()  # what people could not be told, the newest first
 
 
 async def take_pulse(store: StateStore) -> Pulse:
@@ -59,6 +62,7 @@ async def take_pulse(store: StateStore) -> Pulse:
         len(waiting),
         min(waiting, key=lambda moment: moment.since, default=None),
         min(running, key=lambda moment: moment.since, default=None),
+        await store.unsent_alerts(MAX_UNSENT),
     )
 
 
@@ -114,6 +118,23 @@ def pulse_json(pulse: Pulse, now: datetime) -> dict[str, Any]:
         "waiting": pulse.waiting,
         "oldest_waiting": _moment_json(pulse.oldest_waiting, now),
         "slowest": _moment_json(pulse.slowest, now),
+        "unsent_alerts": [_unsent_json(each) for each in pulse.unsent],
+    }
+
+
+def _unsent_json(unsent: UnsentAlert) -> dict[str, Any]:
+    notice = unsent.notice
+    return {
+        "id": notice.id,
+        "kind": notice.kind.value,
+        "workflow": notice.workflow,
+        "run": notice.run,
+        "task": None if notice.task is None else notice.task.name,
+        "index": None if notice.task is None else notice.task.index,
+        "raised_at": time_json(notice.raised_at),
+        "tries": notice.tries,
+        "error": unsent.error,
+        "retry_at": time_json(unsent.retry_at),
     }
 
 

@@ -113,6 +113,7 @@ WANTED: dict[str, tuple[tuple[Any, ...], str]] = {
     "alerts_of_run": (("r5",), "alerts_of_run"),
     "take_alerts": ((NOW, 5, 60.0), "alerts_due"),
     "next_alert_at": ((), "alerts_due"),
+    "unsent_alerts": ((5,), "alerts_unsent"),
     "prunable_runs": ((NOW, 10, 0, ["success"]), "runs_by_status"),
     "count_unfinished": ((), "runs_by_status"),
 }

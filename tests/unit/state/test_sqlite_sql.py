@@ -70,6 +70,7 @@ def test_every_block_has_a_name_of_its_own_and_somebody_who_uses_it() -> None:
         ("next_fire_at", "INDEX workflows_due (next_fire>?)"),
         ("due_alerts", "INDEX alerts_due (due_at<?)"),
         ("next_alert_at", "INDEX alerts_due"),
+        ("unsent_alerts", "INDEX alerts_unsent"),
         ("prunable_runs", "INDEX runs_by_status (status=? AND created_at<?)"),
         ("add_recovery", "INDEX runs_by_workflow (workflow=? AND status=? AND (created_at,id)<(?,?))"),
         ("forget_commands", "INDEX commands_done (run_id=?)"),
@@ -85,7 +86,7 @@ GROWING = ("runs", "tasks", "attempts", "commands", "alerts")
 
 @pytest.mark.parametrize("name", sorted(set(BLOCKS) - NOT_STATEMENTS))
 def test_no_statement_walks_over_a_table_that_grows(connection: Connection, name: str) -> None:
-    small = ("runs_waiting", "runs_owned", "runs_occupying", "attempts_active", "commands_waiting")
+    small = ("runs_waiting", "runs_owned", "runs_occupying", "attempts_active", "commands_waiting", "alerts_unsent")
     aliases = {"r": "runs", "t": "tasks", "a": "attempts", "c": "commands"}
     for step in plan(connection, name):
         found = re.match(r"SCAN (\w+)(.*)", step)

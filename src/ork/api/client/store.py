@@ -15,11 +15,12 @@ from ork.errors import DefinitionError, NotFoundError, RefusedError, UsageError
 from ork.model.access import AuditEntry, Role, Token
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.location import LocationEntry
+from ork.model.notice import Notice, NoticeKind
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt
 from ork.model.workflow import Version, VersionEntry, WorkflowEntry
-from ork.state.schedules import ScheduleEntry
+from ork.state.schedules import ScheduleEntry, UnsentAlert
 from ork.state.store import Accepted, LimitUse, RunFilter, RunPage, RunUpdate, TooLate
 from ork.status.locations import read_location
 from ork.status.wire import read_attempt, read_moment, read_run, read_task, read_time, read_workflow
@@ -198,6 +199,10 @@ class RemoteStore:
             for row in self._server.get("limits")["limits"]
         )
 
+    async def unsent_alerts(self, limit: int) -> tuple[UnsentAlert, ...]:
+        rows = self._server.get("status")["unsent_alerts"][:limit]
+        return tuple(UnsentAlert(_notice(row), row["error"], read_time(row["retry_at"])) for row in rows)
+
     async def list_schedules(self) -> tuple[ScheduleEntry, ...]:
         workflows = {entry.name: entry for entry in await self.list_workflows()}
         return tuple(
@@ -291,6 +296,12 @@ def explained(server: Server, target: Target) -> Explained:
     task = None if target.task is None else str(TaskKey(target.task, target.instance))
     found = server.get("runs", target.run, "why", task=task)
     return Explained(found["subject"], found["why"])
+
+
+def _notice(row: dict[str, Any]) -> Notice:
+    run, task = row["run"] and RunId(row["run"]), row["task"] and TaskKey(row["task"], row["index"])
+    raised_at = read_moment(row["raised_at"])
+    return Notice(row["id"], NoticeKind(row["kind"]), row["workflow"], raised_at, run, task, tries=row["tries"])
 
 
 def _holder(row: dict[str, Any]) -> AttemptKey:

@@ -10,9 +10,13 @@ import click
 from ork.cli.session import json_option, look, now, palette, print_json, store_options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
     from ork.app import Installation
     from ork.cli.paint import Line
     from ork.model.ids import RunId
+    from ork.state.schedules import UnsentAlert
     from ork.status.pulse import Moment, Pulse
 
 
@@ -69,12 +73,26 @@ def _lines(found: Found) -> list[Line]:
         lines.append(_fact("waiting", f"{count(pulse.waiting, 'task')}, the oldest {oldest}"))
     if pulse.slowest:
         lines.append(_fact("slowest", _since(found, pulse.slowest)))
+    if pulse.unsent:
+        lines.append(_fact("alerts", _about_unsent(pulse.unsent, moment)))
     unfinished = [f"{number:,} {status}" for status, number in pulse.counts.items() if number]
     lines.append(_fact("runs", ", ".join(unfinished) or "all have ended"))
     if not pulse.runs:
         return lines
     rows = [(found.short[r.id], r.workflow, state_word(r.status), ago(r.created_at, moment)) for r in pulse.runs]
     return [*lines, line(""), *table(("run", "workflow", "status", "created"), rows)]
+
+
+def _about_unsent(unsent: Sequence[UnsentAlert], moment: datetime) -> str:
+    from ork.alerts.text import title
+    from ork.status.pulse import MAX_UNSENT
+    from ork.status.words import ago
+
+    last = unsent[0]
+    number = f"{MAX_UNSENT} or more" if len(unsent) == MAX_UNSENT else str(len(unsent))
+    tried = "tried once" if last.notice.tries == 1 else f"tried {last.notice.tries} times"
+    then = "given up" if last.retry_at is None else f"due again {ago(last.retry_at, moment)}"
+    return f"{number} could not be sent; the last is “{title(last.notice)}” ({tried}, {then}: {last.error})"
 
 
 def _fact(label: str, words: str) -> Line:

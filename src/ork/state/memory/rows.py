@@ -51,6 +51,7 @@ class RunRow(Record, frozen=False):
 class NoticeRow(Record, frozen=False):
     notice: Notice
     due_at: datetime | None
+    error: str | None = None
 
 
 class Shared(Record, frozen=False):

@@ -11,7 +11,7 @@ from ork.model.notice import Notice, NoticeKind
 from ork.model.record import replaced
 from ork.model.run import NewRun, Run
 from ork.model.workflow import WorkflowEntry
-from ork.state.schedules import ScheduleEntry
+from ork.state.schedules import ScheduleEntry, UnsentAlert
 
 if TYPE_CHECKING:
     from ork.state.memory.rows import RunRow, Shared
@@ -92,16 +92,17 @@ class TimelyVerbs:
         return tuple(sorted((row.notice for row in taken), key=lambda notice: notice.id))
 
     async def settle_alert(
-        self,
-        id: int,
-        sent: Sequence[str],
-        retry_at: datetime | None,
-        error: str | None = None,  # noqa: ARG002 (kept where somebody can look at it)
+        self, id: int, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
     ) -> None:
         for row in self._used().notices:
             if row.notice.id == id:
-                row.due_at = retry_at
+                row.due_at, row.error = retry_at, error
                 row.notice = replaced(row.notice, sent=tuple(sorted({*row.notice.sent, *sent})))
+
+    async def unsent_alerts(self, limit: int) -> tuple[UnsentAlert, ...]:
+        rows = sorted(self._used().notices, key=lambda row: -row.notice.id)
+        unsent = [UnsentAlert(row.notice, row.error, row.due_at) for row in rows if row.error is not None]
+        return tuple(unsent[:limit])
 
     async def next_alert_at(self) -> datetime | None:
         return min((row.due_at for row in self._used().notices if row.due_at is not None), default=None)
@@ -126,7 +127,7 @@ class TimelyVerbs:
         state.leftovers.update(runs)
         for row in state.notices:
             if row.notice.run in runs:
-                row.due_at = None
+                row.due_at = row.error = None
         return runs
 
     async def leftovers(self, limit: int) -> tuple[RunId, ...]:

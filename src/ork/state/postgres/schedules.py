@@ -13,7 +13,7 @@ from ork.state.postgres.database import Database
 from ork.state.postgres.requests import add_runs
 from ork.state.postgres.rows import free_text
 from ork.state.rows import failure_of, index_of, schedule_of
-from ork.state.schedules import ScheduleEntry
+from ork.state.schedules import ScheduleEntry, UnsentAlert
 
 _FINAL = tuple(status.value for status in RunStatus if status.is_final)
 _PARTS = (
@@ -65,6 +65,11 @@ async def settle_alert(
     db: Database, id: int, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
 ) -> None:
     await db.run("settle_alert", id, list(sent), retry_at, free_text(error))
+
+
+async def unsent_alerts(db: Database, limit: int) -> tuple[UnsentAlert, ...]:
+    rows = await db.rows("unsent_alerts", limit)
+    return tuple(UnsentAlert(_notice_of(row[2:]), row[0], row[1]) for row in rows)
 
 
 async def next_alert_at(db: Database) -> datetime | None:

@@ -77,6 +77,7 @@ class PostgresStore:
     fire = _verb(schedules.fire)
     take_alerts = _verb(schedules.take_alerts)
     settle_alert = _verb(schedules.settle_alert)
+    unsent_alerts = _verb(schedules.unsent_alerts)
     next_alert_at = _verb(schedules.next_alert_at)
     prunable_runs = _verb(schedules.prunable_runs)
     prune = _verb(schedules.prune)

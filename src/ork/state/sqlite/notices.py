@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 
 from ork.model.ids import RunId, TaskKey
 from ork.model.notice import Notice, NoticeKind
+from ork.model.record import replaced
+from ork.state.schedules import UnsentAlert
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import failure_of, free_text, index_of, json_text, moment_of, time_of, time_text
@@ -21,7 +23,8 @@ def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: float = 6
     with db.connection.writing():  # nobody is woken: what is being sent is nothing for others to act on
         taken = db.connection.rows("due_alerts", wanted)
         db.connection.run_many("hold_alert", [(until, row[0]) for row in taken])
-    return tuple(_notice_of(row) for row in sorted(taken))
+    found = [_notice_of(row) for row in sorted(taken)]
+    return tuple(replaced(notice, tries=notice.tries + 1) for notice in found)
 
 
 def settle_alert(
@@ -32,6 +35,11 @@ def settle_alert(
         db.connection.run("settle_alert", values)
 
 
+def unsent_alerts(db: Database, limit: int) -> tuple[UnsentAlert, ...]:
+    rows = db.connection.rows("unsent_alerts", {"limit": limit})
+    return tuple(UnsentAlert(_notice_of(row[2:]), row[0], time_of(row[1])) for row in rows)
+
+
 def next_alert_at(db: Database) -> datetime | None:
     return time_of(db.connection.rows("next_alert_at")[0][0])
 
@@ -40,6 +48,6 @@ def _notice_of(row: Row) -> Notice:
     id, kind, workflow, raised_at, run, task, idx, failure, detail, tries, sent = row
     return Notice(
         id, NoticeKind(kind), workflow, moment_of(raised_at), None if run is None else RunId(run),
-        None if task is None else TaskKey(task, index_of(idx)), failure_of(failure), detail, tries + 1,
+        None if task is None else TaskKey(task, index_of(idx)), failure_of(failure), detail, tries,
         tuple(json.loads(sent)),
     )  # fmt: skip

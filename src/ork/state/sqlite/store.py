@@ -116,6 +116,7 @@ class SqliteStore:
     fire = _verb(schedules.fire)
     take_alerts = _verb(notices.take_alerts)
     settle_alert = _verb(notices.settle_alert)
+    unsent_alerts = _verb(notices.unsent_alerts)
     next_alert_at = _verb(notices.next_alert_at)
     prunable_runs = _verb(pruning.prunable_runs)
     prune = _verb(pruning.prune)

@@ -37,6 +37,10 @@ UPDATE ork.alerts SET
     sent = ARRAY (SELECT name FROM unnest(sent || $2::text[]) AS name GROUP BY name ORDER BY name COLLATE "C")
 WHERE id = $1;
 
+-- name: unsent_alerts
+SELECT error, due_at, id, kind, workflow, raised_at, run_id, task, idx, failure, detail, tries, sent
+FROM ork.alerts WHERE error IS NOT NULL ORDER BY id DESC LIMIT $1;
+
 -- name: next_alert_at
 SELECT min(due_at) FROM ork.alerts WHERE due_at IS NOT NULL;
 

@@ -55,6 +55,13 @@ UPDATE alerts SET
         SELECT value FROM json_each(alerts.sent) UNION SELECT value FROM json_each(:sent) ORDER BY value))
 WHERE id = :id;
 
+-- name: unsent_alerts
+SELECT error, due_at, id, kind, workflow, raised_at, run_id, task, idx, failure, detail, tries, sent
+FROM alerts INDEXED BY alerts_unsent
+WHERE error IS NOT NULL
+ORDER BY id DESC
+LIMIT :limit;
+
 -- name: next_alert_at
 SELECT min(due_at) FROM alerts INDEXED BY alerts_due WHERE due_at IS NOT NULL;
 

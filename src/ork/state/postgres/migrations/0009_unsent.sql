@@ -1,0 +1,2 @@
+-- What could not be sent is few, and looked for by whoever asks how things are.
+CREATE INDEX alerts_unsent ON ork.alerts (id) WHERE error IS NOT NULL;
