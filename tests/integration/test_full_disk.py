@@ -166,10 +166,13 @@ def test_objects_that_run_out_of_room_in_mid_task_lose_nothing(objects_on_it: Pr
     status = status_of_a(disk.folder / "objects")
     assert status is not None
     assert status["state"] == "running"
+    for asked in (["why", "@last"], ["why", "@last", "a"], ["status"]):
+        assert "the disk of the objects is full" in project.ork(*asked)[1]
     assert all_whole(disk.folder / "objects")
     disk.free()
     out, _ = running.communicate(timeout=60)
     assert running.returncode == 0, project.said()
+    assert "disk" not in project.ork("status")[1]
     assert [task["output"] for task in json.loads(out)["tasks"]] == [[1, 2], [1, 2]]
     assert project.ledger() == "a\nb\n"
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # No key may begin a file name so, and none of these is listed.
 _TEMPORARY = ".tmp-"
+_LEAST_ROOM = 1 << 14
 OWN = ".ork-"  # what a kind of store keeps for itself
 
 
@@ -32,6 +33,14 @@ class LocalObjects:
         if "/." in inner or "//" in inner or "\0" in key or inner[-1] == "/":
             _refuse_unless_inside(key)
         return self.root + inner
+
+    def is_full(self) -> bool:
+        """Whether there is no more room on its disk for anything to be written down."""
+        try:
+            disk = os.statvfs(self.root)
+        except OSError:
+            return False
+        return disk.f_bavail * disk.f_frsize < _LEAST_ROOM
 
     def put(self, key: str, data: bytes) -> None:
         self._write_whole(key, data, os.replace)

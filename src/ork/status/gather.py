@@ -11,6 +11,7 @@ from ork.model.run import RunStatus
 from ork.model.task import Attempt, TaskStatus
 from ork.objects.documents import open_signed
 from ork.objects.layout import attempt_stem, status_key
+from ork.objects.local import LocalObjects
 from ork.objects.store import ObjectStore
 from ork.state.store import ALL_TASKS, RunFilter, StateStore, TaskFilter
 from ork.status.follow import RunView, open_view
@@ -39,6 +40,7 @@ async def gather(store: StateStore, objects: ObjectStore, target: Target, run: R
         commands=await store.pending_commands(run),
         active_runs=active_runs,
         short_ids=await short_ids(store, holders.union(active_runs[:MAX_NAMES])),
+        is_disk_full=isinstance(objects, LocalObjects) and objects.is_full(),
     )
 
 

@@ -23,6 +23,7 @@ from ork.status.words import ago, argument, between, clock_time, count, duration
 MAX_TASKS = 10
 TOLD_OF = (TaskStatus.FAILED, TaskStatus.RUNNING, TaskStatus.DISPATCHED, TaskStatus.PENDING)  # in this order
 MAX_NAMES = 3
+FULL_DISK = "the disk of the objects is full: how tasks end cannot be written down; free some space, and work goes on"
 # A worker that missed this many heartbeats is worth a word, long before it is given up.
 MISSED_BEATS = 2.5
 
@@ -43,6 +44,7 @@ class Snapshot(Record):
     heartbeat_seconds: float = 10.0
     stale_seconds: float = 60.0
     start_limit_seconds: float = 300.0
+    is_disk_full: bool = False  # under the objects
 
     def short(self, run: RunId) -> str:
         return self.short_ids.get(run, run)
@@ -71,6 +73,8 @@ def why_run(snap: Snapshot) -> list[str]:
     needs_one = run.status is not RunStatus.PENDING if not run.status.is_final else bool(snap.commands)
     if needs_one and not snap.schedulers:
         lines.append(NO_SCHEDULER)
+    if snap.is_disk_full and not run.status.is_final:
+        lines.append(FULL_DISK)
     return lines + _task_lines(snap)
 
 
@@ -89,6 +93,8 @@ def why_task(snap: Snapshot, task: Task) -> list[str]:
             lines.append(_being_cancelled(snap))
         if not snap.schedulers:
             lines.append(NO_SCHEDULER)
+        if snap.is_disk_full:
+            lines.append(FULL_DISK)
     return lines
 
 

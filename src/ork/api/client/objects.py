@@ -18,6 +18,9 @@ class RemoteObjects:
         self._server = server
         self.url = server.url
 
+    def is_full(self) -> bool:
+        return bool(self._server.get("status")["is_disk_full"])
+
     def read(self, key: str, start: int = 0, size: int | None = None) -> bytes:
         """Part of a log; empty beyond its end or if there is none."""
         last = "" if size is None else start + size - 1

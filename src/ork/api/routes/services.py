@@ -17,6 +17,7 @@ from ork.api.problems import of_error
 from ork.api.routing import Routes
 from ork.errors import OrkError
 from ork.model.access import Role
+from ork.objects.local import LocalObjects
 from ork.status.forgetting import Delete, forget_some
 from ork.status.pulse import pulse_json, take_pulse
 from ork.status.serving import is_alive
@@ -67,7 +68,8 @@ async def list_limits(request: Request) -> Response:
 async def status(request: Request) -> Response:
     """What goes on right now: schedulers, leases, unfinished runs, limits in use, and what waits longest."""
     api = api_of(request)
-    return answer(pulse_json(await take_pulse(api.store), api.now()))
+    is_disk_full = isinstance(api.objects, LocalObjects) and api.objects.is_full()
+    return answer({"is_disk_full": is_disk_full, **pulse_json(await take_pulse(api.store), api.now())})
 
 
 @routes.add("POST", "/tick", Role.OPERATOR, response_model=shapes.TickShape)

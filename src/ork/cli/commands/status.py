@@ -33,7 +33,7 @@ def status_command(as_json: bool) -> None:
     if as_json:
         from ork.status.pulse import pulse_json
 
-        print_json({"store": found.store, **pulse_json(found.pulse, now())})
+        print_json({"store": found.store, "is_disk_full": found.is_disk_full, **pulse_json(found.pulse, now())})
     else:
         palette(sys.stdout).write(sys.stdout, _lines(found))
 
@@ -42,6 +42,7 @@ class Found(NamedTuple):
     store: str
     pulse: Pulse
     short: dict[RunId, str]
+    is_disk_full: bool
 
 
 async def _gather(installation: Installation) -> Found:
@@ -50,13 +51,14 @@ async def _gather(installation: Installation) -> Found:
 
     pulse = await take_pulse(installation.store)
     short = await short_ids(installation.store, [run.id for run in pulse.runs])
-    return Found(installation.address, pulse, short)
+    return Found(installation.address, pulse, short, installation.objects.is_full())
 
 
 def _lines(found: Found) -> list[Line]:
     from ork.cli.looks import state_word
     from ork.cli.paint import line
     from ork.cli.tables import table
+    from ork.status.why import FULL_DISK
     from ork.status.words import ago, count
 
     moment, pulse = now(), found.pulse
@@ -67,6 +69,8 @@ def _lines(found: Found) -> list[Line]:
         lines.append(_fact("scheduler", what))
     if not pulse.schedulers:
         lines.append(_fact("scheduler", "none is running"))
+    if found.is_disk_full:
+        lines.append(_fact("disk", FULL_DISK))
     lines += [_fact("limit", f"{use.name}: {use.used} of {use.slots}") for use in pulse.limits]
     if pulse.oldest_waiting:
         oldest = _since(found, pulse.oldest_waiting)
