@@ -130,10 +130,13 @@ def test_the_api_refuses_what_belongs_to_a_location_and_origins_that_pretend(pro
 
 def test_mistakes_in_the_file_itself_are_shown_with_their_place(project: Project) -> None:
     (project.folder / "locations.yaml").write_text("- {name: flows, paht: flows}\n")
-    done = project.ork("tick")
-    assert done.returncode == 2
-    assert "error[ORK101]: `paht` is not a key of a location" in done.stderr
-    assert "locations.yaml:1:17" in done.stderr
+    for command in ("tick", "locations"):
+        done = project.ork(command)
+        assert done.returncode == 2
+        assert "error[ORK101]: `paht` is not a key of a location" in done.stderr
+        assert "locations.yaml:1:17" in done.stderr
+    (problem,) = json.loads(project.ork("locations", "--json").stdout)["problems"]
+    assert problem["code"] == "ORK101"
 
 
 def test_validating_tells_mistakes_in_the_projects_own_files_too(project: Project) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.errors import DONE, FAILED
-from ork.cli.session import json_option, look, now, palette, print_json, serve, store_options
+from ork.cli.session import current_settings, json_option, look, now, palette, print_json, serve, store_options
 from ork.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ _LOOKS = {"ok": ("✓", "good"), "failed": ("✗", "bad"), "looking": ("▶", "b
 def locations_command(context: click.Context, as_json: bool) -> int | None:
     """The images and folders in locations.yaml, what was found there, and what is wrong.
 
+    Mistakes in the file are told too, and exit 2.
+
     \b
     Example:  ork locations
               ork locations refresh etl
@@ -39,12 +41,24 @@ def locations_command(context: click.Context, as_json: bool) -> int | None:
         return None
     views = look(_views)
     if as_json:
+        _check_the_file()
         _print_json(views)
-    elif views:
+        return DONE
+    if views:
         palette(sys.stdout).write(sys.stdout, _lines(views))
     else:
         print("no locations: a scheduler takes them from locations.yaml when it starts", file=sys.stderr)
+    _check_the_file()
     return DONE
+
+
+def _check_the_file() -> None:
+    """What is shown is what the last scheduler took from it: mistakes made since are told as well."""
+    from ork.locations.written import read_locations
+
+    settings = current_settings()
+    if settings.server is None:
+        read_locations(settings.root)
 
 
 @locations_command.command(name="refresh")
