@@ -135,7 +135,7 @@ def test_mistakes_in_the_file_itself_are_shown_with_their_place(project: Project
         assert done.returncode == 2
         assert "error[ORK101]: `paht` is not a key of a location" in done.stderr
         assert "locations.yaml:1:17" in done.stderr
-    (problem,) = json.loads(project.ork("locations", "--json").stdout)["problems"]
+    problem, *_ = json.loads(project.ork("locations", "--json").stdout)["problems"]
     assert problem["code"] == "ORK101"
 
 
