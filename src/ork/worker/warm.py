@@ -29,6 +29,7 @@ _USUAL = (
     "_ctypes",
     "fcntl",
     "ork.worker.resident",
+    "ork.worker.sharing",
     "ork.objects.journaled",
     "ork.worker.command",
     "ork.worker.function",
