@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+from time import monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 BEGIN, END = b"\x1e", b"\n"
 _ESCAPES = ((b"\x1f", b"\x1f0"), (BEGIN, b"\x1f1"), (END, b"\x1f2"))  # our documents contain none of these
 PUT, PUT_IF_ABSENT, IN_A_FILE = b"=", b"+", b">"
+LOOK_AGAIN_SECONDS = 0.002  # to delete a run and to begin it anew takes longer
 _PIECE = 1 << 20
 _LINE = 1 << 12
 
@@ -54,6 +56,7 @@ class Journal:
         self._begin = self._end = 0  # the part of the file that the index knows
         self._piece, self._piece_at = b"", 0
         self._gates = _Gates()
+        self._look_again_at = 0.0  # whether it is still there
         self.launches = _Launches(self._descriptor)
 
     def close(self) -> None:
@@ -72,8 +75,13 @@ class Journal:
             self._begin = self._end = position
         self._gates.skip_to(position)
 
-    @property
-    def has_skipped(self) -> bool:
+    def is_ready_for_gates(self) -> bool:
+        """Whether it has skipped to a position, and is there as far as is known: that is looked at now and then."""
+        now = monotonic()
+        if now >= self._look_again_at:
+            self._look_again_at = now + LOOK_AGAIN_SECONDS
+            if not self.is_there():
+                return False
         return self._gates.begin > 0
 
     def begin(self) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 JOURNAL = OWN + "journal"
 LARGEST_IN_JOURNAL = 1 << 18
 MOST_OPEN = 64
-_SPEC, _GATE = b"spec.json", b"gate.json"
+_SPEC = b"spec.json"
 
 
 class JournaledObjects(LocalObjects):
@@ -74,7 +74,7 @@ class JournaledObjects(LocalObjects):
         by_run: dict[str, dict[str, tuple[bytes, bytes]]] = {}
         for key, data in specs:
             run, attempt = layout.of_spec(key)
-            if " " in key or "\n" in key or len(data) > LARGEST_IN_JOURNAL:
+            if len(data) > LARGEST_IN_JOURNAL or not _is_fit(key):
                 return super().put_specs(specs)
             by_run.setdefault(run, {})[key] = attempt.encode(), data
         positions: dict[str, int] = {}
@@ -88,6 +88,17 @@ class JournaledObjects(LocalObjects):
         if name is None:
             return super().put_if_absent(key, data)
         return self._doing("write", key, lambda: self._put_if_absent(key, name, data))
+
+    def put_gate(self, stem: str, data: bytes) -> bool:
+        _, run, attempt = stem.split("/", 2)
+        journal = self._journals.get(run)
+        if journal is None or not journal.is_ready_for_gates() or "/" in attempt or not _is_fit(attempt):
+            return super().put_gate(stem, data)
+        try:
+            with self._lock:
+                return journal.append_gate(attempt.encode(), data)
+        except OSError:
+            return super().put_gate(stem, data)  # who is late is told so, also on a full disk
 
     def get(self, key: str, *, limit: int | None = None) -> bytes | None:
         name = _document(key)
@@ -154,8 +165,6 @@ class JournaledObjects(LocalObjects):
         run, attempt, kind = name
         journal = self._made(run)
         try:
-            if kind == _GATE and journal.has_skipped:
-                return journal.append_gate(attempt, data)
             return self._is_absent(journal, key, name) and journal.append_first(kind, attempt, data)
         except OSError:
             if journal.find(kind, attempt):
@@ -243,7 +252,12 @@ class JournaledObjects(LocalObjects):
 def _document(key: str) -> _Name | None:
     """Run, attempt and kind, if it belongs into a journal."""
     parts = layout.document_parts(key)
-    if parts is None or " " in key or "\n" in key:
+    if parts is None or not _is_fit(key):
         return None
     run, attempt, kind = parts
     return run, attempt.encode(), kind.encode()
+
+
+def _is_fit(name: str) -> bool:
+    """For a place in a line."""
+    return " " not in name and "\n" not in name

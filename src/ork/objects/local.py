@@ -6,6 +6,7 @@ import errno
 import os
 
 from ork.errors import DocumentError, ObjectsError
+from ork.objects import layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ class LocalObjects:
         except FileExistsError:
             return False
         return True
+
+    def put_gate(self, stem: str, data: bytes) -> bool:
+        """The same of an attempt's gate, for a worker, which has skipped to where it begins (see `skip_to`)."""
+        return self.put_if_absent(layout.gate_key(stem), data)
 
     def put_specs(self, specs: Sequence[tuple[str, bytes]]) -> builtins.list[int]:
         """Puts all of them. For each a place in the run's documents, where they have an order, before which nobody has won

@@ -113,7 +113,7 @@ def win_gate(
     give_up_at = time.monotonic() + GATE_PATIENCE_SECONDS
     while True:
         try:
-            return objects.put_if_absent(layout.gate_key(stem), gate)
+            return objects.put_gate(stem, gate)
         except ObjectsError:
             # A full disk may be freed. Leaving at once would only make the scheduler start us again and again.
             if time.monotonic() > give_up_at:

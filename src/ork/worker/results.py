@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _INFINITY = float("inf")
+_PLAIN = (str, int, float, dict, list, tuple)
 _LARGEST_INT = 10**MAX_INT_DIGITS
 
 
@@ -32,7 +33,7 @@ def to_plain(value: Any, path: str) -> Any:
     """The value as JSON knows it; ResultError with the place of the first thing that JSON cannot say."""
     if value is None or value is True or value is False:
         return value
-    if _is_instance(value, "enum", "Enum"):
+    if type(value) not in _PLAIN and _is_instance(value, "enum", "Enum"):
         return to_plain(value.value, path)
     if isinstance(value, str):
         return _text(value, path)

@@ -6,17 +6,19 @@ import errno
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
 from ork.errors import ObjectsError
-from ork.objects.journal import Journal
+from ork.objects.journal import LOOK_AGAIN_SECONDS, Journal
 from ork.objects.journaled import JOURNAL, JournaledObjects
 from ork.objects.opening import _disk_of, open_objects
 
-SPEC, GATE, STATUS = (f"runs/a/task.0.1.{kind}.json" for kind in ("spec", "gate", "status"))
+TASK = "runs/a/task.0.1"
+SPEC, GATE, STATUS = (f"{TASK}.{kind}.json" for kind in ("spec", "gate", "status"))
 
 WINNER = """
 import os, sys
@@ -24,7 +26,7 @@ from ork.objects.journaled import JournaledObjects
 objects = JournaledObjects(sys.argv[1])
 objects.skip_to("a", int(sys.argv[2]))
 sys.stdin.read(1)
-won = [n for n in range(200) if objects.put_if_absent(f"runs/a/t.{n}.1.gate.json", b"%d" % os.getpid())]
+won = [n for n in range(200) if objects.put_gate(f"runs/a/t.{n}.1", b"%d" % os.getpid())]
 print(*won)
 """
 
@@ -126,7 +128,7 @@ def test_a_worker_that_begins_in_the_middle_still_finds_what_was_before(tmp_path
         scheduler.put(f"runs/a/task.{number}.1.spec.json", b"%d" % number)
     assert scheduler.get("runs/a/task.7.1.gate.json") is None
     worker.skip_to("a", place(scheduler, "task.7.1"))
-    assert worker.put_if_absent("runs/a/task.7.1.gate.json", b"mine")
+    assert worker.put_gate("runs/a/task.7.1", b"mine")
     assert worker.get("runs/a/task.7.1.spec.json") == b"7"
     assert worker.get("runs/a/task.70.1.spec.json") is None
     assert not scheduler.put_if_absent("runs/a/task.7.1.gate.json", b"closed")
@@ -138,7 +140,7 @@ def test_a_worker_that_begins_in_the_middle_loses_to_a_gate_closed_since(tmp_pat
     assert scheduler.get(GATE) is None
     worker.skip_to("a", place(scheduler))
     assert scheduler.put_if_absent(GATE, b"closed")
-    assert not worker.put_if_absent(GATE, b"started")
+    assert not worker.put_gate(TASK, b"started")
 
 
 @pytest.mark.parametrize("is_told_where_to_begin", [False, True])
@@ -150,15 +152,15 @@ def test_who_is_late_at_a_gate_is_told_so_on_a_full_disk_too(
     position = place(winner)
     if is_told_where_to_begin:
         late.skip_to("a", position)
-    assert winner.put_if_absent(GATE, b"started")
+    assert winner.put_gate(TASK, b"started")
 
     def full(*_: object) -> NoReturn:
         raise OSError(errno.ENOSPC, "no space left")
 
     monkeypatch.setattr(Journal, "_write", full)
-    assert not late.put_if_absent(GATE, b"started too")
+    assert not late.put_gate(TASK, b"started too")
     with pytest.raises(ObjectsError, match="the disk is full"):
-        late.put_if_absent(GATE.replace("1.gate", "2.gate"), b"started")
+        late.put_gate("runs/a/task.0.2", b"started")
 
 
 def test_a_worker_that_is_told_to_begin_earlier_than_before_does_so(tmp_path: Path) -> None:
@@ -169,9 +171,9 @@ def test_a_worker_that_is_told_to_begin_earlier_than_before_does_so(tmp_path: Pa
     assert scheduler.put_if_absent(GATE, b"closed")
     assert scheduler.get(STATUS) is None
     worker.skip_to("a", place(scheduler, "other.0.1"))
-    assert worker.put_if_absent("runs/a/other.0.1.gate.json", b"mine")
+    assert worker.put_gate("runs/a/other.0.1", b"mine")
     worker.skip_to("a", early)
-    assert not worker.put_if_absent(GATE, b"started")
+    assert not worker.put_gate(TASK, b"started")
 
 
 def test_a_gate_that_was_cut_off_before_another_document_is_nobodys(tmp_path: Path) -> None:
@@ -186,10 +188,10 @@ def test_a_gate_that_was_cut_off_before_another_document_is_nobodys(tmp_path: Pa
         journal.flush()
         scheduler.put("runs/a/next.0.1.status.json", b"7")
     worker.skip_to("a", position)
-    assert worker.put_if_absent(GATE, b"started")
-    assert worker.put_if_absent("runs/a/next.0.1.gate.json", b"started")
+    assert worker.put_gate(TASK, b"started")
+    assert worker.put_gate("runs/a/next.0.1", b"started")
     assert scheduler.get(GATE) == scheduler.get("runs/a/next.0.1.gate.json") == b"started"
-    assert not worker.put_if_absent(GATE, b"again")
+    assert not worker.put_gate(TASK, b"again")
 
 
 def test_a_gate_of_a_run_that_was_deleted_and_made_anew_is_left_to_others(tmp_path: Path) -> None:
@@ -199,23 +201,34 @@ def test_a_gate_of_a_run_that_was_deleted_and_made_anew_is_left_to_others(tmp_pa
     scheduler.delete("runs/a")
     scheduler.put("runs/a/other.0.1.spec.json", b"7")
     worker.skip_to("a", position)
-    assert not worker.put_if_absent(GATE, b"started")
+    assert not worker.put_gate(TASK, b"started")
+
+
+def test_nor_does_who_has_the_deleted_one_open_win_a_gate_that_another_has(tmp_path: Path) -> None:
+    scheduler, worker, other = (JournaledObjects(str(tmp_path)) for _ in range(3))
+    worker.skip_to("a", place(scheduler))
+    assert worker.put_gate("runs/a/first.0.1", b"started")
+    scheduler.delete("runs/a")
+    other.skip_to("a", place(scheduler))
+    assert other.put_gate(TASK, b"started")
+    time.sleep(2 * LOOK_AGAIN_SECONDS)
+    assert not worker.put_gate(TASK, b"started too")
 
 
 def test_no_place_is_named_to_begin_at_once_somebody_has_the_gate(tmp_path: Path) -> None:
     scheduler, first, second = (JournaledObjects(str(tmp_path)) for _ in range(3))
     scheduler.put(SPEC, b"1")
     assert place(scheduler) > 0
-    assert first.put_if_absent(GATE, b"mine")
+    assert first.put_gate(TASK, b"mine")
     assert place(scheduler) == 0
     second.skip_to("a", place(scheduler))
-    assert not second.put_if_absent(GATE, b"mine too")
+    assert not second.put_gate(TASK, b"mine too")
 
 
 def test_nor_if_others_were_launched_since_he_got_it(tmp_path: Path) -> None:
     scheduler, first = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
     assert place(scheduler, "before.0.1") > 0
-    assert first.put_if_absent(GATE, b"mine")
+    assert first.put_gate(TASK, b"mine")
     assert place(scheduler, "other.0.1") > 0
     assert place(scheduler) == 0
 
@@ -227,7 +240,7 @@ def test_a_gate_of_which_only_a_part_was_written_keeps_nobody_else_from_beginnin
         file.write(b"\x1e+gate.json task.0.1 100 {")
     assert place(scheduler, "other.0.1") > 0
     worker.skip_to("a", place(scheduler))
-    assert worker.put_if_absent(GATE, b"mine")
+    assert worker.put_gate(TASK, b"mine")
 
 
 def test_a_spec_that_is_put_again_and_again_makes_the_journal_no_longer(tmp_path: Path) -> None:
@@ -264,7 +277,7 @@ def test_a_worker_reads_no_more_than_what_came_since(tmp_path: Path, monkeypatch
     read: list[int] = []
     monkeypatch.setattr("os.pread", lambda d, size, at, real=os.pread: read.append(size) or real(d, size, at))
     worker.skip_to("a", position)
-    assert worker.put_if_absent(GATE, b"mine")
+    assert worker.put_gate(TASK, b"mine")
     worker.put(STATUS, b"done")
     assert sum(read) < 1000
 
@@ -275,7 +288,7 @@ def test_a_worker_that_goes_on_for_long_reads_nothing_of_the_others(
     scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
     scheduler.put("runs/a/other.0.1.spec.json", b"7")
     worker.skip_to("a", place(scheduler))
-    assert worker.put_if_absent(GATE, b"mine")
+    assert worker.put_gate(TASK, b"mine")
     read: list[int] = []
     monkeypatch.setattr("os.pread", lambda d, size, at, real=os.pread: read.append(size) or real(d, size, at))
     for number in range(1, 4):
