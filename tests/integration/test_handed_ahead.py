@@ -120,9 +120,9 @@ async def test_the_ends_of_those_before_one_that_takes_its_time_are_told_while_i
     (slow,) = orders(shop, "slow")
     assert await shop.executor.start([*quick, slow], shop.news.put_nowait) == []
     async with asyncio.timeout(30):
-        while any(shop.executor._knows(order.attempt.key) for order in quick):
+        while any(shop.executor._knows(order.attempt.key, str(order.attempt.key)) for order in quick):
             await asyncio.sleep(0.01)
-    assert shop.executor._knows(slow.attempt.key)
+    assert shop.executor._knows(slow.attempt.key, str(slow.attempt.key))
     shop.write("go", "")
     await all_succeeded(shop, [slow.attempt])
 

@@ -46,7 +46,7 @@ async def test_one_that_is_found_gone_and_started_again_at_once_is_heard(shop: W
     await shop.executor.watch([attempt], shop.news.put_nowait)
     assert await shop.executor.start([order], shop.news.put_nowait) == []
     await asyncio.sleep(0)  # what was found gone would be told now
-    assert shop.executor._knows(attempt.key)
+    assert shop.executor._knows(attempt.key, str(attempt.key))
     assert str(attempt.key) in shop.executor._listeners
     assert (await shop.ended(attempt))["state"] == "success"
 
