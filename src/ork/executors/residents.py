@@ -218,13 +218,19 @@ class Residents:
             # A shared call that waited for nothing may have waited for a processor: more workers would not help it.
             swift, waited = (0.0, resident.pace) if resident.kind[1] == Isolation.SHARED else (resident.pace, _WAITED)
             seconds = swift if word == b"swift" else waited
-            self._seconds.setdefault(resident.kind, deque(maxlen=_REMEMBERED)).append(seconds)
+            self._note_seconds(resident.kind, seconds)
             del self._busy[attempt]
             resident.done_with(attempt)
             if self._enough(resident.kind) is None:
                 self._ask_back(resident)
             self._keep_if_free(resident)
             self._ends.add(attempt, facts or None)
+
+    def _note_seconds(self, kind: Kind, seconds: float) -> None:
+        known = self._seconds.get(kind)
+        if known is None:
+            known = self._seconds[kind] = deque(maxlen=_REMEMBERED)
+        known.append(seconds)
 
     def heard_all(self, resident: Resident) -> None:
         """Whoever has nothing more to do waits for what the ends will bring; others have time."""
@@ -244,7 +250,7 @@ class Residents:
         self._keep_if_free(resident)
 
     def _keep_if_free(self, resident: Resident) -> None:
-        if resident.attempt is None and not resident.is_asked_back:
+        if not resident.given and not resident.is_asked_back:
             self._working.pop(resident, None)
             self._keep(resident)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 
 TOGETHER_SECONDS = 0.002
@@ -14,7 +15,7 @@ class Together:
 
     def __init__(self, tell: Callable[[str, bytes | None], None]) -> None:
         self._tell = tell
-        self._heard: list[tuple[str, bytes | None]] = []
+        self._heard: deque[tuple[str, bytes | None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, attempt: str, status: bytes | None) -> None:
@@ -30,7 +31,7 @@ class Together:
         """All that was heard, in its order."""
         self.forget_timer()
         while self._heard:
-            self._tell(*self._heard.pop(0))
+            self._tell(*self._heard.popleft())
 
     def forget_timer(self) -> None:
         if self._timer is not None:

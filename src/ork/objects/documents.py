@@ -150,7 +150,9 @@ def _end(signature: str) -> bytes:
 
 
 def _signature(text: bytes, token_hash: str) -> str:
-    return _hmac_sha256(bytes.fromhex(token_hash), text).hex()
+    """As `_hmac_sha256` makes it, with a call less for each step: it is made for every document."""
+    key = bytes.fromhex(token_hash).ljust(_SHA256_BLOCK, b"\0")
+    return str(sha256(key.translate(_OUTER) + sha256(key.translate(_INNER) + text).digest()).hexdigest())
 
 
 def _key_block(key: bytes) -> bytes:

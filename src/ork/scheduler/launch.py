@@ -24,6 +24,7 @@ from ork.model.workflow import (
     Container,
     Custom,
     Environment,
+    Isolation,
     PythonCall,
     RustProgram,
     Secret,
@@ -88,6 +89,7 @@ class Launcher:
         self.use_key(b"")
         self._shared: dict[tuple[str, str, int], str] = {}
         self._launches = 0
+        self._expects_many = False
         self._places: dict[str, _Place] = {}
         self._alike = Alike(options)
 
@@ -103,7 +105,6 @@ class Launcher:
 
     async def launch(self, jobs: Sequence[Job]) -> list[Refused]:
         """Create-or-get, so repeatable; whatever could not be started is named in the answer."""
-        self._count(len(jobs))
         self._places.clear()
         refused: list[Refused] = []
         prepared: list[_Prepared] = []
@@ -123,13 +124,18 @@ class Launcher:
         for name, group in orders.items():
             for failed in await self._start(name, group):
                 refused.append(Refused(failed.attempt, Failure(FailureKind.START, failed.why), failed.final))
+        self._launches += len(jobs)
+        if not self._expects_many:
+            self._may_expect_many(prepared)
         return refused
 
-    def _count(self, launches: int) -> None:
-        if self._launches < MANY_LAUNCHES <= self._launches + launches:
+    def _may_expect_many(self, launched: Sequence[_Prepared]) -> None:
+        """Where there have been many, and where tasks share a process: of those there are many, and what has to be loaded
+        for them is so while their worker comes into being."""
+        if self._launches >= MANY_LAUNCHES or any(each.spec.isolation is Isolation.SHARED for each in launched):
+            self._expects_many = True
             documents.expect_many()
             reading.expect_many()
-        self._launches += launches
 
     async def _start(self, name: str, orders: Sequence[LaunchOrder]) -> Sequence[NotStarted]:
         executor = self._executors.get(name)

@@ -56,7 +56,8 @@ def _usual_end(data: bytes, attempt: Attempt) -> Status | None:
     if output is not None and "\\" in output:
         output = json.loads(f'"{output}"')
     try:
-        started, said, finished = map(datetime.fromisoformat, (started_at, at, finished_at))
+        started, finished = datetime.fromisoformat(started_at), datetime.fromisoformat(finished_at)
+        said = finished if at == finished_at else datetime.fromisoformat(at)
     except ValueError:
         return None
     inline = None if output is None else InlineOutput(output)

@@ -12,8 +12,10 @@ from ork.errors import DocumentError
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.status import Status
 from ork.model.task import Attempt, AttemptStatus
+from ork.model.workflow import CompiledWorkflow, Isolation, PythonCall, TaskSpec
 from ork.objects.documents import DOCUMENT_LIMIT, sign, token_hash
 from ork.scheduler import reading
+from tests.unit.scheduler.bench_top import BenchTop
 
 KEY = AttemptKey(RunId("r"), TaskKey("a.b", 3), 2)
 HASH = token_hash("secret")
@@ -103,3 +105,13 @@ def test_what_workers_write_is_read_in_this_way(document: dict[str, Any], monkey
     reading.expect_many()
     monkeypatch.setattr(reading, "_read_closely", None)
     assert isinstance(said(sign(document, HASH)), Status)
+
+
+@pytest.mark.parametrize("isolation", [Isolation.FORK, Isolation.SHARED])
+def test_many_are_expected_where_tasks_share_a_process(isolation: Isolation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_usual_success", None)
+    top = BenchTop(CompiledWorkflow("flow", (TaskSpec("a", "process", PythonCall("a.py", None), isolation=isolation),)))
+    top.create()
+    top.step(3)
+    assert len(top.executor.started) == 1
+    assert (reading._usual_success is not None) == (isolation is Isolation.SHARED)
