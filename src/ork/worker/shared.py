@@ -52,6 +52,7 @@ _FIONREAD, _NONE = 0x541B, bytes(4)
 _THREADS, _ALONE = "/proc/self/task", 3
 # As the system's library has them: those of `os.environ` are made anew whenever they are asked for.
 _VARIABLES: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
+_AS_BYTES = sys.getfilesystemencoding(), "surrogateescape"
 
 # What it answers, in the order in which it was asked: a line each, a word, the attempt and what there is to say of it.
 DONE = b"done"  # how it ended; nothing of it is left
@@ -199,8 +200,10 @@ class _Place:
             for name in before.keys() - wanted.keys():
                 _set(name, self.environ.get(name))
         for name, value in wanted.items():
-            if before.get(name) != value:
-                os.environ[name] = value
+            if before.get(name) != value:  # as `os.environ` does it, with fewer steps
+                variable, data = name.encode(*_AS_BYTES), value.encode(*_AS_BYTES)
+                os.putenv(variable, data)
+                _VARIABLES[variable] = data
         self._set, self._left = wanted, _VARIABLES.copy()
 
     def _restore_environment(self) -> None:
@@ -247,7 +250,7 @@ class SharedCall(Call):
 
     @property
     def is_well(self) -> bool:
-        return not (self.has_failed or self.has_exited or self.exit_code)
+        return not (self._failure or self.has_exited or self.exit_code)
 
     @property
     def durability(self) -> bytes:

@@ -1,4 +1,4 @@
-"""What a worker that stays has to do for a command, counted in calls of functions."""
+"""What a worker that stays has to do for a command, or for a call that shares a process, counted in calls of functions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ork.objects.documents import sign, token_hash
+from ork.objects.documents import entries, seal, token_hash
 from ork.objects.json_text import dumps
 from ork.objects.opening import open_objects
+from ork.objects.specs import joined
 
 WORKER = """
 import os, sys
@@ -26,9 +28,35 @@ resident.serve()
 sys.setprofile(None)
 print(seen.count("call"), seen.count("c_call"))
 """
+# As it is in the shared process, without what is between the two.
+SHARED = """
+import os, sys
+from mmap import mmap
+from _socket import socketpair
+from ork.worker.main import in_words
+from ork.worker.resident import _orders
+from ork.worker.shared import Server
+from ork.worker.system import own_process
+
+class Unmarked:
+    def write(self, attempt): pass
+
+seen = []
+message = sys.stdin.buffer.read()
+out, (printed, speak) = os.dup(1), os.pipe()
+os.dup2(speak, 1)
+orders = [order.for_process() for order in _orders(message)]
+answers = os.open("/dev/null", os.O_WRONLY)
+server = Server(socketpair()[0], answers, 0, mmap(-1, 8), Unmarked(), in_words(own_process()))
+sys.setprofile(lambda frame, event, argument: seen.append(event))
+for order in orders:
+    server._perform(*order)
+sys.setprofile(None)
+assert server._calls == len(orders)
+os.write(out, b"%d %d" % (seen.count("call"), seen.count("c_call")))
+"""
 TOKEN = "token"
 SPEC: dict[str, Any] = {
-    "v": 1,
     "run_id": "run",
     "workflow": "w",
     "index": None,
@@ -74,10 +102,19 @@ def calls_for_commands(count: int, folder: Path) -> tuple[int, int]:
     return own, of_the_interpreter
 
 
-def _orders(count: int, folder: Path) -> bytes:
+def calls_for_shared_calls(count: int, folder: Path) -> tuple[int, int]:
+    """The same in the process that so many calls of a function share."""
+    message = _orders(count, folder, {"kind": "python", "file": "light.py", "module": None, "function": "main"})
+    (folder / "light.py").write_text("def main():\n    return 1\n")
+    done = subprocess.run([sys.executable, "-c", SHARED], input=message, stdout=subprocess.PIPE, check=True)
+    own, of_the_interpreter = map(int, done.stdout.split())
+    return own, of_the_interpreter
+
+
+def _orders(count: int, folder: Path, kind: Mapping[str, Any] | None = None) -> bytes:
     """As an executor sends them; their specs are written."""
     names = [f"t{number}" for number in range(count)]
-    documents = [_spec(name, folder) for name in names]
+    documents = [_spec(name, folder, kind or {}) for name in names]
     keys = [f"runs/run/{name}.0.1.spec.json" for name in names]
     objects = open_objects(f"journal:{folder}")
     positions = objects.put_specs(list(zip(keys, documents, strict=True)))
@@ -91,8 +128,10 @@ def _orders(count: int, folder: Path) -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-def _spec(name: str, folder: Path) -> bytes:
-    return sign({**SPEC, "attempt": f"run/{name}/0/1", "task": name, "root": str(folder)}, token_hash(TOKEN))
+def _spec(name: str, folder: Path, kind: Mapping[str, Any]) -> bytes:
+    own = {"v": 1, "attempt": f"run/{name}/0/1", "task": name}
+    alike = {**SPEC, **kind, "root": str(folder)}
+    return seal(joined(entries(own), entries(alike)), token_hash(TOKEN))
 
 
 def _wait_for_ends(door: socket.socket, count: int) -> None:
