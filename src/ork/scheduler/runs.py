@@ -21,6 +21,7 @@ from ork.state.store import ClaimedRun, Committed, RunChanges
 from ork.telemetry import Happening, Telemetry
 
 WISHES_PER_RUN = 32
+FIRST_LAUNCHES = 32
 PATIENCE_WITH_ERRORS = 3
 
 
@@ -43,6 +44,7 @@ class OwnedRuns:
     def __init__(self, telemetry: Telemetry, launch_batch: int) -> None:
         self._telemetry = telemetry
         self._launch_batch = launch_batch
+        self._next_batch = FIRST_LAUNCHES
         self._owned: dict[RunId, Owned] = {}
         self._touched: dict[RunId, None] = {}  # their machines may have decided something
         self._ready: dict[RunId, None] = {}  # they may have something to launch; the first in turn is first
@@ -210,10 +212,11 @@ class OwnedRuns:
         return room
 
     def _wishes(self, name: NameAttempt, now: datetime, room: Room) -> dict[RunId, tuple[Wish, ...]]:
-        """A share for each run with something ready, in turn, so that a wide run does not starve its neighbours."""
+        """A share for each run with something ready, in turn, so that a wide run does not starve its neighbours. Whoever has
+        stood still begins with a few: those run while the others are put together."""
         wishes: dict[RunId, tuple[Wish, ...]] = {}
-        overall = room.below(EVERYTHING)
-        left = self._launch_batch if overall is None else min(overall, self._launch_batch)
+        overall, batch = room.below(EVERYTHING), min(self._next_batch, self._launch_batch)
+        left = batch if overall is None else min(overall, batch)
         for run in list(self._ready):
             if left <= 0:
                 break
@@ -221,7 +224,7 @@ class OwnedRuns:
             owned = self._owned.get(run)
             if owned is None:
                 continue
-            share = min(left, WISHES_PER_RUN) if self._ready else left
+            share = min(left, WISHES_PER_RUN, max(1, batch // 2)) if self._ready else left
             # Of what fits below a pool each may ask for all: the commit takes the more urgent, whichever run they are of.
             offered = owned.machine.offer(share, name, now, room.copy())
             if offered:
@@ -229,6 +232,7 @@ class OwnedRuns:
                 left -= len(offered)
             if owned.machine.has_ready():
                 self._ready[run] = None
+        self._next_batch = 2 * batch if wishes else FIRST_LAUNCHES
         return wishes
 
     # ── after the commit ─────────────────────────────────────────────────────────────────────────

@@ -24,8 +24,8 @@ MARGIN = 1.1  # other versions of Python count a little differently
 @pytest.mark.parametrize(
     ("shape", "steps", "statements", "calls"),
     [
-        pytest.param("free", 0.01, 7.0, 208, id="independent tasks share steps and statements"),
-        pytest.param("wide", 0.01, 7.0, 214, id="instances of one task and their fan-in cost no more than tasks"),
+        pytest.param("free", 0.0125, 7.0, 208, id="independent tasks share steps and statements"),
+        pytest.param("wide", 0.0125, 7.0, 214, id="instances of one task and their fan-in cost no more than tasks"),
         pytest.param("deep", 2.0, 18.0, 890, id="a task of a chain takes two steps"),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 from ork.core.limits import EVERYTHING
 from ork.model.record import replaced
 from ork.objects import documents, layout
+from ork.scheduler.runs import FIRST_LAUNCHES
 from tests.unit.core.flows import spec, workflow
 from tests.unit.scheduler.bench_top import BenchTop
 
@@ -26,10 +27,8 @@ def test_what_ends_makes_room_in_the_same_commit_for_what_waits(limit: str) -> N
     assert str(top.run(run).status) == "success"
 
 
-@pytest.mark.parametrize("limit", [EVERYTHING, "executor:process", "pool:db"])
-def test_whoever_has_filled_a_limit_asks_for_no_more_before_something_ends(limit: str) -> None:
-    top = BenchTop(workflow(*(spec(f"t{n}", pool="db") for n in range(5))), launch_batch=2)
-    top.do(top.store.set_limits({limit: 2}))
+def wishes_of(top: BenchTop) -> list[int]:
+    """How many each commit asks for, from now on."""
     asked: list[int] = []
     commit = top.store.commit
 
@@ -38,6 +37,26 @@ def test_whoever_has_filled_a_limit_asks_for_no_more_before_something_ends(limit
         return await commit(scheduler, changes, now)
 
     top.store.commit = counted  # type: ignore[method-assign]
+    return asked
+
+
+def test_whoever_has_stood_still_begins_with_a_few_and_then_takes_more_at_a_time() -> None:
+    top = BenchTop(workflow(*(spec(f"t{n}") for n in range(300))), launch_batch=100)
+    asked = wishes_of(top)
+    top.create()
+    top.step(5)
+    assert asked == [FIRST_LAUNCHES, 2 * FIRST_LAUNCHES, 100, 100, 300 - 200 - 3 * FIRST_LAUNCHES]
+    top.step()  # with nothing to launch
+    top.create()
+    top.step(2)
+    assert asked[5:] == [FIRST_LAUNCHES, 2 * FIRST_LAUNCHES]
+
+
+@pytest.mark.parametrize("limit", [EVERYTHING, "executor:process", "pool:db"])
+def test_whoever_has_filled_a_limit_asks_for_no_more_before_something_ends(limit: str) -> None:
+    top = BenchTop(workflow(*(spec(f"t{n}", pool="db") for n in range(5))), launch_batch=2)
+    top.do(top.store.set_limits({limit: 2}))
+    asked = wishes_of(top)
     top.create()
     top.step(4)
     assert asked == [2]

@@ -284,9 +284,10 @@ def test_stopping_lets_go_at_once_and_the_next_scheduler_goes_on() -> None:
     assert TaskKey("a") in {order.attempt.key.task for order in top.executor.started}
 
 
-def test_a_wide_run_does_not_starve_its_neighbour() -> None:
+@pytest.mark.parametrize("batch", [16, 64, 200])
+def test_a_wide_run_does_not_starve_its_neighbour(batch: int) -> None:
     wide = workflow(*[spec(f"t{i}") for i in range(500)])
-    top = BenchTop(wide, replace_name(workflow(spec("only")), "small"), launch_batch=64)
+    top = BenchTop(wide, replace_name(workflow(spec("only")), "small"), launch_batch=batch)
     top.create("flow")
     top.create("small")
     top.step()
