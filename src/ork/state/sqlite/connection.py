@@ -26,6 +26,10 @@ _nothing: dict[None, None] = {}
 sqlite3.register_adapter(type(None), _nothing.get)
 sqlite3.register_adapter(bool, int)
 
+NULL = float("nan")
+"""For empty columns of rows that are written by the thousand: SQLite keeps it as NULL, and a number is bound without that
+look for an adapter."""
+
 
 class Connection:
     """Counts the statements it runs. Usable after an error: what had begun has been rolled back."""

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from ork.core.effects import Wish
 from ork.model.ids import RunId
 from ork.model.task import Attempt, AttemptStatus, InlineOutput, Task, TaskStatus
-from ork.state.sqlite.connection import Connection, Row
+from ork.state.sqlite.connection import NULL, Connection, Row
 from ork.state.sqlite.rows import NO_INDEX, attempt_row, task_row, time_text
 from ork.state.usual_way import goes_well, is_new, is_on_its_way
 
@@ -38,7 +38,8 @@ def write_tasks(connection: Connection, changes: Sequence[RunRows], changed: int
             name, index = task.key
             ordinal, idx = order[name], NO_INDEX if index is None else index
             if is_new(task):
-                added.append((run, ordinal, idx, name, task.executor, task.item, changed))
+                item = NULL if task.item is None else task.item
+                added.append((run, ordinal, idx, name, task.executor, item, changed))
                 continue
             if not is_on_its_way(task):
                 whole.append(task_row(run, ordinal, changed, task))
@@ -48,7 +49,7 @@ def write_tasks(connection: Connection, changes: Sequence[RunRows], changed: int
                 started.append((began, changed, run, ordinal, idx, task.attempt))
             else:
                 ended, output = time_text(task.finished_at), task.output
-                text = output.json if isinstance(output, InlineOutput) else None
+                text = output.json if isinstance(output, InlineOutput) else NULL
                 succeeded.append((began, ended, task.exit_code, text, changed, run, ordinal, idx, task.attempt))
     if not _fit(connection, ("add_task", added), ("start_task", started), ("finish_task", succeeded)):
         whole = [task_row(run, order[t.key.name], changed, t) for run, order, tasks, _ in changes for t in tasks]
@@ -66,12 +67,9 @@ def write_attempts(connection: Connection, changes: Sequence[RunRows]) -> None:
                 whole.append(attempt_row(order[name], attempt))
                 continue
             ordinal, idx = order[name], NO_INDEX if index is None else index
-            began, seen, pool, seq = (
-                time_text(attempt.started_at),
-                time_text(attempt.seen_at),
-                attempt.pool,
-                attempt.seq,
-            )
+            began, seq = time_text(attempt.started_at), attempt.seq
+            seen = NULL if attempt.seen_at is None else time_text(attempt.seen_at)
+            pool = NULL if attempt.pool is None else attempt.pool
             if attempt.status is AttemptStatus.RUNNING:
                 started.append((began, seen, pool, seq, run, ordinal, idx, number))
             else:
@@ -90,8 +88,9 @@ def launch(connection: Connection, wishes: Sequence[Wish], orders: Mapping[RunId
         run, (name, index), number = attempt.key
         ordinal, idx = orders[run][name], NO_INDEX if index is None else index
         tasks.append((task.attempt, time_text(task.dispatched_at), changed, run, ordinal, idx))
-        at, about = time_text(attempt.dispatched_at), (attempt.executor, attempt.pool, attempt.external_name)
-        attempts.append((run, ordinal, idx, number, name, *about, attempt.token_hash, at))
+        pool, at = NULL if attempt.pool is None else attempt.pool, time_text(attempt.dispatched_at)
+        about = attempt.executor, pool, attempt.external_name, attempt.token_hash, at
+        attempts.append((run, ordinal, idx, number, name, *about))
     if connection.run_many("launch_task", tasks) != len(tasks):
         rows = [(wish.attempt.key.run, wish.task) for wish in wishes]
         connection.run_many("write_task", [task_row(run, orders[run][t.key.name], changed, t) for run, t in rows])
