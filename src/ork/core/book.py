@@ -32,6 +32,13 @@ class Book:
         draft, self._draft = self._draft, Draft()
         return draft.finish()
 
+    def add(self, tasks: Iterable[Task]) -> None:
+        """They are new, and pending."""
+        new = {task.key: task for task in tasks}
+        self.unfinished += len(new)
+        self.tasks |= new
+        self._draft.tasks |= new
+
     def write(self, task: Task) -> None:
         before = self.tasks.get(task.key)
         self.unfinished += (not task.status.is_final) - (before is not None and not before.status.is_final)

@@ -49,13 +49,16 @@ class Flow:
     # ── beginning ────────────────────────────────────────────────────────────────────────────────
 
     def create_tasks(self, now: datetime) -> None:
-        for node in self._nodes.values():
-            self._book.write(Task(node.key, TaskStatus.PENDING, node.spec.executor))
-        self.begin_round(now)
+        """Nothing has happened to any of them: there is nothing to survey."""
+        self._book.add(Task(node.key, TaskStatus.PENDING, node.spec.executor) for node in self._nodes.values())
+        self._skip(self._survey_pending(now), now)
 
     def begin_round(self, now: datetime) -> None:
         """Some tasks are pending. Those whose rule cannot hold any more are skipped before anything starts."""
-        for key in self.survey(now):
+        self._skip(self.survey(now), now)
+
+    def _skip(self, hopeless: list[TaskKey], now: datetime) -> None:
+        for key in hopeless:
             task, node = self._book.tasks[key], self.node(key)
             if task.status is TaskStatus.PENDING:  # not skipped meanwhile because of one before it
                 self.end_task(rows.set_aside(task, TaskStep.SKIP, node.skip_reason, node.upstream.cause, now), now)
@@ -74,18 +77,12 @@ class Flow:
         for key, task in self._book.tasks.items():
             if key.index is None:
                 self._survey_node(self._nodes[key.name], task)
-        hopeless = []
         for key, task in self._book.tasks.items():  # before anything fans out, and makes instances of its own
             if key.index is not None:
                 self._survey_instance(task)
             elif task.status is TaskStatus.RUNNING and key not in self._book.active:
                 self._set_patience(task)
-        for node in self._nodes.values():
-            pending = self._book.tasks.get(node.key)  # one before it may have ended it
-            if pending is not None and pending.status is TaskStatus.PENDING:
-                verdict = self._survey_pending(node, pending, now)
-                if verdict is Verdict.SKIP:
-                    hopeless.append(node.key)
+        hopeless = self._survey_pending(now)
         for node in self._nodes.values():
             if node.group is not None and self._book.tasks[node.key].status is TaskStatus.RUNNING:
                 self._go_on_with(node, now)
@@ -112,13 +109,21 @@ class Flow:
         else:
             group.enqueue(index)
 
-    def _survey_pending(self, node: Node, task: Task, now: datetime) -> Verdict:
-        verdict = judge(node.spec.run_if, node.upstream)
-        if task.retry_at is not None:
-            self.set_timer(task.retry_at, task.key)
-        elif verdict is Verdict.START:
-            self._consider(node, now)
-        return verdict
+    def _survey_pending(self, now: datetime) -> list[TaskKey]:
+        """Those whose rule can no longer hold."""
+        hopeless = []
+        for node in self._nodes.values():
+            task = self._book.tasks.get(node.key)  # one before it may have ended it
+            if task is None or task.status is not TaskStatus.PENDING:
+                continue
+            verdict = judge(node.spec.run_if, node.upstream)
+            if verdict is Verdict.SKIP:
+                hopeless.append(node.key)
+            if task.retry_at is not None:
+                self.set_timer(task.retry_at, task.key)
+            elif verdict is Verdict.START:
+                self._consider(node, now)
+        return hopeless
 
     # ── from "may start" to "ready" ──────────────────────────────────────────────────────────────
 
@@ -267,7 +272,8 @@ class Flow:
             self._book.want(Alert(task.key, task.failure))
         if task.key.index is None:
             self._end_group(task, now)
-            self._spread(task, now)
+            if self.node(task.key).below:
+                self._spread(task, now)
         else:
             self._end_instance(task, now)
         if task.status is TaskStatus.FAILED and self._workflow.fail_fast and not self._failing_fast:

@@ -54,13 +54,14 @@ class Node(Record, frozen=False):
 
 def link(workflow: CompiledWorkflow) -> dict[str, Node]:
     lanes: dict[object, Lane] = {}  # equal ones are one object: most of a wide workflow's tasks have the same
+    nothing_above = Upstream(0)  # of which nobody ever hears: one for all
     nodes = {}
     for ordinal, spec in enumerate(workflow.tasks):
         counts_as = (spec.executor, spec.pool, None if spec.rate is None else spec.name)
         lane = lanes.get(counts_as)
         if lane is None:
             lane = lanes[counts_as] = lane_of(workflow.name, spec)
-        upstream = Upstream(len(spec.depends_on))
+        upstream = Upstream(len(spec.depends_on)) if spec.depends_on else nothing_above
         nodes[spec.name] = Node(spec, TaskKey(spec.name), is_plain(spec), ordinal, lane, [], upstream)
     for spec in workflow.tasks:
         for above in spec.depends_on:

@@ -104,9 +104,10 @@ class RunMachine:
         for key in self._flow.pop_ready(room) if limit > 0 else ():
             task = self.tasks[key]
             if task.status is TaskStatus.PENDING and key not in self._offered:
-                wish = self._offered[key] = self._wish(task, name, now)
+                node = self._flow.node(key)
+                wish = self._offered[key] = self._wish(task, node.spec, name, now)
                 wishes.append(wish)
-                room.take(self._flow.node(key).lane)
+                room.take(node.lane)
                 if len(wishes) == limit:
                     break
         return tuple(wishes)
@@ -312,8 +313,8 @@ class RunMachine:
         else:
             self._flow.end_task(rows.after_failure(task, attempt, TaskStep.FAIL), now)
 
-    def _wish(self, task: Task, name: NameAttempt, now: datetime) -> Wish:
-        run, spec = self._book.run, self._flow.node(task.key).spec
+    def _wish(self, task: Task, spec: TaskSpec, name: NameAttempt, now: datetime) -> Wish:
+        run = self._book.run
         key = AttemptKey(run.id, task.key, task.attempt + 1)
         row, attempt = rows.dispatched(task, spec, key, *name(key, spec), now)
         rate = None if spec.rate is None else (task_rate(self.workflow.name, spec.name), spec.rate)

@@ -27,9 +27,7 @@ def dispatched(
         exit_code=None,
         retry_at=None,
     )
-    return row, Attempt(
-        key, AttemptStatus.DISPATCHED, spec.executor, name, token_hash, dispatched_at=now, pool=spec.pool
-    )
+    return row, Attempt(key, AttemptStatus.DISPATCHED, spec.executor, name, token_hash, now, spec.pool)
 
 
 def started(task: Task, attempt: Attempt, event: Started, now: datetime) -> tuple[Task, Attempt]:

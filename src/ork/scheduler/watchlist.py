@@ -35,7 +35,10 @@ class Watchlist:
     def add(self, watched: Watched, look_at: float) -> None:
         key = watched.attempt.key
         self._watched[key] = watched
-        self._of_run.setdefault(key.run, set()).add(key)
+        of_run = self._of_run.get(key.run)
+        if of_run is None:
+            of_run = self._of_run[key.run] = set()
+        of_run.add(key)
         if watched.attempt.waits_for is not None:
             self.wait(key)
         self._set_look(watched, look_at)
