@@ -35,7 +35,8 @@ class Mark:
 
     def keep_at_hand(self) -> None:
         """For a process that writes often, and all that are forked from it."""
-        self._memory = _memory(self._address, self._room)
+        if self._memory is None:
+            self._memory = _memory(self._address, self._room)
 
     def write(self, attempt: bytes) -> None:
         if len(attempt) > self._room:

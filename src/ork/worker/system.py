@@ -17,13 +17,11 @@ _PIECE = 4096
 
 def own_process() -> dict[str, Any]:
     """Host, pid, start time, boot id and pid namespace: together they name this process for ever (null where unknown)."""
+    global _system
+    if _system is None:
+        _system = _this_system()
     fields = _stat_fields("self")
-    try:
-        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
-            boot = file.read().decode().strip()
-        namespace = os.stat("/proc/self/ns/pid").st_ino
-    except OSError:
-        boot, namespace = None, None
+    boot, namespace = _system
     return {
         "host": os.uname().nodename,
         "pid": os.getpid(),
@@ -31,6 +29,15 @@ def own_process() -> dict[str, Any]:
         "boot_id": boot,
         "pid_ns": namespace,
     }
+
+
+def _this_system() -> tuple[str | None, int | None]:
+    """Boot id and pid namespace: the same for all that are forked from this process."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+            return file.read().decode().strip(), os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return None, None
 
 
 def start_time_of(pid: int) -> int | None:
@@ -156,5 +163,6 @@ def _find_prctl() -> Callable[[int, int], bool]:
         return lambda _option, _argument: False
 
 
+_system: tuple[str | None, int | None] | None = None
 _call_prctl: Callable[[int, int], bool] | None = None
 _is_subreaper = False  # this process; one that is forked from it is none, and does not ask

@@ -13,7 +13,7 @@ import gc
 import os
 import select
 
-from ork.worker import packages
+from ork.worker import packages, system
 from ork.worker.mark import Mark
 
 TYPE_CHECKING = False
@@ -64,6 +64,8 @@ def _load(mark: Mark) -> None:
         import_module(name)
     if trial.is_passed():
         packages.use_packages()
+    mark.keep_at_hand()
+    system.own_process()
     _make_streams()
     from ork.worker.rehearsal import rehearse
 
