@@ -7,7 +7,6 @@ What is to be done waits in a socket, so that whoever has a task at hand waits f
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]
 import marshal
 import os
 import sys
@@ -19,7 +18,6 @@ from ork.objects import layout
 from ork.objects.documents import Signer, token_hash, utc_text
 from ork.worker.ahead import time_of
 from ork.worker.environment import additions, hidden_names, inherited
-from ork.worker.forker import times_waited
 from ork.worker.invoke import (
     Call,
     enter_folder,
@@ -28,6 +26,7 @@ from ork.worker.invoke import (
     use_packages,
     use_streams,
 )
+from ork.worker.left_behind import Starts, Traces, Waits
 from ork.worker.loading import load_function
 from ork.worker.main import forget_opened, read_spec, win_gate
 from ork.worker.status import only_word, only_word_of_success, returned
@@ -45,11 +44,8 @@ if TYPE_CHECKING:
 
 MOST_CALLS = 10_000
 LOOK_AGAIN_SECONDS = 0.002  # at its files, while there is always a next task: a change takes longer to bring one about
-AT_ONCE_SECONDS = 0.00005
 LARGEST_ORDER = 1 << 17
 COUNT_BYTES = 8
-_FIONREAD, _NONE = 0x541B, bytes(4)
-_THREADS, _ALONE = "/proc/self/task", 3
 # As the system's library has them: those of `os.environ` are made anew whenever they are asked for.
 _VARIABLES: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
 _AS_BYTES = sys.getfilesystemencoding(), "surrogateescape"
@@ -80,8 +76,9 @@ class Server:
         self._pid = os.getpid()
         self._attempt = b""  # that it is at
         self._place = _Place()
-        self._traces = _Traces()
-        self._waits = _Waits()
+        self._traces = Traces()
+        self._starts = Starts()
+        self._waits = Waits()
 
     def serve(self) -> NoReturn:
         """Ends the process when there are no more orders, or when it should not take another."""
@@ -126,11 +123,12 @@ class Server:
         started_at, begun = utc_text(time.time_ns()), time.monotonic()
         call.perform()
         is_swift = self._waits.none_since(begun)
-        if os.getpid() != self._pid:
+        has_started = self._starts.any_since()
+        if has_started and os.getpid() != self._pid:
             flush_streams()
             os._exit(call.exit_code)  # forked by the function, and came back from it: there is nothing for it here
         self._place.note_files()
-        stays = call.is_well and not _has_children() and not self._traces.are_threads_left()
+        stays = call.is_well and not (has_started and self._traces.are_running())
         if not stays:
             finish_as_the_interpreter_would()
         flush_streams()
@@ -140,7 +138,7 @@ class Server:
         if not stays:
             self._answer(LAST, *facts)
             os._exit(call.exit_code)
-        has_left_traces = self._traces.look()
+        has_left_traces = (has_started and self._traces.may_be_elsewhere()) or self._traces.are_words()
         self._answer(WAITS if has_left_traces else SWIFT if is_swift else DONE, *facts)
         if has_left_traces:
             self._wait_for_go()
@@ -286,56 +284,3 @@ def _set(name: str, value: str | None) -> None:
         os.environ[name] = value
     elif name in os.environ:
         del os.environ[name]
-
-
-def _has_children() -> bool:
-    """Whether a process that the function started still runs, or nobody has waited for it."""
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return False
-    return True
-
-
-class _Waits:
-    """How often this process has waited for anything, as the system counts it."""
-
-    def __init__(self) -> None:
-        self._seen = times_waited()
-
-    def none_since(self, begun: float) -> bool:
-        """As far as it matters: who is back at once is not asked. To be asked after every call."""
-        if time.monotonic() - begun < AT_ONCE_SECONDS:
-            return True
-        before, self._seen = self._seen, times_waited()
-        return self._seen == before
-
-    def forget(self) -> None:
-        """There were some that are nobody's."""
-        self._seen = times_waited()
-
-
-class _Traces:
-    """What a call may leave that is not seen in what it returns: threads, words nobody has read, and processes."""
-
-    def __init__(self) -> None:
-        from fcntl import ioctl
-        from resource import RUSAGE_CHILDREN, getrusage
-
-        self._printed = os.dup(1)  # whatever a function does to the descriptor itself
-        self._ioctl = ioctl
-        # Grows with every process below this one that has been waited for: one that was left behind, and is the worker's
-        # by now, was started by such a process.
-        self._faults: Callable[[], int] = lambda: getrusage(RUSAGE_CHILDREN).ru_minflt
-        self._seen = 0
-        self._threads = os.open(_THREADS, os.O_RDONLY | os.O_CLOEXEC)
-
-    def are_threads_left(self) -> bool:
-        """A folder has two links and one for each folder in it; a system that does not count them so is asked at length."""
-        return os.stat(self._threads).st_nlink != _ALONE and len(os.listdir(self._threads)) > 1
-
-    def look(self) -> bool:
-        """Whether there are any since the last look, as far as can be told."""
-        before, self._seen = self._seen, self._faults()
-        waits_for_children = _signal.getsignal(_signal.SIGCHLD) is _signal.SIG_DFL
-        return self._seen != before or not waits_for_children or self._ioctl(self._printed, _FIONREAD, _NONE) != _NONE

@@ -1,0 +1,60 @@
+"""What is noticed of the processes and threads that a call started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from ork.worker import left_behind
+from ork.worker.left_behind import Starts
+
+
+def a_thread() -> None:
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+
+
+def a_process() -> None:
+    subprocess.run(["/bin/true"], check=True)
+
+
+def a_fork() -> None:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("start", [a_thread, a_process, a_fork])
+def test_whatever_is_started_is_noticed_even_when_it_is_gone(start: Callable[[], None]) -> None:
+    starts = Starts()
+    for _ in range(20):
+        starts.any_since()
+        start()
+        assert starts.any_since()
+
+
+def test_a_fork_notices_itself() -> None:
+    starts = Starts()
+    starts.any_since()
+    child = os.fork()
+    if child == 0:
+        os._exit(not starts.any_since())
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_where_nothing_is_started_nothing_is_looked_for() -> None:
+    starts = Starts()
+    assert starts.any_since()
+    assert not all(starts.any_since() for _ in range(1000))  # others may start something
+
+
+def test_where_the_system_does_not_tell_there_may_be_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(left_behind, "_LAST_STARTED", "/proc/nothing")
+    starts = Starts()
+    assert all(starts.any_since() for _ in range(10))
