@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from ork.worker.resident import Order, Resident
 
 FIRST_LOOK_SECONDS = 0.05
-TOGETHER_SECONDS = 0.001  # answers that come so soon after each other are told of together
+TOGETHER_SECONDS = 0.002  # answers that come so soon after each other are told of together
 LOOK_AGAIN_SECONDS = 1.0
 _MOST_TRIES = 3  # with one order: more processes that die before they begin are not made for it
-_MOST_GIVEN = 32
+_MOST_GIVEN = 64  # more than the quickest are done with before answers are looked at again
 
 
 class Sharing:
