@@ -378,12 +378,15 @@ class Flow:
                 late = Failure(FailureKind.TIMEOUT, f"nobody decided within {node.spec.timeout:g} s")
                 self.end_task(rows.ended(task, TaskStep.FAIL, now, failure=late), now)
 
-    def pop_ready(self, room: Room) -> Iterator[TaskKey]:
+    def pop_ready(self, room: Room, least: int | None) -> Iterator[TaskKey]:
         """Some may have ended since they became ready."""
-        return self._ready.pop_open(room) if self._book.run.status is RunStatus.RUNNING else iter(())
+        return self._ready.pop_open(room, least) if self._book.run.status is RunStatus.RUNNING else iter(())
 
     def push_ready(self, key: TaskKey) -> None:
         self._ready.push(key, self.node(key))
+
+    def urgency(self, room: Room) -> int | None:
+        return self._ready.urgency(room) if self._book.run.status is RunStatus.RUNNING else None
 
     def has_ready(self, room: Room) -> bool:
         return self._book.run.status is RunStatus.RUNNING and self._ready.has_any(room)

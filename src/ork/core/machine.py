@@ -95,13 +95,17 @@ class RunMachine:
         """What has to be found out before some tasks can go on; answers come as Answered. Asked again if forgotten."""
         return self._flow.take_questions()
 
-    def offer(self, limit: int, name: NameAttempt, now: datetime, room: Room = UNKNOWN) -> tuple[Wish, ...]:
-        """Up to `limit` launches, most urgent first, for which there is room, which they take.
+    def offer(
+        self, limit: int, name: NameAttempt, now: datetime, room: Room = UNKNOWN, least: int | None = None
+    ) -> tuple[Wish, ...]:
+        """Up to `limit` launches, most urgent first, for which there is room, which they take; none less urgent than
+        `least`, as far as that is given.
 
         Nothing is launched until `settle` says which were admitted.
         """
         wishes: list[Wish] = []
-        for key in self._flow.pop_ready(room) if limit > 0 else ():
+        least = None if least is None else least - self.run.priority
+        for key in self._flow.pop_ready(room, least) if limit > 0 else ():
             task = self.tasks[key]
             if task.status is TaskStatus.PENDING and key not in self._offered:
                 node = self._flow.node(key)
@@ -143,6 +147,11 @@ class RunMachine:
     @property
     def run(self) -> Run:
         return self._book.run
+
+    def urgency(self, room: Room) -> int | None:
+        """Of the most urgent that could be offered; None if nothing could."""
+        urgency = self._flow.urgency(room)
+        return None if urgency is None else urgency + self.run.priority
 
     def has_ready(self, room: Room = UNKNOWN) -> bool:
         """There is something to offer, and room for it."""

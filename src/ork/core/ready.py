@@ -24,13 +24,16 @@ class ReadyTasks:
         self._keys.add(key)
         heappush(self._lanes.setdefault(node.lane, []), (-node.spec.priority, node.ordinal, key))
 
-    def pop_open(self, room: Room) -> Iterator[TaskKey]:
-        """The most urgent first, of those for which there is room, of which those before them may take. Each leaves its
-        lane as it is given out, and none may be pushed meanwhile: the lanes are compared once, not for every task."""
+    def pop_open(self, room: Room, least: int | None = None) -> Iterator[TaskKey]:
+        """The most urgent first, of those for which there is room, of which those before them may take; none of a lower
+        priority than `least`, if that is given. Each leaves its lane as it is given out, and none may be pushed meanwhile: the lanes are
+        compared once, not for every task."""
         heads = [(heap[0], lane) for lane, heap in self._lanes.items() if room.is_there_for(lane)]
         heapify(heads)
         while heads:
-            (_, _, key), lane = heads[0]
+            (urgency, _, key), lane = heads[0]
+            if least is not None and -urgency < least:
+                return
             if not room.is_there_for(lane):
                 heappop(heads)
                 continue
@@ -43,6 +46,10 @@ class ReadyTasks:
                 del self._lanes[lane]
             self._keys.discard(key)
             yield key
+
+    def urgency(self, room: Room) -> int | None:
+        """The highest priority for which there is room; None if there is none."""
+        return max((-heap[0][0] for lane, heap in self._lanes.items() if room.is_there_for(lane)), default=None)
 
     def has_any(self, room: Room) -> bool:
         return any(map(room.is_there_for, self._lanes))

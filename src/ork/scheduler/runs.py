@@ -182,7 +182,7 @@ class OwnedRuns:
         taken = {run: owned.machine.take() for run in self._touched if (owned := self._owned.get(run)) is not None}
         wishes = self._wishes(name, now, self._room_after(taken.values()))
         decided: dict[RunId, Decided] = {}
-        for run in dict.fromkeys((*taken, *wishes)):
+        for run in dict.fromkeys((*wishes, *taken)):  # of equals the first is admitted first
             owned = self._owned[run]
             decisions = taken[run] if run in taken else owned.machine.take()
             changes = RunChanges(
@@ -212,28 +212,26 @@ class OwnedRuns:
         return room
 
     def _wishes(self, name: NameAttempt, now: datetime, room: Room) -> dict[RunId, tuple[Wish, ...]]:
-        """A share for each run with something ready, in turn, so that a wide run does not starve its neighbours. Whoever has
-        stood still begins with a few: those run while the others are put together."""
+        """The most urgent first, whichever run they are of; of equals a share for each run, in turn, so that a wide run does
+        not starve its neighbours. Whoever has stood still begins with a few: those run while the others are put together."""
         wishes: dict[RunId, tuple[Wish, ...]] = {}
-        overall, batch = room.below(EVERYTHING), min(self._next_batch, self._launch_batch)
-        left = batch if overall is None else min(overall, batch)
-        for run in list(self._ready):
-            if left <= 0:
-                break
-            del self._ready[run]
-            owned = self._owned.get(run)
-            if owned is None:
-                continue
-            share = min(left, WISHES_PER_RUN, max(1, batch // 2)) if self._ready else left
-            # Of what fits below a pool each may ask for all: the commit takes the more urgent, whichever run they are of.
-            offered = owned.machine.offer(share, name, now, room.copy())
-            if offered:
-                wishes[run] = offered
-                left -= len(offered)
-            if owned.machine.has_ready():
-                self._ready[run] = None
+        left = batch = min(self._next_batch, self._launch_batch)
+        while left > 0 and (runs := self._most_urgent(room)):
+            share = left if len(runs) == 1 else max(1, min(WISHES_PER_RUN, batch // 2))
+            for run, urgency in runs.items():
+                offered = self._owned[run].machine.offer(min(left, share), name, now, room, urgency)
+                if offered:
+                    wishes[run] = wishes.get(run, ()) + offered
+                    left -= len(offered)
+        self._ready = {run: None for run in self._ready if run in self._owned and self._owned[run].machine.has_ready()}
         self._next_batch = 2 * batch if wishes else FIRST_LAUNCHES
         return wishes
+
+    def _most_urgent(self, room: Room) -> dict[RunId, int]:
+        """The runs with the most urgent of all that could be launched now, in turn, and how urgent that is."""
+        urgencies = {run: self._owned[run].machine.urgency(room) for run in self._ready if run in self._owned}
+        highest = max((urgency for urgency in urgencies.values() if urgency is not None), default=None)
+        return {} if highest is None else {run: highest for run, urgency in urgencies.items() if urgency == highest}
 
     # ── after the commit ─────────────────────────────────────────────────────────────────────────
 
@@ -245,6 +243,8 @@ class OwnedRuns:
         self._errors.pop(run, None)
         owned.applied = [id for id in owned.applied if id not in decided.changes.commands_done]
         launched = owned.machine.settle(committed.admitted)
+        if launched:
+            self._ready.pop(run, None)  # the others have their turn first
         if owned.machine.has_ready():
             self._ready[run] = None
         self._set_timer(run, owned)

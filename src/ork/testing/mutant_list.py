@@ -96,7 +96,11 @@ MUTANTS = (
     Mutant("one-retry-less", "retries are counted one too high", ((retry, "is_worth_retrying", m.one_try_less),)),
     Mutant("retry-anything", "retry_on is not heeded", ((retry, "is_worth_retrying", m.retry_anything),)),
     Mutant("skip-not-propagated", "a task below a failure is not skipped", ((rules, "judge", m.no_skipping),)),
-    Mutant("paused-run-launches", "a paused run goes on launching", ((RunMachine, "offer", m.offer_while_paused),)),
+    Mutant(
+        "paused-run-launches",
+        "a paused run goes on launching",
+        ((RunMachine, "offer", m.as_if_not_paused), (RunMachine, "urgency", m.as_if_not_paused)),
+    ),
     Mutant("silence-unnoticed", "a worker that says nothing is waited for", ((liveness, "verdict", m.always(None)),)),
     Mutant(
         "reboot-unnoticed",

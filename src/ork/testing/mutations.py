@@ -115,15 +115,15 @@ def no_skipping(original: Any) -> Any:
     return judge
 
 
-def offer_while_paused(original: Any) -> Any:
-    def offer(self: Any, *args: Any, **kwargs: Any) -> Any:
+def as_if_not_paused(original: Any) -> Any:
+    def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self.run.status is not RunStatus.PAUSED:
             return original(self, *args, **kwargs)
         running = replaced(self.run, status=RunStatus.RUNNING)
         twin = RunMachine(self.workflow, running, self.tasks.values(), self.active.values())
         return original(twin, *args, **kwargs)
 
-    return offer
+    return ask
 
 
 def forget_timers(original: Any) -> Any:

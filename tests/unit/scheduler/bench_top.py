@@ -87,9 +87,9 @@ class BenchTop:
     def do(self, work: Any) -> Any:
         return asyncio.run(_await(work))
 
-    def create(self, name: str = "flow") -> RunId:
+    def create(self, name: str = "flow", priority: int = 0) -> RunId:
         self._runs += 1
-        new = NewRun(RunId(f"run{self._runs}"), name, self.versions[name].id)
+        new = NewRun(RunId(f"run{self._runs}"), name, self.versions[name].id, priority=priority)
         self.do(self.store.create_runs([new], self.clock.now()))
         self.scheduler.wake()
         return new.id

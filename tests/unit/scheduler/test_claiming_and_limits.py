@@ -96,22 +96,52 @@ def test_who_is_busy_below_a_full_limit_claims_no_more_runs_than_it_has_room_for
         assert len(top.scheduler.owned_runs) <= 6
 
 
-def test_before_a_full_pool_the_more_urgent_goes_first_whichever_run_it_belongs_to() -> None:
+@pytest.mark.parametrize("limit", [EVERYTHING, "executor:process", "pool:db"])
+@pytest.mark.parametrize(
+    ("urgent", "order"),
+    [
+        pytest.param({"a": 9}, ["a0", "a1", "a2", "b0", "b1", "b2"], id="the first run"),
+        pytest.param({"b": 9}, ["a0", "b0", "b1", "b2", "a1", "a2"], id="the second run"),
+        pytest.param({"b1": 9}, ["a0", "b1", "a1", "b0", "a2", "b2"], id="one task"),
+        pytest.param({}, ["a0", "a1", "b0", "a2", "b1", "b2"], id="none: they take turns"),
+    ],
+)
+def test_before_a_full_limit_the_more_urgent_goes_first_whichever_run_it_belongs_to(
+    limit: str, urgent: dict[str, int], order: list[str]
+) -> None:
     flows = [
-        replaced(workflow(*(spec(f"{name}{n}", pool="db", priority=priority) for n in range(3))), name=name)
-        for name, priority in (("a", 9), ("b", 0))
+        replaced(
+            workflow(
+                *(
+                    spec(f"{name}{n}", pool="db", priority=urgent.get(f"{name}{n}", urgent.get(name, 0)))
+                    for n in range(3)
+                )
+            ),
+            name=name,
+        )
+        for name in "ab"
     ]
     top = BenchTop(*flows)
-    top.do(top.store.set_limits({"pool:db": 1}))
+    top.do(top.store.set_limits({limit: 1}))
     runs = []
     for name in "ab":
         runs.append(top.create(name))
         top.step(3)
-    order = []
+    started = []
     for _ in range(6):
         active = [task for run in runs for task, status in top.statuses(run).items() if status == "dispatched"]
-        order += active
+        started += active
         for task in active:
             top.succeed(task)
         top.step(3)
-    assert order == ["a0", "a1", "a2", "b0", "b1", "b2"]
+    assert started == order
+
+
+def test_a_wide_run_that_is_less_urgent_leaves_all_the_room_to_one_that_is_more_so() -> None:
+    flows = [replaced(workflow(*(spec(f"{name}{n}") for n in range(80))), name=name) for name in "ab"]
+    top = BenchTop(*flows)
+    top.do(top.store.set_limits({EVERYTHING: 50}))
+    low, high = top.create("a"), top.create("b", priority=1)
+    top.step(4)
+    active = {run: list(top.statuses(run).values()).count("dispatched") for run in (low, high)}
+    assert active == {low: 0, high: 50}
