@@ -73,10 +73,10 @@ class JournaledObjects(LocalObjects):
     def put_specs(self, specs: Sequence[tuple[str, bytes]]) -> builtins.list[int]:
         by_run: dict[str, dict[str, tuple[bytes, bytes]]] = {}
         for key, data in specs:
-            run, attempt = layout.of_spec(key)
-            if len(data) > LARGEST_IN_JOURNAL or not _is_fit(key):
+            name = layout.of_spec(key)
+            if name is None or len(data) > LARGEST_IN_JOURNAL or not _is_fit(key):
                 return super().put_specs(specs)
-            by_run.setdefault(run, {})[key] = attempt.encode(), data
+            by_run.setdefault(name[0], {})[key] = name[1].encode(), data
         positions: dict[str, int] = {}
         for run, group in by_run.items():
             key = next(iter(group))

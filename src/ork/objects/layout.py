@@ -69,10 +69,10 @@ def spec_key(stem: str) -> str:
     return stem + ".spec.json"
 
 
-def of_spec(key: str) -> tuple[str, str]:
+def of_spec(key: str) -> tuple[str, str] | None:
     """Run and attempt, as in `document_parts`, of a spec's key."""
-    _, run, name = key.split("/")
-    return run, name[: -len(".spec.json")]
+    parts = key.split("/")
+    return (parts[1], parts[2][: -len(".spec.json")]) if len(parts) == 3 else None
 
 
 def gate_key(stem: str) -> str:
