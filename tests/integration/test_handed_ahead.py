@@ -310,3 +310,44 @@ def test_calls_that_never_wait_have_no_more_workers_than_processors_however_slow
         assert len({worker_of(shop, order.attempt) for order in given}) == 1
 
     run_in_workshop(work, tmp_path, Isolation.SHARED)
+
+
+def test_calls_that_cost_something_are_shared_by_as_many_workers_as_there_are_processors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(residents, "_PROCESSORS", 2)
+
+    async def work(shop: Workshop) -> None:
+        await settled(shop)
+        given = [shop.order(shop.attempt(f"t{n}"), function="compute") for n in range(40)]
+        assert await shop.executor.start(given, shop.news.put_nowait) == []  # all to one: nothing is known of them
+        for order in given:
+            assert (await shop.ended(order.attempt))["state"] == "success"
+        assert len({worker_of(shop, order.attempt) for order in given}) == 2
+
+    run_in_workshop(work, tmp_path, Isolation.SHARED)
+
+
+@in_shared_workshop
+async def test_what_does_not_go_through_a_workers_door_goes_through_when_it_looks(shop: Workshop) -> None:
+    await settled(shop)
+    (first,) = orders(shop, "slow")
+    assert await shop.executor.start([first], shop.news.put_nowait) == []
+    while ledger(shop)[-1] != "slow":
+        await asyncio.sleep(0.01)
+    worker = worker_of(shop, first.attempt)
+    os.kill(worker, signal.SIGSTOP)
+    (door,) = (one for one in shop.executor._residents._working)
+    message = b"stop " + b"x" * 2000  # of an attempt that it does not have
+    try:
+        while not door._late:
+            door.send(message)
+        door.send(message)
+        assert len(door._late) == 2
+        assert not door.has_room
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    while door._late:
+        await asyncio.sleep(0.01)
+    (shop.root / "go").touch()
+    await all_succeeded(shop, [first.attempt])

@@ -5,15 +5,21 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from collections import deque
 from collections.abc import Collection
 from typing import Protocol
 
 from ork.executors.fork_server import ForkServer
 
 LARGEST_REQUEST = 1 << 16
-MOST_AHEAD = 128
-_MOST_WEIGHT = 9 << 14  # in bytes, of what waits at a worker
-_DOOR_BYTES = 1 << 18  # asked for; a usual system grants enough of them for all that waits, in small pieces too
+MOST_AHEAD = 256
+ENDS = (
+    b"over",
+    b"swift",
+    b"light",
+)  # words: the second of a task that never waited, the third of one that costs little, too
+_MOST_WEIGHT = 18 << 14  # in bytes, of what waits at a worker
+_DOOR_BYTES = 1 << 18  # asked for; a usual system grants enough of them for most of what may wait, in small pieces too
 
 Kind = tuple[str, str]  # interpreter and isolation: one that was for itself is not used for sharing, nor the other way
 
@@ -42,6 +48,7 @@ class Resident:
     """A worker has the first of what it was given, or, of shared ones, any; the rest waits there."""
 
     __slots__ = (
+        "_late",
         "_owner",
         "_socket",
         "_unsent",
@@ -75,6 +82,7 @@ class Resident:
         self._socket = door
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
+        self._late: deque[bytes] = deque()  # what did not go through the door
         asyncio.get_running_loop().add_reader(door, self._receive)
 
     @property
@@ -87,7 +95,7 @@ class Resident:
 
     @property
     def has_room(self) -> bool:
-        return len(self.given) < MOST_AHEAD and self.weight < _MOST_WEIGHT
+        return len(self.given) < MOST_AHEAD and self.weight < _MOST_WEIGHT and not self._late
 
     def give(self, attempt: str, request: bytes) -> None:
         self.given[attempt] = request
@@ -119,16 +127,30 @@ class Resident:
         self.begun_at, self.has_taken, self.is_slow = time.monotonic(), False, False
 
     def send(self, message: bytes) -> None:
+        self._late.append(message)
+        if len(self._late) == 1:
+            self._send_late()
+
+    def _send_late(self) -> None:
+        """In their order, as far as they go through the door; the rest when it has taken some in."""
+        loop = asyncio.get_running_loop()
         try:
-            self._socket.send(message)
+            while self._late:
+                self._socket.send(self._late[0])
+                self._late.popleft()
+            loop.remove_writer(self._socket)
+        except BlockingIOError:
+            loop.add_writer(self._socket, self._send_late)
         except OSError:
             # Not from within `ask`: who asked has not yet noted that it did.
-            asyncio.get_running_loop().call_soon(self.end)
+            loop.call_soon(self.end)
 
     def let_go(self) -> None:
         """It finishes what it has, and ends; nobody hears of it here."""
         if self._socket.fileno() >= 0:
-            asyncio.get_running_loop().remove_reader(self._socket)
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self._socket)
+            loop.remove_writer(self._socket)
             self._socket.close()
 
     def end(self) -> None:
@@ -146,7 +168,7 @@ class Resident:
             is_there = True
         except OSError:
             pass
-        ends = sum(word.startswith((b"over", b"swift")) for word in words)
+        ends = sum(word.startswith(ENDS) for word in words)
         now = time.monotonic()
         if not self.has_spoken:
             self.begun_at = now  # until then it came into being

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ork.executors.fork_server import ROOM_FOR_MARK
 from ork.executors.fork_servers import ForkServers
-from ork.executors.resident import LARGEST_REQUEST, Kind, Resident, make_door
+from ork.executors.resident import ENDS, LARGEST_REQUEST, Kind, Resident, make_door
 from ork.executors.together import Together
 from ork.model.workflow import Isolation
 
@@ -26,6 +26,7 @@ SWIFT_SECONDS = 0.05
 _FEW = 5
 _REMEMBERED = 20  # attempts, when it is said how long one takes
 _NONE: deque[float] = deque()
+_LIGHT, _SWIFT = 0.0, 1e-9  # as good as nothing
 _WAITED = float("inf")  # a task that waits for something: others get on meanwhile
 _PROCESSORS = os.cpu_count() or 1
 
@@ -143,9 +144,10 @@ class Residents:
         """How many get on as fast as more of them; None if nothing is known of that."""
         seconds = self._seconds.get(kind, _NONE)
         if kind[1] == Isolation.SHARED:
-            # The first ones may have waited for the worker itself.
-            is_quick = len(seconds) < _FEW or seconds[-1] < QUICK_SECONDS or min(seconds) < QUICK_SECONDS
-            return _PROCESSORS if is_quick else None
+            # Light ones cost a worker less than they cost us. The first ones may have waited for the worker itself.
+            if len(seconds) < _FEW or seconds[-1] == _LIGHT:
+                return 1
+            return _PROCESSORS if seconds[-1] < QUICK_SECONDS or min(seconds) < QUICK_SECONDS else None
         # While a process is made for a task, or is ended after it, another one can work. Of many, one may have had to wait for
         # a busy disk, or for a processor.
         waited = sum(one >= SWIFT_SECONDS for one in seconds)
@@ -203,7 +205,7 @@ class Residents:
         if attempt not in resident.given:
             return
         # The first word of all only says that it is there; any but the last one, that this is not over in a moment.
-        resident.is_slow = resident.is_slow or (resident.has_spoken and word not in (b"over", b"swift"))
+        resident.is_slow = resident.is_slow or (resident.has_spoken and word not in ENDS)
         if not resident.has_spoken:
             resident.server.heard_at = time.monotonic()
         resident.has_taken = resident.has_spoken = resident.server.has_served = True
@@ -214,22 +216,31 @@ class Residents:
             self._listener.taken(attempt, int(pid), int(start_time))
         elif word == b"news":
             self._listener.told(attempt, facts or None)
-        elif word in (b"over", b"swift"):
-            # A shared call that waited for nothing may have waited for a processor: more workers would not help it.
-            swift, waited = (0.0, resident.pace) if resident.kind[1] == Isolation.SHARED else (resident.pace, _WAITED)
-            seconds = swift if word == b"swift" else waited
-            self._note_seconds(resident.kind, seconds)
+        elif word in ENDS:
+            self._note_seconds(resident, word)
             del self._busy[attempt]
             resident.done_with(attempt)
-            if self._enough(resident.kind) is None:
+            if len(resident.given) > 1 and self._should_share(resident.kind):
                 self._ask_back(resident)
             self._keep_if_free(resident)
             self._ends.add(attempt, facts or None)
 
-    def _note_seconds(self, kind: Kind, seconds: float) -> None:
-        known = self._seconds.get(kind)
+    def _should_share(self, kind: Kind) -> bool:
+        """Whether what a worker has at hand would be done sooner with the help of others."""
+        enough = self._enough(kind)
+        if enough is None or enough == 1 or kind[1] != Isolation.SHARED:
+            return enough is None
+        return enough > sum(one.kind == kind for one in self._working)
+
+    def _note_seconds(self, resident: Resident, word: bytes) -> None:
+        if resident.kind[1] == Isolation.SHARED:
+            # A call that waited for nothing may have waited for a processor: more workers than those would not help it.
+            seconds = {b"light": _LIGHT, b"swift": _SWIFT}.get(word, resident.pace)
+        else:
+            seconds = resident.pace if word == b"swift" else _WAITED
+        known = self._seconds.get(resident.kind)
         if known is None:
-            known = self._seconds[kind] = deque(maxlen=_REMEMBERED)
+            known = self._seconds[resident.kind] = deque(maxlen=_REMEMBERED)
         known.append(seconds)
 
     def heard_all(self, resident: Resident) -> None:
@@ -238,7 +249,7 @@ class Residents:
             self._ends.tell_now()
 
     def _ask_back(self, resident: Resident) -> None:
-        """Nobody waits for one that takes its time. Until it has answered it is given nothing."""
+        """For what it has not begun, so that others can. Until it has answered it is given nothing."""
         if len(resident.given) > 1 and not resident.is_asked_back:
             resident.is_asked_back = True
             resident.send(b"back")

@@ -12,7 +12,7 @@ from ork.objects.documents import DOCUMENT_LIMIT
 from ork.objects.json_text import strict_json
 from ork.worker.process import ended_without_reply, fork_into, wait_or_kill
 from ork.worker.pump import Stream
-from ork.worker.shared import COUNT_BYTES, DONE, LARGEST_ORDER, LAST, SWIFT, WAITS, Server
+from ork.worker.shared import COUNT_BYTES, ENDS, LARGEST_ORDER, LAST, WAITS, Server
 from ork.worker.status import Ending
 
 TYPE_CHECKING = False
@@ -106,7 +106,7 @@ class FunctionProcess:
             return []
         *lines, self._heard = (self._heard + chunk).split(b"\n")
         answers = [Answer(line) for line in lines]
-        self._ended += sum(answer.word in (DONE, SWIFT, WAITS, LAST) for answer in answers)
+        self._ended += sum(answer.word in (*ENDS, WAITS, LAST) for answer in answers)
         return answers
 
     @property
@@ -171,11 +171,11 @@ class SharedJob:
 
     @property
     def is_over(self) -> bool:
-        return self._reply is not None and self._reply.word in (DONE, SWIFT, WAITS)
+        return self._reply is not None and self._reply.word in (*ENDS, WAITS)
 
     @property
     def leaves_nothing(self) -> bool:
-        return self._reply is not None and self._reply.word in (DONE, SWIFT)
+        return self._reply is not None and self._reply.word in ENDS
 
     @property
     def waits(self) -> bool:

@@ -1,5 +1,5 @@
 """What a call in a shared process may leave that is not seen in what it returns: processes, threads, and words nobody has
-read; and whether it waited.
+read; whether it waited; and how much it took.
 
 To ask the system costs more than most calls take. So it is asked first for the process or thread that was started last on
 this machine, as far as we see it: if that is the one from before, nothing was started, and nothing can be left of it.
@@ -16,6 +16,8 @@ from resource import RUSAGE_CHILDREN, getrusage
 from ork.worker.forker import times_waited
 
 AT_ONCE_SECONDS = 0.00005
+LIGHT_SECONDS = 0.00015  # about what a task costs whoever asks for it
+_OF_LATE = 8
 _LAST_STARTED = "/proc/sys/kernel/ns_last_pid"
 _LONGEST_NUMBER = 32
 _FIONREAD, _NONE = 0x541B, bytes(4)
@@ -38,6 +40,24 @@ class Waits:
     def forget(self) -> None:
         """There were some that are nobody's."""
         self._seen = times_waited()
+
+
+class Effort:
+    """What tasks cost this process of late, with all that is done for them; not the time that it was kept waiting."""
+
+    def __init__(self) -> None:
+        self._spent = 0.0
+        self._usual: float | None = None
+
+    def is_light(self) -> bool:
+        """To be asked after every call. Of the first one nothing is known: it loads what the others need. And one that takes
+        long does not make all the others so."""
+        before, self._spent = self._spent, time.process_time()
+        if not before:
+            return False
+        taken = min(self._spent - before, 4 * LIGHT_SECONDS)
+        self._usual = taken if self._usual is None else self._usual + (taken - self._usual) / _OF_LATE
+        return self._usual < LIGHT_SECONDS
 
 
 class Starts:

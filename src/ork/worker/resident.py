@@ -281,16 +281,15 @@ class Resident:
         """How many more attempts it takes."""
         return self._room
 
-    def over(self, order: Order, document: bytes, why: str = "", *, is_swift: bool = False) -> None:
+    def over(self, order: Order, document: bytes, why: str = "", *, word: bytes = b"over") -> None:
         """It is done with one of them, as that has said itself if not said here; or has nothing to do with it, for a reason
-        to be told in its log. `is_swift`: it never waited for anything."""
+        to be told in its log. `word`: how it is told."""
         if why:
             _complain(order.log, why)
         self._room = max(0, self._room - 1)
         if not self._room:
             self.tell_taken(order.attempt)  # our end says that it is over
-        word = b"news" if not self._room else b"swift" if is_swift else b"over"
-        self._words.append(_word(word, order.attempt, document or self._last_word))
+        self._words.append(_word(word if self._room else b"news", order.attempt, document or self._last_word))
         self._has_told, self._last_word = False, b""
 
     def perform_alone(self, order: Order) -> None:

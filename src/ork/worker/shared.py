@@ -26,7 +26,7 @@ from ork.worker.invoke import (
     use_packages,
     use_streams,
 )
-from ork.worker.left_behind import Starts, Traces, Waits
+from ork.worker.left_behind import Effort, Starts, Traces, Waits
 from ork.worker.loading import load_function
 from ork.worker.main import forget_opened, read_spec, win_gate
 from ork.worker.status import only_word, only_word_of_success, returned
@@ -53,10 +53,12 @@ _AS_BYTES = sys.getfilesystemencoding(), "surrogateescape"
 # What it answers, in the order in which it was asked: a line each, a word, the attempt and what there is to say of it.
 DONE = b"done"  # how it ended; nothing of it is left
 SWIFT = b"swift"  # the same; and it never waited for anything
+LIGHT = b"light"  # the same; and tasks like it cost so little that one process keeps up with whoever asks for them
 WAITS = b"waits"  # the same, but something may be left: nothing else is begun until somebody has seen to that
 LAST = b"last"  # how it ended; this process ends as well
 NOTHING = b"nothing"  # it was not for us, for the reason that follows if there is one
 ALONE = b"alone"  # it is for a process of its own; nothing else is begun here
+ENDS = {DONE: b"over", SWIFT: b"swift", LIGHT: b"light"}  # nothing is left to do; as others are told of it
 UNFIT = b"unfit"  # it is for another process like this one, which ends
 
 
@@ -79,6 +81,7 @@ class Server:
         self._traces = Traces()
         self._starts = Starts()
         self._waits = Waits()
+        self._effort = Effort()
 
     def serve(self) -> NoReturn:
         """Ends the process when there are no more orders, or when it should not take another."""
@@ -122,7 +125,7 @@ class Server:
         self._begun[:COUNT_BYTES] = self._calls.to_bytes(COUNT_BYTES, "little")
         started_at, begun = utc_text(time.time_ns()), time.monotonic()
         call.perform()
-        is_swift = self._waits.none_since(begun)
+        is_swift, is_light = self._waits.none_since(begun), self._effort.is_light()
         has_started = self._starts.any_since()
         if has_started and os.getpid() != self._pid:
             flush_streams()
@@ -139,7 +142,8 @@ class Server:
             self._answer(LAST, *facts)
             os._exit(call.exit_code)
         has_left_traces = (has_started and self._traces.may_be_elsewhere()) or self._traces.are_words()
-        self._answer(WAITS if has_left_traces else SWIFT if is_swift else DONE, *facts)
+        how = LIGHT if is_swift and is_light else SWIFT if is_swift else DONE
+        self._answer(WAITS if has_left_traces else how, *facts)
         if has_left_traces:
             self._wait_for_go()
 

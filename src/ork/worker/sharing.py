@@ -19,7 +19,7 @@ from ork.worker import system
 from ork.worker.function_process import Answer, FunctionProcess, SharedJob
 from ork.worker.main import opened, read_spec
 from ork.worker.mark import SEVERAL
-from ork.worker.shared import ALONE, DONE, LAST, NOTHING, SWIFT, UNFIT, WAITS
+from ork.worker.shared import ALONE, ENDS, LAST, NOTHING, UNFIT, WAITS
 from ork.worker.shim import Shim
 from ork.worker.status import put_patiently
 
@@ -153,7 +153,7 @@ class Sharing:
             for answer in answers:
                 if not self._given or self._given[0].attempt != answer.attempt:
                     raise RuntimeError(f"an answer for {answer.attempt!r}, which nobody asked for")
-                if answer.word in (DONE, SWIFT):
+                if answer.word in ENDS:
                     ends.append((self._given.popleft(), answer))
                 else:
                     self._write(ends)
@@ -195,7 +195,7 @@ class Sharing:
                 are_written = False
             for order, answer in group:
                 is_written = are_written or self._put_patiently(objects, order, answer)
-                self._host.over(order, answer.document if is_written else b"", is_swift=answer.word == SWIFT)
+                self._host.over(order, answer.document if is_written else b"", word=ENDS[answer.word])
 
     def _put_patiently(self, objects: LocalObjects, order: Order, answer: Answer) -> bool:
         signals, terms = self._host.signals, self._host.signals.terms

@@ -1,4 +1,4 @@
-"""What is noticed of the processes and threads that a call started."""
+"""What is noticed of the processes and threads that a call started, and of what it took."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from ork.worker import left_behind
-from ork.worker.left_behind import Starts
+from ork.worker.left_behind import LIGHT_SECONDS, Effort, Starts
 
 
 def a_thread() -> None:
@@ -58,3 +58,27 @@ def test_where_the_system_does_not_tell_there_may_be_some(monkeypatch: pytest.Mo
     monkeypatch.setattr(left_behind, "_LAST_STARTED", "/proc/nothing")
     starts = Starts()
     assert all(starts.any_since() for _ in range(10))
+
+
+def told_by(monkeypatch: pytest.MonkeyPatch, *taken: float) -> list[bool]:
+    """What is said after tasks that took so much of a processor, each beyond what the first took."""
+    spent = iter(sum((1.0, *taken)[: number + 1]) for number in range(len(taken) + 1))
+    monkeypatch.setattr(left_behind.time, "process_time", lambda: next(spent))
+    effort = Effort()
+    assert not effort.is_light()  # nothing is known of the others by the first
+    return [effort.is_light() for _ in taken]
+
+
+def test_tasks_that_cost_little_are_light_and_one_among_them_that_does_not_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    little, much = LIGHT_SECONDS / 2, 1.0
+    assert told_by(monkeypatch, little, little, much, little, little) == [True] * 5
+
+
+def test_tasks_that_cost_much_are_not_light_whatever_those_before_them_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    little, more = LIGHT_SECONDS / 2, LIGHT_SECONDS * 3
+    told = told_by(monkeypatch, *[little] * 9, *[more] * 9, *[little] * 20)
+    assert told[:9] == [True] * 9
+    assert told[12:18] == [False] * 6
+    assert told[-1]
