@@ -29,6 +29,10 @@ def untidy():
     sys.stdout = open('/dev/null', 'w')
     return os.getpid()
 
+def untidier():
+    os.environ = dict(os.environ, LEFT='behind')
+    return os.getpid()
+
 def look():
     return [os.getpid(), os.environ.get('LEFT'), os.getcwd(), '/nowhere' in sys.path, os.environ['ORK_TASK_NAME']]
 
@@ -117,6 +121,9 @@ async def test_what_a_function_did_to_the_process_is_undone_where_it_can_be(shop
     assert await output(shop, attempt, function="look") == [pid, None, str(shop.root), False, "b"]
     assert (await output(shop, shop.attempt("c")))[0] == pid
     assert shop.log(shop.made[-1]) == b"call 1\n"
+    assert await output(shop, shop.attempt("d"), function="untidier") == pid
+    attempt = shop.attempt("e")
+    assert await output(shop, attempt, function="look") == [pid, None, str(shop.root), False, "e"]
 
 
 @in_shared_workshop

@@ -50,7 +50,7 @@ class OwnedRuns:
         self._ready: dict[RunId, None] = {}  # they may have something to launch; the first in turn is first
         self._timers: list[tuple[datetime, RunId]] = []
         self._room = Room()  # below limits that turned a wish away
-        self._turned_away: set[str] = set()  # limits at which others were first, since something of ours ended
+        self._turned_away: set[str] = set()  # limits that others may have filled, since something of ours ended
         self._errors: dict[RunId, int] = {}
         self._condemned: dict[RunId, RunChanges] = {}
         self._set_aside: dict[RunId, set[int]] = {}  # ours, not worked on, with the commands that did not help
@@ -208,7 +208,8 @@ class OwnedRuns:
         """What ends makes room in the same commit."""
         room = self._room.copy()
         for decisions in decided if room else ():
-            _give_back(room, decisions)
+            for kind, ends in _freed(decisions).items():
+                room.give_back(limit_names(*kind), ends)
         return room
 
     def _wishes(self, name: NameAttempt, now: datetime, room: Room) -> dict[RunId, tuple[Wish, ...]]:
@@ -218,20 +219,32 @@ class OwnedRuns:
         left = batch = min(self._next_batch, self._launch_batch)
         while left > 0 and (runs := self._most_urgent(room)):
             share = left if len(runs) == 1 else max(1, min(WISHES_PER_RUN, batch // 2))
-            for run, urgency in runs.items():
-                offered = self._owned[run].machine.offer(min(left, share), name, now, room, urgency)
+            for run, least in runs.items():
+                offered = self._owned[run].machine.offer(min(left, share), name, now, room, least)
                 if offered:
                     wishes[run] = wishes.get(run, ()) + offered
                     left -= len(offered)
-        self._ready = {run: None for run in self._ready if run in self._owned and self._owned[run].machine.has_ready()}
+            if len(self._ready) == 1:
+                break  # it was asked for all that it has
+        self._ready = {run: None for run in self._ready if self._has_ready(run)}
         self._next_batch = 2 * batch if wishes else FIRST_LAUNCHES
         return wishes
 
-    def _most_urgent(self, room: Room) -> dict[RunId, int]:
-        """The runs with the most urgent of all that could be launched now, in turn, and how urgent that is."""
-        urgencies = {run: self._owned[run].machine.urgency(room) for run in self._ready if run in self._owned}
-        highest = max((urgency for urgency in urgencies.values() if urgency is not None), default=None)
-        return {} if highest is None else {run: highest for run, urgency in urgencies.items() if urgency == highest}
+    def _most_urgent(self, room: Room) -> dict[RunId, int | None]:
+        """The runs with the most urgent of all that could be launched now, in turn, and how urgent that is; None where there
+        is nobody to compare with."""
+        if len(self._ready) == 1:
+            return {run: None for run in self._ready if run in self._owned}
+        highest: dict[RunId, int | None] = {}
+        most: int | None = None
+        for run in self._ready:
+            urgency = self._owned[run].machine.urgency(room) if run in self._owned else None
+            if urgency is None or (most is not None and urgency < most):
+                continue
+            if urgency != most:
+                highest, most = {}, urgency
+            highest[run] = urgency
+        return highest
 
     # ── after the commit ─────────────────────────────────────────────────────────────────────────
 
@@ -252,21 +265,20 @@ class OwnedRuns:
 
     def note_limits(self, committed: Committed, decided: Collection[Decided]) -> None:
         """A full limit is not asked again until something of ours ends that counted, or another's commit wakes us."""
-        full, ours = {name for name in committed.full if not name.startswith(RATE)}, set[str]()
-        is_anybody_waiting = bool(self._ready)
-        for each in decided if self._room or full else ():
-            _give_back(self._room, each.decisions)
-            for wish in each.changes.wishes:
+        full = {name for name in committed.full if not name.startswith(RATE)}
+        freed, ours = set[str](), set[str]()
+        for each in decided:
+            for kind, ends in _freed(each.decisions).items():
+                self._room.give_back(limit_names(*kind), ends)
+                freed.update(limit_names(*kind))
+            for wish in each.changes.wishes if self._room or full else ():
                 if wish.attempt.key in committed.admitted:
                     names = limit_names(wish.attempt.executor, wish.attempt.pool)
                     self._room.take(names)
                     ours.update(names)
-                else:
-                    is_anybody_waiting = True
         self._room.use_up(committed.full)
-        # Where what ended made room, and we took it, others were not first. Nor are they where nobody wants more.
-        missed = full if is_anybody_waiting else set[str]()
-        self._turned_away = missed - ours if any(map(_frees_a_slot, decided)) else self._turned_away | missed
+        # Where what ended made room, and we took it, others were not first.
+        self._turned_away = (self._turned_away - freed) | (full - (ours & freed))
 
     def ask_limits_again(self) -> None:
         self._room, self._turned_away = Room(), set()
@@ -289,7 +301,10 @@ class OwnedRuns:
     @property
     def is_starved(self) -> bool:
         """Something waits for a slot that others hold, and they may be runs that nobody looks after."""
-        return bool(self._ready and self._turned_away)
+        return bool(self._turned_away) and any(map(self._has_ready, self._ready))
+
+    def _has_ready(self, run: RunId) -> bool:
+        return run in self._owned and self._owned[run].machine.has_ready()
 
     @property
     def next_timer(self) -> datetime | None:
@@ -312,15 +327,11 @@ class OwnedRuns:
         self._telemetry.tell(Happening.STEP_FAILED, run=run, why=repr(problem))
 
 
-def _frees_a_slot(decided: Decided) -> bool:
-    return any(map(_holds_no_slot, decided.decisions.attempts))
-
-
-def _give_back(room: Room, decisions: Decisions) -> None:
-    ended = [(attempt.executor, attempt.pool) for attempt in decisions.attempts if _holds_no_slot(attempt)]
-    for kind in set(ended):
-        room.give_back(limit_names(*kind), ended.count(kind))
-
-
-def _holds_no_slot(attempt: Attempt) -> bool:
-    return attempt.status.is_final or attempt.waits_for is not None
+def _freed(decisions: Decisions) -> dict[tuple[str, str | None], int]:
+    """How many hold no slot any more, by executor and pool."""
+    freed: dict[tuple[str, str | None], int] = {}
+    for attempt in decisions.attempts:
+        if attempt.status.is_final or attempt.waits_for is not None:
+            kind = attempt.executor, attempt.pool
+            freed[kind] = freed.get(kind, 0) + 1
+    return freed

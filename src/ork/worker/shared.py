@@ -47,7 +47,8 @@ LOOK_AGAIN_SECONDS = 0.002  # at its files, while there is always a next task: a
 LARGEST_ORDER = 1 << 17
 COUNT_BYTES = 8
 # As the system's library has them: those of `os.environ` are made anew whenever they are asked for.
-_VARIABLES: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
+_ENVIRON = os.environ
+_VARIABLES: dict[bytes, bytes] = _ENVIRON._data  # type: ignore[attr-defined]
 _AS_BYTES = sys.getfilesystemencoding(), "surrogateescape"
 
 # What it answers, in the order in which it was asked: a line each, a word, the attempt and what there is to say of it.
@@ -189,6 +190,7 @@ class _Place:
         if not self._path:
             return False
         sys.path[:] = self._path
+        os.environ = _ENVIRON  # noqa: B003 - the very one that it was, whatever a call has put into its place
         sys.stdout, sys.stderr = self._streams
         sys.argv = [""]
         return True

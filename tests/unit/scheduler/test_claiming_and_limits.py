@@ -145,3 +145,29 @@ def test_a_wide_run_that_is_less_urgent_leaves_all_the_room_to_one_that_is_more_
     top.step(4)
     active = {run: list(top.statuses(run).values()).count("dispatched") for run in (low, high)}
     assert active == {low: 0, high: 50}
+
+
+def test_whoever_filled_a_limit_before_anybody_waited_looks_for_dead_schedulers_once_somebody_does() -> None:
+    flows = {
+        "dead": workflow(spec("b", pool="db")),
+        "last": workflow(spec("a", pool="db")),
+        "late": workflow(spec("x"), spec("q", "x", pool="db")),
+    }
+    top = BenchTop(*(replaced(flow, name=name) for name, flow in flows.items()), claim_room=2)
+    top.do(top.store.set_limits({"pool:db": 2}))
+    other = top.new_scheduler("other")
+    top.do(other.start(top.clock.now()))
+    dead = top.create("dead")
+    for _ in range(3):
+        top.do(other.step(top.clock.now()))
+    late = top.create("late")
+    top.create("last")
+    top.step(3)
+    top.succeed("x")
+    top.step(3)
+    assert top.statuses(late)["q"] == "pending"
+    for number in range(100):  # the other says nothing any more, and our own task goes on
+        top.clock.advance(1.0)
+        top.say("a", "running", number + 2)
+        top.step()
+    assert dead in top.scheduler.owned_runs
