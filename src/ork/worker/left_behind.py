@@ -46,17 +46,16 @@ class Effort:
     """What tasks cost this process of late, with all that is done for them; not the time that it was kept waiting."""
 
     def __init__(self) -> None:
-        self._spent = 0.0
-        self._usual: float | None = None
+        self._spent: float | None = None
+        self._usual = LIGHT_SECONDS / 2
 
     def is_light(self) -> bool:
-        """To be asked after every call. Of the first one nothing is known: it loads what the others need. And one that takes
+        """To be asked after every call. The first ones load what the others need, and count for little; and one that takes
         long does not make all the others so."""
         before, self._spent = self._spent, time.process_time()
-        if not before:
-            return False
-        taken = min(self._spent - before, 4 * LIGHT_SECONDS)
-        self._usual = taken if self._usual is None else self._usual + (taken - self._usual) / _OF_LATE
+        if before is not None:
+            taken = min(self._spent - before, 2 * LIGHT_SECONDS)
+            self._usual += (taken - self._usual) / _OF_LATE
         return self._usual < LIGHT_SECONDS
 
 
