@@ -165,3 +165,17 @@ async def test_missed_times_are_told_of_with_the_firing(store: StateStore) -> No
     assert (notice.kind, notice.workflow, notice.run, notice.detail) == (
         NoticeKind.MISSED, "flow", None, "3 times went by",
     )  # fmt: skip
+
+
+async def test_what_was_told_of_missed_times_is_forgotten_when_it_is_old_enough(store: StateStore) -> None:
+    await planned(store)
+    for at in (10, 20):
+        assert await store.fire("flow", later(at), [], later(at + 10), later(at + 5), missed="one")
+    old, new = await store.take_alerts(10, later(30))
+    for notice in (old, new):
+        await store.settle_alert(notice.id, [], None, "mail: no such host")
+    await store.prune(later(20), 10)
+    assert [unsent.notice.id for unsent in await store.unsent_alerts(10)] == [new.id]
+    assert await store.fire("flow", later(30), [], later(40), later(35), missed="one")
+    await store.prune(later(99), 10)
+    assert [notice.detail for notice in await store.take_alerts(10, later(99))] == ["one"]  # not before it has been

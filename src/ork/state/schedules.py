@@ -96,8 +96,9 @@ class ScheduleVerbs(Protocol):
         ...
 
     async def prune(self, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
-        """Those runs and everything about them are forgotten, in one small transaction. Their objects are the caller's
-        to delete: the same transaction notes the runs as leftovers, so that a caller who dies loses none."""
+        """Those runs and everything about them are forgotten, and notices of that age that belong to no run and are done
+        with, in one small transaction. The runs' objects are the caller's to delete: the same transaction notes them as
+        leftovers, so that a caller who dies loses none."""
         ...
 
     async def leftovers(self, limit: int) -> tuple[RunId, ...]:

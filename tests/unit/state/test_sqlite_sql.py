@@ -75,6 +75,7 @@ def test_every_block_has_a_name_of_its_own_and_somebody_who_uses_it() -> None:
         ("add_recovery", "INDEX runs_by_workflow (workflow=? AND status=? AND (created_at,id)<(?,?))"),
         ("forget_commands", "INDEX commands_done (run_id=?)"),
         ("forget_alerts", "INDEX alerts_of_run (run_id=?)"),
+        ("forget_told", "INDEX alerts_told (raised_at<?)"),
     ],
 )
 def test_what_grows_is_read_by_an_index(connection: Connection, name: str, index: str) -> None:

@@ -14,7 +14,7 @@ from ork.model.workflow import WorkflowEntry
 from ork.state.schedules import ScheduleEntry, UnsentAlert
 
 if TYPE_CHECKING:
-    from ork.state.memory.rows import RunRow, Shared
+    from ork.state.memory.rows import NoticeRow, RunRow, Shared
 
 
 def plan(state: Shared, workflow: str, before: WorkflowEntry | None, next_fire: datetime | None) -> None:
@@ -128,6 +128,7 @@ class TimelyVerbs:
         for row in state.notices:
             if row.notice.run in runs:
                 row.due_at = row.error = None
+        state.notices = [row for row in state.notices if not _is_told(row, before)]
         return runs
 
     async def leftovers(self, limit: int) -> tuple[RunId, ...]:
@@ -135,6 +136,10 @@ class TimelyVerbs:
 
     async def swept(self, runs: Sequence[RunId]) -> None:
         self._used().leftovers.difference_update(runs)
+
+
+def _is_told(row: NoticeRow, before: datetime) -> bool:
+    return row.notice.run is None and row.due_at is None and row.notice.raised_at < before
 
 
 def _is_old(row: RunRow, before: datetime) -> bool:

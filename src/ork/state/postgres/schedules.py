@@ -87,6 +87,7 @@ async def prune(db: Database, before: datetime, limit: int, keep_last: int = 0) 
         locked = {id for (id,) in await session.rows("lock_prunable", wanted)} if wanted else set()
         for part in _PARTS if locked else ():
             await session.run(part, sorted(locked))
+        await session.run("forget_told", before)
     return tuple(RunId(id) for id in wanted if id in locked)
 
 

@@ -27,6 +27,7 @@ def prune(db: Database, before: datetime, limit: int, keep_last: int = 0) -> tup
         runs = prunable_runs(db, before, limit, keep_last)
         for part in _PARTS:
             db.connection.run_many(part, [(run,) for run in runs])
+        db.connection.run("forget_told", {"before": time_text(before)})
     return runs
 
 

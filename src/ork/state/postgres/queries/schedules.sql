@@ -82,6 +82,9 @@ DELETE FROM ork.commands WHERE run_id = ANY ($1::text[]);
 -- name: forget_alerts
 DELETE FROM ork.alerts WHERE run_id = ANY ($1::text[]) AND run_id IS NOT NULL;
 
+-- name: forget_told
+DELETE FROM ork.alerts WHERE run_id IS NULL AND due_at IS NULL AND raised_at < $1;
+
 -- name: note_leftovers
 INSERT INTO ork.leftovers (run_id) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING;
 

@@ -93,6 +93,9 @@ DELETE FROM commands WHERE run_id = ? AND done_at IS NOT NULL;
 -- name: forget_alerts
 DELETE FROM alerts WHERE run_id = ? AND run_id IS NOT NULL;
 
+-- name: forget_told
+DELETE FROM alerts WHERE run_id IS NULL AND due_at IS NULL AND raised_at < :before;
+
 -- name: note_leftover
 INSERT OR IGNORE INTO leftovers (run_id) VALUES (?);
 
