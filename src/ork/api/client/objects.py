@@ -19,7 +19,7 @@ class RemoteObjects:
         self.url = server.url
 
     def is_full(self) -> bool:
-        return bool(self._server.get("status")["is_disk_full"])
+        return bool(self._server.get("status").get("is_disk_full"))  # an older server does not tell
 
     def read(self, key: str, start: int = 0, size: int | None = None) -> bytes:
         """Part of a log; empty beyond its end or if there is none."""

@@ -200,7 +200,7 @@ class RemoteStore:
         )
 
     async def unsent_alerts(self, limit: int) -> tuple[UnsentAlert, ...]:
-        rows = self._server.get("status")["unsent_alerts"][:limit]
+        rows = self._server.get("status").get("unsent_alerts", [])[:limit]  # an older server does not tell
         return tuple(UnsentAlert(_notice(row), row["error"], read_time(row["retry_at"])) for row in rows)
 
     async def list_schedules(self) -> tuple[ScheduleEntry, ...]:
