@@ -109,10 +109,12 @@ def test_a_library_that_cannot_be_imported_is_told_by_the_task(with_library: InL
 def test_a_process_that_was_killed_while_it_waited_for_its_task_is_replaced(with_library: InLibraryShop) -> None:
     async def test(shop: Workshop, _library: Path) -> None:
         waiting = await waiting_process(shop)
+        both = [waiting, *children_of(waiting)]  # what it has forked dies with it, a moment later
         os.kill(waiting, signal.SIGKILL)
-        while is_alive(waiting):
+        while any(map(is_alive, both)):
             await asyncio.sleep(0.01)
-        assert await answer(shop, "after") == ["with the task", 1]
+        # Made when it was missed, or before that where the worker had another one by then.
+        assert await answer(shop, "after") in (["with the task", 1], ["ahead", 1])
 
     with_library(test)
 
@@ -133,6 +135,10 @@ async def waiting_process(shop: Workshop) -> int:
     gate = shop.documents.gate(shop.made[-1])
     assert gate is not None
     async with asyncio.timeout(30):
-        while not (below := Path(f"/proc/{gate['pid']}/task/{gate['pid']}/children").read_text().split()):
+        while not (below := children_of(gate["pid"])):
             await asyncio.sleep(0.01)
-    return int(below[0])
+    return below[0]
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
