@@ -63,7 +63,8 @@ async def test_lines_of_two_streams_are_never_torn(shop: Workshop) -> None:
 async def test_when_both_streams_are_there_at_once_the_error_comes_last(shop: Workshop) -> None:
     """A pipe tells no time: of two words within one blink, what went wrong most often came last."""
     attempt = shop.attempt()
-    await shop.run(attempt, argv=["sh", "-c", "kill -STOP $PPID; echo oops >&2; echo working; kill -CONT $PPID"])
+    stop = "kill -STOP $PPID; until grep -q 'State:.T' /proc/$PPID/status; do :; done"
+    await shop.run(attempt, argv=["sh", "-c", f"{stop}; echo oops >&2; echo working; kill -CONT $PPID"])
     assert shop.log(attempt) == b"working\noops\n"
 
 
