@@ -24,15 +24,16 @@ MARGIN = 1.1  # other versions of Python count a little differently
 @pytest.mark.parametrize(
     ("shape", "steps", "statements", "calls"),
     [
-        pytest.param("free", 0.0125, 7.0, 202, id="independent tasks share steps and statements"),
-        pytest.param("wide", 0.0125, 7.0, 214, id="instances of one task and their fan-in cost no more than tasks"),
+        pytest.param("free", 0.01, 7.0, 202, id="independent tasks share steps and statements"),
+        pytest.param("wide", 0.01, 7.0, 214, id="instances of one task and their fan-in cost no more than tasks"),
         pytest.param("deep", 2.0, 18.0, 890, id="a task of a chain takes two steps"),
     ],
 )
 def test_a_task_costs_the_scheduler_so_much(
     shape: str, steps: float, statements: float, calls: float, tmp_path: Path
 ) -> None:
-    work = per_task(lambda count: work_of(shape, count, tmp_path), 40, 120)
+    # More than the first steps of a run launch, which begin with a few and take more each time.
+    work = per_task(lambda count: work_of(shape, count, tmp_path), 100, 180)
     assert work[0] <= steps * MARGIN
     assert work[1] <= statements * MARGIN
     assert work[2] <= calls * MARGIN
