@@ -36,6 +36,11 @@ def untidier():
 def look():
     return [os.getpid(), os.environ.get('LEFT'), os.getcwd(), '/nowhere' in sys.path, os.environ['ORK_TASK_NAME']]
 
+def lower_a_limit():
+    import resource
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    return os.getpid()
+
 def fail():
     raise ValueError(f'in {os.getpid()}')
 
@@ -134,6 +139,15 @@ async def test_after_a_failure_another_process_takes_over(shop: Workshop) -> Non
     assert (status["state"], status["failure"]["message"]) == ("failed", f"ValueError: in {pid}")
     assert not is_alive(pid)
     assert (await output(shop, shop.attempt("c")))[1] == 1
+
+
+@in_shared_workshop
+async def test_one_that_leaves_a_process_unable_to_write_is_in_nobodys_way(shop: Workshop) -> None:
+    await settled(shop)
+    before = await output(shop, shop.attempt("before"), function="lower_a_limit")
+    pid, calls = await output(shop, shop.attempt("after"))
+    assert pid != before
+    assert calls == 1
 
 
 @in_shared_workshop

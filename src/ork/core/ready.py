@@ -26,8 +26,8 @@ class ReadyTasks:
 
     def pop_open(self, room: Room, least: int | None = None) -> Iterator[TaskKey]:
         """The most urgent first, of those for which there is room, of which those before them may take; none of a lower
-        priority than `least`, if that is given. Each leaves its lane as it is given out, and none may be pushed meanwhile: the lanes are
-        compared once, not for every task."""
+        priority than `least`, if that is given. Each leaves its lane as it is given out, and none may be pushed meanwhile:
+        the lanes are compared once, not for every task."""
         heads = [(heap[0], lane) for lane, heap in self._lanes.items() if room.is_there_for(lane)]
         heapify(heads)
         while heads:

@@ -114,7 +114,7 @@ class Server:
                 self._wait_for_go()
             elif self._calls >= MOST_CALLS or not self._place.is_fit_for(spec):
                 self._leave_to_another()
-            elif win_gate(objects, stem, spec["attempt"], signer := Signer(secret), self._process):
+            elif win_gate(objects, stem, spec["attempt"], signer := Signer(secret), self._process, self._leave_if_used):
                 self._call(SharedCall(objects, stem, spec, self._place), signer)
             else:
                 self._answer(NOTHING)
@@ -153,6 +153,11 @@ class Server:
             finish_as_the_interpreter_would()
             os._exit(0)
         self._waits.forget()
+
+    def _leave_if_used(self) -> None:
+        """No gate can be written: it may be a task that left us so (with a limit to the size of files, say)."""
+        if self._calls:
+            self._leave_to_another()
 
     def _leave_to_another(self) -> NoReturn:
         self._answer(UNFIT)
