@@ -85,6 +85,14 @@ def test_init_never_overwrites(tmp_path: Path, ork_cli: OrkCli) -> None:
     assert not (tmp_path / "workflow.yaml").exists()
 
 
+def test_init_leaves_nothing_where_it_cannot_write_everything(tmp_path: Path) -> None:
+    code = "import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)); runpy.run_module('ork.__main__')"
+    done = subprocess.run([sys.executable, "-c", code, "init", "hello"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "cannot write to hello: File too large; nothing was left there" in done.stderr
+    assert list((tmp_path / "hello").iterdir()) == []
+
+
 def test_a_failing_function_is_explained_in_at_most_fifteen_lines(tmp_path: Path, ork_cli: OrkCli) -> None:
     write(tmp_path, workflow_yaml=THREE, tasks_py=FAILING)
     done = ork_cli("run", cwd=tmp_path)

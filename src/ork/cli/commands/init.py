@@ -125,14 +125,18 @@ def _write(folder: str, files: dict[str, str]) -> None:
         raise RefusedError(
             f"{', '.join(taken)} already there: nothing was written", hint="give another folder: ork init DIR"
         )
+    written: list[str] = []
     try:
         os.makedirs(folder, exist_ok=True)
-        for file, text in files.items():
+        for path, text in ((os.path.join(folder, file), text) for file, text in files.items()):
             # "x" refuses a file that appeared meanwhile.
-            with open(os.path.join(folder, file), "x", encoding="utf-8") as out:
+            with open(path, "x", encoding="utf-8") as out:
+                written.append(path)
                 out.write(text)
     except OSError as error:
-        raise UsageError(f"cannot write to {folder}: {error.strerror}") from error
+        for path in written:  # half a project would be in the way of the next try
+            os.unlink(path)
+        raise UsageError(f"cannot write to {folder}: {error.strerror}; nothing was left there") from error
 
 
 def _filled(text: str, name: str) -> str:
