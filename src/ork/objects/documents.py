@@ -83,9 +83,10 @@ def seal(text: bytes, token_hash: str) -> bytes:
 class Signer:
     """Signs what one attempt says: the token's own share of each hash is worked out once."""
 
-    __slots__ = ("_inner", "_outer")
+    __slots__ = ("_inner", "_outer", "token_hash")
 
     def __init__(self, token_hash: str) -> None:
+        self.token_hash = token_hash
         key = _key_block(bytes.fromhex(token_hash))
         self._inner, self._outer = sha256(key.translate(_INNER)), sha256(key.translate(_OUTER))
 

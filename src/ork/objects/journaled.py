@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 JOURNAL = OWN + "journal"
 LARGEST_IN_JOURNAL = 1 << 18
 MOST_OPEN = 64
-_SPEC = b"spec.json"
+_SPEC, _STATUS = b"spec.json", b"status.json"
 
 
 class JournaledObjects(LocalObjects):
@@ -60,11 +60,24 @@ class JournaledObjects(LocalObjects):
         for run, documents in by_run.items():
             self._doing("write", f"{layout.RUNS}/{run}", lambda run=run, new=documents: self._made(run).append_all(new))  # type: ignore[misc]
 
-    def put_version(self, key: str, data: bytes, number: int) -> None:
-        name = _document(key)
-        if number == 1:
-            self.put_first([(key, data)])
+    def put_status(self, stem: str, data: bytes, number: int) -> None:
+        if number > 1:
+            self._put_again(stem, data, number)
             return
+        place = self._ready_place(stem)
+        if place is None or len(data) > LARGEST_IN_JOURNAL:
+            self.put_first([(layout.status_key(stem), data)])
+            return
+        try:
+            with self._lock:
+                place[0].append(PUT, _STATUS, place[1], data)
+        except OSError as error:
+            raise explained(error, "write", layout.status_key(stem)) from error
+
+    def _put_again(self, stem: str, data: bytes, number: int) -> None:
+        """A status that was put before."""
+        key = layout.status_key(stem)
+        name = _document(key)
         super().put(key, data)
         if number == 2 and name is not None:
             run, attempt, kind = name
@@ -90,15 +103,22 @@ class JournaledObjects(LocalObjects):
         return self._doing("write", key, lambda: self._put_if_absent(key, name, data))
 
     def put_gate(self, stem: str, data: bytes) -> bool:
-        _, run, attempt = stem.split("/", 2)
-        journal = self._journals.get(run)
-        if journal is None or not journal.is_ready_for_gates() or "/" in attempt or not _is_fit(attempt):
+        place = self._ready_place(stem)
+        if place is None:
             return super().put_gate(stem, data)
         try:
             with self._lock:
-                return journal.append_gate(attempt.encode(), data)
+                return place[0].append_gate(place[1], data)
         except OSError:
             return super().put_gate(stem, data)  # who is late is told so, also on a full disk
+
+    def _ready_place(self, stem: str) -> tuple[Journal, bytes] | None:
+        """The journal of somebody's run who has skipped to where the attempt begins, and its name there."""
+        _, run, attempt = stem.split("/", 2)
+        journal = self._journals.get(run)
+        if journal is None or not journal.is_ready_for_gates() or "/" in attempt or not _is_fit(attempt):
+            return None
+        return journal, attempt.encode()
 
     def get(self, key: str, *, limit: int | None = None) -> bytes | None:
         name = _document(key)

@@ -51,9 +51,9 @@ class LocalObjects:
         for key, data in objects:
             self.put(key, data)
 
-    def put_version(self, key: str, data: bytes, number: int) -> None:  # noqa: ARG002
-        """The same as `put`, by somebody who alone puts this object, and has put so many of them with this one."""
-        self.put(key, data)
+    def put_status(self, stem: str, data: bytes, number: int) -> None:  # noqa: ARG002
+        """Puts an attempt's status, for its worker, which alone does so, and has done so as often with this one."""
+        self.put(layout.status_key(stem), data)
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         # A link is made of a whole file or not at all, and fails when the name is taken.

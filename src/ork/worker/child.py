@@ -53,6 +53,8 @@ class Child:
         finally:
             for descriptor in (orders, answer, speak):
                 os.close(descriptor)
+        for descriptor in (self.source, self.printed):
+            os.set_blocking(descriptor, False)
 
     def is_fit_for(self, spec: dict[str, Any]) -> bool:
         """Not if it has settled in another project, or has loaded what has changed since, or would load otherwise in

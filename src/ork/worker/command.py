@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from ork.objects.local import LocalObjects
+    from ork.worker.job import Host
     from ork.worker.log import Log
-    from ork.worker.shim import Host
+    from ork.worker.moment import Moment
 
 _INPUT_PATIENCE_SECONDS = 60.0
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -38,7 +39,7 @@ _usual: list[int] | None = None
 
 
 class CommandJob:
-    is_started = is_over = leaves_nothing = False  # before its process is
+    is_over = leaves_nothing = False  # before its process is
     reply, forker, main_status, is_swift = -1, 0, None, False
 
     def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any], host: Host | None = None) -> None:
@@ -55,8 +56,29 @@ class CommandJob:
         self._streams: list[Stream] = []  # of both, once there is something to hear
         self._last: LastLine | None = None
         self._log: Log | None = None
+        self._pid = 0
 
     def start(self, log: Log) -> Ending | int:
+        self._log = log
+        return self._pid or self.begin()
+
+    @property
+    def is_started(self) -> bool:
+        return self._pid != 0
+
+    def ends(self) -> tuple[int, ...]:
+        assert self._host is not None
+        return self._host.signals.wake, self._said, self._complained
+
+    def note_end(self) -> None:
+        assert self._host is not None
+        self._host.signals.quiet()
+
+    def brief_ending(self, moment: Moment) -> Ending | None:
+        # What woke us may have been another's end, and that of ours, with its last words, have come after it.
+        return self.ending(0) if moment.is_silent() else None
+
+    def begin(self) -> Ending | int:
         spec = self._spec
         bindings = Bindings(self._objects, spec["output_limit"], inherited())
         try:
@@ -74,7 +96,7 @@ class CommandJob:
             return failed("input", str(error))
         except OSError as error:
             return failed("start", f"the input could not be written: {error.strerror}")
-        return self._start_process(argv, env, log)
+        return self._start_process(argv, env)
 
     def _check(self, data: bytes) -> None:
         from ork.worker.declared import check_input
@@ -157,7 +179,7 @@ class CommandJob:
         while written < len(data):  # from the beginning, where it will be read from
             written += os.pwrite(self._stdin, data[written:], written)
 
-    def _start_process(self, argv: list[str], env: dict[str, str], log: Log) -> Ending | int:
+    def _start_process(self, argv: list[str], env: dict[str, str]) -> Ending | int:
         dismiss_waiting()  # all that is below us during an attempt belongs to it
         # Pipes both: a program that opens /dev/stderr for writing would cut the log itself short.
         # Their other ends stay open here, too: that nothing more will be said we know by the end of the process, and need
@@ -167,12 +189,11 @@ class CommandJob:
         self._ours += (stdout, stderr, self._said, self._complained)
         start = _spawned if self._host is not None and self._host.is_guarded() else _forked
         try:
-            pid = start(argv, env, self._spec["root"], (self._stdin, stdout, stderr))
+            self._pid = start(argv, env, self._spec["root"], (self._stdin, stdout, stderr))
         except OSError as error:
             why = error.strerror or error
             return failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why}")
-        self._log = log
-        return pid
+        return self._pid
 
     def _output_text(self) -> str | None:
         """JSON: from the file if it was written, else from the last line if that is JSON, else None."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+from fcntl import ioctl
 from resource import RUSAGE_SELF, getrusage
 
 from ork.worker import packages, system
@@ -30,18 +31,18 @@ if TYPE_CHECKING:
 _KILLED = 9
 _CHUNK = 4096
 _NOTHING_NEW = b"."
+FIONREAD, _NOTHING = 0x541B, bytes(4)  # how much there is to be read
 
 
 class Forker(Child):
-    """`main` is the process that waits or calls; `main_status` how it ended, as `wait` tells it. OSError if no process
-    can be made."""
+    """`main_status` is how the process that was to call the function ended, as `wait` tells it. OSError if no process can be
+    made."""
 
     def __init__(self, mark: Mark, root: str, ahead: Ahead | None, objects: str) -> None:
         go, self._go = os.pipe()
         self.ends, end = os.pipe()
         self.ahead = ahead
         self._objects = objects  # where the documents of its tasks are, most likely
-        self.main = 0
         self.main_status: int | None = None
         self._root_time, self._hidden = time_of(root), hidden_modules(root)
         self._read: object = None  # the file that it has compiled, and its looks
@@ -55,7 +56,7 @@ class Forker(Child):
 
     def make_next(self, file: str | None) -> None:
         """For the next function, most likely of that file. One that cannot be made is missed when it is needed."""
-        self.main, self.main_status = 0, None
+        self.main_status = None
         self._is_asked = True
         try:
             os.write(self._go, self._to_read(file))
@@ -84,26 +85,18 @@ class Forker(Child):
         if not self._is_asked:
             self.make_next(spec["file"] if spec["kind"] == "python" else None)
         self._is_asked = False
-        self._read_ends()
-        return self.main_status is None and super().give(objects, folder, spec)
+        if ioctl(self.ends, FIONREAD, _NOTHING) != _NOTHING:
+            return False  # it has ended while it waited
+        return super().give(objects, folder, spec)
 
     def _variables(self, spec: dict[str, Any]) -> dict[str, str] | None:
         return None if spec["env"] else additions(spec, inherited(), None)
 
     def look(self) -> bool:
-        """Takes in how the process ended; False when there is nothing more to hear."""
-        self._read_ends()
-        return self.main_status is None
-
-    def _read_ends(self) -> None:
-        words = os.read(self.ends, _CHUNK)
-        for word in words.split():
-            if word.startswith(b"="):
-                self.main_status = int(word[1:])
-            else:
-                self.main = int(word)
-        if not words and self.main_status is None:
-            self.main_status = _KILLED  # and so was what it had forked
+        """Takes in how the process ended, which can be read; there is nothing more to hear."""
+        word = os.read(self.ends, _CHUNK)
+        self.main_status = int(word) if word else _KILLED  # with its forker
+        return False
 
     def _close(self) -> None:
         super()._close()
@@ -128,8 +121,7 @@ class Forker(Child):
                 os.close(go)
                 os.close(end)
                 wait_and_call(orders, answer, mark, self.ahead, times_waited)
-            os.write(end, b"%d\n" % pid)
-            os.write(end, b"=%d\n" % os.waitpid(pid, 0)[1])
+            os.write(end, b"%d" % os.waitpid(pid, 0)[1])
         os._exit(0)
 
 

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ork.worker.job import Host
     from ork.worker.log import Log
-    from ork.worker.shim import Host
+    from ork.worker.moment import Moment
 
 _CHUNK = 1 << 16
 
@@ -31,7 +32,7 @@ class FunctionJob:
     """Standard output and standard error are one pipe to the log, so that whatever is printed stays in its order; what
     the function returned comes back on a pipe of its own."""
 
-    is_started = is_over = leaves_nothing = False  # before its process is
+    is_over = leaves_nothing = False  # before its process is
 
     def __init__(
         self,
@@ -50,15 +51,38 @@ class FunctionJob:
         self._log: Log | None = None
         self._printed: Stream | None = None
 
-    def start(self, log: Log) -> Ending | int:
-        self._log = log
+    def begin(self) -> Ending | int:
         try:
-            child = self._child = self._with_one_that_waits() or self._with_a_new_one()
+            self._child = self._with_one_that_waits() or self._with_a_new_one()
         except OSError as error:
             return failed("start", f"no process could be made: {error.strerror}")
-        os.set_blocking(child.source, False)
-        self._printed = log.attach(Stream(child.printed, log))
-        return child.main if isinstance(child, Forker) else child.pid
+        return self._pid()
+
+    def start(self, log: Log) -> Ending | int:
+        started = self.begin() if self._child is None else self._pid()
+        self._log = log
+        if self._child is not None:
+            self._printed = log.attach(Stream(self._child.printed, log))
+        return started
+
+    def _pid(self) -> int:
+        return 0 if self._child is None or isinstance(self._child, Forker) else self._child.pid
+
+    @property
+    def is_started(self) -> bool:
+        return self._child is not None
+
+    def ends(self) -> tuple[int, ...]:
+        return (self._child.ends, self._child.printed) if isinstance(self._child, Forker) else ()
+
+    def note_end(self) -> None:
+        assert isinstance(self._child, Forker)
+        self._child.look()
+
+    def brief_ending(self, _moment: Moment) -> Ending | None:
+        self._read_reply()
+        is_whole = self._reply.endswith(b"\n") and len(self._reply) < _CHUNK
+        return self._replied() if is_whole else None
 
     def _with_one_that_waits(self) -> Child | None:
         child = take_waiting(self._spec)

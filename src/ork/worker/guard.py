@@ -55,7 +55,7 @@ def _fork_twice(watched: int, mark: Mark) -> None:
             _signal.set_wakeup_fd(-1)
             _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
             mark.write(b"")
-            for descriptor in (*process.private, *journal.descriptors):
+            for descriptor in (*process.private, *journal.descriptors, *system.descriptors):
                 os.close(descriptor)
             _stand(watched)
     finally:

@@ -13,14 +13,14 @@ import time
 from fcntl import ioctl
 from resource import RUSAGE_CHILDREN, getrusage
 
-from ork.worker.forker import times_waited
+from ork.worker.forker import FIONREAD, times_waited
 
 AT_ONCE_SECONDS = 0.00005
 LIGHT_SECONDS = 0.00015  # about what a task costs whoever asks for it
 _OF_LATE = 8
 _LAST_STARTED = "/proc/sys/kernel/ns_last_pid"
 _LONGEST_NUMBER = 32
-_FIONREAD, _NONE = 0x541B, bytes(4)
+_NONE = bytes(4)
 _THREADS, _ALONE = "/proc/self/task", 3
 
 
@@ -102,7 +102,7 @@ class Traces:
 
     def are_words(self) -> bool:
         """That nobody has read."""
-        return ioctl(self._printed, _FIONREAD, _NONE) != _NONE
+        return ioctl(self._printed, FIONREAD, _NONE) != _NONE
 
 
 def _has_children() -> bool:

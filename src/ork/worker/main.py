@@ -48,13 +48,14 @@ def perform(objects_url: str, spec_key: str, position: str = "0") -> int:
         # A stop that comes between winning the gate and being able to tell of it must not be lost on the way.
         _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGTERM,))
         process = in_words(system.own_process())
-        if not win_gate(objects, layout.stem_of(spec_key), spec["attempt"], Signer(secret), process):
+        stem, signer = layout.stem_of(spec_key), Signer(secret)
+        if not win_gate(objects, stem, spec["attempt"], signer, process):
             return 0
     except ObjectsError as error:
         return _refuse(error.message)
     from ork.worker.shim import Shim
 
-    return 0 if Shim(objects, layout.stem_of(spec_key), spec, secret).run() else 1
+    return 0 if Shim(objects, stem, spec, signer).run() else 1
 
 
 def read_spec(

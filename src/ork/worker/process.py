@@ -48,7 +48,7 @@ def fork_into(body: Callable[[], NoReturn]) -> int:
         _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGTERM,))
-        for descriptor in (*private, *journal.descriptors):
+        for descriptor in (*private, *journal.descriptors, *system.descriptors):
             os.close(descriptor)
         body()
     except BaseException as error:

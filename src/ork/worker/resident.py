@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+import time
 from _collections import deque  # type: ignore[import-not-found]
 
 from ork.errors import ObjectsError
@@ -22,6 +23,7 @@ from ork.worker.child import dismiss_waiting, keep, waiting
 from ork.worker.forker import Forker
 from ork.worker.guard import Guard
 from ork.worker.main import in_words, read_spec, win_gate
+from ork.worker.moment import Moment
 from ork.worker.shim import Shim
 from ork.worker.signals import Signals
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 IDLE_SECONDS = 60.0
 LARGEST_MESSAGE = 1 << 16
 LARGEST_WORD = 1 << 15
+LOOK_AGAIN_SECONDS = 0.05  # at what it has loaded: to change that takes longer
 MOST_ATTEMPTS = 10_000  # whatever a long life would gather does not become much
 _STOP = b"stop "
 _BACK = b"back"
@@ -70,11 +73,13 @@ class Resident:
         self.mark = mark
         self._traces = traces
         self.signals = Signals()
+        self.moment = Moment(self.signals)
         self.process = system.own_process()
         self.in_words = in_words(self.process)
         self._attempt = b""
         # The one that was made before the server had loaded anything would load it again for every attempt.
         self._room = 1 if traces is None else MOST_ATTEMPTS
+        self._are_fresh, self._look_again_at = True, 0.0  # the traces
         self.is_open = True
         self._called: tuple[str, str | None, str] | None = None  # project, file and where the documents are
         self._guard: Guard | None = None
@@ -158,7 +163,7 @@ class Resident:
                 self.signals.quiet()
             if self.descriptor in ready:
                 # One that is out of date leaves the request to others.
-                if self._traces is not None and not self._traces.are_fresh():
+                if not self.is_fresh():
                     return False
                 self.look()
         return False
@@ -181,20 +186,20 @@ class Resident:
         if self._sharing is not None:
             self._sharing.dismiss()  # whatever is below us belongs to the attempt
         self._room = max(0, self._room - 1)
-        self.have(order, lambda: self._perform(order))
+        self.have(order, self._perform)
         if self._room:
             self._say(b"swift" if self._is_swift else b"over", order.attempt, self._last_word)  # and the next may come
             if self.is_open and self._called is not None and order.request["isolation"] != "shared":
                 self._make_next(*self._called)
 
-    def have(self, order: Order, perform: Callable[[], None]) -> None:
+    def have(self, order: Order, perform: Callable[[Order], None]) -> None:
         """An attempt, to the end; a mistake of ours is told in its log."""
         self._attempt = order.attempt
         self.mark.write(order.attempt)
         self._last_word, self._has_told, self._is_swift = b"", False, False
         self._tell_of_us(order.attempt)
         try:
-            perform()
+            perform(order)
         except Exception:
             self._fail(order.log)
         self.mark.write(b"")
@@ -217,7 +222,8 @@ class Resident:
         secret, stem = token_hash(request["token"]), layout.stem_of(request["spec"])
         try:
             objects, spec = read_spec(request["objects"], request["spec"], secret, request["position"], order.document)
-            is_ours = win_gate(objects, stem, spec["attempt"], Signer(secret), self.in_words, self._tell_mine_taken)
+            signer = Signer(secret)
+            is_ours = win_gate(objects, stem, spec["attempt"], signer, self.in_words, self._tell_mine_taken)
         except ObjectsError as error:
             _complain(order.log, error.message)
             is_ours = False
@@ -230,7 +236,7 @@ class Resident:
         is_alone = request["isolation"] != "shared"
         if self._called is not None and waiting() is None and self._traces is not None and is_alone:
             self._make_next(*self._called)  # before more of our memory is in use, which a fork makes dear
-        shim = Shim(objects, stem, spec, secret, self)
+        shim = Shim(objects, stem, spec, signer, self)
         if not shim.run():
             self._room = 0
         self._is_swift = shim.is_swift
@@ -297,8 +303,12 @@ class Resident:
         self._take(order)
 
     def is_fresh(self) -> bool:
-        """Whether what it has loaded is what is there."""
-        return self._traces is None or self._traces.are_fresh()
+        """Whether what it has loaded is what is there, or was a moment ago."""
+        now = time.monotonic()
+        if self._traces is not None and now >= self._look_again_at:
+            self._look_again_at = now + LOOK_AGAIN_SECONDS
+            self._are_fresh = self._traces.are_fresh()
+        return self._are_fresh
 
     def leave(self) -> None:
         """It takes nothing more."""
@@ -316,7 +326,8 @@ class Resident:
             del self._words[:many]
 
     def _say(self, word: bytes, attempt: bytes, facts: bytes) -> None:
-        self.say_all()
+        if self._words:
+            self.say_all()
         self._send(_word(word, attempt, facts))
 
     def _send(self, message: bytes) -> None:

@@ -14,7 +14,7 @@ from _collections import deque  # type: ignore[import-not-found]
 
 from ork.errors import ObjectsError
 from ork.objects import layout
-from ork.objects.documents import DOCUMENT_LIMIT, open_signed, token_hash, utc_text
+from ork.objects.documents import DOCUMENT_LIMIT, Signer, open_signed, token_hash, utc_text
 from ork.worker import system
 from ork.worker.function_process import Answer, FunctionProcess, SharedJob
 from ork.worker.main import opened, read_spec
@@ -248,8 +248,8 @@ class Sharing:
         job = SharedJob(objects, stem, process, reply)
         self._is_watched = True
         began = self._began_at() if reply is None else reply.began_at()
-        shim = Shim(objects, stem, spec, secret, self._host, job, self._since, began)
-        self._host.have(order, lambda: None if shim.run() else self._host.leave())
+        shim = Shim(objects, stem, spec, Signer(secret), self._host, job, self._since, began)
+        self._host.have(order, lambda _: None if shim.run() else self._host.leave())
         self._is_watched = False
         self._given.popleft()
         self._host.over(order, b"")

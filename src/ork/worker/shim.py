@@ -14,7 +14,7 @@ import time
 from ork.errors import ObjectsError
 from ork.objects import layout
 from ork.objects.documents import DOCUMENT_LIMIT, open_signed
-from ork.worker import system
+from ork.worker import moment, system
 from ork.worker.log import Log
 from ork.worker.process import has_waited
 from ork.worker.signals import Signals
@@ -23,85 +23,12 @@ from ork.worker.status import Ending, StatusWriter, failed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
-    from typing import Any, Protocol
+    from typing import Any
 
+    from ork.objects.documents import Signer
     from ork.objects.local import LocalObjects
-    from ork.worker.mark import Mark
+    from ork.worker.job import BriefJob, Host, Job
     from ork.worker.preparation import Preparation
-
-    class Job(Protocol):
-        """The user's part: a process to start, pipes to empty, and an ending to tell."""
-
-        def start(self, log: Log) -> Ending | int:
-            """The process's pid, or why it could not be started."""
-            ...
-
-        def pipes(self) -> dict[int, Callable[[], bool]]:
-            """Readers by descriptor; each takes some of what is there and says whether more may come."""
-            ...
-
-        @property
-        def reply(self) -> int:
-            """The pipe, if there is one, that need not be read before the end unless it is full, else -1."""
-            ...
-
-        @property
-        def is_started(self) -> bool:
-            """It was under way before anybody looked after it."""
-            ...
-
-        @property
-        def is_over(self) -> bool:
-            """All that was to be done is done, though the process stays for others."""
-            ...
-
-        @property
-        def leaves_nothing(self) -> bool:
-            """It is over, and it is known that no process is left of it, nor words to be read."""
-            ...
-
-        @property
-        def forker(self) -> int:
-            """The process, if there is one, that the user's was forked from and that stays for others, else 0."""
-            ...
-
-        @property
-        def main_status(self) -> int | None:
-            """How the user's process ended, if a forker tells."""
-            ...
-
-        @property
-        def is_swift(self) -> bool:
-            """Whether the user's process has told that it never waited for anything."""
-            ...
-
-        def ending(self, wait_status: int) -> Ending: ...
-
-        def clean(self) -> None:
-            """Leaves nothing open, and nothing on the disk that only the task needed."""
-            ...
-
-    class Host(Protocol):
-        """A process that has one shim after the other, and a door where requests to stop come in."""
-
-        signals: Signals
-        mark: Mark
-        descriptor: int
-
-        def look(self) -> bool:
-            """Takes in what is there; False when nobody will come any more."""
-            ...
-
-        def tell(self, is_over: bool, document: bytes) -> None: ...
-
-        def is_guarded(self) -> bool:
-            """Whether what is started from now on ends with this process, however that ends."""
-            ...
-
-        def learn(self, root: str, imports: dict[str, Any] | None, *, is_quiet: bool) -> None:
-            """What a function of the project imported; not quiet if doing so ahead left more than a waiting process."""
-            ...
-
 
 LEFTOVER_GRACE_SECONDS = 1.0
 # A task that is over by then tells of its start and of its end in one document.
@@ -114,16 +41,28 @@ _KILL_AGAIN_SECONDS = 0.02
 _RETRY_BEAT_SECONDS = 1.0
 _MOST_READS = 64  # more than any pipe holds
 _NEVER = float("inf")
-_jobs: dict[str, Callable[..., Job]] = {}
+_jobs: dict[str, Callable[..., BriefJob]] = {}
 
 
 class Shim:
+    _is_subreaper = False
+    _main = 0
+    _main_status: int | None = None
+    _has_returned = False  # all that was to be done is done
+    is_swift = False  # the user's process is known never to have waited for anything
+    _are_all_gone = False
+    _ending: Ending | None = None  # decided by us rather than by the task: stopped, timed out, fenced
+    _kill_at: float | None = None
+    _is_asked = False  # to end by itself: SIGTERM has been sent
+    _is_killing = False
+    _preparation: Preparation | None = None  # keeps what was built from being pruned
+
     def __init__(
         self,
         objects: LocalObjects,
         stem: str,
         spec: dict[str, Any],
-        secret: str,
+        signer: Signer,
         host: Host | None = None,
         job: Job | None = None,
         since: float | None = None,
@@ -133,44 +72,66 @@ class Shim:
         self._objects = objects
         self._stem = stem
         self._spec = spec
-        self._secret = secret
+        self._signer = signer
         self._host = host
         self._given_job = job
         self._since = since
         self._signals = host.signals if host else Signals()
-        self._status = StatusWriter(objects, stem, spec, secret, host.tell if host else None)
-        self._status.started_at = began_at or self._status.started_at
-        self._is_subreaper = False
-        self._main = 0
-        self._main_status: int | None = None
-        self._has_returned = False  # all that was to be done is done
-        self.is_swift = False  # the user's process is known never to have waited for anything
-        self._are_all_gone = False
-        self._ending: Ending | None = None  # decided by us rather than by the task: stopped, timed out, fenced
-        self._kill_at: float | None = None
-        self._is_asked = False  # to end by itself: SIGTERM has been sent
-        self._is_killing = False
-        self._preparation: Preparation | None = None  # keeps what was built from being pruned
+        self._status = StatusWriter(objects, stem, spec, signer, host.tell if host else None, began_at)
 
     def run(self) -> bool:
         """To the very end; whether that could be told."""
         self._is_subreaper = system.become_subreaper()
+        job, log, ending = self._given_job, None, None
+        try:
+            if job is None:
+                job = brief = _job_of(self._spec["kind"])(self._objects, self._stem, self._spec, self._host)
+                ending = self._soon_ended(brief)
+            if ending is None:
+                log = self._make_log()
+                ending = self._prepare(log) or self._perform(job, log, self._spec["timeout"])
+        except Exception as error:
+            log = log or self._make_log()
+            ending = self._own_fault(error, log)
+        is_written = self._finish(ending, log)
+        if job is not None:
+            job.clean()
+        return is_written
+
+    def _finish(self, ending: Ending, log: Log | None) -> bool:
+        terms = self._signals.terms
+        is_log_whole = log is None or log.flush()
+        is_written = self._status.finish(ending, is_told_to_go=lambda: self._signals.terms > terms)
+        if log is not None:
+            if not is_log_whole:
+                log.flush_at_last(is_told_to_go=lambda: self._signals.terms > terms)
+            log.close()
+        return is_written
+
+    def _make_log(self) -> Log:
         # In a container the engine hears everything as well: that is how it gets out of there while it runs.
         echo = None if self._spec.get("container") is None else 1
-        log = Log(self._objects.path(layout.log_key(self._stem)), echo)
-        job = self._given_job or _job_of(self._spec["kind"])(self._objects, self._stem, self._spec, self._host)
-        try:
-            ending = self._prepare(log) or self._perform(job, log, self._spec["timeout"])
-        except Exception as error:
-            ending = self._own_fault(error, log)
-        terms = self._signals.terms
-        is_log_whole = log.flush()
-        is_written = self._status.finish(ending, is_told_to_go=lambda: self._signals.terms > terms)
-        if not is_log_whole:
-            log.flush_at_last(is_told_to_go=lambda: self._signals.terms > terms)
-        log.close()
-        job.clean()
-        return is_written
+        return Log(self._objects.path(layout.log_key(self._stem)), echo)
+
+    def _soon_ended(self, job: BriefJob) -> Ending | None:
+        """None if it has to be watched, from now on or from the beginning."""
+        if self._host is None or self._signals.terms or not moment.is_for(self._spec):
+            return None
+        started = job.begin()
+        if isinstance(started, Ending):
+            return started
+        self._main, self._since = started, time.monotonic()
+        ends, timeout = job.ends(), self._spec["timeout"]
+        seconds = LISTEN_AFTER_SECONDS if timeout is None else min(timeout, LISTEN_AFTER_SECONDS)
+        if not ends or not self._host.moment.has_ended(ends, seconds * 1000):
+            return None
+        job.note_end()
+        self._reap(job, time.monotonic())
+        if self._main_status != 0 or not self._are_all_gone:
+            return None
+        ending = job.brief_ending(self._host.moment)
+        self.is_swift = self.is_swift or job.is_swift
+        return ending
 
     def _prepare(self, log: Log) -> Ending | None:
         """Builds what the task needs, once for all who need the same; None when it is there."""
@@ -228,8 +189,10 @@ class Shim:
             readers[self._host.descriptor] = self._host.look
             late.append(self._host.descriptor)
         # Of what has just begun there is nothing to see before something happens.
-        listens_at = now if job.is_started else now + LISTEN_AFTER_SECONDS if late else _NEVER
-        poller, pause = self._poller(readers, late), self._pause(now, min(next_beat, listens_at), deadline)
+        listens_at = (self._since or now) + LISTEN_AFTER_SECONDS if late else _NEVER
+        poller = self._poller(readers, late)
+        # What was under way before may have come to its end, and that been noticed.
+        pause = 0.0 if job.is_started else self._pause(now, min(next_beat, listens_at), deadline)
         while True:
             for descriptor, _ in poller.poll(pause):
                 if descriptor == self._signals.wake:
@@ -288,7 +251,7 @@ class Shim:
     def _look_for_stop(self, now: float) -> None:
         try:
             data = self._objects.get(layout.stop_key(self._stem), limit=DOCUMENT_LIMIT)
-            stop = open_signed(data, self._secret) if data is not None else None
+            stop = open_signed(data, self._signer.token_hash) if data is not None else None
         except ObjectsError:
             return
         if stop is None or stop.get("attempt") != self._spec["attempt"]:
@@ -314,6 +277,10 @@ class Shim:
         self._kill_at = kill_at if self._kill_at is None else min(self._kill_at, kill_at)
 
     def _reap(self, job: Job, now: float) -> None:
+        if job.main_status is not None and not system.has_other_children(job.forker):
+            # Whatever it left would have become ours before its end was told: there is nothing to be collected.
+            self._main_status, self._are_all_gone = job.main_status, True
+            return
         try:
             while True:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -324,10 +291,9 @@ class Shim:
         except ChildProcessError:
             # As a subreaper we would have inherited whatever was left.
             self._are_all_gone = self._is_subreaper or not self._descendants()
-        if job.forker and job.main_status is not None:
+        if job.main_status is not None:
             self._main_status = job.main_status
-            # Whatever it left became ours before its end was told.
-            self._are_all_gone = system.children() <= {job.forker}
+            self._are_all_gone = not system.has_other_children(job.forker)
         if self._main_status is not None and self._kill_at is None:
             self._kill_at = now + LEFTOVER_GRACE_SECONDS
 
@@ -335,7 +301,7 @@ class Shim:
         """Whether its process can stay: not if it is being ended, nor if something else is left of the attempt."""
         if self._ending is not None or self._main_status is not None:
             return False
-        if job.leaves_nothing or system.children() <= {self._main}:
+        if job.leaves_nothing or not system.has_other_children(self._main):
             return True
         self._kill_at = self._kill_at or now + LEFTOVER_GRACE_SECONDS
         return False
@@ -363,7 +329,7 @@ class Shim:
                 continue
 
 
-def _job_of(kind: str) -> Callable[..., Job]:
+def _job_of(kind: str) -> Callable[..., BriefJob]:
     """What a spec's kind asks for; loaded when it is first needed."""
     if kind not in _jobs:
         if kind in ("python", "custom"):

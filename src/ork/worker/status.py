@@ -6,7 +6,7 @@ import time
 
 from ork.errors import ObjectsError
 from ork.objects import layout
-from ork.objects.documents import sign, utc_text
+from ork.objects.documents import utc_text
 from ork.objects.json_text import dumps
 
 TYPE_CHECKING = False
@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ork.objects.documents import Signer
     from ork.objects.local import LocalObjects
     from ork.objects.store import ObjectStore
 
 PATIENCE_SECONDS = 600.0
 MESSAGE_CHARACTERS = 4000
 _LONGEST_PAUSE = 5.0
+_NO_OUTPUT: dict[str, Any] = {"inline": None}
 
 
 class Ending:
@@ -71,6 +73,9 @@ def storable(text: str, limit: int = MESSAGE_CHARACTERS) -> str:
 
 def only_word(attempt: str, started_at: str, ending: Ending) -> str:
     """Of an attempt that has said nothing before; to be signed."""
+    output = ending.output or _NO_OUTPUT
+    if ending.state == "success" and ending.metrics is None and "inline" in output:
+        return only_word_of_success(attempt, started_at, output["inline"])
     return dumps(_words(attempt, 1, ending.state, started_at, ending))
 
 
@@ -105,27 +110,29 @@ def _words(attempt: str, number: int, state: str, started_at: str, ending: Endin
 
 class StatusWriter:
     """`tell` is how others learn that there is something to see, whether it is the end, and what was written; without
-    one, by the address in the spec."""
+    one, by the address in the spec. `began_at` if the attempt began before now."""
+
+    _seq = 0
+    _versions = 0  # that have been written
+    is_preparing = False  # what the task needs is being built: its own time has not begun
 
     def __init__(
         self,
         objects: LocalObjects,
         stem: str,
         spec: dict[str, Any],
-        secret: str,
+        signer: Signer,
         tell: Callable[[bool, bytes], None] | None = None,
+        began_at: str | None = None,
     ) -> None:
         self._objects = objects
-        self._key = layout.status_key(stem)
-        self._secret = secret
+        self._stem = stem
+        self._signer = signer
         self._attempt: str = spec["attempt"]
         self._news: str | None = spec["news"]
         self._tell = tell or self._send_news
         self._wake_url: str | None = spec.get("wake_url")
-        self._seq = 0
-        self._versions = 0  # that have been written
-        self.is_preparing = False  # what the task needs is being built: its own time has not begun
-        self.started_at = utc_text(time.time_ns())
+        self._started_at = began_at or utc_text(time.time_ns())
 
     def beat(self) -> None:
         """Says running, with the next number; ObjectsError if it cannot be written."""
@@ -138,12 +145,12 @@ class StatusWriter:
     def finish(self, ending: Ending, *, is_told_to_go: Callable[[], bool]) -> bool:
         """The last word. Tried for long while the disk is full, unless somebody wants us gone."""
         document = self.last_word(ending)
-        is_written = self._is_put(document) or put_patiently(self._objects, self._key, document, is_told_to_go)
+        is_written = self._is_put(document) or self._is_put_at_last(document, is_told_to_go)
         self._tell(True, document if is_written else b"")
         if self._wake_url:
             from ork.worker.wake import wake
 
-            wake(self._wake_url, self._attempt, self._secret)
+            wake(self._wake_url, self._attempt, self._signer.token_hash)
         return is_written
 
     def _is_put(self, document: bytes) -> bool:
@@ -153,21 +160,26 @@ class StatusWriter:
             return False
         return True
 
+    def _is_put_at_last(self, document: bytes, is_told_to_go: Callable[[], bool]) -> bool:
+        return put_patiently(self._objects, layout.status_key(self._stem), document, is_told_to_go)
+
     def _put(self, document: bytes) -> None:
         """Nobody but us writes to it, and so it is known whether there is anything to be replaced."""
-        self._objects.put_version(self._key, document, self._versions + 1)
+        self._objects.put_status(self._stem, document, self._versions + 1)
         self._versions += 1
 
     def last_word(self, ending: Ending) -> bytes:
         """As it is to be written."""
         self._seq += 1
+        if self._seq == 1:
+            return self._signer.sign(only_word(self._attempt, self._started_at, ending))
         return self._document(ending.state, ending)
 
     def _document(self, state: str, ending: Ending | None) -> bytes:
-        document = _words(self._attempt, self._seq, state, self.started_at, ending)
+        document = _words(self._attempt, self._seq, state, self._started_at, ending)
         if self.is_preparing and ending is None:
             document["preparing"] = True
-        return sign(document, self._secret)
+        return self._signer.sign(dumps(document))
 
     def _send_news(self, _is_over: bool, _document: bytes) -> None:
         """A hint for a scheduler on this machine; whether anybody listens does not matter."""

@@ -1,4 +1,5 @@
-"""What a worker that stays has to do for a command, or for a call that shares a process, counted in calls of functions."""
+"""What a worker that stays has to do for an attempt with a process of its own, and what the process that many calls share
+has to do for each, counted in calls of functions."""
 
 from __future__ import annotations
 
@@ -17,10 +18,11 @@ from ork.objects.specs import joined
 
 WORKER = """
 import os, sys
-from ork.worker import packages
+from ork.worker import packages, shim
 from ork.worker.mark import Mark
 from ork.worker.resident import Resident
 
+shim.LISTEN_AFTER_SECONDS = 60.0  # to be counted takes its time
 seen = []
 resident = Resident(int(sys.argv[1]), Mark(), packages.Traces())
 sys.setprofile(lambda frame, event, argument: seen.append(event))
@@ -80,8 +82,21 @@ SPEC: dict[str, Any] = {
 }
 
 
+FUNCTION = {"kind": "python", "file": "light.py", "module": None, "function": "main"}
+
+
+def calls_for_functions(count: int, folder: Path) -> tuple[int, int]:
+    """Of Python's functions and of the interpreter's own, in a worker that gets so many tasks at once that call a function,
+    each in a process of its own."""
+    return _calls_for(_orders(count, folder, FUNCTION), count)
+
+
 def calls_for_commands(count: int, folder: Path) -> tuple[int, int]:
-    """Of Python's functions and of the interpreter's own, in a worker that gets so many commands at once."""
+    """The same for commands."""
+    return _calls_for(_orders(count, folder), count)
+
+
+def _calls_for(orders: bytes, count: int) -> tuple[int, int]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with (
         ours,
@@ -94,7 +109,7 @@ def calls_for_commands(count: int, folder: Path) -> tuple[int, int]:
         ) as worker,
     ):
         theirs.close()
-        ours.send(_orders(count, folder))
+        ours.send(orders)
         _wait_for_ends(ours, count)
         ours.shutdown(socket.SHUT_RDWR)
         said = worker.communicate()[0]
@@ -104,8 +119,7 @@ def calls_for_commands(count: int, folder: Path) -> tuple[int, int]:
 
 def calls_for_shared_calls(count: int, folder: Path) -> tuple[int, int]:
     """The same in the process that so many calls of a function share."""
-    message = _orders(count, folder, {"kind": "python", "file": "light.py", "module": None, "function": "main"})
-    (folder / "light.py").write_text("def main():\n    return 1\n")
+    message = _orders(count, folder, FUNCTION)
     done = subprocess.run([sys.executable, "-c", SHARED], input=message, stdout=subprocess.PIPE, check=True)
     own, of_the_interpreter = map(int, done.stdout.split())
     return own, of_the_interpreter
@@ -113,6 +127,8 @@ def calls_for_shared_calls(count: int, folder: Path) -> tuple[int, int]:
 
 def _orders(count: int, folder: Path, kind: Mapping[str, Any] | None = None) -> bytes:
     """As an executor sends them; their specs are written."""
+    folder.mkdir()
+    (folder / "light.py").write_text("def main():\n    return 1\n")
     names = [f"t{number}" for number in range(count)]
     documents = [_spec(name, folder, kind or {}) for name in names]
     keys = [f"runs/run/{name}.0.1.spec.json" for name in names]

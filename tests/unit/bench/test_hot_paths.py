@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.unit.bench.counting import per_task, work_of, workflow
 from tests.unit.bench.counting_documents import calls_for_documents
-from tests.unit.bench.counting_workers import calls_for_commands, calls_for_shared_calls
+from tests.unit.bench.counting_workers import calls_for_commands, calls_for_functions, calls_for_shared_calls
 
 from ork.bench.drive.memory import machine_bytes
 
@@ -94,12 +94,19 @@ def test_a_function_s_process_makes_so_many_calls_between_its_order_and_its_answ
     assert of_the_interpreter <= 84 * MARGIN
 
 
-def test_a_worker_makes_so_many_calls_for_a_command(tmp_path: Path) -> None:
+def test_a_worker_makes_so_many_calls_for_a_function_in_a_process_of_its_own(tmp_path: Path) -> None:
     """And is woken once for each, by its end: every other time it would look around once more."""
+    few, many = (calls_for_functions(count, tmp_path / str(count)) for count in (10, 40))
+    own, of_the_interpreter = ((after - before) / 30 for before, after in zip(few, many, strict=True))
+    assert own <= 114 * MARGIN
+    assert of_the_interpreter <= 149 * MARGIN
+
+
+def test_a_worker_makes_so_many_calls_for_a_command(tmp_path: Path) -> None:
     few, many = (calls_for_commands(count, tmp_path / str(count)) for count in (10, 40))
     own, of_the_interpreter = ((after - before) / 30 for before, after in zip(few, many, strict=True))
-    assert own <= 130 * MARGIN
-    assert of_the_interpreter <= 174 * MARGIN
+    assert own <= 107 * MARGIN
+    assert of_the_interpreter <= 139 * MARGIN
 
 
 def test_a_shared_process_makes_so_many_calls_for_each_call(tmp_path: Path) -> None:

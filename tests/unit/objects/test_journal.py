@@ -294,7 +294,7 @@ def test_a_worker_that_goes_on_for_long_reads_nothing_of_the_others(
     for number in range(1, 4):
         scheduler.put(f"runs/a/task.{number}.1.spec.json", b"x" * 1000)
         read.clear()
-        worker.put_version(STATUS, b"%d" % number, number)
+        worker.put_status(TASK, b"%d" % number, number)
         assert worker.get("runs/a/task.0.1.stop.json") is None
         assert not read
         assert scheduler.get(STATUS) == JournaledObjects(str(tmp_path)).get(STATUS) == b"%d" % number
@@ -306,7 +306,7 @@ def test_a_version_that_could_not_be_told_of_in_the_journal_is_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker, reader = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
-    worker.put_version(STATUS, b"running", 1)
+    worker.put_status(TASK, b"running", 1)
 
     def full(*_: object) -> NoReturn:
         raise OSError(errno.ENOSPC, "no space left")
@@ -314,8 +314,8 @@ def test_a_version_that_could_not_be_told_of_in_the_journal_is_written_again(
     with monkeypatch.context() as disk:
         disk.setattr(Journal, "_write", full)
         with pytest.raises(ObjectsError, match="the disk is full"):
-            worker.put_version(STATUS, b"still running", 2)
-    worker.put_version(STATUS, b"done", 2)
+            worker.put_status(TASK, b"still running", 2)
+    worker.put_status(TASK, b"done", 2)
     assert reader.get(STATUS) == b"done"
 
 

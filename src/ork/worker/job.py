@@ -1,0 +1,110 @@
+"""What a shim has to do with: the user's part of an attempt, and whoever has the shim. Only for the reader and the type
+checker: nobody imports this while anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ork.worker.log import Log
+from ork.worker.mark import Mark
+from ork.worker.moment import Moment
+from ork.worker.signals import Signals
+from ork.worker.status import Ending
+
+
+class Job(Protocol):
+    """The user's part: a process to start, pipes to empty, and an ending to tell."""
+
+    def start(self, log: Log) -> Ending | int:
+        """The process's pid (0 if its forker looks after it), or why it could not be started."""
+        ...
+
+    def pipes(self) -> dict[int, Callable[[], bool]]:
+        """Readers by descriptor; each takes some of what is there and says whether more may come."""
+        ...
+
+    @property
+    def reply(self) -> int:
+        """The pipe, if there is one, that need not be read before the end unless it is full, else -1."""
+        ...
+
+    @property
+    def is_started(self) -> bool:
+        """It was under way before anybody looked after it."""
+        ...
+
+    @property
+    def is_over(self) -> bool:
+        """All that was to be done is done, though the process stays for others."""
+        ...
+
+    @property
+    def leaves_nothing(self) -> bool:
+        """It is over, and it is known that no process is left of it, nor words to be read."""
+        ...
+
+    @property
+    def forker(self) -> int:
+        """The process, if there is one, that the user's was forked from and that stays for others, else 0."""
+        ...
+
+    @property
+    def main_status(self) -> int | None:
+        """How the user's process ended, if a forker tells."""
+        ...
+
+    @property
+    def is_swift(self) -> bool:
+        """Whether the user's process has told that it never waited for anything."""
+        ...
+
+    def ending(self, wait_status: int) -> Ending: ...
+
+    def clean(self) -> None:
+        """Leaves nothing open, and nothing on the disk that only the task needed."""
+        ...
+
+
+class BriefJob(Job, Protocol):
+    """One that may be over in a moment (see `ork.worker.moment`)."""
+
+    def begin(self) -> Ending | int:
+        """As `start`, which may follow and says the same, as long as there is nothing to hear."""
+        ...
+
+    def ends(self) -> tuple[int, ...]:
+        """What can be read once it has ended, then whatever can be read once it has said anything. Empty if that cannot be
+        said of it."""
+        ...
+
+    def note_end(self) -> None:
+        """That could be read of: takes it in."""
+        ...
+
+    def brief_ending(self, moment: Moment) -> Ending | None:
+        """How it ended, if it ended well and has said nothing. Nothing is left of it."""
+        ...
+
+
+class Host(Protocol):
+    """A process that has one shim after the other, and a door where requests to stop come in."""
+
+    signals: Signals
+    mark: Mark
+    descriptor: int
+    moment: Moment
+
+    def look(self) -> bool:
+        """Takes in what is there; False when nobody will come any more."""
+        ...
+
+    def tell(self, is_over: bool, document: bytes) -> None: ...
+
+    def is_guarded(self) -> bool:
+        """Whether what is started from now on ends with this process, however that ends."""
+        ...
+
+    def learn(self, root: str, imports: dict[str, Any] | None, *, is_quiet: bool) -> None:
+        """What a function of the project imported; not quiet if doing so ahead left more than a waiting process."""
+        ...
