@@ -340,9 +340,9 @@ class LocalExecutor:
             return Presence.RUNNING
         if not looks.members(str(attempt.key)):
             return Presence.GONE
-        if self._shim(attempt) is not None:
-            return Presence.RUNNING  # it has won its gate while we were looking
-        return Presence.ORPHANED if self._is_past_its_gate(attempt) else Presence.RUNNING
+        is_past_its_gate = self._is_past_its_gate(attempt)
+        # In this order: it may win its gate at any moment while we are looking.
+        return Presence.ORPHANED if is_past_its_gate and self._shim(attempt) is None else Presence.RUNNING
 
     def _is_past_its_gate(self, attempt: Attempt) -> bool:
         try:
