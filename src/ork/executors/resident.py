@@ -173,9 +173,10 @@ class Resident:
         if not self.has_spoken:
             self.begun_at = now  # until then it came into being
         self.pace = (now - self.begun_at) / max(1, ends)
-        for word in words:
-            self._owner.heard(self, word)
-        if words:
+        try:
+            for word in words:
+                self._owner.heard(self, word)
+        finally:
             self._owner.heard_all(self)
         if not is_there:
             self.end()

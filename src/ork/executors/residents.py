@@ -25,10 +25,26 @@ QUICK_SECONDS = 0.005
 SWIFT_SECONDS = 0.05
 _FEW = 5
 _REMEMBERED = 20  # attempts, when it is said how long one takes
-_NONE: deque[float] = deque()
 _LIGHT, _SWIFT = 0.0, 1e-9  # as good as nothing
 _WAITED = float("inf")  # a task that waits for something: others get on meanwhile
 _PROCESSORS = os.cpu_count() or 1
+
+
+class _Lately:
+    """How long attempts of one kind took, of late; how many of those were not swift."""
+
+    def __init__(self) -> None:
+        self.seconds: deque[float] = deque(maxlen=_REMEMBERED)
+        self.slow = 0
+
+    def note(self, seconds: float) -> None:
+        if len(self.seconds) == _REMEMBERED:
+            self.slow -= self.seconds[0] >= SWIFT_SECONDS
+        self.seconds.append(seconds)
+        self.slow += seconds >= SWIFT_SECONDS
+
+
+_NOTHING_YET = _Lately()
 
 
 class Listener(Protocol):
@@ -60,7 +76,7 @@ class Residents:
         self._idle: dict[Kind, list[Resident]] = {}
         self._busy: dict[str, Resident] = {}  # by attempt
         self._working: dict[Resident, None] = {}  # the same, each once
-        self._seconds: dict[Kind, deque[float]] = {}  # that attempts took, of late
+        self._lately: dict[Kind, _Lately] = {}
         self._unsent: dict[Resident, None] = {}
         self._looks: dict[str, object] = {}  # of the servers of now
         self._renewed: set[str] = set()  # interpreters, since the last flush
@@ -142,7 +158,8 @@ class Residents:
 
     def _enough(self, kind: Kind) -> int | None:
         """How many get on as fast as more of them; None if nothing is known of that."""
-        seconds = self._seconds.get(kind, _NONE)
+        lately = self._lately.get(kind, _NOTHING_YET)
+        seconds = lately.seconds
         if kind[1] == Isolation.SHARED:
             # Light ones cost a worker less than they cost us. The first ones may have waited for the worker itself.
             if len(seconds) < _FEW or seconds[-1] == _LIGHT:
@@ -150,8 +167,7 @@ class Residents:
             return _PROCESSORS if seconds[-1] < QUICK_SECONDS or min(seconds) < QUICK_SECONDS else None
         # While a process is made for a task, or is ended after it, another one can work. Of many, one may have had to wait for
         # a busy disk, or for a processor.
-        waited = sum(one >= SWIFT_SECONDS for one in seconds)
-        return 2 * _PROCESSORS if seconds and waited * _REMEMBERED <= len(seconds) else None
+        return 2 * _PROCESSORS if seconds and lately.slow * _REMEMBERED <= len(seconds) else None
 
     def _renew(self, interpreter: str) -> None:
         """Whoever is out of date takes nothing more."""
@@ -238,15 +254,17 @@ class Residents:
             seconds = {b"light": _LIGHT, b"swift": _SWIFT}.get(word, resident.pace)
         else:
             seconds = resident.pace if word == b"swift" else _WAITED
-        known = self._seconds.get(resident.kind)
-        if known is None:
-            known = self._seconds[resident.kind] = deque(maxlen=_REMEMBERED)
-        known.append(seconds)
+        lately = self._lately.get(resident.kind)
+        if lately is None:
+            lately = self._lately[resident.kind] = _Lately()
+        lately.note(seconds)
 
     def heard_all(self, resident: Resident) -> None:
         """Whoever has nothing more to do waits for what the ends will bring; others have time."""
         if resident.attempt is None or self._ends.are_many:
             self._ends.tell_now()
+        else:
+            self._ends.tell_soon()
 
     def _ask_back(self, resident: Resident) -> None:
         """For what it has not begun, so that others can. Until it has answered it is given nothing."""

@@ -11,7 +11,7 @@ MANY = 16  # nobody waits for more than so many
 
 
 class Together:
-    """`tell` is called for each attempt, with its last words if they are at hand: a moment later at the latest."""
+    """`tell` is called for each attempt, with its last words if they are at hand: now or soon, as is asked."""
 
     def __init__(self, tell: Callable[[str, bytes | None], None]) -> None:
         self._tell = tell
@@ -20,7 +20,10 @@ class Together:
 
     def add(self, attempt: str, status: bytes | None) -> None:
         self._heard.append((attempt, status))
-        if self._timer is None:
+
+    def tell_soon(self) -> None:
+        """All that was heard, and what is heard until then."""
+        if self._heard and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TOGETHER_SECONDS, self.tell_now)
 
     @property

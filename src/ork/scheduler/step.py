@@ -160,21 +160,23 @@ class Scheduler:
 
     async def _work(self, now: datetime) -> None:
         done = self.telemetry.laps(self._monotonic)
+        start: list[Attempt] = []
         overlaps = self.commits.under_way is not None
-        start = await self._go_on_meanwhile(now) if overlaps else []
-        done("commit")
+        if overlaps:
+            start += await self._go_on_meanwhile(now)
+            done("commit")
         if self._firing.is_due(now):
             await self._fire_schedules(now)
-        done("fire")
+            done("fire")
         if self._must_keep_lease:
             await self._keep_lease(now)
-        done("lease")
+            done("lease")
         if self._to_release or self._wants_more or self._is_due(self._claim_at):
             await self._read_store(now)
-        done("read")
+            done("read")
         if not overlaps and self._is_due(self._observer.next_look):
             start += await self._observe(now)
-        done("observe")
+            done("observe")
         self._feed([(run, ev.TimerDue()) for run in self._runs.due(now)], now)
         await self._answers.answer_all(self._runs, self._feed, now)
         done("answer")
@@ -183,7 +185,7 @@ class Scheduler:
         done("commit")
         if start:
             await self._act(start, now)
-        done("act")
+            done("act")
         if self.commits.under_way is not None and not self._is_due(self._observer.next_look):
             start = await self._finish_commit(now)
             await self._begin_commit(now)
@@ -192,7 +194,7 @@ class Scheduler:
             done("act")
         if self.lead.has_claimed or self._firing.must_look:
             await self._look_around(now)
-        done("look")
+            done("look")
 
     @property
     def owes_a_stop(self) -> bool:

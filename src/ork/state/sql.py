@@ -7,20 +7,19 @@ import os
 _MARK = "-- name: "
 
 
-class Queries:
-    """The blocks of one store."""
+class Queries(dict[str, str]):
+    """The blocks of one store: the same text object each time, so that caches of prepared statements find it."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self._blocks: dict[str, str] = {}
 
-    def text(self, name: str) -> str:
-        """The same text object each time, so that caches of prepared statements find it."""
-        if not self._blocks:
+    def __missing__(self, name: str) -> str:
+        if not self:
             for file in sorted(os.listdir(self.folder)):
                 with open(os.path.join(self.folder, file), encoding="utf-8") as text:
-                    self._blocks.update(parse_blocks(text.read()))
-        return self._blocks[name]
+                    self.update(parse_blocks(text.read()))
+            return self[name]
+        raise KeyError(name)
 
 
 def parse_blocks(text: str) -> dict[str, str]:

@@ -24,6 +24,7 @@ def test_what_was_heard_is_told_in_its_order_without_anybody_asking() -> None:
 
         together = Together(tell)
         together.add("a", b"1")
+        together.tell_soon()
         together.add("b", None)
         assert told == []
         await done.wait()
