@@ -87,7 +87,7 @@ class Signer:
 
     def __init__(self, token_hash: str) -> None:
         self.token_hash = token_hash
-        key = _key_block(bytes.fromhex(token_hash))
+        key = bytes.fromhex(token_hash).ljust(_SHA256_BLOCK, b"\0")
         self._inner, self._outer = sha256(key.translate(_INNER)), sha256(key.translate(_OUTER))
 
     def sign(self, text: str) -> bytes:
@@ -96,7 +96,7 @@ class Signer:
         inner, outer = self._inner.copy(), self._outer.copy()
         inner.update(unsigned)
         outer.update(inner.digest())
-        return unsigned[:-1] + _end(outer.hexdigest())
+        return b'%b,"signature":"%b"}' % (unsigned[:-1], outer.hexdigest().encode())
 
 
 def open_signed(data: bytes, token_hash: str, *, limit: int = DOCUMENT_LIMIT) -> dict[str, Any]:

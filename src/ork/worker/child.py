@@ -61,7 +61,7 @@ class Child:
         the task's own environment."""
         if self.root not in (None, spec["root"]) or (self._ahead is not None and spec["env"]):
             return False
-        return all(time_of(file) == then for file, then in self.files.items())
+        return not self.files or all(time_of(file) == then for file, then in self.files.items())
 
     def give(self, objects: LocalObjects, stem: str, spec: dict[str, Any]) -> bool:
         """Has the function called; False if the process had gone before it could begin."""
@@ -96,7 +96,8 @@ class Child:
 def keep(child: Child) -> None:
     """For the next function. There is at most one: all else below a shim belongs to its attempt."""
     global _waiting
-    dismiss_waiting()
+    if _waiting is not None:
+        dismiss_waiting()
     _waiting = child
 
 

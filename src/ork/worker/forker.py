@@ -35,15 +35,13 @@ FIONREAD, _NOTHING = 0x541B, bytes(4)  # how much there is to be read
 
 
 class Forker(Child):
-    """`main_status` is how the process that was to call the function ended, as `wait` tells it. OSError if no process can be
-    made."""
+    """`ends` tells how the process that was to call the function ended. OSError if no process can be made."""
 
     def __init__(self, mark: Mark, root: str, ahead: Ahead | None, objects: str) -> None:
         go, self._go = os.pipe()
         self.ends, end = os.pipe()
         self.ahead = ahead
         self._objects = objects  # where the documents of its tasks are, most likely
-        self.main_status: int | None = None
         self._root_time, self._hidden = time_of(root), hidden_modules(root)
         self._read: object = None  # the file that it has compiled, and its looks
         try:
@@ -56,7 +54,6 @@ class Forker(Child):
 
     def make_next(self, file: str | None) -> None:
         """For the next function, most likely of that file. One that cannot be made is missed when it is needed."""
-        self.main_status = None
         self._is_asked = True
         try:
             os.write(self._go, self._to_read(file))
@@ -66,14 +63,16 @@ class Forker(Child):
     def _to_read(self, file: str | None) -> bytes:
         """The file, if it is another one than the last time, or looks otherwise: whoever calls its function compares it
         with what was compiled, and so only the usual case must be right here."""
-        looks = file and (file, time_of(os.path.join(self.root or "", file)))
+        looks = file and (file, time_of(f"{self.root}/{file}"))
         if not file or looks == self._read:
             return _NOTHING_NEW
         self._read = looks
         return os.fsencode(file)[:_CHUNK]
 
     def is_fit_for(self, spec: dict[str, Any]) -> bool:
-        if any(name.startswith("PYTHON") for name in spec["env"]) or not super().is_fit_for(spec):
+        if spec["env"] and any(name.startswith("PYTHON") for name in spec["env"]):
+            return False
+        if not super().is_fit_for(spec):
             return False
         now = time_of(spec["root"])
         if now != self._root_time and hidden_modules(spec["root"]) != self._hidden:
@@ -92,11 +91,10 @@ class Forker(Child):
     def _variables(self, spec: dict[str, Any]) -> dict[str, str] | None:
         return None if spec["env"] else additions(spec, inherited(), None)
 
-    def look(self) -> bool:
-        """Takes in how the process ended, which can be read; there is nothing more to hear."""
+    def read_end(self) -> int:
+        """How the process ended, as `wait` tells it, once there is something to be read."""
         word = os.read(self.ends, _CHUNK)
-        self.main_status = int(word) if word else _KILLED  # with its forker
-        return False
+        return int(word) if word else _KILLED  # with its forker
 
     def _close(self) -> None:
         super()._close()

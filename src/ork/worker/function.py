@@ -33,6 +33,9 @@ class FunctionJob:
     the function returned comes back on a pipe of its own."""
 
     is_over = leaves_nothing = False  # before its process is
+    is_swift = False
+    forker = 0
+    main_status: int | None = None
 
     def __init__(
         self,
@@ -46,27 +49,28 @@ class FunctionJob:
         self._spec = spec
         self._host = host
         self._child: Child | None = None
+        self._pid = 0  # if no forker looks after it
         self._reply = bytearray()
-        self.is_swift = False
         self._log: Log | None = None
         self._printed: Stream | None = None
 
     def begin(self) -> Ending | int:
         try:
-            self._child = self._with_one_that_waits() or self._with_a_new_one()
+            child = self._child = self._with_one_that_waits() or self._with_a_new_one()
         except OSError as error:
             return failed("start", f"no process could be made: {error.strerror}")
-        return self._pid()
+        if isinstance(child, Forker):
+            self.forker = child.pid
+        else:
+            self._pid = child.pid
+        return self._pid
 
     def start(self, log: Log) -> Ending | int:
-        started = self.begin() if self._child is None else self._pid()
+        started = self.begin() if self._child is None else self._pid
         self._log = log
         if self._child is not None:
             self._printed = log.attach(Stream(self._child.printed, log))
         return started
-
-    def _pid(self) -> int:
-        return 0 if self._child is None or isinstance(self._child, Forker) else self._child.pid
 
     @property
     def is_started(self) -> bool:
@@ -77,7 +81,7 @@ class FunctionJob:
 
     def note_end(self) -> None:
         assert isinstance(self._child, Forker)
-        self._child.look()
+        self.main_status = self._child.read_end()
 
     def brief_ending(self, _moment: Moment) -> Ending | None:
         self._read_reply()
@@ -103,19 +107,11 @@ class FunctionJob:
         if self._child is None or self._printed is None:
             return {}
         pipes = {self._child.source: self._read_reply, self._printed.source: self._printed.empty}
-        return pipes | {self._child.ends: self._child.look} if isinstance(self._child, Forker) else pipes
+        return pipes | {self._child.ends: self._read_end} if isinstance(self._child, Forker) else pipes
 
     @property
     def reply(self) -> int:
         return -1 if self._child is None else self._child.source
-
-    @property
-    def forker(self) -> int:
-        return self._child.pid if isinstance(self._child, Forker) else 0
-
-    @property
-    def main_status(self) -> int | None:
-        return self._child.main_status if isinstance(self._child, Forker) else None
 
     def ending(self, wait_status: int) -> Ending:
         if self._reply:
@@ -126,13 +122,17 @@ class FunctionJob:
         if self._child is None:
             return
         if isinstance(self._child, Forker):
-            if self._reply.endswith(b"\n") and self._child.main_status is not None:
+            if self._reply.endswith(b"\n") and self.main_status is not None:
                 keep(self._child)
             else:
                 self._child.dismiss()
         else:
             self._child.close()
         self._child = None
+
+    def _read_end(self) -> bool:
+        self.note_end()
+        return False
 
     def _read_reply(self) -> bool:
         assert self._child is not None

@@ -8,8 +8,6 @@ import select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from ork.worker.signals import Signals
 
 
@@ -43,8 +41,3 @@ class Moment:
         for descriptor in ends:
             self._poller.register(descriptor, select.POLLIN)
         self._watched = ends
-
-
-def is_for(spec: dict[str, Any]) -> bool:
-    """Not for what has to be built first, nor where more than a log hears what is said."""
-    return spec["kind"] != "rust" and spec.get("environment") is None and spec.get("container") is None

@@ -197,7 +197,8 @@ class Resident:
         self._attempt = order.attempt
         self.mark.write(order.attempt)
         self._last_word, self._has_told, self._is_swift = b"", False, False
-        self._tell_of_us(order.attempt)
+        if not self._is_known:
+            self._tell_of_us(order.attempt)
         try:
             perform(order)
         except Exception:

@@ -14,7 +14,7 @@ import time
 from ork.errors import ObjectsError
 from ork.objects import layout
 from ork.objects.documents import DOCUMENT_LIMIT, open_signed
-from ork.worker import moment, system
+from ork.worker import system
 from ork.worker.log import Log
 from ork.worker.process import has_waited
 from ork.worker.signals import Signals
@@ -85,7 +85,9 @@ class Shim:
         job, log, ending = self._given_job, None, None
         try:
             if job is None:
-                job = brief = _job_of(self._spec["kind"])(self._objects, self._stem, self._spec, self._host)
+                kind = self._spec["kind"]
+                make = _jobs.get(kind) or _job_of(kind)
+                job = brief = make(self._objects, self._stem, self._spec, self._host)
                 ending = self._soon_ended(brief)
             if ending is None:
                 log = self._make_log()
@@ -115,13 +117,17 @@ class Shim:
 
     def _soon_ended(self, job: BriefJob) -> Ending | None:
         """None if it has to be watched, from now on or from the beginning."""
-        if self._host is None or self._signals.terms or not moment.is_for(self._spec):
+        spec = self._spec
+        if self._host is None or self._signals.terms or spec["kind"] == "rust":
+            return None
+        # Not what has to be built first, nor where more than a log hears what is said.
+        if spec.get("environment") is not None or spec.get("container") is not None:
             return None
         started = job.begin()
         if isinstance(started, Ending):
             return started
         self._main, self._since = started, time.monotonic()
-        ends, timeout = job.ends(), self._spec["timeout"]
+        ends, timeout = job.ends(), spec["timeout"]
         seconds = LISTEN_AFTER_SECONDS if timeout is None else min(timeout, LISTEN_AFTER_SECONDS)
         if not ends or not self._host.moment.has_ended(ends, seconds * 1000):
             return None
@@ -331,15 +337,14 @@ class Shim:
 
 def _job_of(kind: str) -> Callable[..., BriefJob]:
     """What a spec's kind asks for; loaded when it is first needed."""
-    if kind not in _jobs:
-        if kind in ("python", "custom"):
-            from ork.worker.function import FunctionJob
+    if kind in ("python", "custom"):
+        from ork.worker.function import FunctionJob
 
-            _jobs[kind] = FunctionJob
-        else:
-            from ork.worker.command import CommandJob
+        _jobs[kind] = FunctionJob
+    else:
+        from ork.worker.command import CommandJob
 
-            _jobs[kind] = CommandJob
+        _jobs[kind] = CommandJob
     return _jobs[kind]
 
 

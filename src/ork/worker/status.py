@@ -144,8 +144,16 @@ class StatusWriter:
 
     def finish(self, ending: Ending, *, is_told_to_go: Callable[[], bool]) -> bool:
         """The last word. Tried for long while the disk is full, unless somebody wants us gone."""
-        document = self.last_word(ending)
-        is_written = self._is_put(document) or self._is_put_at_last(document, is_told_to_go)
+        self._seq += 1
+        if self._seq == 1:
+            document = self._signer.sign(only_word(self._attempt, self._started_at, ending))
+        else:
+            document = self._document(ending.state, ending)
+        try:
+            self._put(document)
+            is_written = True
+        except ObjectsError:
+            is_written = put_patiently(self._objects, layout.status_key(self._stem), document, is_told_to_go)
         self._tell(True, document if is_written else b"")
         if self._wake_url:
             from ork.worker.wake import wake
@@ -153,27 +161,10 @@ class StatusWriter:
             wake(self._wake_url, self._attempt, self._signer.token_hash)
         return is_written
 
-    def _is_put(self, document: bytes) -> bool:
-        try:
-            self._put(document)
-        except ObjectsError:
-            return False
-        return True
-
-    def _is_put_at_last(self, document: bytes, is_told_to_go: Callable[[], bool]) -> bool:
-        return put_patiently(self._objects, layout.status_key(self._stem), document, is_told_to_go)
-
     def _put(self, document: bytes) -> None:
         """Nobody but us writes to it, and so it is known whether there is anything to be replaced."""
         self._objects.put_status(self._stem, document, self._versions + 1)
         self._versions += 1
-
-    def last_word(self, ending: Ending) -> bytes:
-        """As it is to be written."""
-        self._seq += 1
-        if self._seq == 1:
-            return self._signer.sign(only_word(self._attempt, self._started_at, ending))
-        return self._document(ending.state, ending)
 
     def _document(self, state: str, ending: Ending | None) -> bytes:
         document = _words(self._attempt, self._seq, state, self._started_at, ending)

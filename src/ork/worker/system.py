@@ -72,21 +72,16 @@ def die_with_parent(parent: int) -> None:
 def has_other_children(known: int) -> bool:
     """Whether this process has children, adopted ones and those that nobody has waited for included, beside that one; no
     where the system does not tell."""
+    global _children
+    me = os.getpid()
     try:
-        told = os.pread(_own_children(), _PIECE, 0)
+        if _children is None or _children[0] != me:
+            _children = me, os.open(f"/proc/self/task/{me}/children", os.O_RDONLY | os.O_CLOEXEC)
+            descriptors.add(_children[1])
+        told = os.pread(_children[1], _PIECE, 0)
     except OSError:
         return False
     return told not in (b"", b"%d " % known)
-
-
-def _own_children() -> int:
-    """Where the system tells. Kept open: it is asked after every attempt, and to open it is most of what that costs."""
-    global _children
-    me = os.getpid()
-    if _children is None or _children[0] != me:
-        _children = me, os.open(f"/proc/self/task/{me}/children", os.O_RDONLY | os.O_CLOEXEC)
-        descriptors.add(_children[1])
-    return _children[1]
 
 
 def descendants(marker: bytes) -> list[int]:
@@ -170,7 +165,8 @@ def _find_prctl() -> Callable[[int, int], bool]:
 
 descriptors: set[int] = set()
 """That are kept open in this process: not for the user's."""
-_children: tuple[int, int] | None = None  # the process, and the descriptor that tells of its children
+# The process, and the descriptor that tells of its children. Kept open: to open it is most of what it costs to ask.
+_children: tuple[int, int] | None = None
 _system: tuple[str | None, int | None] | None = None
 _call_prctl: Callable[[int, int], bool] | None = None
 _is_subreaper = False  # this process; one that is forked from it is none, and does not ask

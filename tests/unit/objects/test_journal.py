@@ -14,7 +14,7 @@ import pytest
 
 from ork.errors import ObjectsError
 from ork.objects.journal import LOOK_AGAIN_SECONDS, Journal
-from ork.objects.journaled import JOURNAL, JournaledObjects
+from ork.objects.journaled import JOURNAL, LARGEST_IN_JOURNAL, JournaledObjects
 from ork.objects.opening import _disk_of, open_objects
 
 TASK = "runs/a/task.0.1"
@@ -369,3 +369,23 @@ def test_the_disk_of_a_folder_is_the_mount_nearest_to_it() -> None:
     assert _disk_of("/data/x", mounts) == "nfs4"
     assert _disk_of("/data/my disk/x", mounts) == "xfs"
     assert _disk_of("/database", mounts) == "ext4"
+
+
+def test_the_first_status_is_a_line_that_nothing_was_looked_up_for_where_its_worker_has_begun(tmp_path: Path) -> None:
+    scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    [position] = scheduler.put_specs([(SPEC, b"do")])
+    worker.skip_to("a", position)
+    assert worker.put_gate(TASK, b"won")
+    worker.put_status(TASK, b"done", 1)
+    assert scheduler.get(STATUS) == b"done"
+    assert not (tmp_path / STATUS).exists()
+
+
+def test_a_status_that_is_too_large_for_a_line_has_a_file(tmp_path: Path) -> None:
+    scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
+    [position] = scheduler.put_specs([(SPEC, b"do")])
+    worker.skip_to("a", position)
+    data = b"x" * (LARGEST_IN_JOURNAL + 1)
+    worker.put_status(TASK, data, 1)
+    assert scheduler.get(STATUS) == data
+    assert (tmp_path / STATUS).exists()
