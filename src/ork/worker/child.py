@@ -5,11 +5,9 @@ One that forks another for each order goes on waiting for the next (see `ork.wor
 
 from __future__ import annotations
 
-import marshal
 import os
 
 from ork.worker.ahead import time_of
-from ork.worker.invoke import SIZE_BYTES
 from ork.worker.process import fork_into, wait_or_kill
 
 TYPE_CHECKING = False
@@ -63,21 +61,9 @@ class Child:
             return False
         return not self.files or all(time_of(file) == then for file, then in self.files.items())
 
-    def give(self, objects: LocalObjects, stem: str, spec: dict[str, Any]) -> bool:
-        """Has the function called; False if the process had gone before it could begin."""
-        self.root = spec["root"]
-        order = marshal.dumps({"root": objects.root, "stem": stem, "spec": spec, "variables": self._variables(spec)})
-        rest = memoryview(len(order).to_bytes(SIZE_BYTES, "little") + order)
-        try:
-            while rest:
-                rest = rest[os.write(self._orders, rest) :]
-        except BrokenPipeError:
-            return False
-        return True
-
-    def _variables(self, _spec: dict[str, Any]) -> dict[str, str] | None:
-        """What the spec adds to the environment, if that is known already; else who is given the order finds out."""
-        return None
+    def give(self, _objects: LocalObjects, _stem: str, _spec: dict[str, Any]) -> bool:
+        """Has the function called; False if the process had gone before it could begin, or takes no orders."""
+        return False
 
     def dismiss(self) -> None:
         """Without an order to come it ends, with a moment for its exit functions."""

@@ -28,6 +28,12 @@ def inherited() -> dict[str, str]:
     return _came_with
 
 
+def names_of_ork() -> tuple[str, ...]:
+    """Those that this process came with."""
+    inherited()
+    return _own_names
+
+
 def hidden_names(spec: dict[str, Any], environ: Mapping[str, str]) -> list[str]:
     """Those that are not for the task: Ork's own (tokens, URLs), and secrets."""
     own = _own_names if environ is _came_with else _names_of_ork(environ)

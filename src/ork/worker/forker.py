@@ -10,15 +10,18 @@ from __future__ import annotations
 import gc
 import os
 from fcntl import ioctl
-from resource import RUSAGE_SELF, getrusage
+from os import close, setpgid
 
-from ork.worker import packages, system
+from ork.worker import packages
 from ork.worker.ahead import time_of
 from ork.worker.child import Child
-from ork.worker.environment import additions, inherited
+from ork.worker.environment import additions, inherited, names_of_ork
 from ork.worker.hidden import hidden_modules
 from ork.worker.invoke import objects_at, use_packages, use_streams, wait_and_call
 from ork.worker.loading import make_ready
+from ork.worker.order import head_of, send
+from ork.worker.plain import Inbox, Place
+from ork.worker.system import die_with_parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +44,7 @@ class Forker(Child):
         go, self._go = os.pipe()
         self.ends, end = os.pipe()
         self.ahead = ahead
+        self._mark = mark
         self._objects = objects  # where the documents of its tasks are, most likely
         self._root_time, self._hidden = time_of(root), hidden_modules(root)
         self._read: object = None  # the file that it has compiled, and its looks
@@ -80,16 +84,22 @@ class Forker(Child):
         self._root_time = now
         return True
 
-    def give(self, objects: LocalObjects, folder: str, spec: dict[str, Any]) -> bool:
+    def give(self, objects: LocalObjects, stem: str, spec: dict[str, Any]) -> bool:
         if not self._is_asked:
             self.make_next(spec["file"] if spec["kind"] == "python" else None)
         self._is_asked = False
         if ioctl(self.ends, FIONREAD, _NOTHING) != _NOTHING:
             return False  # it has ended while it waited
-        return super().give(objects, folder, spec)
-
-    def _variables(self, spec: dict[str, Any]) -> dict[str, str] | None:
-        return None if spec["env"] else additions(spec, inherited(), None)
+        self.root = spec["root"]
+        # What the spec adds to the environment, if that is known already.
+        variables = None if spec["env"] else additions(spec, inherited(), None)
+        document = {"root": objects.root, "stem": stem, "spec": spec, "variables": variables}
+        mark = self._mark.padded(spec["attempt"].encode())
+        try:
+            send(self._orders, mark, head_of(spec, variables), document)
+        except BrokenPipeError:
+            return False
+        return True
 
     def read_end(self) -> int:
         """How the process ended, as `wait` tells it, once there is something to be read."""
@@ -104,34 +114,30 @@ class Forker(Child):
     def _serve(self, orders: int, answer: int, go: int, end: int, mark: Mark, root: str) -> NoReturn:
         mark.write(b"")
         use_streams()
-        if packages.are_used():
-            _settle(root)
+        place = _settle(root) if packages.are_used() else None
         objects_at(self._objects, "normal")
+        inbox, ahead, ready = Inbox(orders, mark), self.ahead, None
         gc.freeze()
         me = os.getpid()
         while file := os.read(go, _CHUNK):
             if file != _NOTHING_NEW:
-                make_ready(root, os.fsdecode(file))
+                ready = make_ready(root, os.fsdecode(file))
             pid = os.fork()
             if pid == 0:
-                os.setpgid(0, 0)
-                system.die_with_parent(me)
-                os.close(go)
-                os.close(end)
-                wait_and_call(orders, answer, mark, self.ahead, times_waited)
+                setpgid(0, 0)
+                die_with_parent(me)
+                close(go)
+                close(end)
+                wait_and_call(inbox, answer, ahead, place, ready)
             os.write(end, b"%d" % os.waitpid(pid, 0)[1])
         os._exit(0)
 
 
-def times_waited() -> int:
-    """By this process, for anything."""
-    return getrusage(RUSAGE_SELF).ru_nvcsw
-
-
-def _settle(root: str) -> None:
+def _settle(root: str) -> Place | None:
     """Where that cannot be done the task's own process will say why."""
     try:
         os.chdir(root)
     except OSError:
-        return
+        return None
     use_packages(root)
+    return Place(root, [os.fsencode(name) for name in names_of_ork()])

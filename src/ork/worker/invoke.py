@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import marshal
 import os
 import sys
 import time
@@ -16,10 +15,12 @@ from ork.worker.arguments import bind_arguments
 from ork.worker.bound import Bindings, InputError
 from ork.worker.environment import additions, hidden_names, inherited, task_id
 from ork.worker.hidden import import_before_hidden
-from ork.worker.loading import LoadError, load_function
+from ork.worker.leaving import finish_as_the_interpreter_would, flush_streams
+from ork.worker.loading import LoadError, function_of, load_function
 from ork.worker.logging_setup import LoggingSetUp
 from ork.worker.outputs import store_output
-from ork.worker.results import ResultError, result_text
+from ork.worker.plain import answer_plainly, times_waited
+from ork.worker.results import ResultError, result_text, to_text, within
 from ork.worker.status import storable
 
 TYPE_CHECKING = False
@@ -30,12 +31,11 @@ if TYPE_CHECKING:
     from ork.sdk.context import Context
     from ork.worker.ahead import Ahead
     from ork.worker.arguments import Arguments
-    from ork.worker.mark import Mark
+    from ork.worker.loading import Ready
+    from ork.worker.plain import Inbox, Place, Ran
 
 _has_streams = _has_packages = False
 _objects: dict[tuple[str, str], LocalObjects] = {}
-_CHUNK = 1 << 12  # most orders are smaller
-SIZE_BYTES = 4  # of the number in front of an order
 _GENERATOR = 0x20
 _ASYNC_GENERATOR = 0x200
 
@@ -45,38 +45,36 @@ def run_function(objects: LocalObjects, stem: str, spec: dict[str, Any], answer:
     _perform(Call(objects, stem, spec, inherited()), answer)
 
 
-def _perform(call: Call, answer: int, waits: Callable[[], int] | None = None) -> NoReturn:
-    before = waits() if waits is not None else 0
+def _perform(call: Call, answer: int, waited: int | None = None) -> NoReturn:
+    """`waited`: how often this process had done so when it was given its order, if that matters."""
     call.perform()
     finish_as_the_interpreter_would()
     flush_streams()
-    call.is_swift = waits is not None and waits() == before
+    call.is_swift = times_waited() == waited
     call.reply(answer)
     os._exit(call.exit_code)
 
 
-def wait_and_call(
-    orders: int, answer: int, mark: Mark | None, ahead: Ahead | None, waits: Callable[[], int]
-) -> NoReturn:
-    """In a child of the shim: one order, one call. Without an order it ends quietly. `waits` says how often this process
-    has waited for anything.
+def wait_and_call(inbox: Inbox, answer: int, ahead: Ahead | None, place: Place | None, ready: Ready | None) -> NoReturn:
+    """In a child of the shim: one order, one call. Without an order it ends quietly.
 
     Whatever is looked at here is copied, page by page, for every task: the less the better."""
     is_quiet = True
     if ahead is not None:
         is_quiet = _import_ahead(ahead)
-    order = read_order(orders)
-    if order is None:
+    if not inbox.take():
         os._exit(0)
-    os.close(orders)
+    ran, waited = None, times_waited()
+    if is_quiet and place is not None and ready is not None:
+        ran = answer_plainly(inbox.head, answer, place, ready, waited)
+    order = inbox.document()
     spec = order["spec"]
-    if mark is not None:
-        mark.write(spec["attempt"].encode())
     objects, stem = objects_at(order["root"], spec["durability"]), order["stem"]
     _go_where_it_belongs(objects, stem, spec, answer)
     call = Call(objects, stem, spec, inherited(), order["variables"])
     call.is_quiet = is_quiet
-    _perform(call, answer, waits)
+    call.ran = ran
+    _perform(call, answer, waited)
 
 
 def call_here(objects: LocalObjects, stem: str, spec: dict[str, Any], answer: int) -> NoReturn:
@@ -114,18 +112,6 @@ def _import_ahead(ahead: Ahead) -> bool:
     return is_quiet()
 
 
-def read_order(orders: int) -> dict[str, Any] | None:
-    """What the shim gives (`Child.give`); None when there will be nothing."""
-    data = os.read(orders, _CHUNK)
-    if not data:
-        return None
-    size = int.from_bytes(data[:SIZE_BYTES], "little") + SIZE_BYTES
-    while len(data) < size:
-        data += os.read(orders, size - len(data))
-    order: dict[str, Any] = marshal.loads(data[SIZE_BYTES:])
-    return order
-
-
 class Call:
     """One call of a task's function. `environ` is what the process came with, `variables` what the spec adds to it, if
     that is known."""
@@ -141,6 +127,7 @@ class Call:
     is_quiet = True
     is_swift = False  # it never waited for anything
     exit_code = 0
+    ran: Ran | None = None  # how far it has come already
 
     def __init__(
         self,
@@ -179,7 +166,7 @@ class Call:
             return self._fail("input", str(error))
         self._shown_inputs = arguments.shown
         try:
-            self._keep(call(function, arguments.positional, arguments.named))
+            self._keep(self._result(function, arguments))
         except ResultError as error:
             self._fail("output", str(error))
 
@@ -234,20 +221,39 @@ class Call:
         return function, bind_arguments(function, spec, bindings, self._make_context)
 
     def settle(self, bindings: Bindings) -> None:
-        settle_in(self._spec, bindings, self._variables)
+        if self.ran is None:
+            settle_in(self._spec, bindings, self._variables)
 
     def load(self) -> Callable[..., Any]:
         spec, known, begun = self._spec, len(sys.modules), time.monotonic()
+        if self.ran is not None:
+            return self._loaded(self.ran)
         function = load_function(spec["root"], spec["file"], spec["module"], spec["function"])
         if time.monotonic() - begun > WORTH_SECONDS and not spec["env"]:
             self._imports = imported(spec["root"], known)
         return function
 
+    def _loaded(self, ran: Ran) -> Callable[..., Any]:
+        if ran.error is not None and not ran.is_called:
+            raise ran.error
+        function = function_of(ran.module, self._spec["file"], None, self._spec["function"])
+        self._imports = ran.imports
+        return function
+
+    def _result(self, function: Callable[..., Any], arguments: Arguments) -> Any:
+        ran = self.ran
+        if ran is None or not ran.is_called:
+            return call(function, arguments.positional, arguments.named)
+        if ran.error is not None:
+            raise ran.error
+        return awaited(ran.result)
+
     def _keep(self, result: Any) -> None:
         """What was returned is the output, or the jobs that will have it."""
         handover = sys.modules.get("ork.sdk.defer")
         if handover is None or not isinstance(result, handover.Deferred):
-            self._store(result_text(result, self._spec["output_limit"]))
+            text = self.ran.text if self.ran is not None and self.ran.is_told else to_text(result)
+            self._store(within(text, self._spec["output_limit"]))
             return
         text = result_text(result.jobs, handover.MOST_BYTES)
         self._jobs = strict_json((text or "").encode(), max_size=handover.MOST_BYTES)
@@ -309,7 +315,7 @@ def enter(spec: dict[str, Any], bindings: Bindings, variables: dict[str, str] | 
     added = additions(spec, bindings.environ, bindings) if variables is None else variables
     for name in hidden_names(spec, bindings.environ):
         if name not in added:
-            del os.environ[name]
+            os.environ.pop(name, None)
     for name, value in added.items():
         os.environ[name] = value
     enter_folder(spec["root"])
@@ -326,7 +332,10 @@ def call(function: Callable[..., Any], positional: list[Any], named: dict[str, A
     flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
     if flags & (_GENERATOR | _ASYNC_GENERATOR):
         raise ResultError("the function is a generator: return a list instead of yielding")
-    result = function(*positional, **named)
+    return awaited(function(*positional, **named))
+
+
+def awaited(result: Any) -> Any:
     if not hasattr(result, "__await__"):
         return result
     import asyncio
@@ -374,22 +383,3 @@ def leave_packages(are_left: bool) -> None:
     """Left as they are, as if that had been done, until it is said otherwise."""
     global _has_packages
     _has_packages = are_left
-
-
-def finish_as_the_interpreter_would() -> None:
-    """Waits for the task's threads and runs its exit functions."""
-    try:
-        if "threading" in sys.modules:
-            sys.modules["threading"]._shutdown()
-        if "atexit" in sys.modules:  # else nobody has anything done at the end
-            sys.modules["atexit"]._run_exitfuncs()
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-
-
-def flush_streams() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError, AttributeError):
-            continue

@@ -13,7 +13,8 @@ import time
 from fcntl import ioctl
 from resource import RUSAGE_CHILDREN, getrusage
 
-from ork.worker.forker import FIONREAD, times_waited
+from ork.worker.forker import FIONREAD
+from ork.worker.plain import times_waited
 
 AT_ONCE_SECONDS = 0.00005
 LIGHT_SECONDS = 0.00015  # about what a task costs whoever asks for it

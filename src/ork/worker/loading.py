@@ -12,8 +12,25 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# A file, its text, and what has been made of it: its code and, outside of packages, the module that has not run yet.
-_ready: tuple[str, bytes, CodeType, ModuleType | None] | None = None
+class Ready:
+    """A file, its text, and what has been made of it: its code and, outside of packages, the module that has not run yet."""
+
+    __slots__ = ("code", "file", "globals", "module", "name", "path", "source")
+
+    def __init__(self, file: str, path: str, source: bytes, code: CodeType, module: ModuleType | None) -> None:
+        self.file = os.fsencode(file)
+        self.path = path
+        self.source = source
+        self.code = code
+        self.module = module
+        self.name = module.__name__ if module is not None else ""
+        self.globals = module.__dict__ if module is not None else {}
+
+    def is_for(self, path: str, source: bytes) -> bool:
+        return self.path == path and self.source == source
+
+
+_ready: Ready | None = None
 
 
 class LoadError(Exception):
@@ -21,7 +38,12 @@ class LoadError(Exception):
 
 
 def load_function(root: str, file: str | None, module: str | None, function: str) -> Callable[..., Any]:
-    loaded = load_file(root, file) if file is not None else _import_module(str(module))
+    return function_of(
+        load_file(root, file) if file is not None else _import_module(str(module)), file, module, function
+    )
+
+
+def function_of(loaded: ModuleType, file: str | None, module: str | None, function: str) -> Callable[..., Any]:
     found: Any = loaded
     for part in function.split("."):
         found = getattr(found, part, None)
@@ -32,7 +54,7 @@ def load_function(root: str, file: str | None, module: str | None, function: str
     return found  # type: ignore[no-any-return]
 
 
-def make_ready(root: str, file: str) -> None:
+def make_ready(root: str, file: str) -> Ready | None:
     """Compiles the file for processes that will be forked, unless the same text was compiled the last time.
     What cannot be done without a word is left to them, whose words are the task's."""
     global _ready
@@ -42,13 +64,16 @@ def make_ready(root: str, file: str) -> None:
     errors, sys.stderr = sys.stderr, heard
     try:
         source = _source(path)
-        same = before is not None and before[:2] == (path, source)
-        made = before if same else (path, source, _compiled(source, path), _empty_module(root, path))
+        if before is not None and before.is_for(path, source):
+            made = before
+        else:
+            made = Ready(file, path, source, _compiled(source, path), _empty_module(root, path))
     except Exception:
-        return
+        return None
     finally:
         sys.stderr = errors
     _ready = None if heard.is_told else made
+    return _ready
 
 
 def forget_ready() -> None:
@@ -102,7 +127,7 @@ def load_file(root: str, file: str) -> ModuleType:
         source = _source(path)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         raise LoadError(f"there is no file {file} in {root}") from None
-    code, module = _ready[2:] if _ready is not None and _ready[:2] == (path, source) else (None, None)
+    code, module = (_ready.code, _ready.module) if _ready and _ready.is_for(path, source) else (None, None)
     name, package = _module_name(root, path) if module is None else (module.__name__, None)
     if package:
         from importlib import import_module

@@ -38,10 +38,23 @@ class Mark:
         if self._memory is None:
             self._memory = _memory(self._address, self._room)
 
-    def write(self, attempt: bytes) -> None:
+    @property
+    def room(self) -> int:
+        return self._room
+
+    @property
+    def memory(self) -> Any:
+        """A buffer, to be written in its whole length; None where there is no such thing at hand."""
+        return self._memory
+
+    def padded(self, attempt: bytes) -> bytes:
+        """In its whole length."""
         if len(attempt) > self._room:
             raise ValueError(f"there is no room for {attempt!r}")
-        data = attempt.ljust(self._room, b"\0")
+        return attempt.ljust(self._room, b"\0")
+
+    def write(self, attempt: bytes) -> None:
+        data = self.padded(attempt)
         if self._memory is not None:
             self._memory.raw = data
             return

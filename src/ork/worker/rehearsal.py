@@ -7,13 +7,15 @@ to be copied first; done before the fork, it is done.
 
 from __future__ import annotations
 
-import marshal
 import os
 import sys
 
-from ork.worker.environment import additions, inherited
-from ork.worker.invoke import SIZE_BYTES, Call, flush_streams, leave_packages, objects_at, read_order
+from ork.worker.environment import additions, inherited, names_of_ork
+from ork.worker.invoke import Call, leave_packages, objects_at
+from ork.worker.leaving import flush_streams
 from ork.worker.loading import forget_ready, make_ready
+from ork.worker.order import head_of, send
+from ork.worker.plain import Inbox, Place, is_usual, perform, reply_of, times_waited
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ TIMES = 12  # the interpreter adapts code that was called eight times, and its p
 _ROOT = os.path.dirname(os.path.abspath(__file__))
 _FILE = "nothing.py"
 _LARGEST_REPLY = 1 << 12
-_SPEC: dict[str, Any] = {
+SPEC: dict[str, Any] = {
     "attempt": "rehearsal/nothing/0/1",
     "run_id": "rehearsal",
     "workflow": "rehearsal",
@@ -49,40 +51,58 @@ _SPEC: dict[str, Any] = {
 }
 
 
-def rehearse(mark: Mark) -> bytes:
-    """Leaves the process as it was, but for what it has got used to. The last reply."""
+def rehearse(mark: Mark) -> list[bytes]:
+    """Leaves the process as it was, but for what it has got used to. The last replies, of the plain way and of the other."""
     environ, modules, folder = dict(os.environ), set(sys.modules), os.getcwd()
-    orders, give = os.pipe()
     answers, answer = os.pipe()
-    order = marshal.dumps({"root": _ROOT, "stem": "runs", "spec": _SPEC, "variables": _variables()})
-    reply = b""
+    replies: list[bytes] = []
     leave_packages(True)
     for _ in range(TIMES):
-        os.write(give, len(order).to_bytes(SIZE_BYTES, "little") + order)
-        _call(orders, answer, mark)
-        reply = os.read(answers, _LARGEST_REPLY)
+        replies = []
+        for call in (_call_plainly, _call):
+            call(_order(mark), answer)
+            replies.append(os.read(answers, _LARGEST_REPLY))
     leave_packages(False)
-    for descriptor in (orders, give, answers, answer):
+    for descriptor in (answers, answer):
         os.close(descriptor)
     for name in set(sys.modules) - modules:
         del sys.modules[name]
     _restore(environ)
     os.chdir(folder)
     forget_ready()
-    return reply
-
-
-def _variables() -> dict[str, str]:
-    return additions(_SPEC, inherited(), None)
-
-
-def _call(orders: int, answer: int, mark: Mark) -> None:
-    order = read_order(orders)
-    assert order is not None
     mark.write(b"")
+    return replies
+
+
+def _order(mark: Mark) -> Inbox:
+    variables = additions(SPEC, inherited(), None)
+    document = {"root": _ROOT, "stem": "runs", "spec": SPEC, "variables": variables}
+    orders, give = os.pipe()
+    send(give, mark.padded(b"rehearsal"), head_of(SPEC, variables), document)
+    os.close(give)
+    return Inbox(orders, mark)
+
+
+def _call_plainly(inbox: Inbox, answer: int) -> None:
+    ready = make_ready(_ROOT, _FILE)
+    assert inbox.take()
+    assert ready is not None
+    place = Place(_ROOT, [os.fsencode(name) for name in names_of_ork()])
+    before = times_waited()
+    ran = perform(inbox.head, place, ready)
+    assert ran is not None
+    assert is_usual(ran)
+    flush_streams()
+    os.write(answer, reply_of(ran, times_waited() == before))
+
+
+def _call(inbox: Inbox, answer: int) -> None:
+    inbox.take()
+    order = inbox.document()
     make_ready(_ROOT, _FILE)
     objects = objects_at(order["root"], order["spec"]["durability"])
     call = Call(objects, order["stem"], order["spec"], inherited(), order["variables"])
+    call.is_swift = True
     call.perform()
     flush_streams()
     call.reply(answer)

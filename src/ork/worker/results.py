@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _INFINITY = float("inf")
 _PLAIN = (str, int, float, dict, list, tuple)
 _LARGEST_INT = 10**MAX_INT_DIGITS
+_MUCH = 1 << 53
 
 
 class ResultError(Exception):
@@ -21,10 +22,19 @@ class ResultError(Exception):
 
 def result_text(value: Any, limit: int) -> str | None:
     """None for None: a task that returns nothing has no output."""
+    return within(to_text(value), limit)
+
+
+def to_text(value: Any) -> str | None:
     if value is None:
         return None
-    text = dumps(to_plain(value, ""))
-    if len(text) > limit:
+    if type(value) is int and -_MUCH < value < _MUCH:
+        return str(value)
+    return dumps(to_plain(value, ""))
+
+
+def within(text: str | None, limit: int) -> str | None:
+    if text is not None and len(text) > limit:
         raise ResultError(f"returned {len(text)} bytes of JSON, more than the {limit} allowed")
     return text
 

@@ -21,11 +21,10 @@ from ork.worker.environment import additions, hidden_names, inherited
 from ork.worker.invoke import (
     Call,
     enter_folder,
-    finish_as_the_interpreter_would,
-    flush_streams,
     use_packages,
     use_streams,
 )
+from ork.worker.leaving import finish_as_the_interpreter_would, flush_streams
 from ork.worker.left_behind import Effort, Starts, Traces, Waits
 from ork.worker.loading import load_function
 from ork.worker.main import forget_opened, read_spec, win_gate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from os import getppid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def set_subreaper(wanted: bool) -> bool:
 def die_with_parent(parent: int) -> None:
     """The calling process is killed when its parent dies, and at once if that has happened already."""
     _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
-    if os.getppid() != parent:
+    if getppid() != parent:
         os._exit(1)
 
 
@@ -144,23 +145,22 @@ def _environment(name: str) -> list[bytes]:
         return []
 
 
-def _prctl(option: int, argument: int) -> bool:
-    global _call_prctl
-    if _call_prctl is None:
-        _call_prctl = _find_prctl()
-    return _call_prctl(option, argument)
-
-
-def _find_prctl() -> Callable[[int, int], bool]:
+def call_of(name: str) -> tuple[Callable[[int, tuple[int, ...]], int], int]:
+    """Calls what is at an address; and the address of a function of the system's library, 0 if it cannot be called."""
     try:
         # `ctypes` itself takes several times as long to import as these three calls.
         import _ctypes
 
-        address = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
-        call: Callable[..., int] = _ctypes.call_function
-        return lambda option, argument: call(address, (option, argument, 0, 0, 0)) == 0
+        return _ctypes.call_function, _ctypes.dlsym(_ctypes.dlopen(None, 0), name)  # type: ignore[arg-type]
     except (ImportError, OSError, AttributeError):
-        return lambda _option, _argument: False
+        return lambda _address, _arguments: -1, 0
+
+
+def _prctl(option: int, argument: int) -> bool:
+    global _call, _prctl_at
+    if _prctl_at is None:
+        _call, _prctl_at = call_of("prctl")
+    return _call(_prctl_at, (option, argument, 0, 0, 0)) == 0
 
 
 descriptors: set[int] = set()
@@ -168,5 +168,6 @@ descriptors: set[int] = set()
 # The process, and the descriptor that tells of its children. Kept open: to open it is most of what it costs to ask.
 _children: tuple[int, int] | None = None
 _system: tuple[str | None, int | None] | None = None
-_call_prctl: Callable[[int, int], bool] | None = None
+_call: Callable[[int, tuple[int, ...]], int]
+_prctl_at: int | None = None
 _is_subreaper = False  # this process; one that is forked from it is none, and does not ask

@@ -13,7 +13,9 @@ from ork.worker import invoke, loading
 from ork.worker.rehearsal import rehearse
 
 class Unmarked:
+    memory, room = None, 64
     def write(self, attempt): pass
+    def padded(self, attempt): return attempt.ljust(self.room, bytes(1))
 
 def state():
     modules = sorted(name for name in sys.modules if not name.startswith("encodings"))
@@ -21,8 +23,8 @@ def state():
 
 invoke.use_streams()
 before = state()
-reply = rehearse(Unmarked())
-print(json.dumps({"reply": json.loads(reply), "is_as_before": state() == before, "ready": loading._ready}))
+replies = [reply.decode() for reply in rehearse(Unmarked())]
+print(json.dumps({"replies": replies, "is_as_before": state() == before, "ready": loading._ready}))
 """
 
 
@@ -30,7 +32,9 @@ def test_a_rehearsal_succeeds_and_leaves_the_process_as_it_was() -> None:
     environ = {**os.environ, "ORK_ATTEMPT_ID": "----"}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=environ, capture_output=True, text=True, check=True)
     told = json.loads(done.stdout)
-    assert told["reply"]["output"] == {"inline": "1"}
+    plain, general = told["replies"]
+    assert json.loads(plain)["output"] == {"inline": "1"}
+    assert plain == general
     assert told["is_as_before"]
     assert told["ready"] is None
     assert done.stderr == ""

@@ -1,0 +1,24 @@
+"""How a process that has called a function ends: as the interpreter would end it, up to where that would tidy up."""
+
+from __future__ import annotations
+
+import sys
+
+
+def finish_as_the_interpreter_would() -> None:
+    """Waits for the task's threads and runs its exit functions."""
+    try:
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()
+        if "atexit" in sys.modules:  # else nobody has anything done at the end
+            sys.modules["atexit"]._run_exitfuncs()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+
+
+def flush_streams() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            continue
