@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import os
 from fcntl import ioctl
-from os import close, setpgid
+from os import close, getppid, setpgid
 
 from ork.worker import packages
 from ork.worker.ahead import time_of
@@ -21,7 +21,8 @@ from ork.worker.invoke import objects_at, use_packages, use_streams, wait_and_ca
 from ork.worker.loading import make_ready
 from ork.worker.order import head_of, send
 from ork.worker.plain import Inbox, Place
-from ork.worker.system import die_with_parent
+from ork.worker.slots import NAMES, make_slots
+from ork.worker.system import DEATH_WITH_PARENT, call_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,16 +117,18 @@ class Forker(Child):
         use_streams()
         place = _settle(root) if packages.are_used() else None
         objects_at(self._objects, "normal")
-        inbox, ahead, ready = Inbox(orders, mark), self.ahead, None
+        inbox, ahead, ready = Inbox(orders, mark, make_slots()), self.ahead, None
+        me, (call, prctl) = os.getpid(), call_of("prctl")
         gc.freeze()
-        me = os.getpid()
         while file := os.read(go, _CHUNK):
             if file != _NOTHING_NEW:
                 ready = make_ready(root, os.fsdecode(file))
             pid = os.fork()
             if pid == 0:
                 setpgid(0, 0)
-                die_with_parent(me)
+                call(prctl, DEATH_WITH_PARENT)
+                if getppid() != me:
+                    os._exit(1)
                 close(go)
                 close(end)
                 wait_and_call(inbox, answer, ahead, place, ready)
@@ -140,4 +143,4 @@ def _settle(root: str) -> Place | None:
     except OSError:
         return None
     use_packages(root)
-    return Place(root, [os.fsencode(name) for name in names_of_ork()])
+    return Place(root, [os.fsencode(name) for name in names_of_ork() if name not in NAMES])

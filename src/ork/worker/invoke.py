@@ -9,7 +9,7 @@ import time
 from ork.errors import ObjectsError
 from ork.objects.json_text import dumps, strict_json
 from ork.objects.local import LocalObjects
-from ork.worker import packages
+from ork.worker import packages, system
 from ork.worker.ahead import WORTH_SECONDS, imported
 from ork.worker.arguments import bind_arguments
 from ork.worker.bound import Bindings, InputError
@@ -19,7 +19,7 @@ from ork.worker.leaving import finish_as_the_interpreter_would, flush_streams
 from ork.worker.loading import LoadError, function_of, load_function
 from ork.worker.logging_setup import LoggingSetUp
 from ork.worker.outputs import store_output
-from ork.worker.plain import answer_plainly, times_waited
+from ork.worker.plain import perform_plainly, take, tell, times_waited
 from ork.worker.results import ResultError, result_text, to_text, within
 from ork.worker.status import storable
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _has_streams = _has_packages = False
 _objects: dict[tuple[str, str], LocalObjects] = {}
+_call_system, _exit_at = system.call_of("_exit")
+_NO_ERROR = (0,)
 _GENERATOR = 0x20
 _ASYNC_GENERATOR = 0x200
 
@@ -62,18 +64,22 @@ def wait_and_call(inbox: Inbox, answer: int, ahead: Ahead | None, place: Place |
     is_quiet = True
     if ahead is not None:
         is_quiet = _import_ahead(ahead)
-    if not inbox.take():
+    if not take(inbox):
         os._exit(0)
-    ran, waited = None, times_waited()
-    if is_quiet and place is not None and ready is not None:
-        ran = answer_plainly(inbox.head, answer, place, ready, waited)
+    waited = times_waited()
+    done = perform_plainly(inbox, place, ready) if is_quiet and place is not None and ready is not None else None
+    if isinstance(done, str):
+        finish_as_the_interpreter_would()
+        tell(answer, done, waited)
+        _call_system(_exit_at, _NO_ERROR)  # `os._exit` would be linked first, as nobody has called it and come back
+        os._exit(0)
     order = inbox.document()
     spec = order["spec"]
     objects, stem = objects_at(order["root"], spec["durability"]), order["stem"]
     _go_where_it_belongs(objects, stem, spec, answer)
     call = Call(objects, stem, spec, inherited(), order["variables"])
     call.is_quiet = is_quiet
-    call.ran = ran
+    call.ran = done
     _perform(call, answer, waited)
 
 
@@ -252,7 +258,7 @@ class Call:
         """What was returned is the output, or the jobs that will have it."""
         handover = sys.modules.get("ork.sdk.defer")
         if handover is None or not isinstance(result, handover.Deferred):
-            text = self.ran.text if self.ran is not None and self.ran.is_told else to_text(result)
+            text = to_text(result) if self.ran is None or self.ran.text is None else self.ran.text
             self._store(within(text, self._spec["output_limit"]))
             return
         text = result_text(result.jobs, handover.MOST_BYTES)

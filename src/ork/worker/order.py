@@ -7,44 +7,59 @@ from __future__ import annotations
 
 import marshal
 import os
-import sys
+
+from ork.worker.slots import EMPTY, NAMES, filled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-HEAD_BYTES = 440  # with what stands around them they fit into a small object
+WORDS_BYTES = 440  # with what stands around them they fit into a small object
 SMALL_OUTPUT = 1024  # characters; a larger one may not fit where the head promises room
 SIZE_BYTES = 4
 AT_ONCE = 4096  # a pipe takes that much whole, or waits
-_UNUSUAL = bytes(HEAD_BYTES)
 _RARE = frozenset(("python", "input_type", "output_type"))
-_ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 
 
-def send(orders: int, mark: bytes, head: bytes, document: dict[str, Any]) -> None:
-    """`mark` and `head` in their whole length: whoever reads finds them in one piece. BrokenPipeError if there will be
+class Head:
+    """What most tasks need, in front of an order. `slots`: what every task is told of itself; `words`: the same once more,
+    with all other variables, the function and its file. Empty for a task that is not usual."""
+
+    __slots__ = ("slots", "words")
+
+    def __init__(self, slots: bytes = EMPTY, words: bytes = bytes(WORDS_BYTES)) -> None:
+        self.slots = slots
+        self.words = words
+
+
+UNUSUAL = Head()
+
+
+def send(orders: int, mark: bytes, head: Head, document: dict[str, Any]) -> None:
+    """`mark` in its whole length: whoever reads finds it and the head in one piece. BrokenPipeError if there will be
     nobody."""
     rest = marshal.dumps(document)
-    order = b"%b%b%b%b" % (mark, head, len(rest).to_bytes(SIZE_BYTES, "little"), rest)
+    order = b"%b%b%b%b%b" % (mark, head.slots, head.words, len(rest).to_bytes(SIZE_BYTES, "little"), rest)
     while order:
         order = order[os.write(orders, order[:AT_ONCE]) :]
 
 
-def head_of(spec: dict[str, Any], variables: dict[str, str] | None) -> bytes:
-    """What a task needs that is a function of a file, with nothing of its own; empty for all others. `variables` are
-    those that are added to its environment."""
+def head_of(spec: dict[str, Any], variables: dict[str, str] | None) -> Head:
+    """Of a task that is a function of a file, with nothing of its own. `variables` are those that are added to its
+    environment; the first of them are those that have a slot."""
     if variables is None or spec["kind"] != "python" or spec["file"] is None or "." in spec["function"]:
-        return _UNUSUAL
+        return UNUSUAL
     if spec["env"] or spec["inputs"] or not _RARE.isdisjoint(spec):
-        return _UNUSUAL
+        return UNUSUAL
     if spec["inline_limit"] < SMALL_OUTPUT or spec["output_limit"] < SMALL_OUTPUT:
-        return _UNUSUAL
-    text = ""
-    for name, value in variables.items():
-        text += f"{name}\0{value}\0"
-    # The last word is never empty, and so they can be told from what fills up the rest.
-    head = f"{text}{spec['function']}\0{spec['file']}".encode(_ENCODING, _ERRORS)
-    if len(head) >= HEAD_BYTES or head.count(b"\0") != 2 * len(variables) + 1:
-        return _UNUSUAL
-    return head.ljust(HEAD_BYTES, b"\0")
+        return UNUSUAL
+    values = [variables[name] for name in NAMES]
+    slots, words = filled(values), values
+    for name in variables:
+        if name not in NAMES:
+            words += name, variables[name]
+    words += spec["function"], spec["file"]  # the last is never empty, and so they are told from what fills up the rest
+    text = "\0".join(words)
+    if slots is None or text.count("\0") != len(words) - 1 or not text.isascii() or len(text) >= WORDS_BYTES:
+        return UNUSUAL
+    return Head(slots, text.encode().ljust(WORDS_BYTES, b"\0"))

@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import sys
 
-from ork.worker.environment import additions, inherited, names_of_ork
+from ork.worker.environment import additions, inherited
 from ork.worker.invoke import Call, leave_packages, objects_at
 from ork.worker.leaving import flush_streams
 from ork.worker.loading import forget_ready, make_ready
 from ork.worker.order import head_of, send
-from ork.worker.plain import Inbox, Place, is_usual, perform, reply_of, times_waited
+from ork.worker.plain import Inbox, Place, perform_plainly, take, tell, times_waited
+from ork.worker.slots import make_slots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,12 +56,12 @@ def rehearse(mark: Mark) -> list[bytes]:
     """Leaves the process as it was, but for what it has got used to. The last replies, of the plain way and of the other."""
     environ, modules, folder = dict(os.environ), set(sys.modules), os.getcwd()
     answers, answer = os.pipe()
-    replies: list[bytes] = []
+    replies, slots = list[bytes](), make_slots()
     leave_packages(True)
     for _ in range(TIMES):
         replies = []
         for call in (_call_plainly, _call):
-            call(_order(mark), answer)
+            call(_order(mark, slots), answer)
             replies.append(os.read(answers, _LARGEST_REPLY))
     leave_packages(False)
     for descriptor in (answers, answer):
@@ -74,30 +75,27 @@ def rehearse(mark: Mark) -> list[bytes]:
     return replies
 
 
-def _order(mark: Mark) -> Inbox:
+def _order(mark: Mark, slots: Any) -> Inbox:
     variables = additions(SPEC, inherited(), None)
     document = {"root": _ROOT, "stem": "runs", "spec": SPEC, "variables": variables}
     orders, give = os.pipe()
     send(give, mark.padded(b"rehearsal"), head_of(SPEC, variables), document)
     os.close(give)
-    return Inbox(orders, mark)
+    return Inbox(orders, mark, slots)
 
 
 def _call_plainly(inbox: Inbox, answer: int) -> None:
     ready = make_ready(_ROOT, _FILE)
-    assert inbox.take()
+    assert take(inbox)
     assert ready is not None
-    place = Place(_ROOT, [os.fsencode(name) for name in names_of_ork()])
-    before = times_waited()
-    ran = perform(inbox.head, place, ready)
-    assert ran is not None
-    assert is_usual(ran)
-    flush_streams()
-    os.write(answer, reply_of(ran, times_waited() == before))
+    place = Place(_ROOT, [])
+    waited, output = times_waited(), perform_plainly(inbox, place, ready)
+    assert isinstance(output, str)
+    tell(answer, output, waited)
 
 
 def _call(inbox: Inbox, answer: int) -> None:
-    inbox.take()
+    take(inbox)
     order = inbox.document()
     make_ready(_ROOT, _FILE)
     objects = objects_at(order["root"], order["spec"]["durability"])

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 _INFINITY = float("inf")
 _PLAIN = (str, int, float, dict, list, tuple)
 _LARGEST_INT = 10**MAX_INT_DIGITS
-_MUCH = 1 << 53
 
 
 class ResultError(Exception):
@@ -28,8 +27,6 @@ def result_text(value: Any, limit: int) -> str | None:
 def to_text(value: Any) -> str | None:
     if value is None:
         return None
-    if type(value) is int and -_MUCH < value < _MUCH:
-        return str(value)
     return dumps(to_plain(value, ""))
 
 

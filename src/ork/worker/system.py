@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _SIGKILL = 9
+DEATH_WITH_PARENT = (1, _SIGKILL, 0, 0, 0)  # to be asked of `prctl`
 _PIECE = 4096
 
 
@@ -65,7 +65,7 @@ def set_subreaper(wanted: bool) -> bool:
 
 def die_with_parent(parent: int) -> None:
     """The calling process is killed when its parent dies, and at once if that has happened already."""
-    _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+    _prctl(*DEATH_WITH_PARENT[:2])
     if getppid() != parent:
         os._exit(1)
 
@@ -146,7 +146,8 @@ def _environment(name: str) -> list[bytes]:
 
 
 def call_of(name: str) -> tuple[Callable[[int, tuple[int, ...]], int], int]:
-    """Calls what is at an address; and the address of a function of the system's library, 0 if it cannot be called."""
+    """Calls what is at an address, and the address of a function of the system's library; where that cannot be done, two
+    that do nothing."""
     try:
         # `ctypes` itself takes several times as long to import as these three calls.
         import _ctypes

@@ -194,7 +194,12 @@ def has_no_stream() -> Any:
 def changes_its_environment() -> Any:
     os.environ["ORK_TASK_NAME"] = "other"
     del os.environ["ORK_RUN_ID"]
-    return sorted(os.popen("env | grep ORK").read().split())
+    return _environment_of_others()
+
+
+def _environment_of_others() -> list[str]:
+    with os.popen("env") as told:
+        return sorted(told.read().split("\n"))
 
 
 def _kind_of_file(number: str) -> str:
@@ -211,7 +216,7 @@ def sees() -> Any:
         signals = [line for line in status if line.startswith("Sig")]
     return {
         "environment": sorted(os.environ.items()),
-        "environment of others": sorted(os.popen("env").read().split("\n")),
+        "environment of others": _environment_of_others(),
         "marks": marks,
         "folder": os.getcwd(),
         "path": sys.path,

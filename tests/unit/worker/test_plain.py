@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 
-from ork.worker.order import HEAD_BYTES, head_of
+from ork.worker.environment import additions
+from ork.worker.order import UNUSUAL, WORDS_BYTES, head_of
 from ork.worker.rehearsal import SPEC
 from tests.unit.worker import every_kind_of_task
 
 SCRIPT = """
 import functools, json, os, signal, sys, typing
 from ork.objects.local import LocalObjects
-from ork.worker import forker, packages, plain
+from ork.worker import forker, invoke, packages
 from ork.worker.mark import Mark
-from ork.worker.order import HEAD_BYTES
+from ork.worker.order import UNUSUAL
 from ork.worker.rehearsal import SPEC, rehearse
 
 way, folder, tasks = sys.argv[1], sys.argv[2], json.load(sys.stdin)
@@ -29,9 +30,9 @@ mark.keep_at_hand()
 packages.use_packages()
 rehearse(mark)
 if way == "general":
-    forker.head_of = lambda spec, variables: bytes(HEAD_BYTES)
-reply_of = plain.reply_of
-plain.reply_of = lambda ran, is_swift: reply_of(ran, is_swift).replace(b"}\\n", b',"is_plain":true}\\n')
+    forker.head_of = lambda spec, variables: UNUSUAL
+tell = invoke.tell
+invoke.tell = lambda answer, output, waited: tell(answer, output + ',"is_plain":true', waited)
 objects = LocalObjects(folder + "/objects", "normal")
 spec = {**SPEC, "attempt": "r/t/0/1", "run_id": "r", "task": "t", "root": folder, "file": "tasks.py"}
 made = forker.Forker(mark, folder, None, objects.root)
@@ -142,13 +143,15 @@ def test_a_usual_task_is_performed_plainly(case: str, both: tuple[dict[str, Any]
         pytest.param({"python": "/venv/bin/python"}, id="another interpreter"),
         pytest.param({"output_type": {"type": "integer"}}, id="a declared output"),
         pytest.param({"inline_limit": 10}, id="little room for its output"),
-        pytest.param({"workflow": "w" * HEAD_BYTES}, id="more than there is room for"),
+        pytest.param({"workflow": "w" * 120}, id="more than a slot has room for"),
+        pytest.param({"file": "f" * WORDS_BYTES}, id="more than there is room for"),
+        pytest.param({"workflow": "ö"}, id="what is longer than it looks"),
         pytest.param({"workflow": "a\0b"}, id="what cannot be told apart"),
     ],
 )
 def test_what_is_unusual_is_not_performed_plainly(change: dict[str, Any]) -> None:
     spec = {**SPEC, **change}
-    variables = {"ORK_WORKFLOW_NAME": spec["workflow"]}
-    assert head_of(spec, variables) == bytes(HEAD_BYTES)
-    assert head_of(SPEC, {"ORK_WORKFLOW_NAME": "w"}) != bytes(HEAD_BYTES)
-    assert head_of(SPEC, None) == bytes(HEAD_BYTES)
+    variables = additions({**spec, "env": {}}, {}, None)
+    assert head_of(spec, variables) is UNUSUAL
+    assert head_of(SPEC, additions(SPEC, {}, None)) is not UNUSUAL
+    assert head_of(SPEC, None) is UNUSUAL
