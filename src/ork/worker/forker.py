@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import os
-from fcntl import ioctl
 from os import close, getppid, setpgid
 
 from ork.worker import packages
@@ -21,6 +20,7 @@ from ork.worker.invoke import objects_at, use_packages, use_streams, wait_and_ca
 from ork.worker.loading import make_ready
 from ork.worker.order import head_of, send
 from ork.worker.plain import Inbox, Place
+from ork.worker.pump import has_words
 from ork.worker.slots import NAMES, make_slots
 from ork.worker.system import DEATH_WITH_PARENT, call_of
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _KILLED = 9
 _CHUNK = 4096
 _NOTHING_NEW = b"."
-FIONREAD, _NOTHING = 0x541B, bytes(4)  # how much there is to be read
 
 
 class Forker(Child):
@@ -89,7 +88,7 @@ class Forker(Child):
         if not self._is_asked:
             self.make_next(spec["file"] if spec["kind"] == "python" else None)
         self._is_asked = False
-        if ioctl(self.ends, FIONREAD, _NOTHING) != _NOTHING:
+        if has_words(self.ends):
             return False  # it has ended while it waited
         self.root = spec["root"]
         # What the spec adds to the environment, if that is known already.

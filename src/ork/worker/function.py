@@ -13,7 +13,7 @@ from ork.worker.forker import Forker
 from ork.worker.invoke import call_here
 from ork.worker.loading import make_ready
 from ork.worker.process import ended_without_reply
-from ork.worker.pump import Stream
+from ork.worker.pump import Stream, has_words
 from ork.worker.status import Ending, failed, returned
 
 TYPE_CHECKING = False
@@ -77,13 +77,16 @@ class FunctionJob:
         return self._child is not None
 
     def ends(self) -> tuple[int, ...]:
-        return (self._child.ends, self._child.printed) if isinstance(self._child, Forker) else ()
+        return (self._child.ends,) if isinstance(self._child, Forker) else ()
 
     def note_end(self) -> None:
         assert isinstance(self._child, Forker)
         self.main_status = self._child.read_end()
 
     def brief_ending(self, _moment: Moment) -> Ending | None:
+        assert self._child is not None
+        if has_words(self._child.printed):
+            return None
         self._read_reply()
         is_whole = self._reply.endswith(b"\n") and len(self._reply) < _CHUNK
         return self._replied() if is_whole else None

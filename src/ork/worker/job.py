@@ -74,8 +74,7 @@ class BriefJob(Job, Protocol):
         ...
 
     def ends(self) -> tuple[int, ...]:
-        """What can be read once it has ended, then whatever can be read once it has said anything. Empty if that cannot be
-        said of it."""
+        """What can be read once it has ended, then whatever is to be heard before that. Empty if nothing tells of its end."""
         ...
 
     def note_end(self) -> None:
@@ -83,7 +82,7 @@ class BriefJob(Job, Protocol):
         ...
 
     def brief_ending(self, moment: Moment) -> Ending | None:
-        """How it ended, if it ended well and has said nothing. Nothing is left of it."""
+        """How it ended, well, and with nothing left of it; None if it has said something."""
         ...
 
 

@@ -10,18 +10,16 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]
 import os
 import time
-from fcntl import ioctl
 from resource import RUSAGE_CHILDREN, getrusage
 
-from ork.worker.forker import FIONREAD
 from ork.worker.plain import times_waited
+from ork.worker.pump import has_words
 
 AT_ONCE_SECONDS = 0.00005
 LIGHT_SECONDS = 0.00015  # about what a task costs whoever asks for it
 _OF_LATE = 8
 _LAST_STARTED = "/proc/sys/kernel/ns_last_pid"
 _LONGEST_NUMBER = 32
-_NONE = bytes(4)
 _THREADS, _ALONE = "/proc/self/task", 3
 
 
@@ -103,7 +101,7 @@ class Traces:
 
     def are_words(self) -> bool:
         """That nobody has read."""
-        return ioctl(self._printed, FIONREAD, _NONE) != _NONE
+        return has_words(self._printed)
 
 
 def _has_children() -> bool:

@@ -1,5 +1,5 @@
-"""The first moment of an attempt. Most are over by then, have nothing to say and leave nothing: their shim sleeps once, and
-has nothing to look after. Any other one is watched from then on.
+"""The first moment of an attempt. Most are over by then and leave nothing: their shim sleeps once, and has nothing to look
+after. Any other one is watched from then on.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from fcntl import ioctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,13 @@ HELD_SECONDS = 3.0
 # A line that is no longer needs no reason to be remembered; a longer one must look like JSON.
 SMALL_LINE = 1 << 16
 _CHUNK = 1 << 16
+_FIONREAD, _NOTHING = 0x541B, bytes(4)  # how much there is to be read
 _BRACKETS = {b"{": b"}", b"[": b"]", b'"': b'"'}
+
+
+def has_words(source: int) -> bool:
+    """Whether there is something to be read."""
+    return ioctl(source, _FIONREAD, _NOTHING) != _NOTHING
 
 
 class Stream:

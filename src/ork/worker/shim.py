@@ -55,6 +55,7 @@ class Shim:
     _kill_at: float | None = None
     _is_asked = False  # to end by itself: SIGTERM has been sent
     _is_killing = False
+    _log: Log | None = None  # made for whoever has something to say
     _preparation: Preparation | None = None  # keeps what was built from being pruned
 
     def __init__(
@@ -82,7 +83,7 @@ class Shim:
     def run(self) -> bool:
         """To the very end; whether that could be told."""
         self._is_subreaper = system.become_subreaper()
-        job, log, ending = self._given_job, None, None
+        job, ending = self._given_job, None
         try:
             if job is None:
                 kind = self._spec["kind"]
@@ -90,12 +91,12 @@ class Shim:
                 job = brief = make(self._objects, self._stem, self._spec, self._host)
                 ending = self._soon_ended(brief)
             if ending is None:
-                log = self._make_log()
+                log = self._log = self._make_log()
                 ending = self._prepare(log) or self._perform(job, log, self._spec["timeout"])
         except Exception as error:
-            log = log or self._make_log()
-            ending = self._own_fault(error, log)
-        is_written = self._finish(ending, log)
+            self._log = self._log or self._make_log()
+            ending = self._own_fault(error, self._log)
+        is_written = self._finish(ending, self._log)
         if job is not None:
             job.clean()
         return is_written
@@ -133,11 +134,21 @@ class Shim:
             return None
         job.note_end()
         self._reap(job, time.monotonic())
-        if self._main_status != 0 or not self._are_all_gone:
+        if not self._are_all_gone:
             return None
-        ending = job.brief_ending(self._host.moment)
+        ending = job.brief_ending(self._host.moment) if self._main_status == 0 else None
+        ending = ending or self._heard_ending(job)
         self.is_swift = self.is_swift or job.is_swift
         return ending
+
+    def _heard_ending(self, job: Job) -> Ending:
+        """Of what is gone, but for its last words."""
+        log = self._log = self._make_log()
+        job.start(log)
+        readers = job.pipes()
+        _empty(self._poller(readers, ()), readers)
+        log.let_go()
+        return job.ending(self._main_status or 0)
 
     def _prepare(self, log: Log) -> Ending | None:
         """Builds what the task needs, once for all who need the same; None when it is there."""

@@ -49,6 +49,6 @@ def keep(streams: Streams) -> None:
     """For the next command: nothing was said, and nobody is left who could speak."""
     global _spare
     if _spare is not None:
-        _spare.close()
+        taken().close()
     _spare = streams
     process.private.update(streams.all())

@@ -42,5 +42,6 @@ def test_one_is_kept() -> None:
     streams.keep(second)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(first.said)
+    assert not process.private & set(first.all())
     assert streams.taken() is second
     second.close()
