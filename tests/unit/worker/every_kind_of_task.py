@@ -213,7 +213,7 @@ def sees() -> Any:
     """All that differs from process to process left out."""
     with open("/proc/self/environ") as environ, open("/proc/self/status") as status:
         marks = [word for word in environ.read().split("\0") if word.startswith("ORK_ATTEMPT_ID=")]
-        signals = [line for line in status if line.startswith("Sig")]
+        signals = [line for line in status if line.startswith("Sig") and not line.startswith("SigQ")]
     return {
         "environment": sorted(os.environ.items()),
         "environment of others": _environment_of_others(),
