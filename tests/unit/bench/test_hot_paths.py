@@ -6,6 +6,7 @@ path became cheaper, lower it.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from functools import partial
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.unit.bench.counting import per_task, work_of, workflow
 from tests.unit.bench.counting_documents import calls_for_documents
+from tests.unit.bench.counting_pages import pages_of_bare_forks, pages_of_plain_tasks
 from tests.unit.bench.counting_workers import calls_for_commands, calls_for_functions, calls_for_shared_calls
 
 from ork.bench.drive.memory import machine_bytes
@@ -104,6 +106,16 @@ def test_a_function_s_process_makes_so_many_calls_between_its_order_and_its_answ
     counted = [int(word) for word in done.stdout.split()]
     assert counted[0] <= own * MARGIN
     assert counted[1] <= of_the_interpreter * MARGIN
+
+
+def test_a_function_s_process_and_its_forker_take_so_many_pages(tmp_path: Path) -> None:
+    """More than the barest fork of this interpreter, which takes what the system makes it take."""
+    bare_forking, bare_forked = pages_of_bare_forks()
+    if os.sysconf("SC_PAGE_SIZE") != 4096 or not 30 <= bare_forked <= 100 or not 5 <= bare_forking <= 40:
+        pytest.skip(f"pages are counted otherwise here: a bare fork takes {bare_forking:.0f} and {bare_forked:.0f}")
+    forking, forked = pages_of_plain_tasks(tmp_path)
+    assert forked - bare_forked <= 120 * MARGIN
+    assert forking - bare_forking <= 11 * MARGIN
 
 
 def test_a_worker_makes_so_many_calls_for_a_function_in_a_process_of_its_own(tmp_path: Path) -> None:
