@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ork.worker.bound import HIDDEN, Bindings, InputError, is_missing
+from ork.worker.scalars import JSON_TYPES, ConversionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ _HAS_ARGS, _HAS_KWARGS = 0x04, 0x08
 _SHOWN_CHARACTERS = 100
 _SHOWN_INPUTS = 20
 _CONTEXT_NAMES = ("ork.Context", "Context", "ork.sdk.context.Context")
-_PLAIN = (str, int, float, bool, dict, list)
+_PLAIN = {kind.__name__: kind for kind in (str, int, float, bool, dict, list)}
 
 
 class Parameter:
@@ -94,10 +95,12 @@ def _argument(parameter: Parameter, annotation: Any, bound: dict[str, Any], bind
     value = bindings.value(bound)
     if annotation is _NOTHING or is_missing(bound) or (value is None and parameter.default is None):
         return value
-    from ork.worker.convert import convert
-    from ork.worker.scalars import ConversionError
-
     try:
+        if type(annotation) is type and annotation in JSON_TYPES:
+            return JSON_TYPES[annotation](value, "")
+        # Imports `typing`, which takes ten times as long as a small task.
+        from ork.worker.convert import convert
+
         return convert(value, annotation)
     except ConversionError as error:
         raise InputError(f"argument `{parameter.name}`{error}") from None
@@ -159,15 +162,23 @@ def _inspected(function: Callable[..., Any]) -> tuple[list[Parameter], bool]:
 
 def _resolved_annotations(function: Callable[..., Any], parameters: list[Parameter]) -> dict[str, Any]:
     """Annotations as types. One that cannot be resolved (imported for type checkers only) converts nothing."""
-    written = {item.name: item.annotation for item in parameters if item.annotation is not _NOTHING}
-    if all(annotation in _PLAIN for annotation in written.values() if isinstance(annotation, type)) and all(
-        isinstance(annotation, type) for annotation in written.values()
-    ):
+    written = {
+        item.name: _plain_type(item.annotation, function) for item in parameters if item.annotation is not _NOTHING
+    }
+    if all(type(annotation) is type and annotation in _PLAIN.values() for annotation in written.values()):
         return written
     from ork.worker.convert import resolve_annotation
 
     resolved = {name: resolve_annotation(annotation, function) for name, annotation in written.items()}
     return {name: annotation for name, annotation in resolved.items() if annotation is not None}
+
+
+def _plain_type(annotation: Any, function: Callable[..., Any]) -> Any:
+    """That a name stands for, with nothing imported to look it up; anything else as it is."""
+    if not isinstance(annotation, str) or annotation not in _PLAIN or hasattr(function, "__wrapped__"):
+        return annotation
+    known = getattr(function, "__globals__", None)
+    return annotation if known is None or annotation in known else _PLAIN[annotation]
 
 
 def _wants_context(parameter: Parameter, annotation: Any) -> bool:

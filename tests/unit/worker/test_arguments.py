@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import functools
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,3 +115,42 @@ def test_shown_arguments_are_short(tmp_path: Path) -> None:
     arguments = bind(lambda a, b: None, tmp_path, params={"a": "x" * 1000, "b": 12})
     assert arguments.shown["b"] == "12"
     assert len(arguments.shown["a"]) == 100
+
+
+PLAIN_TYPES = """
+import sys
+from ork.worker.arguments import bind_arguments
+from ork.worker.bound import Bindings
+
+def real(a: int, b: str, c: dict, d: float, e: list, f: bool): pass
+def named(a: "int", b: "str", c: "dict", d: "float", e: "list", f: "bool"): pass
+
+values = {"a": 1.0, "b": "text", "c": {}, "d": 1, "e": [1], "f": True}
+spec = {"inputs": None, "upstream": {}, "params": values}
+for function in (real, named):
+    given = bind_arguments(function, spec, Bindings(None, 100, {}), None).named
+    assert given == values and type(given["a"]) is int and type(given["d"]) is float, given
+    try:
+        bind_arguments(function, {**spec, "params": {**values, "a": "text"}}, Bindings(None, 100, {}), None)
+    except Exception as error:
+        assert str(error) == "argument `a`: expected a whole number, got \\"text\\"", error
+print(*{"typing", "re", "collections"}.intersection(sys.modules))
+"""
+
+
+def test_plain_types_are_known_without_what_takes_long_to_import() -> None:
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", PLAIN_TYPES],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == []
+
+
+def test_a_name_that_the_module_gives_to_another_type_is_that_type(tmp_path: Path) -> None:
+    space: dict[str, Any] = {"int": list}
+    exec("def function(a: 'int'): pass", space)
+    with pytest.raises(InputError, match="expected a list"):
+        bind(space["function"], tmp_path, params={"a": 1})
