@@ -15,7 +15,7 @@ from ork.worker.invoke import Call, leave_packages, objects_at
 from ork.worker.leaving import flush_streams
 from ork.worker.loading import forget_ready, make_ready
 from ork.worker.order import head_of, send
-from ork.worker.plain import Inbox, Place, perform_plainly, take, tell, times_waited
+from ork.worker.plain import Inbox, Place, Ran, perform_plainly, take, tell, times_waited
 from ork.worker.slots import make_slots
 
 TYPE_CHECKING = False
@@ -50,18 +50,20 @@ SPEC: dict[str, Any] = {
     "output_limit": 1 << 20,
     "durability": "normal",
 }
+_TAKES_ONE = {**SPEC, "function": "same", "upstream": {"number": {"value": 1}}}
 
 
 def rehearse(mark: Mark) -> list[bytes]:
-    """Leaves the process as it was, but for what it has got used to. The last replies, of the plain way and of the other."""
+    """Leaves the process as it was, but for what it has got used to. The last replies, one of each way: plain; not so plain
+    after all, as the function takes something; and any other."""
     environ, modules, folder = dict(os.environ), set(sys.modules), os.getcwd()
     answers, answer = os.pipe()
     replies, slots = list[bytes](), make_slots()
     leave_packages(True)
     for _ in range(TIMES):
         replies = []
-        for call in (_call_plainly, _call):
-            call(_order(mark, slots), answer)
+        for call, spec in ((_call_plainly, SPEC), (_go_on, _TAKES_ONE), (_call, SPEC)):
+            call(_order(mark, slots, spec), answer)
             replies.append(os.read(answers, _LARGEST_REPLY))
     leave_packages(False)
     for descriptor in (answers, answer):
@@ -75,11 +77,11 @@ def rehearse(mark: Mark) -> list[bytes]:
     return replies
 
 
-def _order(mark: Mark, slots: Any) -> Inbox:
-    variables = additions(SPEC, inherited(), None)
-    document = {"root": _ROOT, "stem": "runs", "spec": SPEC, "variables": variables}
+def _order(mark: Mark, slots: Any, spec: dict[str, Any]) -> Inbox:
+    variables = additions(spec, inherited(), None)
+    document = {"root": _ROOT, "stem": "runs", "spec": spec, "variables": variables}
     orders, give = os.pipe()
-    send(give, mark.padded(b"rehearsal"), head_of(SPEC, variables), document)
+    send(give, mark.padded(b"rehearsal"), head_of(spec, variables), document)
     os.close(give)
     return Inbox(orders, mark, slots)
 
@@ -88,19 +90,31 @@ def _call_plainly(inbox: Inbox, answer: int) -> None:
     ready = make_ready(_ROOT, _FILE)
     assert take(inbox)
     assert ready is not None
-    place = Place(_ROOT, [])
-    waited, output = times_waited(), perform_plainly(inbox, place, ready)
+    waited, output = times_waited(), perform_plainly(inbox, Place(_ROOT, []), ready)
     assert isinstance(output, str)
     tell(answer, output, waited)
 
 
+def _go_on(inbox: Inbox, answer: int) -> None:
+    ready = make_ready(_ROOT, _FILE)
+    assert take(inbox)
+    assert ready is not None
+    ran = perform_plainly(inbox, Place(_ROOT, []), ready)
+    assert isinstance(ran, Ran)
+    _perform(inbox, answer, ran)
+
+
 def _call(inbox: Inbox, answer: int) -> None:
     take(inbox)
-    order = inbox.document()
     make_ready(_ROOT, _FILE)
+    _perform(inbox, answer, None)
+
+
+def _perform(inbox: Inbox, answer: int, ran: Ran | None) -> None:
+    order = inbox.document()
     objects = objects_at(order["root"], order["spec"]["durability"])
     call = Call(objects, order["stem"], order["spec"], inherited(), order["variables"])
-    call.is_swift = True
+    call.is_swift, call.ran = True, ran
     call.perform()
     flush_streams()
     call.reply(answer)
