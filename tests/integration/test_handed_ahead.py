@@ -237,7 +237,8 @@ async def test_it_is_told_whether_a_process_waited(shop: Workshop) -> None:
     for name in QUICK:
         await shop.run(shop.attempt(name), function="nothing")
         await shop.vanished(shop.made[-1])
-    (told,) = shop.executor._residents._seconds.values()
+    (lately,) = shop.executor._residents._lately.values()
+    told = lately.seconds
     assert min(list(told)[2:]) < residents._WAITED
     await shop.run(shop.attempt("nap"), function="nap")
     await shop.vanished(shop.made[-1])

@@ -160,11 +160,9 @@ class Scheduler:
 
     async def _work(self, now: datetime) -> None:
         done = self.telemetry.laps(self._monotonic)
-        start: list[Attempt] = []
         overlaps = self.commits.under_way is not None
-        if overlaps:
-            start += await self._go_on_meanwhile(now)
-            done("commit")
+        start = await self._go_on_meanwhile(now) if overlaps else []
+        done("commit")
         if self._firing.is_due(now):
             await self._fire_schedules(now)
             done("fire")
@@ -193,8 +191,11 @@ class Scheduler:
             await self._act(start, now)
             done("act")
         if self.lead.has_claimed or self._firing.must_look:
-            await self._look_around(now)
+            await self._look_around()
             done("look")
+        if self._firing.must_look:
+            await self._fire_schedules(now)
+            done("fire")
 
     @property
     def owes_a_stop(self) -> bool:
@@ -254,12 +255,10 @@ class Scheduler:
             if not self._runs.apply(command, now):
                 self._let_go_of([command.run])
 
-    async def _look_around(self, now: datetime) -> None:
+    async def _look_around(self) -> None:
         """At the end: nothing that was asked for waits for a look at what else there may be."""
         found = await self.lead.look_around()
         self._claim_at = min((moment for moment in (self._claim_at, found) if moment is not None), default=None)
-        if self._firing.must_look:
-            await self._fire_schedules(now)
 
     @property
     def _room(self) -> int:
