@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,16 @@ def returns_much():
 
 def fails():
     raise ValueError("so it is")
+
+def blocks():
+    before = [os.get_blocking(1), os.get_blocking(2)]
+    os.set_blocking(1, False)
+    return before
+
+def is_called_once():
+    global is_called_once
+    del is_called_once
+    return (1, 2)
 
 def leaves():
     os._exit(0)
@@ -119,7 +130,27 @@ async def test_what_a_function_leaves_is_ended_and_heard_to_its_end(shop: Worksh
 
 
 @in_workshop
-async def test_commands_say_what_they_say_through_the_pipes_of_those_before(shop: Workshop) -> None:
+async def test_what_a_task_does_to_its_streams_is_not_felt_by_the_next(shop: Workshop) -> None:
+    await settled(shop)
+    blocks = "import os; before = [os.get_blocking(1), os.get_blocking(2)]; os.set_blocking(1, False); print(before)"
+    for turn in range(3):
+        status, _ = await performed(shop, f"function{turn}", function="blocks")
+        assert status["output"] == {"inline": "[true,true]"}
+    for turn in range(2):
+        _, log = await performed(shop, f"command{turn}", argv=[sys.executable, "-c", blocks])
+        assert log == b"[True, True]\n"
+        await performed(shop, f"silent{turn}", argv=["dd", "if=/dev/null", "oflag=nonblock", "status=none"])
+
+
+@in_workshop
+async def test_a_function_that_has_been_called_is_not_looked_for_again(shop: Workshop) -> None:
+    await settled(shop)
+    status, _ = await performed(shop, "once", function="is_called_once")
+    assert (status["state"], status["output"]) == ("success", {"inline": "[1,2]"})
+
+
+@in_workshop
+async def test_commands_say_what_they_say_one_after_the_other(shop: Workshop) -> None:
     await settled(shop)
     for name, script, log_of_it in (
         ("silent", "true", b""),

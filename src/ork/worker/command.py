@@ -10,7 +10,7 @@ import time
 from ork.errors import DocumentError, ObjectsError
 from ork.objects import layout
 from ork.objects.json_text import dumps, strict_json
-from ork.worker import no_input, streams
+from ork.worker import no_input
 from ork.worker.bound import Bindings, InputError
 from ork.worker.child import dismiss_waiting
 from ork.worker.environment import inherited, task_environment
@@ -51,9 +51,9 @@ class CommandJob:
         self._output_file = objects.path(layout.written_key(stem))
         self._has_written = True  # as long as nobody has looked
         self._stdin = -1
-        self._pipes: streams.Streams | None = None  # through which it speaks
-        self._are_kept = False  # they can be used by another
-        self._heard: list[Stream] = []  # both of them, once there is something to hear
+        self._ours: list[int] = []  # descriptors to be closed at the end
+        self._said = self._complained = -1  # what comes of the process
+        self._streams: list[Stream] = []  # of both, once there is something to hear
         self._last: LastLine | None = None
         self._log: Log | None = None
         self._pid = 0
@@ -68,8 +68,7 @@ class CommandJob:
 
     def ends(self) -> tuple[int, ...]:
         assert self._host is not None
-        assert self._pipes is not None
-        return self._host.signals.wake, self._pipes.said, self._pipes.complained
+        return self._host.signals.wake, self._said, self._complained
 
     def note_end(self) -> None:
         assert self._host is not None
@@ -77,8 +76,7 @@ class CommandJob:
 
     def brief_ending(self, moment: Moment) -> Ending | None:
         # What woke us may have been another's end, and that of ours, with its last words, have come after it.
-        self._are_kept = moment.is_silent()
-        return self.ending(0) if self._are_kept else None
+        return self.ending(0) if moment.is_silent() else None
 
     def begin(self) -> Ending | int:
         spec = self._spec
@@ -111,20 +109,18 @@ class CommandJob:
         return wrong_output(text, self._spec)
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
-        assert self._pipes is not None
-        return {self._pipes.said: lambda: self._hears(0), self._pipes.complained: lambda: self._hears(1)}
+        return {self._said: lambda: self._hears(0), self._complained: lambda: self._hears(1)}
 
     def _hears(self, which: int) -> bool:
         """Most commands say nothing, and so nobody listens before there is a word."""
-        if not self._heard:
+        if not self._streams:
             assert self._log is not None
-            assert self._pipes is not None
             self._last = LastLine(min(self._spec["output_limit"], _LARGEST_LAST_LINE))
             # In this order: of what is there at the same time, an error most likely came last.
-            said = Stream(self._pipes.said, self._log, last=self._last, keeps_lines=True)
-            complained = Stream(self._pipes.complained, self._log, keeps_lines=True)
-            self._heard = [self._log.attach(said), self._log.attach(complained)]
-        return self._heard[which].empty()
+            said = Stream(self._said, self._log, last=self._last, keeps_lines=True)
+            complained = Stream(self._complained, self._log, keeps_lines=True)
+            self._streams = [self._log.attach(said), self._log.attach(complained)]
+        return self._streams[which].empty()
 
     def ending(self, wait_status: int) -> Ending:
         if wait_status != 0:
@@ -147,17 +143,12 @@ class CommandJob:
         return Ending("success", exit_code=0, output=stored)
 
     def clean(self) -> None:
-        if self._pipes is not None:
-            if self._are_kept:
-                streams.keep(self._pipes)
-            else:
-                self._pipes.close()
+        for descriptor in self._ours:
+            os.close(descriptor)
         if self._has_written:
             _remove(self._output_file)
         if self._input_file is not None:
             _remove(self._input_file)
-            if self._stdin >= 0:
-                os.close(self._stdin)
 
     def _open_input(self, data: bytes) -> str:
         """Opens standard input; the path under which the same can be read again, by any process of the task."""
@@ -174,6 +165,7 @@ class CommandJob:
             try:
                 if self._stdin < 0:
                     self._stdin = os.open(self._input_file, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+                    self._ours.append(self._stdin)
                 self._write_input(data)
                 return self._input_file
             except OSError as error:
@@ -189,10 +181,16 @@ class CommandJob:
 
     def _start_process(self, argv: list[str], env: dict[str, str]) -> Ending | int:
         dismiss_waiting()  # all that is below us during an attempt belongs to it
-        pipes = self._pipes = streams.taken()
+        # Pipes both: a program that opens /dev/stderr for writing would cut the log itself short.
+        # Their other ends stay open here, too: that nothing more will be said we know by the end of the process, and need
+        # not be woken for. New ones for each command: whatever one does to them (that they never block, say) stays with it.
+        self._said, stdout = os.pipe()
+        self._ours += (stdout, self._said)
+        self._complained, stderr = os.pipe()
+        self._ours += (stderr, self._complained)
         start = _spawned if self._host is not None and self._host.is_guarded() else _forked
         try:
-            self._pid = start(argv, env, self._spec["root"], (self._stdin, pipes.stdout, pipes.stderr))
+            self._pid = start(argv, env, self._spec["root"], (self._stdin, stdout, stderr))
         except OSError as error:
             why = error.strerror or error
             return failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why}")

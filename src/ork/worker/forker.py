@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
-from os import close, getppid, setpgid
+from os import close, getppid, set_blocking, setpgid
 
 from ork.worker import packages
 from ork.worker.ahead import time_of
@@ -122,6 +122,7 @@ class Forker(Child):
         while file := os.read(go, _CHUNK):
             if file != _NOTHING_NEW:
                 ready = make_ready(root, os.fsdecode(file))
+            set_blocking(1, True)  # a task before may have had it otherwise, or a program that it started
             pid = os.fork()
             if pid == 0:
                 setpgid(0, 0)

@@ -240,15 +240,14 @@ class Call:
         return function
 
     def _loaded(self, ran: Ran) -> Callable[..., Any]:
-        if ran.error is not None and not ran.is_called:
+        if ran.error is not None and ran.called is None:
             raise ran.error
-        function = function_of(ran.module, self._spec["file"], None, self._spec["function"])
         self._imports = ran.imports
-        return function
+        return ran.called or function_of(ran.module, self._spec["file"], None, self._spec["function"])
 
     def _result(self, function: Callable[..., Any], arguments: Arguments) -> Any:
         ran = self.ran
-        if ran is None or not ran.is_called:
+        if ran is None or ran.called is None:
             return call(function, arguments.positional, arguments.named)
         if ran.error is not None:
             raise ran.error

@@ -71,15 +71,15 @@ class Place:
 
 
 class Ran:
-    """How far the user's code has come: the module is loaded; then the function `is_called`; then its `result` is there;
+    """How far the user's code has come: the module is loaded; then its function is `called`; then its `result` is there;
     then that is put into `text`. `error` is what was raised on the way."""
 
-    __slots__ = ("error", "imports", "is_called", "module", "result", "text")
+    __slots__ = ("called", "error", "imports", "module", "result", "text")
 
-    def __init__(self, module: ModuleType, imports: dict[str, Any] | None, is_called: bool, result: Any) -> None:
+    def __init__(self, module: ModuleType, imports: dict[str, Any] | None, called: Any, result: Any) -> None:
         self.module = module
         self.imports = imports
-        self.is_called = is_called
+        self.called = called
         self.result = result
         self.text: str | None = None
         self.error: BaseException | None = None
@@ -149,7 +149,7 @@ def _set(words: list[bytes], has_slots: bool) -> None:
 
 def _run(ready: Ready, module: ModuleType, name: str, root: str) -> str | Ran:
     """The output as it is told, if the task is usual."""
-    modules, is_called, imports, result, begun = sys.modules, False, None, None, monotonic()
+    modules, called, imports, result, begun = sys.modules, None, None, None, monotonic()
     known = len(modules)
     try:
         modules[ready.name] = module
@@ -159,16 +159,16 @@ def _run(ready: Ready, module: ModuleType, name: str, root: str) -> str | Ran:
         function: Any = ready.globals.get(name)
         code = function.__code__ if type(function) is _FUNCTION else None
         if code is None or code.co_argcount or code.co_kwonlyargcount or code.co_flags & _OF_ITS_OWN_KIND:
-            return Ran(module, imports, is_called, result)
+            return Ran(module, imports, called, result)
         if hasattr(function, "__wrapped__"):
-            return Ran(module, imports, is_called, result)
-        is_called = True
+            return Ran(module, imports, called, result)
+        called = function
         result = function()
         if type(result) is int and imports is None and -_MUCH < result < _MUCH:
             return f'{{"inline":"{result}"}}'
-        return _told(Ran(module, imports, is_called, result))
+        return _told(Ran(module, imports, called, result))
     except BaseException as error:
-        ran = Ran(module, imports, is_called, result)
+        ran = Ran(module, imports, called, result)
         ran.error = error
         return ran
 
