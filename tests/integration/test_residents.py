@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -206,6 +208,20 @@ sleep 600 &
 echo $! >> pids
 wait
 """
+
+
+@in_workshop
+async def test_what_one_task_installs_the_next_one_finds(shop: Workshop) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(shop.root / ".venv")], check=True)
+    install = "\n\ndef install():\n    open(f'{packages}/new.pth', 'w').write(f'{os.getcwd()}/more')\n"
+    find = "\n\ndef find():\n    import only_there\n    return only_there.answer\n"
+    packages = "import sys\npackages = next(path for path in sys.path if path.endswith('site-packages'))"
+    await settled(shop)
+    shop.write("more/only_there.py", "answer = 42\n")
+    shop.write("tasks.py", f"{TASKS}\n{packages}{install}{find}")
+    assert (await shop.run(shop.attempt("install"), function="install"))["state"] == "success"
+    status = await shop.run(shop.attempt("find"), function="find")
+    assert status["output"] == {"inline": "42"}, status["failure"]
 
 
 @in_workshop

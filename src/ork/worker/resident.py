@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import select
-import time
 from _collections import deque  # type: ignore[import-not-found]
 
 from ork.errors import ObjectsError
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 IDLE_SECONDS = 60.0
 LARGEST_MESSAGE = 1 << 16
 LARGEST_WORD = 1 << 15
-LOOK_AGAIN_SECONDS = 0.05  # at what it has loaded: to change that takes longer
 MOST_ATTEMPTS = 10_000  # whatever a long life would gather does not become much
 _STOP = b"stop "
 _BACK = b"back"
@@ -79,7 +77,6 @@ class Resident:
         self._attempt = b""
         # The one that was made before the server had loaded anything would load it again for every attempt.
         self._room = 1 if traces is None else MOST_ATTEMPTS
-        self._are_fresh, self._look_again_at = True, 0.0  # the traces
         self.is_open = True
         self._called: tuple[str, str | None, str] | None = None  # project, file and where the documents are
         self._guard: Guard | None = None
@@ -304,12 +301,8 @@ class Resident:
         self._take(order)
 
     def is_fresh(self) -> bool:
-        """Whether what it has loaded is what is there, or was a moment ago."""
-        now = time.monotonic()
-        if self._traces is not None and now >= self._look_again_at:
-            self._look_again_at = now + LOOK_AGAIN_SECONDS
-            self._are_fresh = self._traces.are_fresh()
-        return self._are_fresh
+        """Whether what it has loaded is what is there: the task before may have installed something for the next."""
+        return self._traces is None or self._traces.are_fresh()
 
     def leave(self) -> None:
         """It takes nothing more."""
