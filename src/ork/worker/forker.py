@@ -104,7 +104,16 @@ class Forker(Child):
     def read_end(self) -> int:
         """How the process ended, as `wait` tells it, once there is something to be read."""
         word = os.read(self.ends, _CHUNK)
+        if not word:
+            self._wait_for_death()
         return int(word) if word else _KILLED  # with its forker
+
+    def _wait_for_death(self) -> None:
+        """Who dies lets go of what it has open before what it had forked becomes ours: not to be overlooked."""
+        try:
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        except ChildProcessError:
+            return
 
     def _close(self) -> None:
         super()._close()

@@ -1,0 +1,48 @@
+"""The end of a process, as its forker tells it, or its forker's own."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ork.worker.forker import Forker
+
+_SLOW = 0.2
+
+
+def forker_that(ends: int, pid: int) -> Forker:
+    forker = object.__new__(Forker)
+    forker.ends, forker.pid = ends, pid
+    return forker
+
+
+def test_a_forker_that_is_dying_is_waited_for_before_anybody_looks_for_what_it_had_forked() -> None:
+    ends, end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(end)
+        time.sleep(_SLOW)
+        os._exit(0)
+    os.close(end)
+    assert os.waitstatus_to_exitcode(forker_that(ends, pid).read_end()) == -9
+    assert os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG) is not None  # is there to be collected, and dead
+    os.close(ends)
+
+
+def test_one_that_has_been_collected_is_not_waited_for() -> None:
+    ends, end = os.pipe()
+    os.close(end)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert forker_that(ends, pid).read_end() == 9
+    os.close(ends)
+
+
+def test_an_end_that_is_told_is_taken_as_it_is() -> None:
+    ends, end = os.pipe()
+    os.write(end, b"256")
+    assert forker_that(ends, os.getpid()).read_end() == 256
+    os.close(ends)
+    os.close(end)
