@@ -73,6 +73,33 @@ async def test_when_the_forker_is_killed_its_function_dies_and_the_worker_goes_o
 
 
 @in_workshop
+async def test_a_forker_that_was_stopped_keeps_no_task_from_its_end(shop: Workshop) -> None:
+    await resident_with_a_forker(shop)
+    shop.write("hold", "")
+    (shop.root / "pid").unlink()
+    attempt = shop.attempt("held")
+    await shop.start(attempt, timeout=0.3, stop_grace_seconds=0.1)
+    pid, forker = map(int, (await shop.until_file(shop.root / "pid")).split())
+    os.kill(forker, signal.SIGSTOP)
+    assert (await shop.ended(attempt))["state"] == "timed_out"
+    assert not is_alive(pid)
+    await shop.vanished(attempt)
+    (shop.root / "hold").unlink()
+    assert (await shop.run(shop.attempt("after")))["state"] == "success"
+
+
+@in_workshop
+async def test_what_is_too_large_for_a_pipe_reaches_its_function(shop: Workshop) -> None:
+    await resident_with_a_forker(shop)
+    shop.write("tasks.py", f"{TASKS}\ndef long(text):\n    return len(text)\n")
+    for length in (50_000, 70_000, 200_000, 50_000):
+        attempt = shop.attempt(f"long{len(shop.made)}")
+        status = await shop.run(attempt, function="long", inputs={"text": {"value": "x" * length}})
+        assert status["output"] == {"inline": str(length)}
+        await shop.vanished(attempt)
+
+
+@in_workshop
 async def test_a_process_that_was_killed_while_it_waited_is_missed_by_nobody(shop: Workshop) -> None:
     resident = await resident_with_a_forker(shop)
     (forker,) = below(resident)

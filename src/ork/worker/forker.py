@@ -53,6 +53,7 @@ class Forker(Child):
         finally:
             os.close(go)
             os.close(end)
+        os.set_blocking(self._orders, False)
         self.root = root
         self._is_asked = False
 
@@ -95,11 +96,7 @@ class Forker(Child):
         variables = None if spec["env"] else additions(spec, inherited(), None)
         document = {"root": objects.root, "stem": stem, "spec": spec, "variables": variables}
         mark = self._mark.padded(spec["attempt"].encode())
-        try:
-            send(self._orders, mark, head_of(spec, variables), document)
-        except BrokenPipeError:
-            return False
-        return True
+        return send(self._orders, mark, head_of(spec, variables), document)
 
     def read_end(self) -> int:
         """How the process ended, as `wait` tells it, once there is something to be read."""

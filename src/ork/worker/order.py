@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 WORDS_BYTES = 440  # with what stands around them they fit into a small object
 SMALL_OUTPUT = 1024  # characters; a larger one may not fit where the head promises room
 SIZE_BYTES = 4
-AT_ONCE = 4096  # a pipe takes that much whole, or waits
+AT_ONCE = 4096  # a pipe takes that much whole, or not at all
+LARGEST = 1 << 16  # what a pipe holds, as a rule
 _RARE = frozenset(("python", "input_type", "output_type"))
 
 
@@ -35,13 +36,19 @@ class Head:
 UNUSUAL = Head()
 
 
-def send(orders: int, mark: bytes, head: Head, document: dict[str, Any]) -> None:
-    """`mark` in its whole length: whoever reads finds it and the head in one piece. BrokenPipeError if there will be
-    nobody."""
+def send(orders: int, mark: bytes, head: Head, document: dict[str, Any]) -> bool:
+    """`mark` in its whole length: whoever reads finds it and the head in one piece. False if there will be nobody, or if
+    it would take somebody who reads: nobody waits here for a process that may be stuck, or dead."""
     rest = marshal.dumps(document)
     order = b"%b%b%b%b%b" % (mark, head.slots, head.words, len(rest).to_bytes(SIZE_BYTES, "little"), rest)
-    while order:
-        order = order[os.write(orders, order[:AT_ONCE]) :]
+    if len(order) > LARGEST:
+        return False
+    try:
+        while order:
+            order = order[os.write(orders, order[:AT_ONCE]) :]
+    except (BrokenPipeError, BlockingIOError):
+        return False
+    return True
 
 
 def head_of(spec: dict[str, Any], variables: dict[str, str] | None) -> Head:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ork.worker.preparation import Preparation
 
 LEFTOVER_GRACE_SECONDS = 1.0
+FORKER_GRACE_SECONDS = 1.0
 # A task that is over by then tells of its start and of its end in one document.
 FIRST_BEAT_SECONDS = 0.1
 # What is over by then was not in want of anybody who reads its reply or hears requests to stop it: each word that is heard
@@ -329,7 +330,8 @@ class Shim:
             return
         if now >= self._kill_at:
             self._is_killing = True
-            self._signal_all(_signal.SIGKILL, forker)
+            # Somebody may have stopped the forker: then nobody would ever tell the end.
+            self._signal_all(_signal.SIGKILL, forker if now < self._kill_at + FORKER_GRACE_SECONDS else 0)
         elif not self._is_asked:
             self._is_asked = True
             self._signal_all(_signal.SIGTERM, forker)

@@ -6,6 +6,8 @@ import os
 import time
 
 from ork.worker.forker import Forker
+from ork.worker.order import LARGEST, UNUSUAL, send
+from ork.worker.pump import has_words
 
 _SLOW = 0.2
 
@@ -46,3 +48,15 @@ def test_an_end_that_is_told_is_taken_as_it_is() -> None:
     assert forker_that(ends, os.getpid()).read_end() == 256
     os.close(ends)
     os.close(end)
+
+
+def test_nobody_waits_for_a_process_that_does_not_take_its_order() -> None:
+    taken, orders = os.pipe()
+    os.set_blocking(orders, False)
+    assert not send(orders, b"mark", UNUSUAL, {"spec": "x" * LARGEST})
+    assert not has_words(taken)
+    assert send(orders, b"mark", UNUSUAL, {"spec": "x" * (LARGEST - 10_000)})
+    assert not send(orders, b"mark", UNUSUAL, {"spec": "x" * (LARGEST - 10_000)})
+    os.close(taken)
+    assert not send(orders, b"mark", UNUSUAL, {})
+    os.close(orders)

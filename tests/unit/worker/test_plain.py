@@ -78,7 +78,7 @@ CASES: dict[str, dict[str, Any]] = {name: {"function": name} for name in FUNCTIO
     "with variables of its own": {"function": "sees", "env": {"MINE": {"value": "1"}}},
     "with little room": {"function": "returns_long_text", "inline_limit": 10},
     "with a small limit": {"function": "returns_text", "output_limit": 3},
-    "with a large order": {"function": "takes_a_parameter", "params": {"size": 1, "other": "x" * 100_000}},
+    "with a large order": {"function": "takes_a_parameter", "params": {"size": 1, "other": "x" * 50_000}},
     "of another file": {"function": "main", "file": "other.py"},
     "of no file": {"function": "main", "file": "missing.py"},
     "of a module": {"function": "main", "file": None, "module": "other"},
