@@ -165,16 +165,16 @@ class Scheduler:
         done("commit")
         if self._firing.is_due(now):
             await self._fire_schedules(now)
-            done("fire")
+        done("fire")
         if self._must_keep_lease:
             await self._keep_lease(now)
-            done("lease")
+        done("lease")
         if self._to_release or self._wants_more or self._is_due(self._claim_at):
             await self._read_store(now)
-            done("read")
+        done("read")
         if not overlaps and self._is_due(self._observer.next_look):
             start += await self._observe(now)
-            done("observe")
+        done("observe")
         self._feed([(run, ev.TimerDue()) for run in self._runs.due(now)], now)
         await self._answers.answer_all(self._runs, self._feed, now)
         done("answer")
@@ -183,7 +183,7 @@ class Scheduler:
         done("commit")
         if start:
             await self._act(start, now)
-            done("act")
+        done("act")
         if self.commits.under_way is not None and not self._is_due(self._observer.next_look):
             start = await self._finish_commit(now)
             await self._begin_commit(now)
@@ -191,11 +191,8 @@ class Scheduler:
             await self._act(start, now)
             done("act")
         if self.lead.has_claimed or self._firing.must_look:
-            await self._look_around()
-            done("look")
-        if self._firing.must_look:
-            await self._fire_schedules(now)
-            done("fire")
+            await self._look_around(now)
+        done("look")
 
     @property
     def owes_a_stop(self) -> bool:
@@ -255,10 +252,12 @@ class Scheduler:
             if not self._runs.apply(command, now):
                 self._let_go_of([command.run])
 
-    async def _look_around(self) -> None:
+    async def _look_around(self, now: datetime) -> None:
         """At the end: nothing that was asked for waits for a look at what else there may be."""
         found = await self.lead.look_around()
         self._claim_at = min((moment for moment in (self._claim_at, found) if moment is not None), default=None)
+        if self._firing.must_look:
+            await self._fire_schedules(now)
 
     @property
     def _room(self) -> int:
