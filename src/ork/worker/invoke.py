@@ -251,7 +251,7 @@ class Call:
             return call(function, arguments.positional, arguments.named)
         if ran.error is not None:
             raise ran.error
-        return awaited(ran.result)
+        return awaited(ran.result) if hasattr(ran.result, "__await__") else ran.result
 
     def _keep(self, result: Any) -> None:
         """What was returned is the output, or the jobs that will have it."""
@@ -337,12 +337,11 @@ def call(function: Callable[..., Any], positional: list[Any], named: dict[str, A
     flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
     if flags & (_GENERATOR | _ASYNC_GENERATOR):
         raise ResultError("the function is a generator: return a list instead of yielding")
-    return awaited(function(*positional, **named))
+    result = function(*positional, **named)
+    return awaited(result) if hasattr(result, "__await__") else result
 
 
 def awaited(result: Any) -> Any:
-    if not hasattr(result, "__await__"):
-        return result
     import asyncio
 
     async def wait() -> Any:
