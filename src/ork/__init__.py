@@ -28,7 +28,7 @@ __all__ = [
     "ref",
     "secret",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOMES = {
     "Context": "ork.sdk.context",
