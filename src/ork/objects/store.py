@@ -1,6 +1,7 @@
-"""The object store's contract: what scheduler and worker say to each other goes through these five verbs.
+"""The object store's contract: seven verbs that carry every document between scheduler and worker.
 
-Plain (not async): the worker is plain, local disk is fast, and a scheduler runs slow stores on threads of its own.
+The verbs are synchronous: workers are, and the stores that exist (files and journals on a local disk) answer at once. The
+scheduler calls them in its event loop; a store that waits for a network must not be used that way.
 Every sentence is a test in tests/conformance/test_objects.py.
 """
 

@@ -1,7 +1,7 @@
-"""A process beside a worker that ends, when the worker was killed, whatever it leaves in its session.
+"""A small process beside a resident worker that kills what is left in the worker's session if the worker is killed.
 
-A forked process can ask to die with its parent. A spawned one cannot, but is started several times as fast, and from a
-process whose memory stays its own.
+Functions run in forked processes, which ask the kernel to be killed with their parent. Commands are spawned (`posix_spawn`),
+which is several times faster than a fork but cannot ask for that. The guard does it for them.
 """
 
 from __future__ import annotations

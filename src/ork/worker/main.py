@@ -1,4 +1,7 @@
-"""The worker's way in: read the signed spec, win the gate, run the task."""
+"""Entry point of a worker that is started for one attempt: read the spec, win the gate, run the task under a shim.
+
+Workers that stay for several attempts (`resident.py`, `shared.py`) use `read_spec` and `win_gate` from here.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _skipped: tuple[LocalObjects, str, int] | None = None  # attempts that are launc
 
 
 def main() -> None:
-    """`ork-worker SPEC_URL`, e.g. file:/data/objects/runs/7f3k…/load.0.1/spec.json; the token is in ORK_TOKEN."""
+    """`ork-worker SPEC_URL`, e.g. file:/data/objects/runs/7f3k…/load.0.1.spec.json; the token is in ORK_TOKEN."""
     if len(sys.argv) != 2 or "/runs/" not in sys.argv[1]:
         sys.stderr.write("usage: ork-worker SPEC_URL   (the token in the environment variable ORK_TOKEN)\n")
         sys.exit(2)
@@ -38,7 +41,8 @@ def main() -> None:
 
 
 def perform(objects_url: str, spec_key: str, position: str = "0") -> int:
-    """Runs the attempt, unless another worker already has it. The exit code tells nothing: the status document does."""
+    """Run the attempt, unless another worker holds its gate. Only the status document tells how the task ended; the exit
+    code tells whether this worker could do its part: 0 yes, 1 no, 3 it was given nothing it may run."""
     token = os.environ.pop("ORK_TOKEN", None)
     if token is None:
         return _refuse("ORK_TOKEN is not set: this worker cannot prove that the task is meant for it")
