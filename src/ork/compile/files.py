@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
+from ork.compile.arguments import lacking_hint, lacking_message
 from ork.compile.custom import with_config_file
 from ork.compile.environments import check_environment
 from ork.compile.python_source import Function, PythonSource, PythonSyntaxError, read_python
@@ -167,17 +168,12 @@ class Files:
         lacking = [name for name in function.required if name not in given]
         # A dependency that does not exist has been reported: it may well be the one that is lacking here.
         if lacking and given.issuperset(task.spec.depends_on):
-            self._refuse_lacking(task, function, lacking, where)
+            others = [name for name in self.tasks if name != task.spec.name]
+            hint = lacking_hint(lacking[0], where, given, others)
+            message = lacking_message(function.name, lacking)
+            self.report.add("ORK504", message, self._place_of_function(task), hint=hint)
         if not function.takes_any_keyword:
             self._refuse_unknown_inputs(task, function, where)
-
-    def _refuse_lacking(self, task: WrittenTask, function: Function, lacking: list[str], where: str) -> None:
-        names = ", ".join(quoted(name) for name in lacking)
-        message = f"function {quoted(function.name)} needs {names}, and nothing provides {_it(lacking)}"
-        hint = f"add `inputs: {{{lacking[0]}: …}}`, a param of that name, or a default value at {where}"
-        if lacking[0] in self.tasks and lacking[0] != task.spec.name:
-            hint = f"add {quoted(lacking[0])} to `depends_on`; the function is at {where}"
-        self.report.add("ORK504", message, self._place_of_function(task), hint=hint)
 
     def _place_of_function(self, task: WrittenTask) -> Node:
         return task.place("function") if task.body.get("function") is not None else task.place("file")
@@ -195,10 +191,6 @@ def _input_key(task: WrittenTask, name: str) -> Node:
     inputs = task.body.get("inputs")
     pairs = inputs.pairs() if inputs is not None else iter(())
     return next((key for key, _ in pairs if key.value == name), task.key)
-
-
-def _it(names: list[str]) -> str:
-    return "it" if len(names) == 1 else "them"
 
 
 def _syntax_problem(task: WrittenTask, file: str, content: bytes, error: PythonSyntaxError, workflow: str) -> Problem:

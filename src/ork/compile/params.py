@@ -67,7 +67,7 @@ def check_params(
             continue
         if name not in given:
             if param.required:
-                wrong.append(f"param {quoted(name)} is missing")
+                wrong.append(f"param {quoted(name)} is missing{_meant_task(workflow, name)}")
             values[name] = param.default
             continue
         try:
@@ -115,6 +115,12 @@ def _finite(text: str) -> float:
     if number - number != 0:  # true of infinities and of what is not a number
         raise ValueError(text)
     return number
+
+
+def _meant_task(workflow: CompiledWorkflow, name: str) -> str:
+    """A function's parameter becomes a param of the run where no task has its name: perhaps one was meant."""
+    task = Suggester([spec.name for spec in workflow.tasks]).closest(name)
+    return f" (if the output of task {quoted(task)} was meant, rename the function's parameter to that)" if task else ""
 
 
 def _unknown(workflow: CompiledWorkflow, name: str, declared: dict[str, Param]) -> str:

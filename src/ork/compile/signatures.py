@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from ork.compile.arguments import lacking_hint, lacking_message
 from ork.compile.declared import declared_input
 from ork.compile.described import Signature, Unread, function_key
 from ork.compile.graph import refs_of
@@ -147,9 +148,9 @@ class _Check:
         lacking = [each.name for each in signature.parameters.values() if each.is_required and each.name not in given]
         # A dependency that does not exist has been reported: it may well be the one that is lacking here.
         if lacking and set(self._written.spec.depends_on) <= set(self._spec.depends_on):
-            names = ", ".join(map(quoted, lacking))
-            message = f"function {quoted(signature.name)} needs {names}, and nothing provides {_it(lacking)}"
-            hint = f"add `inputs: {{{lacking[0]}: …}}`, a param of that name, or a default value at {signature.place}"
+            others = [name for name in self._tasks.specs if name != self._spec.name]
+            hint = lacking_hint(lacking[0], signature.place, given, others)
+            message = lacking_message(signature.name, lacking)
             self._report.add("ORK504", message, self._place_of_function(), hint=hint)
         self._refuse_unknown_inputs(signature)
 
@@ -298,7 +299,3 @@ class _Source(NamedTuple):
     place: Node
     task: str | None = None
     are_items: bool = False  # the value is a list, one item for each instance
-
-
-def _it(names: list[str]) -> str:
-    return "it" if len(names) == 1 else "them"

@@ -8,6 +8,7 @@ from ork.definition.keys import Reading
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.refs import RefSyntaxError, parse_ref
+from ork.definition.templates import refuse_template, template_in
 from ork.definition.values import NotJsonError, is_scalar, json_constant, read_name, read_text
 from ork.model.workflow import Const, Ref, Secret, Value
 
@@ -30,10 +31,15 @@ def read_word(node: Node, reading: Reading) -> Value | None:
     """One word of a command or one variable: text as written, or a pointer."""
     pointer = pointer_of(node)
     if pointer is None:
-        text = read_text(node, reading)
-        return None if text is None else Const(text)
+        _refuse_templates(node, reading)
+        return _as_text(node, reading)
     kind, target = pointer
-    return read_word(target, reading) if kind == "const" else pointed(kind, target, reading)
+    return _as_text(target, reading) if kind == "const" else pointed(kind, target, reading)
+
+
+def _as_text(node: Node, reading: Reading) -> Const | None:
+    text = read_text(node, reading)
+    return None if text is None else Const(text)
 
 
 def read_argument(node: Node, reading: Reading) -> Value | None:
@@ -94,6 +100,8 @@ def _constant(node: Node, reading: Reading, *, literal: bool = False) -> Const |
         message = f"{quoted(hidden.value[0].value)} inside a constant would not be looked up"
         reading.refuse("ORK204", message, hidden, hint=hint)
         return None
+    if not literal:
+        _refuse_templates(node, reading)
     try:
         return Const(json_constant(node))
     except NotJsonError as error:
@@ -101,14 +109,18 @@ def _constant(node: Node, reading: Reading, *, literal: bool = False) -> Const |
         return None
 
 
+def _refuse_templates(node: Node, reading: Reading) -> None:
+    """The value counts as given all the same: a complaint that nothing provides it would only be noise."""
+    name = template_in(str(node.value)) if is_scalar(node) else None
+    if name is not None:
+        refuse_template(name, node, reading.report)
+    for child in _values_below(node):
+        _refuse_templates(child, reading)
+
+
 def _hidden_pointer(node: Node) -> Node | None:
     """A pointer somewhere below a constant, where nobody would follow it."""
-    children: Sequence[Node] = ()
-    if node.kind == Kind.MAP:
-        children = [child for _, child in node.pairs()]
-    elif node.kind == Kind.LIST:
-        children = node.value
-    for child in children:
+    for child in _values_below(node):
         pointer = pointer_of(child)
         if pointer is not None and pointer[0] != "const":
             return child
@@ -116,3 +128,9 @@ def _hidden_pointer(node: Node) -> Node | None:
         if found is not None:
             return found
     return None
+
+
+def _values_below(node: Node) -> Sequence[Node]:
+    if node.kind == Kind.MAP:
+        return [child for _, child in node.pairs()]
+    return node.value if node.kind == Kind.LIST else ()

@@ -14,6 +14,7 @@ from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.report import Report
 from ork.definition.source_text import decode_source
+from ork.definition.templates import refused_as_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,7 +159,9 @@ class _OpenMap(_Open):
             self.children += (key, child)
 
     def _refused(self, key: Node, report: Report) -> bool:
-        if key.kind in (Kind.LIST, Kind.MAP):
+        if refused_as_key(key, report):
+            self.node.kind = Kind.BAD
+        elif key.kind in (Kind.LIST, Kind.MAP):
             hint = "if this was meant as text, put it in quotes"
             report.add("ORK103", "a key must be text, not a list or a map", key, hint=hint)
         elif key.kind == Kind.PLAIN and key.value == "<<":

@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 
 _INFINITY = float("inf")
 _PLAIN = (str, int, float, dict, list, tuple)
+_TO_PARQUET = {"pandas": "to_parquet", "polars": "write_parquet"}
+_HINTS = {
+    "set": ": return a sorted list",
+    "frozenset": ": return a sorted list",
+    "generator": ": return a list",
+    "bytes": ": return text, or write a file and return its path",
+}
 _LARGEST_INT = 10**MAX_INT_DIGITS
 
 
@@ -135,15 +142,23 @@ def _number(value: float, path: str) -> float:
 
 def _refusal(value: Any, path: str) -> ResultError:
     name = _type_name(value)
-    hint = {
-        "set": ": return a sorted list",
-        "frozenset": ": return a sorted list",
-        "generator": ": return a list",
-        "bytes": ": return text, or write a file and return its path",
-    }.get(name, "")
+    hint = _hint_for(name, value)
     if name in ("set", "frozenset", "generator"):
         name += "[…]" if name != "generator" else ""
     return ResultError(f"returned {name}{_place(path)}: cannot be stored as JSON{hint}")
+
+
+def _hint_for(name: str, value: Any) -> str:
+    """The next step, for the types that people do return."""
+    library = name.partition(".")[0]
+    if library == "numpy":
+        return ": return value.item()" if getattr(value, "ndim", 0) == 0 else ": return value.tolist()"
+    if name.endswith(".DataFrame") and library in ("pandas", "polars"):
+        rows = 'to_dict("records")' if library == "pandas" else "to_dicts()"
+        return f": return df.{rows} if it is small; else write a file (df.{_TO_PARQUET[library]}(path)) and return its path"
+    if name.endswith(".Series") and library in ("pandas", "polars"):
+        return ": return series.tolist()" if library == "pandas" else ": return series.to_list()"
+    return _HINTS.get(name, "")
 
 
 def _type_name(value: Any) -> str:

@@ -134,3 +134,10 @@ def test_requiring_a_workflow_with_mistakes_raises_them_all() -> None:
     with pytest.raises(DefinitionError) as refused:
         loaded.require()
     assert refused.value.problems == loaded.problems
+
+
+def test_a_parameter_one_letter_off_a_dependency_is_named() -> None:
+    text = b"name: w\ntasks:\n  extract: {command: x}\n  load: {file: a.py, depends_on: [extract]}\n"
+    (problem,) = load_workflow(text, "w.yaml", read={"a.py": b"def main(extrct): ...\n"}.get).problems
+    assert problem.code == "ORK504"
+    assert "did you mean `extract`? Rename the parameter at a.py:1" in str(problem.hint)

@@ -131,3 +131,9 @@ def test_a_value_that_does_not_fit_a_richer_type_is_told_with_its_place() -> Non
         parse_params(workflow, {"ids": '[1, "x"]'})
     with pytest.raises(UsageError, match=r"is not list\[int\] \(\[0\]: expected int, got null\)"):
         check_params(workflow, {"ids": [None]})
+
+
+def test_a_missing_param_that_is_nearly_a_task_says_so() -> None:
+    flow = replaced(workflow_with(Param("extrct")), tasks=(TaskSpec("extract", "process", Command((Const("x"),))),))
+    with pytest.raises(UsageError, match="if the output of task `extract` was meant"):
+        check_params(flow, {})

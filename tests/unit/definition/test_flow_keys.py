@@ -212,3 +212,33 @@ def test_pools_have_slots_and_perhaps_a_rate() -> None:
     assert project.pool_rates == {"api": Rate(10, 1)}
     _, problems = load_project(b"pools: {api: {rate: 10/s}, db: {slots: 1, rate: soon}}")
     assert [problem.code for problem in problems] == ["ORK102", "ORK118"]
+
+
+@pytest.mark.parametrize(
+    ("body", "meant"),
+    [
+        ('{command: [echo, "{{ params.n }}"]}', "{ref: params.n}"),
+        ('{command: [echo, "--day={{ ds }}"]}', "{ref: params.ds}"),
+        ('{command: x, inputs: {day: "{{ up.output }}"}}', "{ref: tasks.up.output}"),
+        ('{command: x, inputs: {days: ["{{ params.n }}"]}}', "{ref: params.n}"),
+        ('{command: x, env: {KEY: "${{ secrets.KEY }}"}}', "{ref: secrets.KEY}"),
+        ("{command: x, env: {DAY: {{ params.n }}}}", "{ref: params.n}"),
+        ("{command: x, inputs: {day: {{ params.n }}}}", "{ref: params.n}"),
+    ],
+)
+def test_a_template_of_another_tool_is_refused_and_the_ref_is_named(body: str, meant: str) -> None:
+    (problem,) = load(f"  a: {body}")[1]
+    assert problem.code == "ORK210"
+    assert meant in str(problem.hint)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{command: [docker, ps, --format, "{{.Names}}"]}',
+        '{command: [echo, {const: "{{ params.n }}"}]}',
+        '{command: x, inputs: {template: {const: "{{ name }}"}}}',
+    ],
+)
+def test_braces_that_are_meant_as_text_stay_text(body: str) -> None:
+    assert codes(body) == []

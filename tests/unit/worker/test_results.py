@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -129,3 +130,24 @@ def test_what_is_stored_is_readable_by_the_strict_reader() -> None:
 def test_a_result_larger_than_the_limit_is_refused() -> None:
     with pytest.raises(ResultError, match="more than the 10 allowed"):
         result_text("x" * 20, 10)
+
+
+def of_library(name: str, **attributes: Any) -> Any:
+    """A value whose type says that it is of a library that need not be installed here."""
+    module, _, kind = name.rpartition(".")
+    return type(kind, (), {"__module__": module, **attributes})()
+
+
+@pytest.mark.parametrize(
+    ("value", "step"),
+    [
+        (of_library("numpy.int64", ndim=0), "return value.item()"),
+        (of_library("numpy.ndarray", ndim=2), "return value.tolist()"),
+        (of_library("pandas.core.frame.DataFrame"), 'return df.to_dict("records")'),
+        (of_library("polars.dataframe.frame.DataFrame"), "return df.to_dicts()"),
+        (of_library("pandas.core.series.Series"), "return series.tolist()"),
+    ],
+)
+def test_a_value_of_a_data_library_is_refused_with_the_next_step(value: Any, step: str) -> None:
+    with pytest.raises(ResultError, match=re.escape(step)):
+        result_text({"rows": value}, LIMIT)

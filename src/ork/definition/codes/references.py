@@ -73,6 +73,14 @@ CODES = by_code(
         "load: {command: [./load.sh, {ref: item}], foreach: tasks.list.output}",
     ),
     Explanation(
+        "ORK210",
+        "a template",
+        "Ork evaluates no `{{ … }}`: the task would get the braces as text. A value from somewhere else is a `ref`, and is a\n"
+        "whole value; text around it belongs into the task. Text that is meant as it stands is written as `{const: …}`.",
+        'command: [./load.sh, "--day={{ params.day }}"]',
+        "command: [./load.sh, --day, {ref: params.day}]",
+    ),
+    Explanation(
         "ORK290",
         "an input that is not in the output it points at",
         "The task ran, and what it returned has no such field or index. The ref and the output do not fit each other.",
