@@ -103,13 +103,15 @@ class Installation:
             return None
         from ork.locations.places import Places
         from ork.locations.refresh import Refresher
-        from ork.locations.written import read_locations
+        from ork.locations.written import usable_locations
 
         settings = self.settings
-        locations = read_locations(settings.root) or {}
+        locations, problems = usable_locations(settings.root) or ({}, ())
         known: dict[str, str] = {}
         if not self.looks_into_images:
             locations = {name: location for name, location in locations.items() if location.path is not None}
+        if problems or not self.looks_into_images:
+            # A location whose entry cannot be read is kept with what was found there last.
             known = {entry.name: entry.source for entry in await self.store.list_locations()}
         sources = known | {name: location.source for name, location in locations.items()}
         await self.store.set_locations(sources, datetime.now(UTC))
@@ -123,7 +125,8 @@ class Installation:
             settings.docker_certificates,
             settings.docker_config,
         )
-        return Refresher(self.store, locations, places.of, telemetry, on_change=self._wake_service)
+        mistakes = [f"{problem.message} ({problem.place})" for problem in problems]
+        return Refresher(self.store, locations, places.of, telemetry, mistakes=mistakes, on_change=self._wake_service)
 
     def _outbox(self, telemetry: Telemetry) -> Outbox:
         from ork.alerts.outbox import Outbox

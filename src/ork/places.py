@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ork.errors import DefinitionError
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local import LocalExecutor
 from ork.executors.on_demand import OnDemand
@@ -46,12 +47,19 @@ def executors_of(settings: Settings, objects: LocalObjects, *, expects_work: boo
 
 
 def worker_configs(settings: Settings) -> Callable[[TaskSpec], WorkerConfig | None]:
-    """The config a task runs with, from workers.yaml."""
-    if not settings.workers:
+    """The config a task runs with, from workers.yaml; DefinitionError if there is a mistake in that one."""
+    broken = settings.project.broken_workers if settings.project is not None else {}
+    if not settings.workers and not broken:
         return lambda _spec: None
-    from ork.compile.workers import config_for
+    from ork.compile.workers import broken_config, config_for
 
-    return lambda spec: config_for(spec, settings.workers)
+    def of(spec: TaskSpec) -> WorkerConfig | None:
+        why = broken_config(spec, broken)
+        if why is not None:
+            raise DefinitionError(why, hint="correct workers.yaml, then retry the run")
+        return config_for(spec, settings.workers)
+
+    return of
 
 
 def _containers(settings: Settings, objects: LocalObjects) -> Executor:

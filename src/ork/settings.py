@@ -237,16 +237,16 @@ def _read_project(root: str) -> Project | None:
     project, problems = load_project(text or b"", os.path.relpath(os.path.join(root, PROJECT_FILE)))
     if problems:
         raise DefinitionError(f"{PROJECT_FILE} has mistakes", problems)
-    return replaced(project, workers=_read_workers(workers, root) if workers is not None else {})
+    return _with_workers(project, workers, root) if workers is not None else replaced(project, workers={})
 
 
-def _read_workers(text: bytes, root: str) -> dict[str, WorkerConfig]:
-    from ork.definition.workers_file import load_workers
+def _with_workers(project: Project, text: bytes, root: str) -> Project:
+    """A mistake in workers.yaml stops only the tasks that need the config it is in."""
+    from ork.definition.workers_file import read_workers
+    from ork.model.record import replaced
 
-    workers, problems = load_workers(text, os.path.relpath(os.path.join(root, WORKERS_FILE)))
-    if problems:
-        raise DefinitionError(f"{WORKERS_FILE} has mistakes", problems)
-    return workers
+    found = read_workers(text, os.path.relpath(os.path.join(root, WORKERS_FILE)))
+    return replaced(project, workers=found.configs, broken_workers=found.broken, worker_problems=found.problems)
 
 
 def _read_file(path: str) -> bytes | None:

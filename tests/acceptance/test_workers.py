@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from tests.conftest import OrkCli
 
+TREE = Path(__file__).parents[2]
 WORKERS = """
 default: {where: docker, host: "unix:///nowhere/docker.sock", memory: 512Mi, cpu: 0.5}
 here: {where: local, timeout: 90s, env: {PASSWORD: hunter2}}
@@ -33,13 +35,55 @@ def test_without_worker_configs_it_says_where_they_go(ork_cli: OrkCli, tmp_path:
     assert "workers.yaml" in said.stderr
 
 
-def test_a_mistake_in_workers_yaml_is_shown_with_its_place(ork_cli: OrkCli, tmp_path: Path) -> None:
-    (tmp_path / "workers.yaml").write_text("heavy: {where: docker, memory: lots}\n")
-    (tmp_path / "workflow.yaml").write_text("name: w\ntasks: {a: {command: 'true'}}\n")
+def test_a_mistake_in_workers_yaml_is_shown_and_stops_only_the_tasks_that_need_it(
+    ork_cli: OrkCli, tmp_path: Path
+) -> None:
+    (tmp_path / "workers.yaml").write_text("heavy: {where: docker, memory: lots}\nlight: {cpu: 1}\n")
+    (tmp_path / "workflow.yaml").write_text("name: w\ntasks: {a: {command: 'true', worker: light}}\n")
     said = ork_cli("run", cwd=tmp_path)
-    assert said.returncode == 2
+    assert said.returncode == 0, said.stderr
     assert "ORK608" in said.stderr
     assert "workers.yaml:1:32" in said.stderr
+    (tmp_path / "workflow.yaml").write_text("name: w\ntasks: {a: {command: 'true', worker: heavy}}\n")
+    said = ork_cli("run", cwd=tmp_path)
+    assert said.returncode == 2
+    assert "worker config `heavy` cannot be used: `lots` is no amount of memory" in said.stderr
+    assert ork_cli("workers", cwd=tmp_path).returncode == 2
+
+
+def test_a_default_with_a_mistake_is_never_left_out_silently(ork_cli: OrkCli, tmp_path: Path) -> None:
+    (tmp_path / "workers.yaml").write_text("default: {memory: lots}\n")
+    (tmp_path / "workflow.yaml").write_text("name: w\ntasks: {a: {command: 'true'}}\n")
+    said = ork_cli("run", cwd=tmp_path)
+    assert said.returncode == 1
+    assert "worker config `default` cannot be used" in said.stderr
+
+
+def test_the_samples_as_printed_run_the_three_task_workflow(ork_cli: OrkCli, tmp_path: Path) -> None:
+    shutil.copytree(
+        TREE / "examples" / "etl", tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".ork", "out")
+    )
+    for name in ("workers.yaml", "locations.yaml"):
+        shutil.copy(TREE / "tests" / "samples" / name, tmp_path)
+    said = ork_cli("run", cwd=tmp_path)
+    assert said.returncode == 0, said.stderr
+    rows = json.loads(ork_cli("workers", "--json", cwd=tmp_path).stdout)["workers"]
+    assert [(row["name"], row["where"], row["memory"]) for row in rows] == [
+        ("default", None, 2 << 30),
+        ("extract", None, 2 << 30),
+        ("transform", None, 4 << 30),
+    ]
+
+
+def test_a_mistake_in_locations_yaml_is_told_and_stops_no_tick(ork_cli: OrkCli, tmp_path: Path) -> None:
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "flows" / "w.yaml").write_text("name: w\ntasks: {a: {command: 'true'}}\n")
+    (tmp_path / "locations.yaml").write_text("- {name: flows, path: flows}\n- {name: bad, image: 'No Image'}\n")
+    said = ork_cli("tick", cwd=tmp_path)
+    assert said.returncode == 0, said.stderr
+    assert "is not the name of an image" in said.stderr + said.stdout
+    assert "w" in ork_cli("workflows", cwd=tmp_path).stdout
+    assert ork_cli("locations", cwd=tmp_path).returncode == 2
 
 
 def test_a_worker_that_is_not_there_is_refused_when_the_workflow_is_validated(ork_cli: OrkCli, tmp_path: Path) -> None:

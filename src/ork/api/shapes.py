@@ -228,7 +228,7 @@ class LocationPageShape(Shape):
 
 class WorkerShape(Shape):
     name: str
-    where: str
+    where: str | None
     cpu: float | None
     memory: int | None
     pids: int | None
@@ -238,6 +238,8 @@ class WorkerShape(Shape):
     network: str | None
     user: str | None
     read_only: bool
+    capabilities: list[str]
+    new_privileges: bool
     pull: str
     volumes: list[str]
     service_account: str | None

@@ -90,7 +90,21 @@ def serve(work: Callable[[Installation], Coroutine[Any, Any, T]]) -> T:
 
     from ork.app import open_installation
 
-    return asyncio.run(_with_installation(open_installation(current_settings()), work))
+    settings = current_settings()
+    warn_of_workers(settings)
+    return asyncio.run(_with_installation(open_installation(settings), work))
+
+
+def warn_of_workers(settings: Settings) -> None:
+    """A mistake in workers.yaml stops only the tasks that need it, so it is shown and work goes on."""
+    problems = settings.project.worker_problems if settings.project is not None else ()
+    if problems and settings.server is None:
+        from ork.cli.definitions import print_problems
+
+        print_problems(problems)
+        broken = ", ".join(sorted(settings.project.broken_workers)) if settings.project is not None else ""
+        what = f"tasks that use them ({broken}) fail" if broken else "the rest of the file holds"
+        print(f"warning: workers.yaml has mistakes; {what} until it is corrected", file=sys.stderr)
 
 
 def keep_serving(work: Callable[[Installation], Coroutine[Any, Any, None]], log: Callable[..., None]) -> None:

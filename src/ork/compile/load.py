@@ -159,7 +159,7 @@ def _check_project_names(written: WrittenWorkflow, project: Project | None, repo
 
         workers = project.workers if project is not None else {}
         if workers is not None:
-            check_workers(written, workers, report)
+            check_workers(written, workers, report, project.broken_workers if project is not None else {})
     if project is None:
         return
     if project.alerts:

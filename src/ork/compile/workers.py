@@ -8,7 +8,7 @@ from ork.definition.problems import quoted
 from ork.definition.quantities import memory_text
 from ork.definition.report import Report, Suggester
 from ork.definition.tasks import WrittenTask
-from ork.definition.workers_file import DEFAULT
+from ork.definition.workers_file import ALL, DEFAULT
 from ork.definition.workflow_file import WrittenWorkflow
 from ork.model.infra import Place, Resources, WorkerConfig
 from ork.model.workflow import TaskSpec
@@ -23,12 +23,28 @@ def config_for(spec: TaskSpec, configs: Mapping[str, WorkerConfig]) -> WorkerCon
 
 
 def fits(spec: TaskSpec, config: WorkerConfig) -> bool:
-    return config.where is (Place.LOCAL if spec.image is None else Place.DOCKER)
+    """A config without a place runs any task, each where the installation runs its kind."""
+    return config.where in (None, Place.LOCAL if spec.image is None else Place.DOCKER)
 
 
-def check_workers(written: WrittenWorkflow, configs: Mapping[str, WorkerConfig], report: Report) -> None:
+def broken_config(spec: TaskSpec, broken: Mapping[str, str]) -> str | None:
+    """Why the config this task runs with cannot be used; None if it can, or there is none."""
+    if not broken:
+        return None
+    name = spec.worker or DEFAULT
+    why = broken.get(name) or (broken.get(ALL) if spec.worker is not None else None)
+    return f"worker config {quoted(name)} cannot be used: {why}" if why is not None else None
+
+
+def check_workers(
+    written: WrittenWorkflow, configs: Mapping[str, WorkerConfig], report: Report, broken: Mapping[str, str]
+) -> None:
     """Every config a task names is there and can run it, and no task asks for more than it may have."""
     for task in written.tasks.values():
+        why = broken_config(task.spec, broken) if task.spec.worker is not None else None
+        if why is not None:
+            report.add("ORK606", why, task.place("worker"), hint="correct it: `ork validate workers.yaml`")
+            continue
         # A name that stands in `defaults` holds for those tasks it fits.
         if task.spec.worker is not None and (task.body.get("worker") is not None or task.spec.worker not in configs):
             _check_name(task, task.spec.worker, configs, report)
@@ -43,7 +59,7 @@ def _check_name(task: WrittenTask, name: str, configs: Mapping[str, WorkerConfig
             f"workers.yaml has: {', '.join(sorted(configs))}" if configs else "write one into workers.yaml"
         )
         report.add("ORK606", f"there is no worker config {quoted(name)}", task.place("worker"), hint=hint)
-    elif config.where not in _REACHED:
+    elif config.where is not None and config.where not in _REACHED:
         message = f"worker config {quoted(name)} is for {config.where}, which this version cannot reach"
         report.add("ORK606", message, task.place("worker"), hint="use one with `where: docker` or `where: local`")
     elif task.is_complete and not fits(task.spec, config):
@@ -53,10 +69,6 @@ def _check_name(task: WrittenTask, name: str, configs: Mapping[str, WorkerConfig
 
 
 def _check_size(task: WrittenTask, asked: Resources, config: WorkerConfig | None, report: Report) -> None:
-    if task.spec.image is None:
-        hint = "they are limits of containers: name an `image`"
-        report.add("ORK607", "`resources` mean nothing without an image", task.place("resources"), hint=hint)
-        return
     if config is None:
         return
     allowed = config.resources

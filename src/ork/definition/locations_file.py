@@ -1,4 +1,4 @@
-"""`locations.yaml`: the images and folders that workflows come from."""
+"""`locations.yaml`: the images and folders that workflows come from, as a list or as a list below `locations:`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ork.definition.values import choice, read_name, read_text
 from ork.definition.yaml_tree import parse_yaml
 from ork.model.location import Location, Lookup
 
+WRAPPER = "locations"
 _PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\])(?::[0-9]{1,5})?"
 _IMAGE = re.compile(rf"(?:{_HOST}/)?{_PART}(?:/{_PART})*(?::\w[\w.-]{{0,127}})?(?:@sha256:[0-9a-f]{{64}})?", re.ASCII)
@@ -27,11 +28,11 @@ def load_locations(data: bytes, file: str = "locations.yaml") -> tuple[tuple[Loc
     if root is None or is_null(root):
         return (), report.problems()
     reading = Reading(report)
-    if root.kind != Kind.LIST:
-        reading.expected("a list of locations", root, hint="begin each with `- name: …`")
+    entries = _entries(root, reading)
+    if entries is None:
         return (), report.problems()
     found: dict[str, Location] = {}
-    for node in root.value:
+    for node in entries:
         location = _read_location(node, reading)
         if location is not None and location.name in found:
             place = node.get("name")
@@ -40,6 +41,23 @@ def load_locations(data: bytes, file: str = "locations.yaml") -> tuple[tuple[Loc
         elif location is not None:
             found[location.name] = location
     return tuple(found.values()), report.problems()
+
+
+def _entries(root: Node, reading: Reading) -> list[Node] | None:
+    """The list itself, or the one below `locations:`."""
+    listed = root if root.kind == Kind.LIST else root.get(WRAPPER)
+    if root.kind == Kind.MAP and listed is not None:
+        for key, _ in root.pairs():
+            if key.value != WRAPPER:
+                reading.refuse("ORK101", f"{quoted(key.value)} stands beside `{WRAPPER}`", key, hint="remove it")
+        if is_null(listed):
+            return []
+    if listed is None or listed.kind != Kind.LIST:
+        hint = "begin each with `- name: …`, at the top level or below `locations:`"
+        reading.expected("a list of locations", root if listed is None else listed, hint=hint)
+        return None
+    entries: list[Node] = listed.value
+    return entries
 
 
 def _read_location(node: Node, reading: Reading) -> Location | None:

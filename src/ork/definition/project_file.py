@@ -56,6 +56,8 @@ class Project(Record):
     wake_url: str | None = None
     traces: bool | None = None
     workers: Mapping[str, WorkerConfig] | None = None  # from workers.yaml; None where nobody looked for it
+    broken_workers: Mapping[str, str] = made(default_factory=dict)  # see `ork.definition.workers_file.Workers`
+    worker_problems: tuple[Problem, ...] = ()
 
 
 def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Problem, ...]]:

@@ -68,9 +68,16 @@ def workflow_schema() -> dict[str, Any]:
 
 
 def workers_schema() -> dict[str, Any]:
+    """Configs at the top level, or below `workers:` with the name of the default beside it."""
     config = {"anyOf": [_object(WORKER_TABLE), _NAME]}
-    properties = {"type": "object", "propertyNames": _NAME, "additionalProperties": config}
-    return {"$schema": _DRAFT, "title": "Ork worker configs", **properties}
+    bare = {"type": "object", "propertyNames": _NAME, "additionalProperties": config}
+    wrapped = {
+        "type": "object",
+        "properties": {"workers": bare, "default": config},
+        "required": ["workers"],
+        "additionalProperties": False,
+    }
+    return {"$schema": _DRAFT, "title": "Ork worker configs", "anyOf": [wrapped, bare]}
 
 
 def project_schema() -> dict[str, Any]:
@@ -86,7 +93,13 @@ def project_schema() -> dict[str, Any]:
 def locations_schema() -> dict[str, Any]:
     definitions = {"name": _NAME, "location": _object(LOCATION_TABLE)}
     entries = {"type": "array", "items": {"$ref": "#/$defs/location"}}
-    return {"$schema": _DRAFT, "title": "Ork locations", **entries, "$defs": definitions}
+    wrapped = {
+        "type": "object",
+        "properties": {"locations": entries},
+        "required": ["locations"],
+        "additionalProperties": False,
+    }
+    return {"$schema": _DRAFT, "title": "Ork locations", "anyOf": [entries, wrapped], "$defs": definitions}
 
 
 def _object(table: Table) -> dict[str, Any]:

@@ -1,12 +1,17 @@
-"""workers.yaml: worker configs by name, for tasks to name with `worker:`. The one called `default` is for all others."""
+"""workers.yaml: worker configs by name, for tasks to name with `worker:`. The one called `default` is for all others.
+
+Configs stand at the top level, or below `workers:` with `default: NAME` beside it. A config without `where` runs a task
+where the installation runs such tasks. A mistake in one config leaves the others usable.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ork.definition.keys import Key, Reading, Table
-from ork.definition.nodes import Node, is_null
+from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import Problem, quoted
 from ork.definition.quantities import CPU_KEY, MEMORY_KEY
 from ork.definition.report import Report, Suggester
@@ -23,57 +28,142 @@ from ork.definition.values import (
 )
 from ork.definition.yaml_tree import parse_yaml
 from ork.model.infra import Mount, Place, Pull, Resources, WorkerConfig
+from ork.model.record import Record, made
 
 WORKERS_FILE = "workers.yaml"
 DEFAULT = "default"
+WRAPPER = "workers"
 _MOST_PIDS = 1 << 22
+_CAPABILITY = re.compile(r"[A-Z][A-Z_]{1,40}")
 _ONLY_IN = {
-    Place.LOCAL: ("timeout", "env"),
+    Place.LOCAL: ("cpu", "memory", "timeout", "env"),
     Place.DOCKER: (
         "cpu", "memory", "pids", "timeout", "env", "host", "certificates", "network", "user", "read_only", "pull",
-        "volumes",
+        "volumes", "capabilities", "new_privileges",
     ),
     Place.CLOUDRUN: ("cpu", "memory", "timeout", "env", "service_account", "vpc_connector"),
     Place.KUBERNETES: ("cpu", "memory", "timeout", "env", "service_account"),
 }  # fmt: skip
+ALL = "*"  # stands for every name in `Workers.broken`
+
+
+class Workers(Record):
+    """What a workers.yaml says. `broken` has the first mistake of each config that cannot be used, by its name; `ALL` is
+    there if the file as a whole cannot be read."""
+
+    configs: dict[str, WorkerConfig] = made(default_factory=dict)
+    broken: dict[str, str] = made(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
 
 
 def load_workers(data: bytes, file: str = WORKERS_FILE) -> tuple[dict[str, WorkerConfig], tuple[Problem, ...]]:
-    """The configs by name, and every mistake in the file. An empty file has none."""
+    """The usable configs by name, and every mistake in the file. An empty file has none."""
+    workers = read_workers(data, file)
+    return workers.configs, workers.problems
+
+
+def read_workers(data: bytes, file: str = WORKERS_FILE) -> Workers:
     report = Report(file)
     root = parse_yaml(data, report)
-    if root is None or is_null(root):
-        return {}, report.problems()
-    reading = Reading(report)
-    pairs = entries_of(read_name, _read_config)(root, reading) or ()
-    found = {name: made for name, made in pairs if isinstance(made, dict)}
-    configs = {name: _config(name, values) for name, values in found.items()}
-    standing_in = dict(pairs).get(DEFAULT)
-    if isinstance(standing_in, str):
-        if standing_in in configs:
-            configs[DEFAULT] = _config(DEFAULT, found[standing_in])
+    if root is None:
+        return Workers(broken=_all_broken(data, report.problems()), problems=report.problems())
+    if is_null(root):
+        return Workers(problems=report.problems())
+    if root.kind != Kind.MAP:
+        Reading(report).expected("a map of worker configs", root)
+        return Workers(broken=_all_broken(data, report.problems()), problems=report.problems())
+    return _Read(root, report).workers()
+
+
+def _all_broken(data: bytes, problems: tuple[Problem, ...]) -> dict[str, str]:
+    """Tasks that name no config can go on if there is certainly no default."""
+    why = _sentence(problems[0]) if problems else "it cannot be read"
+    return {ALL: why, DEFAULT: why} if DEFAULT.encode() in data else {ALL: why}
+
+
+def _sentence(problem: Problem) -> str:
+    return f"{problem.message} ({problem.place})"
+
+
+class _Read:
+    """One pass over the file: values of each config, and which of them have mistakes."""
+
+    def __init__(self, root: Node, report: Report) -> None:
+        self._root = root
+        self._report = report
+        self._values: dict[str, dict[str, Any]] = {}
+        self._broken: dict[str, str] = {}
+
+    def workers(self) -> Workers:
+        default: Node | None = None
+        for key, node in self._entries():
+            if key.value == DEFAULT and is_scalar(node) and not is_null(node):
+                default = node
+            else:
+                self._add(key, node)
+        configs = {name: _config(name, values) for name, values in self._values.items() if name not in self._broken}
+        if default is not None:
+            self._use_default(default, configs)
+        return Workers(configs, self._broken, self._report.problems())
+
+    def _entries(self) -> Iterator[tuple[Node, Node]]:
+        """Names and configs, from below `workers:` if that is how they are written."""
+        wrapped = self._root.get(WRAPPER)
+        if wrapped is None or _is_config(wrapped):
+            yield from self._root.pairs()
+            return
+        for key, node in self._root.pairs():
+            if key.value == WRAPPER:
+                if node.kind == Kind.MAP:
+                    yield from node.pairs()
+                elif not is_null(node):
+                    Reading(self._report).expected("a map of worker configs", node)
+            elif key.value == DEFAULT:
+                yield key, node
+            else:
+                message = f"{quoted(key.value)} stands beside `{WRAPPER}`"
+                hint = f"move it below `{WRAPPER}`; only `{DEFAULT}` may stand beside it"
+                Reading(self._report).refuse("ORK101", message, key, hint=hint)
+
+    def _add(self, key: Node, node: Node) -> None:
+        reading = Reading(Report(self._report.file, self._report.text))
+        name = read_name(key, reading)
+        if name is not None and name in self._values:
+            reading.refuse("ORK606", f"there are two worker configs {quoted(name)}", key)
+        values = _read_config(node, reading)
+        for problem in reading.report.problems():
+            self._report.add_problem(problem)
+            self._broken.setdefault(name or key.value, _sentence(problem))
+        if name is not None and values is not None:
+            self._values[name] = values
+
+    def _use_default(self, node: Node, configs: dict[str, WorkerConfig]) -> None:
+        name = node.value
+        if name in self._broken:
+            self._broken[DEFAULT] = self._broken[name]
+        elif name not in configs:
+            hint = Suggester(configs).hint(name) or "name one of the configs in this file"
+            self._report.add("ORK606", f"there is no worker config {quoted(name)}", node, hint=hint)
+            self._broken[DEFAULT] = f"`{DEFAULT}` names {quoted(name)}, which is not in workers.yaml"
         else:
-            hint = Suggester(configs).hint(standing_in) or "name one of the configs in this file"
-            reading.refuse("ORK606", f"there is no worker config {quoted(standing_in)}", _place(root), hint=hint)
-    return configs, report.problems()
+            configs[DEFAULT] = _config(DEFAULT, self._values[name])
 
 
-def _place(root: Node) -> Node:
-    return root.get(DEFAULT) or root
+def _is_config(node: Node) -> bool:
+    """Whether this is one config rather than a map of them: one of its keys has a plain value or a list."""
+    return node.kind == Kind.MAP and any(
+        key.value in WORKER_TABLE.by_name and value.kind != Kind.MAP for key, value in node.pairs()
+    )
 
 
-def _read_config(node: Node, reading: Reading) -> dict[str, Any] | str | None:
-    """Its values; or the name of another config, which only `default` may be."""
-    if is_scalar(node):
-        return read_name(node, reading)
-    values = WORKER_TABLE.read(node, reading)
-    if values is None:
+def _read_config(node: Node, reading: Reading) -> dict[str, Any] | None:
+    if is_null(node):
+        reading.expected("a worker config as a map of keys", node)
         return None
-    for name in WORKER_TABLE.missing(node):
-        reading.refuse("ORK102", f"{WORKER_TABLE.what} needs `{name}`", node)
-    if "where" in values:
+    values = WORKER_TABLE.read(node, reading)
+    if values is not None and "where" in values:
         _refuse_elsewhere(values, node, reading)
-    return values if "where" in values else None
+    return values
 
 
 def _refuse_elsewhere(values: Mapping[str, Any], node: Node, reading: Reading) -> None:
@@ -100,7 +190,20 @@ def _read_mount(node: Node, reading: Reading) -> Mount | None:
 
 def _config(name: str, values: Mapping[str, Any]) -> WorkerConfig:
     rest = {key: value for key, value in values.items() if key not in ("cpu", "memory")}
-    return WorkerConfig(name, resources=Resources(values.get("cpu"), values.get("memory")), **rest)
+    resources = Resources(values.get("cpu"), values.get("memory"))
+    return WorkerConfig(name, **{"where": None, **rest}, resources=resources)
+
+
+def _read_capability(node: Node, reading: Reading) -> str | None:
+    text = read_text(node, reading)
+    if text is None:
+        return None
+    name = text.upper().removeprefix("CAP_")
+    if not _CAPABILITY.fullmatch(name):
+        hint = "write it as capabilities(7) does, without CAP_: NET_BIND_SERVICE, or ALL"
+        reading.refuse("ORK608", f"{quoted(text)} is no capability", node, hint=hint)
+        return None
+    return name
 
 
 _TEXT = {"type": "string"}
@@ -111,16 +214,15 @@ WORKER_TABLE = Table(
         Key(
             "where",
             choice(Place),
-            "What runs it: local, docker, cloudrun, kubernetes.",
+            "What runs it: local, docker, cloudrun, kubernetes. Default: where the installation runs such tasks.",
             {"enum": [place.value for place in Place]},
-            required=True,
         ),
         CPU_KEY,
         MEMORY_KEY,
         Key(
             "pids",
             integer(1, _MOST_PIDS),
-            "How many processes and threads it may have.",
+            "How many processes and threads it may have. In a container at most 4096 by default.",
             {"type": "integer", "minimum": 1},
         ),
         Key(
@@ -151,6 +253,18 @@ WORKER_TABLE = Table(
             items_of(_read_mount),
             "Folders of the engine's machine and named volumes: `/folder:/where:ro`.",
             {"type": "array", "items": _TEXT},
+        ),
+        Key(
+            "capabilities",
+            items_of(_read_capability),
+            "Linux capabilities its processes keep: `[NET_BIND_SERVICE]`. Default: none.",
+            {"type": "array", "items": _TEXT},
+        ),
+        Key(
+            "new_privileges",
+            read_boolean,
+            "Whether its processes may gain privileges, by sudo or setuid programs. Default: no.",
+            {"type": "boolean"},
         ),
         Key("service_account", read_text, "The account its processes act as.", _TEXT),
         Key("vpc_connector", read_text, "The connector to a private network.", _TEXT),

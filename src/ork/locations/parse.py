@@ -45,7 +45,7 @@ def parse_folder(
     """The document, and the problems in it as they are. Paths in it are seen from the folder."""
     folder = os.path.abspath(folder)
     project, problems = _project(os.path.abspath(project_file or os.path.join(folder, _PROJECT_FILE)))
-    if project_file is None and project.workers == {}:
+    if project_file is None and not (project.workers or project.broken_workers):
         # In an image nobody knows which worker configs there are where it will run.
         project = replaced(project, workers=None)
     reads, more = _reads(folder, Around(project, cache_dir)) if not problems else ([], [])
@@ -99,17 +99,20 @@ def _doubled(reads: Sequence[Read]) -> Iterator[Problem]:
 
 def _project(file: str) -> tuple[Project, list[Problem]]:
     """What `ork.yaml`, and `workers.yaml` beside it, say; nothing where they are not there."""
-    from ork.definition.workers_file import WORKERS_FILE, load_workers
+    from ork.definition.workers_file import WORKERS_FILE, read_workers
 
     folder = os.path.dirname(file)
     workers_file = os.path.join(folder, WORKERS_FILE)
     try:
         project, problems = load_project(_content(file), file)
-        workers, more = load_workers(_content(workers_file), workers_file)
+        workers = read_workers(_content(workers_file), workers_file)
     except OSError as error:
         return Project(), [Problem("ORK501", f"cannot read {error.filename}: {error.strerror}", file)]
     script_dir = project.script_dir and os.path.join(folder, project.script_dir)
-    return replaced(project, script_dir=script_dir, workers=workers), [*problems, *more]
+    # A mistake in a worker config is reported by the tasks that name it, and stops no other workflow.
+    return replaced(project, script_dir=script_dir, workers=workers.configs, broken_workers=workers.broken), list(
+        problems
+    )
 
 
 def _content(file: str) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from ork.core.cron import first_fire
@@ -45,6 +45,7 @@ class Refresher:
         place_of: PlaceOf,
         telemetry: Telemetry,
         *,
+        mistakes: Sequence[str] = (),
         on_change: Callable[[], None] = lambda: None,
         now: Callable[[], datetime] = _now,
     ) -> None:
@@ -52,6 +53,7 @@ class Refresher:
         self._locations = locations
         self._place_of = place_of
         self._telemetry = telemetry
+        self._mistakes = mistakes  # in locations.yaml; reported once
         self._on_change = on_change
         self._now = now
         self._wake = asyncio.Event()
@@ -73,6 +75,9 @@ class Refresher:
 
     async def refresh_due(self) -> datetime | None:
         """Looks into all that are due, one after the other. Returns when one is due again."""
+        while self._mistakes:
+            first, *self._mistakes = self._mistakes
+            self._telemetry.tell(Happening.LOCATION_FAILED, why=first)
         while (held := await self._store.take_location(self._locations, self._now(), HOLD_SECONDS)) is not None:
             await self._refresh(held)
         return await self._store.next_location_at(self._locations)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ork.definition.locations_file import load_locations
+from ork.definition.problems import Problem
 from ork.errors import DefinitionError, UsageError
 from ork.model.location import Location
 from ork.model.record import replaced
@@ -14,6 +15,14 @@ LOCATIONS_FILE = "locations.yaml"
 
 def read_locations(root: str) -> dict[str, Location] | None:
     """By name; None where there is no such file: then nothing is said about locations. Mistakes are a DefinitionError."""
+    read = usable_locations(root)
+    if read is not None and read[1]:
+        raise DefinitionError(f"{LOCATIONS_FILE} has mistakes", read[1])
+    return None if read is None else read[0]
+
+
+def usable_locations(root: str) -> tuple[dict[str, Location], tuple[Problem, ...]] | None:
+    """Those without a mistake by name, and the mistakes; None where there is no such file."""
     path = os.path.join(root, LOCATIONS_FILE)
     try:
         with open(path, "rb") as file:
@@ -22,9 +31,7 @@ def read_locations(root: str) -> dict[str, Location] | None:
         return None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    if problems:
-        raise DefinitionError(f"{LOCATIONS_FILE} has mistakes", problems)
-    return {location.name: _whole(location, root) for location in found}
+    return {location.name: _whole(location, root) for location in found}, problems
 
 
 def _whole(location: Location, root: str) -> Location:

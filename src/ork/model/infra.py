@@ -46,10 +46,11 @@ class Mount(Record):
 
 
 class WorkerConfig(Record):
-    """One entry of workers.yaml. What it does not say is as the place has it."""
+    """One entry of workers.yaml. What it does not say is as the place has it. `service_account` and `vpc_connector` are
+    for places that know them; others ignore them."""
 
     name: str
-    where: Place
+    where: Place | None  # None: where the installation runs such tasks, processes here and images on the engine
     resources: Resources = Resources()
     timeout: float | None = None
     env: tuple[tuple[str, str], ...] = ()
@@ -59,6 +60,8 @@ class WorkerConfig(Record):
     user: str | None = None
     read_only: bool = False
     pids: int | None = None
+    capabilities: tuple[str, ...] = ()
+    new_privileges: bool = False
     pull: Pull = Pull.MISSING
     volumes: tuple[Mount, ...] = ()
     service_account: str | None = None

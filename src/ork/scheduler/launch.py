@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, assert_never
 from ork.compile.declared import declared_types
 from ork.core.bind import BindError, Bound, Scope
 from ork.core.machine import RunMachine
-from ork.errors import ExecutorError, ObjectsError
+from ork.errors import DefinitionError, ExecutorError, ObjectsError
 from ork.executors.executor import Executor, LaunchOrder, News, NotStarted
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.infra import WorkerConfig
@@ -114,6 +114,8 @@ class Launcher:
                 prepared.append(self._prepare(job))
             except ObjectsError as problem:
                 refused.append(Refused(key, Failure(FailureKind.START, problem.message), final=False))
+            except DefinitionError as problem:
+                refused.append(Refused(key, Failure(FailureKind.START, problem.message), final=True))
             except BindError as problem:
                 refused.append(Refused(key, Failure(FailureKind.INPUT, problem.message), final=True))
             except Exception as problem:  # one task that cannot be put together stops nobody else

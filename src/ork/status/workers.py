@@ -12,7 +12,7 @@ def worker_json(config: WorkerConfig) -> dict[str, Any]:
     """Of its environment variables the names alone: values may be nobody else's business."""
     return {
         "name": config.name,
-        "where": str(config.where),
+        "where": None if config.where is None else str(config.where),
         "cpu": config.resources.cpu,
         "memory": config.resources.memory,
         "pids": config.pids,
@@ -22,6 +22,8 @@ def worker_json(config: WorkerConfig) -> dict[str, Any]:
         "network": config.network,
         "user": config.user,
         "read_only": config.read_only,
+        "capabilities": list(config.capabilities),
+        "new_privileges": config.new_privileges,
         "pull": str(config.pull),
         "volumes": [str(mount) for mount in config.volumes],
         "service_account": config.service_account,

@@ -81,7 +81,7 @@ MISTAKES = [
     ("image with a local executor", in_task("image: b\n    executor: process"), [("ORK115", 6, 15)]),
     ("image with an environment", in_task("image: b\n    environment: .venv"), [("ORK115", 6, 18)]),
     ("worker config that is not there", in_task("worker: heavy"), [("ORK606", 5, 13)]),
-    ("resources of a process", in_task("resources: {cpu: 1}"), [("ORK607", 5, 16)]),
+    ("resources of a process", in_task("resources: {cpu: none}"), [("ORK608", 5, 22)]),
     ("memory of no size", in_task("image: b\n    resources: {memory: 12 monkeys}"), [("ORK608", 6, 25)]),
     ("processors below zero", in_task("image: b\n    resources: {cpu: -1}"), [("ORK608", 6, 22)]),
     ("privileges", in_task("image: b\n    privileged: true"), [("ORK101", 6, 5)]),

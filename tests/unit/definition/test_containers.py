@@ -11,12 +11,12 @@ from ork.compile.load import Loaded, load_workflow
 from ork.compile.workers import config_for
 from ork.definition.project_file import Project
 from ork.definition.quantities import memory_text
-from ork.definition.workers_file import load_workers
-from ork.errors import DefinitionError
+from ork.definition.workers_file import load_workers, read_workers
 from ork.model.infra import Mount, Place, Pull, Resources, WorkerConfig
 from ork.model.workflow import Const, Container, PythonCall, Ref, TaskSpec
 from ork.settings import load_settings
 
+SAMPLES = Path(__file__).parents[2] / "samples"
 WORKERS = """
 default: {where: docker, memory: 512Mi, cpu: 1}
 heavy: {where: docker, cpu: 4, memory: 8Gi, pids: 100, user: "1000", network: none, read_only: true, pull: always,
@@ -90,11 +90,14 @@ def test_a_file_of_worker_configs_says_all_there_is_to_say() -> None:
     ("text", "code", "line", "column"),
     [
         ("heavy: {where: moon}", "ORK104", 1, 16),
-        ("heavy: {cpu: 1}", "ORK102", 1, 8),
         ("heavy: {where: docker, privileged: true}", "ORK101", 1, 24),
         ("heavy: {where: docker, memory: lots}", "ORK608", 1, 32),
         ("heavy: {where: docker, volumes: [data]}", "ORK608", 1, 34),
-        ("heavy: {where: local, memory: 1Gi}", "ORK608", 1, 31),
+        ("heavy: {where: local, volumes: [a:/a]}", "ORK608", 1, 32),
+        ("heavy: {capabilities: ['rm -rf']}", "ORK608", 1, 24),
+        ("workers: {heavy: {where: moon}}", "ORK104", 1, 26),
+        ("workers: {heavy: {cpu: 1}}\nheavy: {cpu: 2}", "ORK101", 2, 1),
+        ("workers: [heavy]", "ORK103", 1, 10),
         ("heavy: {where: docker, vpc_connector: x}", "ORK608", 1, 39),
         ("default: hevy\nheavy: {where: docker}", "ORK606", 1, 10),
     ],
@@ -102,6 +105,53 @@ def test_a_file_of_worker_configs_says_all_there_is_to_say() -> None:
 def test_a_mistake_in_worker_configs_has_its_place(text: str, code: str, line: int, column: int) -> None:
     _, (problem,) = load_workers(text.encode())
     assert (problem.code, problem.line, problem.column) == (code, line, column)
+
+
+def test_the_sample_of_worker_configs_loads_as_written() -> None:
+    configs, problems = load_workers((SAMPLES / "workers.yaml").read_bytes())
+    assert problems == ()
+    assert sorted(configs) == ["default", "extract", "transform"]
+    connector = "projects/x/locations/y/connectors/internal"
+    account = "ork-transform@project.iam.gserviceaccount.com"
+    assert configs["transform"] == WorkerConfig(
+        "transform", None, Resources(2.0, 4 << 30), service_account=account, vpc_connector=connector
+    )
+    assert configs["default"].resources == configs["extract"].resources == Resources(1.0, 2 << 30)
+
+
+def test_a_config_may_be_called_workers() -> None:
+    configs, problems = load_workers(b"workers: {where: docker, env: {A: b}}\nother: {cpu: 1}")
+    assert (sorted(configs), problems) == (["other", "workers"], ())
+
+
+def test_a_config_without_a_place_runs_tasks_with_and_without_an_image() -> None:
+    configs, _ = load_workers(b"workers: {small: {memory: 64Mi}}\ndefault: small")
+    named = [config_for(spec_of(task), configs) for task in ("image: x", "command: x")]
+    assert [config and config.resources.memory for config in named] == [64 << 20, 64 << 20]
+
+
+@pytest.mark.parametrize(
+    ("text", "broken"),
+    [
+        ("heavy: {where: moon}\nlight: {cpu: 1}", {"heavy"}),
+        ("default: heavy\nheavy: {where: moon}", {"heavy", "default"}),
+        ("default: hevy\nheavy: {cpu: 1}", {"default"}),
+        ("heavy: {cpu: [}", {"*"}),
+        ("default: heavy\nheavy: {cpu: [}", {"*", "default"}),
+        ("- heavy", {"*"}),
+    ],
+)
+def test_a_mistake_in_one_config_leaves_the_others(text: str, broken: set[str]) -> None:
+    assert set(read_workers(text.encode()).broken) == broken
+
+
+def test_a_task_that_names_a_config_with_a_mistake_is_refused() -> None:
+    found = read_workers(b"heavy: {where: moon}")
+    project = Project(workers=found.configs, broken_workers=found.broken)
+    for task, refused in (("command: x\n    worker: heavy", ["ORK606"]), ("command: x", [])):
+        text = f"name: w\ntasks:\n  a:\n    {task}\n"
+        loaded = load_workflow(text.encode(), "w.yaml", read={}.get, project=project)
+        assert [problem.code for problem in loaded.problems] == refused
 
 
 def test_the_default_may_be_another_one_by_name() -> None:
@@ -148,9 +198,12 @@ def test_a_default_worker_holds_for_those_tasks_it_fits() -> None:
 def test_settings_read_the_file_beside_ork_yaml_and_show_its_mistakes(tmp_path: Path) -> None:
     (tmp_path / "workers.yaml").write_text(WORKERS)
     assert sorted(load_settings(folder=str(tmp_path), environ={}).workers) == ["cloud", "default", "heavy", "here"]
-    (tmp_path / "workers.yaml").write_text("heavy: {where: moon}")
-    with pytest.raises(DefinitionError):
-        load_settings(folder=str(tmp_path), environ={})
+    (tmp_path / "workers.yaml").write_text("heavy: {where: moon}\nlight: {cpu: 1}\n")
+    settings = load_settings(folder=str(tmp_path), environ={})
+    assert list(settings.workers) == ["light"]
+    assert settings.project is not None
+    assert list(settings.project.broken_workers) == ["heavy"]
+    assert [problem.code for problem in settings.project.worker_problems] == ["ORK104"]
 
 
 def test_memory_is_shown_as_it_was_written() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ork.definition.locations_file import load_locations
@@ -79,3 +81,21 @@ def test_the_schema_knows_the_same_keys() -> None:
     schema = locations_schema()
     assert set(schema["$defs"]["location"]["properties"]) == {"name", "image", "path", "refresh", "pull"}
     assert schema["$defs"]["location"]["required"] == ["name"]
+
+
+def test_the_sample_of_locations_loads_as_written() -> None:
+    sample = Path(__file__).parents[2] / "samples" / "locations.yaml"
+    found, problems = load_locations(sample.read_bytes())
+    registry = "us-central1-docker.pkg.dev/my-project/workflows"
+    assert problems == ()
+    assert [(location.name, location.image, location.refresh) for location in found] == [
+        ("etl", f"{registry}/etl:latest", "*/15 * * * *"),
+        ("ml-pipelines", f"{registry}/ml:latest", "0 * * * *"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "code"), [(b"locations: etl", "ORK103"), (b"places: []", "ORK103"), (b"locations: []\nmore: 1", "ORK101")]
+)
+def test_a_mistake_around_the_list_is_told(data: bytes, code: str) -> None:
+    assert [problem.code for problem in load_locations(data)[1]] == [code]

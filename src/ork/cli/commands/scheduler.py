@@ -90,9 +90,13 @@ async def _tick(installation: Installation, log_format: str | None, *, stays: bo
         if stays:
             raise UsageError("a server does not stay for its tasks", hint="leave --stay away, or --server")
         return _tick_there(installation)
+    from ork.telemetry import Happening
+
     service = await installation.scheduler("tick")
     if log_format is not None:
         service.telemetry.listen(ServiceLog(log_format))
+    else:
+        service.telemetry.listen(ServiceLog("text"), Happening.LOCATION_FAILED)
     return await service.tick(stays=stays)
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ork.cli.session import current_settings, json_option, palette, print_json, store_options
+from ork.cli.errors import DONE, WRONG_USE
+from ork.cli.session import current_settings, json_option, palette, print_json, store_options, warn_of_workers
 from ork.errors import OrkError
 
 if TYPE_CHECKING:
@@ -21,8 +22,10 @@ ANSWER_SECONDS = 5.0
 @click.command(name="workers")
 @json_option
 @store_options
-def workers_command(as_json: bool) -> None:
+def workers_command(as_json: bool) -> int:
     """The worker configs in workers.yaml: where tasks run, how large they may be, and whether their engines answer.
+
+    Mistakes in the file are shown too, and exit 2.
 
     \b
     Example:  ork workers
@@ -35,6 +38,9 @@ def workers_command(as_json: bool) -> None:
         palette(sys.stdout).write(sys.stdout, _table(rows))
     else:
         print("no worker configs: write them into workers.yaml, beside ork.yaml", file=sys.stderr)
+    warn_of_workers(settings)
+    has_mistakes = settings.project is not None and bool(settings.project.worker_problems)
+    return WRONG_USE if has_mistakes and settings.server is None else DONE
 
 
 def _of_server(settings: Settings) -> list[dict[str, Any]]:
@@ -63,7 +69,7 @@ async def workers_here(settings: Settings) -> list[dict[str, Any]]:
 
 async def _engine(row: dict[str, Any], settings: Settings) -> dict[str, Any] | None:
     """What the config's engine says, or why it says nothing; None for those that need none."""
-    if row["where"] != "docker":
+    if row["where"] not in ("docker", None) or (row["where"] is None and row["host"] is None):
         return None
     from ork.executors.docker.address import engine_address
     from ork.executors.docker.engine import Engine
@@ -100,7 +106,7 @@ def _cells(row: dict[str, Any]) -> tuple[Span | str, ...]:
         says = Span(f"{mark} {visible(engine['message'])}", look)
     return (
         row["name"],
-        row["where"],
+        row["where"] or "by task",
         "–" if row["cpu"] is None else f"{row['cpu']:g}",
         "–" if row["memory"] is None else memory_text(row["memory"]),
         "–" if row["timeout"] is None else f"{row['timeout']:g}s",

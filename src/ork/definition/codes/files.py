@@ -125,7 +125,7 @@ CODES = by_code(
         "ORK606",
         "a worker config that does not fit",
         "`worker:` names an entry of workers.yaml beside ork.yaml. One with `where: docker` runs tasks with an `image`, one\n"
-        "with `where: local` all others.",
+        "with `where: local` all others, one without `where` both. An entry with a mistake in it cannot be used.",
         "report: {image: report, worker: hevy}",
         "report: {image: report, worker: heavy}",
     ),
@@ -133,7 +133,7 @@ CODES = by_code(
         "ORK607",
         "more than the worker config allows",
         "`resources` may ask for less than the worker config gives, never for more: how large tasks may be is decided where\n"
-        "they run. Limits are those of a container, so the task needs an image.",
+        "they run.",
         "# workers.yaml\ndefault: {where: docker, memory: 512Mi}\n# workflow.yaml\nreport: {image: report, resources: {memory: 2Gi}}",
         "report: {image: report, resources: {memory: 256Mi}}",
     ),
