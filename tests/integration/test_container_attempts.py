@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from ork.model.infra import Place, WorkerConfig
 from ork.model.record import replaced
+from ork.model.workflow import Container, TaskSpec
+from ork.scheduler.containers import container_document
 from tests.docker import Daemon, busybox, daemon_or_skip, only_a_program, own_registry
 from tests.integration.dock import Dock, play
 
@@ -213,6 +216,38 @@ def test_limits_user_and_root_are_as_the_worker_config_says(daemon: Daemon, tmp_
         lines = dock.log(attempt).splitlines()
         refused = [line for line in lines if b"Read-only" in line]  # the other stream: it may come in between
         assert (len(refused), [line for line in lines if line not in refused]) == (1, [b"1234", b"99"])
+
+    play(tmp_path, daemon, scene)
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({}, {"CapEff": 0, "CapBnd": 0, "NoNewPrivs": 1, "pids": 4096}),
+        (
+            {"capabilities": ("CHOWN", "KILL"), "new_privileges": True, "pids": 50},
+            {"CapEff": 0b100001, "CapBnd": 0b100001, "NoNewPrivs": 0, "pids": 50},
+        ),
+    ],
+    ids=["by default", "widened"],
+)
+def test_privileges_are_dropped_unless_the_worker_config_gives_them(
+    daemon: Daemon, tmp_path: Path, config: dict[str, Any], expected: dict[str, int]
+) -> None:
+    task = TaskSpec("a", "container", Container(), image="busybox")
+    wanted = container_document(task, WorkerConfig("w", Place.DOCKER, network="none", **config))
+
+    async def scene(dock: Dock) -> None:
+        script = "grep -E '^(CapEff|CapBnd|NoNewPrivs):' /proc/self/status; sleep 60"
+        attempt = await dock.begin(dock.shell(dock.attempt(), script, container=wanted))
+        await dock.running(attempt)
+        (facts,) = json.loads(daemon.docker("inspect", f"ork.{str(attempt.key).replace('/', '.')}"))
+        async with asyncio.timeout(30):
+            while len(dock.log(attempt).splitlines()) < 3:
+                await asyncio.sleep(0.02)
+        told = dict(line.decode().split(":") for line in dock.log(attempt).splitlines())
+        found = {name: int(value, 16) for name, value in told.items()} | {"pids": facts["HostConfig"]["PidsLimit"]}
+        assert found == expected
 
     play(tmp_path, daemon, scene)
 

@@ -7,6 +7,8 @@ from typing import Any
 from ork.model.infra import IMAGE_ROOT, PLAIN_DOCKER, Resources, WorkerConfig
 from ork.model.workflow import TaskSpec
 
+DEFAULT_PIDS = 4096  # enough for a database or a build, too few for a fork bomb
+
 
 def container_document(spec: TaskSpec, config: WorkerConfig | None) -> dict[str, Any] | None:
     """None for a task without an image. A task may ask for less than the config gives, never for more."""
@@ -25,7 +27,9 @@ def container_document(spec: TaskSpec, config: WorkerConfig | None) -> dict[str,
         "pull": str(config.pull),
         "cpu": least(asked.cpu, config.resources.cpu),
         "memory": least(asked.memory, config.resources.memory),
-        "pids": config.pids,
+        "pids": config.pids or DEFAULT_PIDS,
+        "capabilities": list(config.capabilities),
+        "new_privileges": config.new_privileges,
         "volumes": [str(mount) for mount in config.volumes],
     }
 

@@ -35,8 +35,22 @@ def test_the_images_own_program_runs_unless_there_is_a_command() -> None:
 
 def test_what_a_config_does_not_say_is_left_to_the_engine() -> None:
     config = made(spec())
-    assert sorted(config["HostConfig"]) == ["AutoRemove", "LogConfig", "ReadonlyRootfs", "RestartPolicy"]
+    assert sorted(config["HostConfig"]) == [
+        "AutoRemove",
+        "CapDrop",
+        "LogConfig",
+        "ReadonlyRootfs",
+        "RestartPolicy",
+        "SecurityOpt",
+    ]
     assert "User" not in config
+
+
+def test_only_the_config_gives_privileges_back() -> None:
+    host = made(spec())["HostConfig"]
+    assert (host["CapDrop"], host["SecurityOpt"]) == (["ALL"], ["no-new-privileges"])
+    host = made(spec(capabilities=["CHOWN"], new_privileges=True))["HostConfig"]
+    assert (host["CapDrop"], host["CapAdd"], "SecurityOpt" in host) == (["ALL"], ["CHOWN"], False)
 
 
 def test_memory_is_never_stretched_by_swap() -> None:

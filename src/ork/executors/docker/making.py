@@ -71,7 +71,13 @@ def _host_config(wanted: Mapping[str, Any], log: Mapping[str, Any]) -> dict[str,
         "LogConfig": log,
         "ReadonlyRootfs": wanted["read_only"],
         "RestartPolicy": {"Name": "no"},
+        "CapDrop": ["ALL"],
     }
+    # Specs that were written by an older scheduler say nothing of these.
+    if wanted.get("capabilities"):
+        host["CapAdd"] = wanted["capabilities"]
+    if not wanted.get("new_privileges"):
+        host["SecurityOpt"] = ["no-new-privileges"]
     if wanted["network"] is not None:
         host["NetworkMode"] = wanted["network"]
     if wanted["cpu"] is not None:
