@@ -127,7 +127,8 @@ class LocalExecutor:
             if local_names.place_of(attempt) is not Presence.RUNNING:
                 continue
             on_the_way = self._on_the_way.get(str(attempt.key))
-            if on_the_way is not None:
+            # A worker that has won the gate and does not say so is frozen: nothing would ever come of waiting for it.
+            if on_the_way is not None and not (at_once and self._shim(attempt) is not None):
                 on_the_way.stop = "at once" if at_once else on_the_way.stop or "gently"
             elif at_once:
                 self._end_at_once(attempt)
@@ -384,8 +385,12 @@ class LocalExecutor:
             self._end_at_once(attempt)
 
     def _end_at_once(self, attempt: Attempt) -> None:
+        """Kills everything of the attempt. A worker that holds its gate together with others' ends with it: it has not
+        reacted to the request to stop, so it would not end the others either."""
+
         def look() -> list[processes.Process]:
-            return processes.family(processes.marked_processes(MARK), str(attempt.key))
+            holder = self._shim(attempt)
+            return processes.family(processes.marked_processes(MARK), str(attempt.key), holder and holder[0])
 
         processes.end_family(look)
 

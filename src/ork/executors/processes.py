@@ -144,13 +144,13 @@ def marked_processes(mark: str) -> list[Process]:
     return found
 
 
-def family(processes: Iterable[Process], attempt: str) -> list[Process]:
-    """The marked processes of an attempt and everything below them, marked or not."""
+def family(processes: Iterable[Process], attempt: str, holder: int | None = None) -> list[Process]:
+    """The marked processes of an attempt and the holder of its gate, and everything below them, marked or not."""
     children: dict[int, list[Process]] = {}
     members: dict[int, Process] = {}
     for process in processes:
         children.setdefault(process.parent, []).append(process)
-        if process.attempt == attempt:
+        if process.attempt == attempt or process.pid == holder:
             members[process.pid] = process
     waiting = list(members)
     while waiting:

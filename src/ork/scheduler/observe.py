@@ -236,6 +236,9 @@ class Observer:
             self._watched.look_again(watched, RETRY_SECONDS * 2**watched.launches)
 
     def _judge_silence(self, watched: Watched, seen: Seen) -> None:
+        if watched.running_since is None and gate_state(self._objects, watched.attempt) == "started":
+            # Its worker won the gate and fell silent before its first status: from here on it counts as running.
+            watched.running_since = watched.last_seen = self._monotonic()
         given_up = verdict(
             self._patience(watched),
             self._monotonic(),
