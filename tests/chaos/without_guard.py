@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from ork.executors import local
+from ork.executors import local, local_spawn
 from ork.scheduler import observe
 
 WORKER = """\
@@ -38,7 +38,8 @@ def main() -> None:
         with open(os.path.join(folder, "launches"), "a") as file:
             file.write(f"{order.attempt.key}\n")
         self._listen_for(order.attempt.key, news)
-        self._spawn(order)
+        log = self._documents.log_path(order.attempt.key)
+        local_spawn.spawn_worker(self._pythons.of(order), self._documents.url, order, log)
 
     observe.Observer.look = look_and_start_again  # type: ignore[method-assign]
     local.LocalExecutor._start_one = start_in_any_case  # type: ignore[assignment, method-assign]
@@ -46,8 +47,8 @@ def main() -> None:
         worker = os.path.join(folder, "worker.py")
         with open(worker, "w") as file:
             file.write(WORKER)
-        assert os.path.exists(local.BOOTSTRAP)
-        local.BOOTSTRAP = worker
+        assert os.path.exists(local_spawn.BOOTSTRAP)
+        local_spawn.BOOTSTRAP = worker
     from ork.cli.main import main as ork
 
     ork(sys.argv[2:])

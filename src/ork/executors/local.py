@@ -19,10 +19,11 @@ from typing import Any, Literal, Protocol
 from ork.errors import ObjectsError
 from ork.executors import descriptors, local_names, processes
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
-from ork.executors.fork_server import MARK, ORDINARY_SIGNALS, SEVERAL
+from ork.executors.fork_server import MARK, SEVERAL
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local_news import NewsSocket
-from ork.executors.local_python import BOOTSTRAP, InterpreterError, Pythons
+from ork.executors.local_python import InterpreterError, Pythons
+from ork.executors.local_spawn import spawn_worker
 from ork.executors.processes import Looks
 from ork.executors.residents import Residents
 from ork.model.ids import AttemptKey
@@ -237,35 +238,12 @@ class LocalExecutor:
     def _spawn_and_watch(self, order: LaunchOrder, news: News) -> None:
         key = order.attempt.key
         os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))  # what cannot be watched is not started
-        pid = self._spawn(order)
+        log = self._documents.log_path(key)
+        pid = spawn_worker(self._pythons.of(order), self._documents.url, order, log)
         descriptors.leave_as_it_was(pid)
         self._children[key] = pid
         self._listen_for(key, news)
         self._watch_process(key, pid, processes.process_start_time(pid), news)
-
-    def _spawn(self, order: LaunchOrder) -> int:
-        interpreter = self._pythons.of(order)
-        env = {
-            **os.environ,
-            **dict(order.secrets),
-            "ORK_TOKEN": order.token,
-            MARK: str(order.attempt.key),
-        }
-        log = self._documents.log_path(order.attempt.key)
-        return os.posix_spawn(
-            interpreter,
-            [interpreter, "-S", "-E", BOOTSTRAP, self._documents.url, order.spec_key, str(order.position)],
-            env,
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                # Its own troubles, should it have any before the task begins, are told in the task's log.
-                (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600),
-            ],
-            setsid=True,
-            setsigmask=[],
-            setsigdef=ORDINARY_SIGNALS,
-        )
 
     def _listen_for(self, key: AttemptKey, news: News) -> None:
         self._listeners[str(key)] = partial(news, key)

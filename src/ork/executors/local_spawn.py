@@ -1,0 +1,33 @@
+"""A worker as an interpreter of its own: started for one attempt, in a session of its own."""
+
+from __future__ import annotations
+
+import os
+
+from ork.executors.executor import LaunchOrder
+from ork.executors.fork_server import MARK, ORDINARY_SIGNALS
+from ork.executors.local_python import BOOTSTRAP
+
+
+def spawn_worker(interpreter: str, documents: str, order: LaunchOrder, log: str) -> int:
+    """Starts it and returns its pid. OSError if that is not possible."""
+    env = {
+        **os.environ,
+        **dict(order.secrets),
+        "ORK_TOKEN": order.token,
+        MARK: str(order.attempt.key),
+    }
+    return os.posix_spawn(
+        interpreter,
+        [interpreter, "-S", "-E", BOOTSTRAP, documents, order.spec_key, str(order.position)],
+        env,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            # What goes wrong before the task begins is reported in the task's log.
+            (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600),
+        ],
+        setsid=True,
+        setsigmask=[],
+        setsigdef=ORDINARY_SIGNALS,
+    )
