@@ -264,7 +264,7 @@ def http_api(installation: Installation, service: SchedulerService | None) -> Ap
         tick=_ticker(settings, telemetry),
         wake=service.wake if service is not None else None,
         root=settings.root,
-        project=settings.project,
+        project=settings.project_or_default,
         secret=settings.secret,
         patience=_patience(settings),
         telemetry=telemetry,

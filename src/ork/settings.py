@@ -65,6 +65,13 @@ class Settings(NamedTuple):
         return f"Settings(root={self.root!r}, store={store!r}, objects={self.objects!r})"
 
     @property
+    def project_or_default(self) -> Project:
+        """What is known of the project, also where it has no files of its own."""
+        from ork.definition.project_file import Project
+
+        return self.project or Project(folder=self.root, workers={})
+
+    @property
     def workers(self) -> Mapping[str, WorkerConfig]:
         """What workers.yaml says."""
         return (self.project.workers if self.project is not None else None) or {}
@@ -183,6 +190,19 @@ def find_root(folder: str) -> str:
     return place
 
 
+def project_folder(file: str) -> str:
+    """The project that a workflow file belongs to: the nearest one upwards from the file.
+
+    Without any, it is the current folder if the file is below it, else the file's own folder.
+    """
+    own = os.path.dirname(os.path.abspath(file))
+    found = find_root(own)
+    if _is_project(found):
+        return found
+    current = os.getcwd()
+    return current if own.startswith(os.path.join(current, "")) else own
+
+
 def _is_project(folder: str) -> bool:
     files = (PROJECT_FILE, WORKERS_FILE, LOCATIONS_FILE)
     return any(os.path.isfile(os.path.join(folder, name)) for name in files) or os.path.isdir(
@@ -237,7 +257,8 @@ def _read_project(root: str) -> Project | None:
     project, problems = load_project(text or b"", os.path.relpath(os.path.join(root, PROJECT_FILE)))
     if problems:
         raise DefinitionError(f"{PROJECT_FILE} has mistakes", problems)
-    return _with_workers(project, workers, root) if workers is not None else replaced(project, workers={})
+    project = replaced(project, folder=root, workers={})
+    return _with_workers(project, workers, root) if workers is not None else project
 
 
 def _with_workers(project: Project, text: bytes, root: str) -> Project:

@@ -45,7 +45,8 @@ def test_every_example_validates(ork_cli: Callable[..., CompletedProcess[str]]) 
     for folder in (path for path in EXAMPLES.iterdir() if path.is_dir()):
         if folder.name == "dbt":
             continue  # its models are only known to dbt, in an environment of its own; it has a test of its own
-        done = ork_cli("validate", "--json", cwd=folder)
+        files = [str(file) for file in folder.glob("flows/*.yaml")]
+        done = ork_cli("validate", *files, "--json", cwd=folder)
         assert done.returncode == 0, folder.name + done.stdout + done.stderr
         assert json.loads(done.stdout)["workflows"]
 
@@ -55,6 +56,17 @@ def test_hello_greets_whoever_is_named(run_example: RunExample) -> None:
     assert (code, run["status"], task_of(run, "greet")["output"]) == (0, "success", "hello, world")
     code, run, _ = run_example("hello", "-p", "name=Ada")
     assert (code, task_of(run, "greet")["output"]) == (0, "hello, Ada")
+
+
+@pytest.mark.parametrize(
+    ("file", "task", "output"), [("orders.yaml", "report", "99.75 EUR"), ("stock.py", "value", 8000)]
+)
+def test_a_projects_workflows_share_code(
+    tmp_path: Path, ork_cli: Callable[..., CompletedProcess[str]], file: str, task: str, output: object
+) -> None:
+    folder = shutil.copytree(EXAMPLES / "project", tmp_path / "project")
+    done = ork_cli("run", str(folder / "flows" / file), "--json", cwd=tmp_path)
+    assert (done.returncode, task_of(json.loads(done.stdout), task)["output"]) == (0, output), done.stderr
 
 
 def test_etl_runs_in_order_and_writes_its_file(run_example: RunExample) -> None:

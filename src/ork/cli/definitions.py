@@ -47,13 +47,10 @@ def read_definitions(file: str, settings: Settings, *, strict: bool = False) -> 
 def around(settings: Settings) -> Around:
     """What the project's files are read in the light of."""
     from ork.locations.files import Around
+    from ork.model.record import replaced
 
-    project = settings.project
-    if project is not None:
-        from ork.model.record import replaced
-
-        # Seen from the workflow's folder, script_dir is where the project has it.
-        project = replaced(project, script_dir=settings.script_dir)
+    # Seen from the workflow's folder, script_dir is where the project has it.
+    project = replaced(settings.project_or_default, script_dir=settings.script_dir)
     # Looking at a file must not make a folder a project.
     return Around(project, os.path.join(settings.home, "cache") if os.path.isdir(settings.home) else None)
 

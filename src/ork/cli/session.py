@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ import click
 from ork.cli.paint import Palette
 from ork.cli.region import terminal_width
 from ork.errors import StoreUnavailableError, UsageError
-from ork.settings import Settings, load_settings, wants_colour
+from ork.settings import Settings, find_root, load_settings, project_folder, wants_colour
 
 if TYPE_CHECKING:
     from ork.app import Installation
@@ -41,8 +42,42 @@ def json_option(command: F) -> F:
 
 
 def current_settings() -> Settings:
+    """Those of the current folder's project, or of the files that `settings_of` was called with."""
     given = click.get_current_context().ensure_object(dict)
-    return load_settings(store=given.get("store"), objects=given.get("objects"), server=given.get("server"))
+    return _load(given, given.get("folder"))
+
+
+def settings_of(*files: str) -> Settings:
+    """The settings of the project that these workflow files belong to, wherever the command was started.
+
+    They hold for the rest of the command: `look` and `serve` open the store of that project.
+    """
+    folders = {project_folder(file): file for file in files}
+    if len(folders) > 1:
+        (one, first), (other, second), *_ = folders.items()
+        raise UsageError(
+            f"{first} belongs to the project {one}, {second} to {other}", hint="name the files of one project at a time"
+        )
+    given = click.get_current_context().ensure_object(dict)
+    given["folder"] = next(iter(folders), None)
+    return current_settings()
+
+
+def settings_for(file: str) -> Settings:
+    """The settings for reading one file; the rest of the command keeps its own."""
+    return _load(click.get_current_context().ensure_object(dict), project_folder(file))
+
+
+def note_other_project(settings: Settings) -> None:
+    """Tells a person on stderr where the history is, if commands in the current folder would not find it."""
+    if settings.server is None and settings.home in settings.store and find_root(os.getcwd()) != settings.root:
+        print(f"note: the project is {settings.root}; run `ork` there to see what becomes of it", file=sys.stderr)
+
+
+def _load(given: dict[str, Any], folder: str | None) -> Settings:
+    return load_settings(
+        store=given.get("store"), objects=given.get("objects"), server=given.get("server"), folder=folder
+    )
 
 
 def settings_beside_the_store(command: str) -> Settings:

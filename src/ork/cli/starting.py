@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ork.app import Installation
 from ork.cli.definitions import default_file, is_file_name, parse_params, print_problems, read_versions
+from ork.cli.session import note_other_project, settings_of
 from ork.errors import DefinitionError, NotFoundError, UsageError
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId
 from ork.model.run import NewRun, Run
-from ork.settings import Settings
 from ork.status.schedules import deploy
 
 if TYPE_CHECKING:
@@ -31,15 +31,14 @@ class Prepared(NamedTuple):
     others: Sequence[Version] = ()  # what it runs as tasks, from the same file
 
 
-def prepare(
-    named: str | None, params: Sequence[str], settings: Settings, *, as_json: bool, chosen: str | None = None
-) -> Prepared | None:
+def prepare(named: str | None, params: Sequence[str], *, as_json: bool, chosen: str | None = None) -> Prepared | None:
     """Checks everything that can be checked before a store is touched; None after telling a person what is wrong."""
     named = named or default_file()
     if not is_file_name(named):
         if chosen is not None:
             raise UsageError(f"`{named}` is no file", hint=f"write `ork run {chosen}` to run a known workflow")
         return Prepared(None, named, params)
+    settings = settings_of(named)
     try:
         version, *others = read_versions(named, settings, chosen)
     except DefinitionError as error:
@@ -49,6 +48,7 @@ def prepare(
         print(f"{_errors(len(error.problems))}. Nothing was run.", file=sys.stderr)
         return None
     parse_params(version.workflow, params)
+    note_other_project(settings)
     return Prepared(version, version.workflow.name, params, others=others)
 
 

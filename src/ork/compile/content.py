@@ -251,6 +251,8 @@ _WORKFLOW = {
     "fail_fast": _Field(False),
     "alerts": _Field((), list, tuple),
     "types": _Field((), lambda pairs: [list(pair) for pair in pairs], lambda pairs: tuple(map(tuple, pairs))),
+    "project": _Field(None),
+    "pythonpath": _Field((), list, tuple),
     "tasks": _Field(
         encode=lambda tasks: [_encode(task, _TASK) for task in tasks],
         decode=lambda tasks: tuple(TaskSpec(**_decode(task, _TASK)) for task in tasks),

@@ -19,6 +19,9 @@ def check_environment(task: WrittenTask, spec: TaskSpec, files: Files) -> TaskSp
     environment = spec.environment
     if environment is None:
         return spec
+    if spec.image is None:
+        environment = _located(environment, files)
+        spec = replaced(spec, environment=environment)
     why = _no_use(spec, environment)
     if why is None and environment.script and not _has_header(task, spec, files):
         # Left to it by `defaults`: a script without a header needs nothing.
@@ -29,6 +32,11 @@ def check_environment(task: WrittenTask, spec: TaskSpec, files: Files) -> TaskSp
     if task.body.get("environment") is not None:
         files.report.add("ORK506", f"task {quoted(spec.name)} {why}", task.place("environment"), hint="remove it")
     return replaced(spec, environment=None)
+
+
+def _located(environment: Environment, files: Files) -> Environment:
+    path, file = (each and files.locate(each) for each in (environment.path, environment.requirements_file))
+    return replaced(environment, path=path, requirements_file=file)
 
 
 def _no_use(spec: TaskSpec, environment: Environment) -> str | None:

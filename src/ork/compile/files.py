@@ -6,11 +6,12 @@ Files are read through a callable, so that this stays a function of its argument
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ork.compile.arguments import lacking_hint, lacking_message
 from ork.compile.custom import with_config_file
 from ork.compile.environments import check_environment
+from ork.compile.project import folder_around, seen_from
 from ork.compile.python_source import Function, PythonSource, PythonSyntaxError, read_python
 from ork.definition.nodes import Node
 from ork.definition.problems import Problem, quoted
@@ -19,6 +20,9 @@ from ork.definition.tasks import WrittenTask
 from ork.definition.workflow_file import WrittenWorkflow
 from ork.model.record import replaced
 from ork.model.workflow import Command, Const, Custom, PythonCall, RustProgram, TaskSpec
+
+if TYPE_CHECKING:
+    from ork.definition.project_file import Project
 
 # The content of a file below the workflow's folder (or at an absolute path); None when there is none.
 ReadFile: TypeAlias = Callable[[str], bytes | None]
@@ -44,7 +48,7 @@ class Files:
         report: Report,
         written: WrittenWorkflow,
         root: str = ".",
-        script_dir: str | None = None,
+        project: Project | None = None,
     ) -> None:
         self.read = read
         self.exists = exists
@@ -52,7 +56,8 @@ class Files:
         self.params = written.written_params
         self.tasks = written.tasks
         self.root = root
-        self.script_dir = script_dir
+        self.script_dir = project.script_dir if project is not None else None
+        self.project_folder = folder_around(project, root)
         self._without_function: set[str] = set()
         self._judged: set[str] = set()
         self._annotated: set[str] = set()
@@ -61,8 +66,16 @@ class Files:
         self._complained: set[str] = set()
 
     def check(self, task: WrittenTask, depends_on: Iterable[str]) -> TaskSpec:
-        """The task, with its script's path settled. Mistakes go to the report."""
+        """The task, with the paths of its files settled. Mistakes go to the report."""
+        task = self._located(task)
         return check_environment(task, self._check_action(task, depends_on), self)
+
+    def locate(self, path: str) -> str:
+        """The path as seen from the workflow's folder: one that begins with / may begin at the project's folder."""
+        if self.project_folder is None or not path.startswith("/"):
+            return path
+        found = seen_from(self.root, self.project_folder, path)
+        return found if self._is_present(found) else path
 
     def has(self, path: str) -> bool:
         """Whether there is such a file or folder, seen from the workflow's."""
@@ -82,6 +95,18 @@ class Files:
             self._check_call(task, action, action.file, depends_on)
         return task.spec
 
+    def _located(self, task: WrittenTask) -> WrittenTask:
+        spec, action = task.spec, task.spec.action
+        if spec.image is not None or task.body.get("file") is None:
+            return task
+        if isinstance(action, PythonCall) and action.file is not None:
+            action = replaced(action, file=self.locate(action.file))
+        elif isinstance(action, RustProgram):
+            action = replaced(action, path=self.locate(action.path))
+        elif isinstance(action, Command) and isinstance(program := action.argv[0], Const):
+            action = Command((Const(self.locate(str(program.value))), *action.argv[1:]))
+        return task if action == spec.action else task._replace(spec=replaced(spec, action=action))
+
     def findings(self) -> Findings:
         return Findings(frozenset(self._without_function), frozenset(self._judged), frozenset(self._annotated))
 
@@ -94,11 +119,12 @@ class Files:
 
     def _check_command(self, task: WrittenTask, action: Command) -> TaskSpec:
         program = action.argv[0].value if isinstance(action.argv[0], Const) else None
-        if not isinstance(program, str) or "/" not in program or program.startswith(("/", "~", "$")):
+        is_file_key = task.body.get("file") is not None
+        elsewhere = ("~", "$") if is_file_key else ("/", "~", "$")
+        if not isinstance(program, str) or "/" not in program or program.startswith(elsewhere):
             return task.spec
         if self._is_present(program):
             return task.spec
-        is_file_key = task.body.get("file") is not None
         name = program.removeprefix("./")
         if is_file_key and self.script_dir and self._is_present(f"{self.script_dir}/{name}"):
             # Bare words are looked up in script_dir: that is where this one is.
@@ -145,6 +171,8 @@ class Files:
     def _missing(self, task: WrittenTask, file: str, key: str) -> None:
         message = f"task {quoted(task.spec.name)}: there is no file {quoted(file)}"
         hint = f"paths begin at {self.root}" if self.root != "." else "paths begin at this file's folder"
+        if self.project_folder is not None and file.startswith("/"):
+            hint = f"a path that begins with / begins at the project's folder, {self.project_folder}"
         self.report.add("ORK501", message, task.place(key, 0), hint=hint)
 
     def _no_function(self, task: WrittenTask, name: str, file: str, source: PythonSource) -> None:

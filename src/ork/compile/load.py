@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ork.compile.custom import custom_executors
 from ork.compile.files import FileExists, Files, Findings, ReadFile
 from ork.compile.graph import link
+from ork.compile.project import import_folders
 from ork.definition.nodes import Node
 from ork.definition.problems import Problem, quoted, render_concise
 from ork.definition.report import Report, Suggester
@@ -105,10 +106,11 @@ def _compile(
     files = None
     if read is not None:
         is_there = exists or (lambda path: read(path) is not None)
-        files = Files(read, is_there, report, written, root, project.script_dir if project else None)
+        files = Files(read, is_there, report, written, root, project)
     tasks = tuple(_compiled(task, links[name], files) for name, task in written.tasks.items())
     findings = files.findings() if files is not None else Findings(annotated=frozenset(links))
-    return settled(Draft(_workflow(written, tasks), written, report, findings))
+    workflow = replaced(_workflow(written, tasks), **import_folders(project, root))
+    return settled(Draft(workflow, written, report, findings))
 
 
 def settled(draft: Draft) -> Loaded:

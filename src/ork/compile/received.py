@@ -26,6 +26,8 @@ def received_workflow(document: Any) -> CompiledWorkflow:
     if not is_same:
         raise DefinitionError("not a compiled workflow: it does not mean what it says")
     _check_names(workflow)
+    if not all(isinstance(path, str) for path in (workflow.project or "", *workflow.pythonpath)):
+        raise DefinitionError("not a compiled workflow: a folder is text")
     for spec in workflow.tasks:
         _check_values(spec)
         _check_executor(spec)

@@ -10,7 +10,7 @@ from ork.definition.actions import read_path
 from ork.definition.custom import CustomExecutor, check_executor, made_of, read_class, read_shared_config
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node, is_null
-from ork.definition.problems import Problem
+from ork.definition.problems import Problem, quoted
 from ork.definition.rates import RATE_SCHEMA, read_rate
 from ork.definition.report import Report
 from ork.definition.values import (
@@ -19,6 +19,7 @@ from ork.definition.values import (
     entries_of,
     integer,
     is_scalar,
+    items_of,
     json_constant,
     read_boolean,
     read_name,
@@ -40,6 +41,8 @@ class Durability(StrEnum):
 
 
 class Project(Record):
+    folder: str | None = None  # where it is, absolute; None where nobody said
+    pythonpath: tuple[str, ...] = ()  # more folders that tasks import from, seen from the project's
     script_dir: str | None = None
     env_file: str | None = None
     pools: dict[str, int] = made(default_factory=dict)
@@ -145,6 +148,14 @@ def _by_name(read_value: Any) -> Any:
     return read
 
 
+def _read_folder(node: Node, reading: Reading) -> str | None:
+    text = read_text(node, reading)
+    if text is not None and (not text.strip() or "\n" in text):
+        reading.refuse("ORK104", f"{quoted(text)} cannot be a folder", node)
+        return None
+    return text if text is None else text.rstrip("/") or "/"
+
+
 def _read_alert(node: Node, reading: Reading) -> Any:
     if node.kind == Kind.LIST:
         reading.expected("a map or text", node)
@@ -159,6 +170,12 @@ def _read_alert(node: Node, reading: Reading) -> Any:
 PROJECT_TABLE = Table(
     "ork.yaml",
     (
+        Key(
+            "pythonpath",
+            items_of(_read_folder),
+            "Folders that Python tasks import from, after the workflow's and the project's own, such as `src`.",
+            {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+        ),
         Key("script_dir", read_path, "Where bare script names of commands are looked up.", {"type": "string"}),
         Key("env_file", read_path, "A file of NAME=value lines for secrets. `.env` when left out.", {"type": "string"}),
         Key(

@@ -113,7 +113,10 @@ TASK_TABLE = Table(
     "a task",
     (
         Key(
-            "file", read_path, "A Python file, or a script to run, relative to this file's folder.", {"type": "string"}
+            "file",
+            read_path,
+            "A Python file, or a script to run, relative to this file's folder; /tasks/a.py: to the project's.",
+            {"type": "string"},
         ),
         Key("module", read_module, "An importable Python module, instead of a file.", {"type": "string"}),
         Key("function", read_function, "The function to call. `main` when left out.", {"type": "string"}),

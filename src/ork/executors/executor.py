@@ -54,6 +54,7 @@ class LaunchOrder(Record):
     isolation: Isolation | None = None
     spec: bytes = b""
     position: int = 0
+    paths: tuple[str, ...] = ()  # the project's folders that tasks import from, after the root
 
 
 class NotStarted(Record):

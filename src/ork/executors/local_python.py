@@ -21,7 +21,7 @@ def interpreter_for(order: LaunchOrder, uses_project_python: bool) -> str:
         if not os.access(order.interpreter, os.X_OK):
             raise InterpreterError(f"there is no Python at {order.interpreter}")
         return order.interpreter
-    return project_python(order.root) if uses_project_python else sys.executable
+    return project_python(order.root, *order.paths) if uses_project_python else sys.executable
 
 
 class Pythons:
@@ -29,10 +29,10 @@ class Pythons:
 
     def __init__(self, uses_project_python: bool) -> None:
         self._uses_project_python = uses_project_python
-        self._known: dict[tuple[str, str | None], str] = {}
+        self._known: dict[tuple[str, tuple[str, ...], str | None], str] = {}
 
     def of(self, order: LaunchOrder) -> str:
-        key = order.root, order.interpreter
+        key = order.root, order.paths, order.interpreter
         if key not in self._known:
             self._known[key] = interpreter_for(order, self._uses_project_python)
         return self._known[key]
@@ -44,11 +44,12 @@ class Pythons:
         self._known.clear()
 
 
-def project_python(root: str) -> str:
-    """The Python of the project's `.venv` if it has one, else the one we run in."""
-    own = os.path.join(root, ".venv", "bin", "python")
-    if not os.access(own, os.X_OK):
+def project_python(*folders: str) -> str:
+    """The Python of the project's `.venv` if one of these folders has one, else the one we run in."""
+    root = next((each for each in folders if os.access(os.path.join(each, ".venv/bin/python"), os.X_OK)), None)
+    if root is None:
         return sys.executable
+    own = os.path.join(root, ".venv", "bin", "python")
     version = _version(os.path.join(root, ".venv", "pyvenv.cfg"))
     if version is not None and version < OLDEST:
         shown = ".".join(map(str, version))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ork.compile.described import Signature, Unread, function_key, read_signature
@@ -21,6 +21,7 @@ def check_types(
     root: str,
     interpreter: str | None,
     cache_dir: str | None,
+    paths: Sequence[str] = (),
     strict: bool = False,
     known: dict[tuple[str, str], Inspected] | None = None,
 ) -> Loaded:
@@ -35,7 +36,7 @@ def check_types(
     asked = list(_asked(draft, strict))
     if not asked and not strict and not _has_types(draft.workflow):
         return loaded
-    files = _Files(root, interpreter, cache_dir, {} if known is None else known)
+    files = _Files(root, paths, interpreter, cache_dir, {} if known is None else known)
     seen = draft.found.judged | draft.found.annotated
     functions = {function_key(action): files.function(action, spec, spec.name in seen) for action, spec in asked}
     check_signatures(draft, functions, strict=strict)
@@ -62,9 +63,15 @@ class _Files:
     """Each file is looked into once, by the interpreter its tasks run in."""
 
     def __init__(
-        self, root: str, interpreter: str | None, cache_dir: str | None, known: dict[tuple[str, str], Inspected]
+        self,
+        root: str,
+        paths: Sequence[str],
+        interpreter: str | None,
+        cache_dir: str | None,
+        known: dict[tuple[str, str], Inspected],
     ) -> None:
         self._root = os.path.abspath(root)
+        self._paths = paths
         self._interpreter = interpreter
         self._cache_dir = cache_dir
         self._inspected = known
@@ -94,7 +101,7 @@ class _Files:
         key = (file, interpreter)
         if key not in self._inspected:
             self._inspected[key] = inspect_file(
-                file, root=self._root, interpreter=interpreter, cache_dir=self._cache_dir
+                file, root=self._root, paths=self._paths, interpreter=interpreter, cache_dir=self._cache_dir
             )
         return self._inspected[key]
 
@@ -103,8 +110,11 @@ class _Files:
         if action.file is not None:
             return os.path.normpath(os.path.relpath(os.path.join(self._root, action.file), self._root))
         path = str(action.module).replace(".", "/")
-        candidates = (f"{path}.py", f"{path}/__init__.py")
-        return next((file for file in candidates if os.path.isfile(os.path.join(self._root, file))), None)
+        for folder in (self._root, *self._paths):
+            for file in (os.path.join(folder, f"{path}.py"), os.path.join(folder, path, "__init__.py")):
+                if os.path.isfile(file):
+                    return os.path.relpath(file, self._root)
+        return None
 
     def _interpreter_of(self, spec: TaskSpec) -> str | None:
         if spec.environment is None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ork.errors import NotFoundError, UsageError
+from ork.model.workflow import CompiledWorkflow
 
 if TYPE_CHECKING:
     from ork.compile.dbt import DbtNode
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from ork.definition.problems import Problem
     from ork.definition.project_file import Project
     from ork.locations.inspect import Inspected
-    from ork.model.workflow import CompiledWorkflow
 
 YAML = (".yaml", ".yml")
 PYTHON = ".py"
@@ -113,12 +113,13 @@ def _read_python(file: str, around: Around, strict: bool) -> list[Read]:
 
     _read_bytes(file)
     root = os.path.dirname(os.path.abspath(file))
+    paths = _import_paths(root, around)
     try:
-        interpreter = project_python(root)
+        interpreter = project_python(root, *paths)
     except InterpreterError as error:
         raise UsageError(str(error)) from None
     name, cache_dir = os.path.basename(file), _kept_in(around, "inspect")
-    inspected = inspect_file(name, root=root, interpreter=interpreter, cache_dir=cache_dir)
+    inspected = inspect_file(name, root=root, paths=paths, interpreter=interpreter, cache_dir=cache_dir)
     reader = _Reader(root)
     found = load_python(
         inspected,
@@ -153,12 +154,22 @@ def _with_types_checked(
     from ork.executors.local_python import InterpreterError, project_python
     from ork.locations.check import check_types
 
+    paths = _import_paths(root, around)
     try:
-        interpreter: str | None = project_python(root)
+        interpreter: str | None = project_python(root, *paths)
     except InterpreterError:
         interpreter = None  # the run says so, with its reason
     cache_dir = _kept_in(around, "inspect")
-    return check_types(loaded, root=root, interpreter=interpreter, cache_dir=cache_dir, strict=strict, known=known)
+    return check_types(
+        loaded, root=root, paths=paths, interpreter=interpreter, cache_dir=cache_dir, strict=strict, known=known
+    )
+
+
+def _import_paths(root: str, around: Around) -> list[str]:
+    """What the tasks of a workflow in this folder will import from, after the folder itself."""
+    from ork.compile.project import import_folders, import_paths
+
+    return import_paths(CompiledWorkflow("", (), **import_folders(around.project, root)), root)
 
 
 def _kept_in(around: Around, kind: str) -> str | None:

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO, Any, NamedTuple
 
@@ -40,23 +41,26 @@ class Inspected(NamedTuple):
     errors: list[dict[str, Any]]
 
 
-def inspect_file(path: str, *, root: str, interpreter: str, cache_dir: str | None) -> Inspected:
-    """`path` is seen from `root`. Never raises because of what the file says or does."""
+def inspect_file(
+    path: str, *, root: str, interpreter: str, cache_dir: str | None, paths: Sequence[str] = ()
+) -> Inspected:
+    """`path` is seen from `root`; `paths` are more folders to import from. Never raises because of what the file says or
+    does."""
     root = os.path.abspath(root)
     file = os.path.normpath(os.path.relpath(os.path.join(root, path), root))
     answers = Answers(cache_dir) if cache_dir is not None else None
-    key = _key(root, file, interpreter)
+    key = _key(root, file, interpreter, paths)
     answer = answers.find(key, root) if answers is not None else None
     if answer is None:
-        answer = _ask_child(root, file, interpreter)
+        answer = _ask_child(root, file, interpreter, paths)
         if answers is not None and not answer["errors"]:
             answers.keep(key, root, answer)
     return Inspected(answer["workflows"], answer["functions"], answer["errors"])
 
 
-def _key(root: str, file: str, interpreter: str) -> str:
+def _key(root: str, file: str, interpreter: str, paths: Sequence[str]) -> str:
     """Everything that is known before the child has spoken; what else it loaded is checked with the answer."""
-    facts = [__version__, os.path.abspath(interpreter), root, file]
+    facts = [__version__, os.path.abspath(interpreter), root, file, *paths]
     config = os.path.join(os.path.dirname(interpreter), "..", "pyvenv.cfg")
     for place in (interpreter, config, *(os.path.join(_PACKAGE, maker) for maker in _MAKERS)):
         try:
@@ -67,11 +71,11 @@ def _key(root: str, file: str, interpreter: str) -> str:
     return hashlib.sha256("\0".join(facts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _ask_child(root: str, file: str, interpreter: str) -> dict[str, Any]:
+def _ask_child(root: str, file: str, interpreter: str, paths: Sequence[str]) -> dict[str, Any]:
     with tempfile.TemporaryFile() as printed:
         source, answer = os.pipe()
         try:
-            child = _start(root, file, interpreter, answer, printed)
+            child = _start(root, file, interpreter, paths, answer, printed)
         except OSError as error:
             os.close(source)
             return _failed("StartError", f"{interpreter} could not be started: {error.strerror}")
@@ -88,9 +92,11 @@ def _ask_child(root: str, file: str, interpreter: str) -> dict[str, Any]:
         return _understood(data, child.returncode, file, printed)
 
 
-def _start(root: str, file: str, interpreter: str, answer: int, printed: IO[bytes]) -> subprocess.Popen[bytes]:
+def _start(
+    root: str, file: str, interpreter: str, paths: Sequence[str], answer: int, printed: IO[bytes]
+) -> subprocess.Popen[bytes]:
     # -S and -E as for any worker: what is installed for Ork must not be what the user's code sees.
-    arguments = ["ork.worker.inspect", str(os.getpid()), str(answer), root, file]
+    arguments = ["ork.worker.inspect", str(os.getpid()), str(answer), root, file, *paths]
     return subprocess.Popen(
         [interpreter, "-S", "-E", _BOOTSTRAP, *arguments],
         stdin=subprocess.DEVNULL,

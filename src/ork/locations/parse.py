@@ -14,6 +14,7 @@ from typing import Any
 
 from ork import __version__
 from ork.compile.content import to_document
+from ork.compile.project import folder_around
 from ork.definition.problems import Problem, quoted, render_concise
 from ork.definition.project_file import Project, load_project
 from ork.errors import OrkError
@@ -48,6 +49,7 @@ def parse_folder(
     if project_file is None and not (project.workers or project.broken_workers):
         # In an image nobody knows which worker configs there are where it will run.
         project = replaced(project, workers=None)
+    project = _placed_project(project, folder)
     reads, more = _reads(folder, Around(project, cache_dir)) if not problems else ([], [])
     problems += [*more, *(_placed(problem, read.root) for read in reads for problem in read.problems), *_doubled(reads)]
     problems = [replaced(problem, file=os.path.relpath(problem.file, folder)) for problem in problems]
@@ -110,9 +112,18 @@ def _project(file: str) -> tuple[Project, list[Problem]]:
         return Project(), [Problem("ORK501", f"cannot read {error.filename}: {error.strerror}", file)]
     script_dir = project.script_dir and os.path.join(folder, project.script_dir)
     # A mistake in a worker config is reported by the tasks that name it, and stops no other workflow.
-    return replaced(project, script_dir=script_dir, workers=workers.configs, broken_workers=workers.broken), list(
-        problems
-    )
+    return replaced(
+        project,
+        folder=folder,
+        script_dir=script_dir,
+        workers=workers.configs,
+        broken_workers=workers.broken,
+    ), list(problems)
+
+
+def _placed_project(project: Project, folder: str) -> Project:
+    """A folder is its own project, unless it is inside the one whose ork.yaml holds for it."""
+    return project if folder_around(project, folder) is not None else replaced(project, folder=folder, pythonpath=())
 
 
 def _content(file: str) -> bytes:

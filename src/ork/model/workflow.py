@@ -261,6 +261,8 @@ class CompiledWorkflow(Record):
     fail_fast: bool = False
     alerts: tuple[str, ...] = ()
     types: tuple[tuple[str, Any], ...] = ()  # named types as JSON, see ork.model.types
+    project: str | None = None  # the project's folder as seen from the workflow's; None: the same one
+    pythonpath: tuple[str, ...] = ()  # more folders to import from, as seen from the project's
 
 
 class Version(Record):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ork.compile.project import import_paths
 from ork.model.infra import IMAGE_ROOT, PLAIN_DOCKER, Resources, WorkerConfig
-from ork.model.workflow import TaskSpec
+from ork.model.record import replaced
+from ork.model.workflow import TaskSpec, Version
 
 DEFAULT_PIDS = 4096  # enough for a database or a build, too few for a fork bomb
 
@@ -39,6 +41,14 @@ def root_in_place(root: str, spec: TaskSpec) -> str:
     if spec.image is None:
         return root
     return root.removeprefix(IMAGE_ROOT) if root.startswith(IMAGE_ROOT) else "."
+
+
+def paths_in_place(version: Version, spec: TaskSpec) -> list[str]:
+    """The project's folders that the task imports from, seen from its process. The working directory of an image that
+    the workflow's files are not taken from counts as the project's folder."""
+    root, workflow = root_in_place(version.root, spec), version.workflow
+    is_other_image = spec.image is not None and root == "."
+    return import_paths(replaced(workflow, project=None) if is_other_image else workflow, root)
 
 
 def least(*amounts: float | None) -> float | None:

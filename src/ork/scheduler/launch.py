@@ -38,7 +38,7 @@ from ork.objects.specs import joined
 from ork.objects.store import ObjectStore, put_specs
 from ork.scheduler import reading
 from ork.scheduler.alike import Alike, is_plain
-from ork.scheduler.containers import container_document, least, root_in_place
+from ork.scheduler.containers import container_document, least, paths_in_place, root_in_place
 from ork.scheduler.options import SchedulerOptions
 
 SECRET_PREFIX = "ORK_SECRET_"
@@ -181,9 +181,9 @@ class Launcher:
         for job, spec, key, document, secrets in prepared:
             attempt, root = job.attempt, job.version.root
             token, position = self._token(str(attempt.key)), positions.get(key, 0)
-            interpreter = self._options.interpreter_for(root)
+            interpreter, paths = self._options.interpreter_for(root), tuple(paths_in_place(job.version, spec))
             orders.append(
-                LaunchOrder(attempt, key, token, root, secrets, interpreter, spec.isolation, document, position)
+                LaunchOrder(attempt, key, token, root, secrets, interpreter, spec.isolation, document, position, paths)
             )
         return orders
 
@@ -192,7 +192,8 @@ class Launcher:
         run, seal = job.machine.run, job.attempt.token_hash
         if not isinstance(call, PythonCall) or not is_plain(key.task, spec, config):
             return documents.sign(self._document(job, spec, config), seal, self._alike.about(run))
-        kind = call.file, call.module, call.function, spec.timeout, job.version.root, self._place(spec.executor).news
+        place = job.version.root, job.version.workflow.project, job.version.workflow.pythonpath
+        kind = call.file, call.module, call.function, spec.timeout, place, self._place(spec.executor).news
         alike = self._alike.about_kind(run, kind, lambda: self._document(job, spec, config))
         return documents.seal(joined(self._own_text(key), alike), seal)
 
@@ -220,6 +221,7 @@ class Launcher:
             "item": scope.item(),
             **_what_to_run(spec, scope),
             "root": root_in_place(job.version.root, spec),
+            "paths": paths_in_place(job.version, spec),
             "container": container_document(spec, config),
             "environment": _environment(spec),
             "inputs": {name: _without_value(scope.bind(value)) for name, value in spec.inputs} or None,

@@ -143,7 +143,8 @@ class Poller:
         except ObjectsError as problem:
             raise ExecutorError(problem.message) from None
         root = spec["root"]
-        order = LaunchOrder(attempt, layout.spec_key(stem), "", root, interpreter=self._interpreter_for(root))
+        interpreter, paths = self._interpreter_for(root), tuple(spec.get("paths") or ())
+        order = LaunchOrder(attempt, layout.spec_key(stem), "", root, interpreter=interpreter, paths=paths)
         handover = Handover(order, spec, self._log_path(attempt.key), self._objects.url)
         wait = _Wait(attempt, _checked(json.loads(jobs), spec), handover, news)
         wait.unfinished = set(range(len(wait.jobs)))

@@ -11,6 +11,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 WORTH_SECONDS = 0.005
@@ -20,20 +21,22 @@ MOST_MODULES = 5000
 class Ahead:
     """Modules that functions of a project import, and the files whose change makes that out of date."""
 
-    __slots__ = ("files", "names", "root")
+    __slots__ = ("files", "names", "paths", "root")
 
-    def __init__(self, root: str, names: list[str], files: dict[str, int | None]) -> None:
+    def __init__(self, root: str, paths: list[str], names: list[str], files: dict[str, int | None]) -> None:
         self.root = root
+        self.paths = paths  # more folders of the project to import from
         self.names = names
         self.files = files
 
 
-def imported(root: str, known: int) -> dict[str, Any] | None:
-    """What was imported after the first so many modules, for others to do so ahead; None if it is not worth it."""
-    names, files = [], {}
+def imported(folders: Sequence[str], known: int) -> dict[str, Any] | None:
+    """What was imported after the first so many modules, for others to do so ahead; None if it is not worth it. Not what
+    is in the project's own `folders`."""
+    names, files, own = [], {}, tuple(folder + "/" for folder in folders)
     for name, module in list(sys.modules.items())[known:]:
         file = getattr(module, "__file__", None)
-        if file is None or getattr(module, "__spec__", None) is None or file.startswith(root + "/"):
+        if file is None or getattr(module, "__spec__", None) is None or file.startswith(own):
             continue
         names.append(name)
         # What is installed is known to have changed by other traces.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from ork.worker.ahead import time_of
+from ork.worker.loading import import_paths
 from ork.worker.process import fork_into, wait_or_kill
 
 TYPE_CHECKING = False
@@ -28,11 +29,13 @@ class Child:
 
     def __init__(self, body: Callable[[int, int], NoReturn], *, ahead: Ahead | None = None) -> None:
         self.root = ahead.root if ahead else None  # the project it has settled in
+        self.paths = ahead.paths if ahead else []  # more folders of it to import from
         self.files: dict[str, int | None] = {}  # that it has loaded, and their times
         self._ahead = ahead
         if ahead is not None:
             # A file that comes or goes could hide what was imported; it is seen by the folder's own time.
-            self.files = {**ahead.files, ahead.root: time_of(ahead.root)}
+            folders = (ahead.root, *ahead.paths)
+            self.files = {**ahead.files, **{folder: time_of(folder) for folder in folders}}
         orders, self._orders = os.pipe()
         self.source, answer = os.pipe()
         self.printed, speak = os.pipe()
@@ -57,7 +60,9 @@ class Child:
     def is_fit_for(self, spec: dict[str, Any]) -> bool:
         """Not if it has settled in another project, or has loaded what has changed since, or would load otherwise in
         the task's own environment."""
-        if self.root not in (None, spec["root"]) or (self._ahead is not None and spec["env"]):
+        if self.root is not None and (self.root != spec["root"] or self.paths != import_paths(spec)):
+            return False
+        if self._ahead is not None and spec["env"]:
             return False
         return not self.files or all(time_of(file) == then for file, then in self.files.items())
 

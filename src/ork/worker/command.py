@@ -14,9 +14,10 @@ from ork.worker import no_input
 from ork.worker.bound import Bindings, InputError
 from ork.worker.child import dismiss_waiting
 from ork.worker.environment import inherited, task_environment
+from ork.worker.loading import import_paths
 from ork.worker.outputs import store_output
 from ork.worker.process import ended_badly, fork_into
-from ork.worker.programs import ProgramError, find_program
+from ork.worker.programs import ProgramError, add_import_paths, find_program
 from ork.worker.pump import LastLine, Stream
 from ork.worker.status import Ending, failed
 
@@ -84,7 +85,9 @@ class CommandJob:
         try:
             env = task_environment(spec, bindings.environ, bindings)
             path = env.get("PATH", os.defpath)
-            argv = find_program(spec["argv"], spec["root"], spec["script_dir"], path, spec.get("python"))
+            paths = import_paths(spec)
+            argv = find_program(spec["argv"], spec["root"], spec["script_dir"], path, spec.get("python"), paths)
+            add_import_paths(env, spec["argv"][0], paths)
             data = input_text(spec, bindings)
             if spec.get("input_type") is not None:
                 self._check(data)

@@ -15,7 +15,7 @@ from ork.objects.documents import SPEC_LIMIT, open_signed, token_hash
 from ork.objects.local import LocalObjects
 from ork.objects.opening import open_objects
 from ork.worker.bound import Bindings, InputError
-from ork.worker.loading import LoadError
+from ork.worker.loading import LoadError, import_paths
 from ork.worker.preparation import Preparation
 
 TYPE_CHECKING = False
@@ -144,7 +144,7 @@ def _run_program(objects: LocalObjects, spec: dict[str, Any]) -> int:
     from ork.worker.command import input_text
     from ork.worker.environment import task_environment
     from ork.worker.process import in_words
-    from ork.worker.programs import ProgramError, find_program
+    from ork.worker.programs import ProgramError, add_import_paths, find_program
 
     inherited = dict(os.environ)
     bindings = Bindings(objects, spec["output_limit"], inherited)
@@ -153,7 +153,9 @@ def _run_program(objects: LocalObjects, spec: dict[str, Any]) -> int:
             env = task_environment(spec, inherited, bindings)
             env |= {"ORK_INPUT_FILE": scratch + "/input.json", "ORK_OUTPUT_FILE": scratch + "/output.json"}
             path = env.get("PATH", os.defpath)
-            argv = find_program(spec["argv"], spec["root"], spec["script_dir"], path, spec.get("python"))
+            paths = import_paths(spec)
+            argv = find_program(spec["argv"], spec["root"], spec["script_dir"], path, spec.get("python"), paths)
+            add_import_paths(env, spec["argv"][0], paths)
             with open(env["ORK_INPUT_FILE"], "wb") as file:
                 file.write(input_text(spec, bindings))
         except (ProgramError, InputError, ObjectsError) as error:

@@ -11,7 +11,7 @@ from ork.worker.status import storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from types import FrameType, TracebackType
     from typing import Any
 
@@ -24,17 +24,17 @@ _LINE_CHARACTERS = 500
 _FOREIGN = ("/site-packages/", "/dist-packages/", "/.venv/", "/lib/python")
 
 
-def describe(error: BaseException, root: str, inputs: dict[str, str]) -> dict[str, Any]:
+def describe(error: BaseException, root: str, inputs: dict[str, str], paths: Sequence[str] = ()) -> dict[str, Any]:
     """The failure as data, for the status document."""
     message = _message(error)
     name = type(error).__name__
     detail: dict[str, Any] = {
         "type": storable(name, 200),
         "message": message,
-        "frames": _frames(error, root),
+        "frames": _frames(error, root, paths),
         "inputs": {storable(key, 200): storable(text, 200) for key, text in inputs.items()},
     }
-    causes = [_cause(each, root) for each in _causes(error)]
+    causes = [_cause(each, root, paths) for each in _causes(error)]
     if causes:
         detail["causes"] = causes
     if isinstance(error, TaskError):
@@ -42,7 +42,7 @@ def describe(error: BaseException, root: str, inputs: dict[str, str]) -> dict[st
         if not error.retry:
             detail["retry"] = False
     else:
-        sentence = _sentence(name, message, blamed_on_hidden(error, root))
+        sentence = _sentence(name, message, blamed_on_hidden(error, root, paths))
     return {"kind": "exception", "message": storable(sentence), "detail": detail}
 
 
@@ -85,11 +85,11 @@ def _direct_causes(error: BaseException) -> Iterator[BaseException]:
         yield before
 
 
-def _cause(error: BaseException, root: str) -> dict[str, Any]:
+def _cause(error: BaseException, root: str, paths: Sequence[str]) -> dict[str, Any]:
     return {
         "type": storable(type(error).__name__, 200),
         "message": storable(_message(error), _CAUSE_CHARACTERS),
-        "frames": _frames(error, root)[-1:],
+        "frames": _frames(error, root, paths)[-1:],
     }
 
 
@@ -100,18 +100,19 @@ def _message(error: BaseException) -> str:
         return "(its message could not be made)"
 
 
-def _frames(error: BaseException, root: str) -> list[dict[str, Any]]:
-    """Outermost first: those in the root's files, or all of them if none is."""
+def _frames(error: BaseException, root: str, paths: Sequence[str]) -> list[dict[str, Any]]:
+    """Outermost first: those in the project's files, or all of them if none is."""
+    folders = (root, *paths)
     places = []
     current = error.__traceback__
     while current is not None:
         if _is_users(current.tb_frame):
             places.append(current)
         current = current.tb_next
-    own = [place for place in places if _is_below(place.tb_frame.f_code.co_filename, root)]
-    frames = [_frame(place, root) for place in (own or places)[-_MOST_FRAMES:]]
+    own = [place for place in places if _is_below(place.tb_frame.f_code.co_filename, folders)]
+    frames = [_frame(place, folders) for place in (own or places)[-_MOST_FRAMES:]]
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        frames.append(_syntax_frame(error, root))
+        frames.append(_syntax_frame(error, folders))
     return frames
 
 
@@ -121,15 +122,18 @@ def _is_users(frame: FrameType) -> bool:
     return not (name.startswith((*_OWN_FOLDERS, "<frozen importlib")) or "/asyncio/" in name or "/importlib/" in name)
 
 
-def _is_below(name: str, root: str) -> bool:
-    return name.startswith(root.rstrip("/") + "/") and not any(part in name[len(root) :] for part in _FOREIGN)
+def _is_below(name: str, folders: Sequence[str]) -> bool:
+    return any(
+        name.startswith(folder.rstrip("/") + "/") and not any(part in name[len(folder) :] for part in _FOREIGN)
+        for folder in folders
+    )
 
 
-def _frame(place: TracebackType, root: str) -> dict[str, Any]:
+def _frame(place: TracebackType, folders: Sequence[str]) -> dict[str, Any]:
     code = place.tb_frame.f_code
     source = _source_line(code.co_filename, place.tb_lineno)
     return {
-        "file": _shown_name(code.co_filename, root),
+        "file": _shown_name(code.co_filename, folders),
         "line": place.tb_lineno,
         "function": storable(code.co_name, 200),
         "source": storable(source, _LINE_CHARACTERS),
@@ -137,12 +141,12 @@ def _frame(place: TracebackType, root: str) -> dict[str, Any]:
     }
 
 
-def _syntax_frame(error: SyntaxError, root: str) -> dict[str, Any]:
+def _syntax_frame(error: SyntaxError, folders: Sequence[str]) -> dict[str, Any]:
     source = (error.text or "").rstrip("\n")
     start = (error.offset or 1) - 1
     end = error.end_offset - 1 if error.end_offset and error.end_lineno == error.lineno else start + 1
     return {
-        "file": _shown_name(str(error.filename), root),
+        "file": _shown_name(str(error.filename), folders),
         "line": error.lineno,
         "function": "<module>",
         "source": storable(source, _LINE_CHARACTERS),
@@ -172,6 +176,6 @@ def _caret(place: TracebackType, source: str) -> list[int] | None:
     return [first, last] if first < last <= _LINE_CHARACTERS else None
 
 
-def _shown_name(name: str, root: str) -> str:
-    base = root.rstrip("/") + "/"
-    return storable(name[len(base) :] if name.startswith(base) else name, 1000)
+def _shown_name(name: str, folders: Sequence[str]) -> str:
+    """A file of the project as seen from the workflow's folder, any other with its full path."""
+    return storable(os.path.relpath(name, folders[0]) if _is_below(name, folders) else name, 1000)

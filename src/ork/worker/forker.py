@@ -17,7 +17,7 @@ from ork.worker.child import Child
 from ork.worker.environment import additions, inherited, names_of_ork
 from ork.worker.hidden import hidden_modules
 from ork.worker.invoke import objects_at, use_packages, use_streams, wait_and_call
-from ork.worker.loading import make_ready
+from ork.worker.loading import import_paths, make_ready
 from ork.worker.order import head_of, send
 from ork.worker.plain import Inbox, Place
 from ork.worker.pump import has_words
@@ -26,6 +26,7 @@ from ork.worker.system import DEATH_WITH_PARENT, call_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, NoReturn
 
     from ork.objects.local import LocalObjects
@@ -40,21 +41,23 @@ _NOTHING_NEW = b"."
 class Forker(Child):
     """`ends` tells how the process that was to call the function ended. OSError if no process can be made."""
 
-    def __init__(self, mark: Mark, root: str, ahead: Ahead | None, objects: str) -> None:
+    def __init__(self, mark: Mark, root: str, ahead: Ahead | None, objects: str, paths: Sequence[str] = ()) -> None:
         go, self._go = os.pipe()
         self.ends, end = os.pipe()
         self.ahead = ahead
         self._mark = mark
         self._objects = objects  # where the documents of its tasks are, most likely
-        self._root_time, self._hidden = time_of(root), hidden_modules(root)
+        self._folder_times, self._hidden = _times_of(root, paths), _hidden_in(root, paths)
         self._read: object = None  # the file that it has compiled, and its looks
         try:
-            super().__init__(lambda orders, answer: self._serve(orders, answer, go, end, mark, root), ahead=ahead)
+            super().__init__(
+                lambda orders, answer: self._serve(orders, answer, go, end, mark, root, paths), ahead=ahead
+            )
         finally:
             os.close(go)
             os.close(end)
         os.set_blocking(self._orders, False)
-        self.root = root
+        self.root, self.paths = root, list(paths)
         self._is_asked = False
 
     def make_next(self, file: str | None) -> None:
@@ -79,10 +82,11 @@ class Forker(Child):
             return False
         if not super().is_fit_for(spec):
             return False
-        now = time_of(spec["root"])
-        if now != self._root_time and hidden_modules(spec["root"]) != self._hidden:
+        root, paths = spec["root"], import_paths(spec)
+        now = _times_of(root, paths)
+        if now != self._folder_times and _hidden_in(root, paths) != self._hidden:
             return False  # what a task of the project must find has been loaded before its folder comes first, or not
-        self._root_time = now
+        self._folder_times = now
         return True
 
     def give(self, objects: LocalObjects, stem: str, spec: dict[str, Any]) -> bool:
@@ -91,7 +95,7 @@ class Forker(Child):
         self._is_asked = False
         if has_words(self.ends):
             return False  # it has ended while it waited
-        self.root = spec["root"]
+        self.root, self.paths = spec["root"], import_paths(spec)
         # What the spec adds to the environment, if that is known already.
         variables = None if spec["env"] else additions(spec, inherited(), None)
         document = {"root": objects.root, "stem": stem, "spec": spec, "variables": variables}
@@ -117,17 +121,19 @@ class Forker(Child):
         os.close(self._go)
         os.close(self.ends)
 
-    def _serve(self, orders: int, answer: int, go: int, end: int, mark: Mark, root: str) -> NoReturn:
+    def _serve(
+        self, orders: int, answer: int, go: int, end: int, mark: Mark, root: str, paths: Sequence[str]
+    ) -> NoReturn:
         mark.write(b"")
         use_streams()
-        place = _settle(root) if packages.are_used() else None
+        place = _settle(root, paths) if packages.are_used() else None
         objects_at(self._objects, "normal")
         inbox, ahead, ready = Inbox(orders, mark, make_slots()), self.ahead, None
         me, (call, prctl) = os.getpid(), call_of("prctl")
         gc.freeze()
         while file := os.read(go, _CHUNK):
             if file != _NOTHING_NEW:
-                ready = make_ready(root, os.fsdecode(file))
+                ready = make_ready(root, os.fsdecode(file), paths)
             set_blocking(1, True)  # a task before may have had it otherwise, or a program that it started
             pid = os.fork()
             if pid == 0:
@@ -142,11 +148,19 @@ class Forker(Child):
         os._exit(0)
 
 
-def _settle(root: str) -> Place | None:
+def _times_of(root: str, paths: Sequence[str]) -> list[int | None]:
+    return [time_of(folder) for folder in (root, *paths)]
+
+
+def _hidden_in(root: str, paths: Sequence[str]) -> list[dict[str, str]]:
+    return [hidden_modules(folder) for folder in (root, *paths)]
+
+
+def _settle(root: str, paths: Sequence[str]) -> Place | None:
     """Where that cannot be done the task's own process will say why."""
     try:
         os.chdir(root)
     except OSError:
         return None
-    use_packages(root)
-    return Place(root, [os.fsencode(name) for name in names_of_ork() if name not in NAMES])
+    use_packages(root, paths)
+    return Place(root, paths, [os.fsencode(name) for name in names_of_ork() if name not in NAMES])

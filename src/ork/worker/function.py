@@ -11,7 +11,7 @@ from ork.objects.local import LocalObjects
 from ork.worker.child import Child, keep, take_waiting
 from ork.worker.forker import Forker
 from ork.worker.invoke import call_here
-from ork.worker.loading import make_ready
+from ork.worker.loading import import_paths, make_ready
 from ork.worker.process import ended_without_reply
 from ork.worker.pump import Stream, has_words
 from ork.worker.status import Ending, failed, returned
@@ -104,7 +104,7 @@ class FunctionJob:
         # At the last moment: a process copies each page that it or the other one changes while both live.
         spec = self._spec
         if self._host is not None and spec["kind"] == "python" and spec["file"] is not None:
-            make_ready(spec["root"], spec["file"])
+            make_ready(spec["root"], spec["file"], import_paths(spec))
         objects = LocalObjects(self._objects.root, spec["durability"])  # without what we have open
         return Child(lambda _orders, answer: call_here(objects, self._stem, spec, answer))
 
@@ -159,7 +159,7 @@ class FunctionJob:
         except DocumentError as error:
             return failed("internal", f"the task's reply was unreadable: {error}")
         if self._host is not None and ("imports" in reply or not reply["is_quiet"]):
-            self._host.learn(self._spec["root"], reply.get("imports"), is_quiet=reply["is_quiet"])
+            self._host.learn(self._spec, reply.get("imports"), is_quiet=reply["is_quiet"])
         self.is_swift = "is_swift" in reply
         return returned(reply)
 

@@ -7,7 +7,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
 
 # What the worker may need once the user's folder is first on the import path, and what nearly everything imports.
@@ -33,9 +33,9 @@ def hidden_modules(root: str) -> dict[str, str]:
     return found
 
 
-def import_before_hidden(root: str) -> None:
+def import_before_hidden(root: str, paths: Sequence[str] = ()) -> None:
     """Whatever the user's files are called, a task can be started, and its failure told."""
-    if not hidden_modules(root):
+    if not any(hidden_modules(folder) for folder in (root, *paths)):
         return
     from importlib import import_module
 
@@ -43,15 +43,19 @@ def import_before_hidden(root: str) -> None:
         import_module(name)
 
 
-def blamed_on_hidden(error: BaseException, root: str) -> str | None:
+def blamed_on_hidden(error: BaseException, root: str, paths: Sequence[str] = ()) -> str | None:
     """A sentence, if the error came of a standard module that a file of the user's stands in for."""
+    return next(filter(None, (_blamed(error, folder) for folder in (root, *paths))), None)
+
+
+def _blamed(error: BaseException, root: str) -> str | None:
     hidden = hidden_modules(root)
     if not hidden:
         return None
     for _ in range(_MOST_LINKS):
         for name in (_module_missed(error), _module_loaded(error, hidden, root)):
             if name in hidden:
-                return f"{hidden[name]} in the workflow's folder hides the standard module `{name}`: rename it"
+                return f"{hidden[name]} in {root} hides the standard module `{name}`: rename it"
         before = error.__cause__ or error.__context__
         if before is None:
             return None

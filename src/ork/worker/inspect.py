@@ -16,7 +16,7 @@ from ork.worker.system import die_with_parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import ModuleType
     from typing import Any
 
@@ -29,39 +29,40 @@ MOST_FUNCTIONS = 2000
 _OWN = "ORK_"
 
 
-def start(parent: str, answer: str, root: str, file: str) -> int:
-    """`parent` is who is to be outlived by nobody, `answer` a descriptor, `file` a path seen from `root`."""
+def start(parent: str, answer: str, root: str, file: str, *paths: str) -> int:
+    """`parent` is who is to be outlived by nobody, `answer` a descriptor, `file` a path seen from `root`, `paths` more
+    folders to import from."""
     die_with_parent(int(parent))
     _limit()
     for name in [name for name in os.environ if name.startswith(_OWN)]:
         del os.environ[name]
     os.chdir(root)
     use_streams()
-    use_packages(root)
+    use_packages(root, paths)
     # Python takes bytecode for current if size and second fit: an edit within one second would be missed. And who only
     # looks leaves nothing in the user's folder.
     sys.dont_write_bytecode = True
     os.set_inheritable(int(answer), False)
-    text = dumps(look_into(root, file))
+    text = dumps(look_into(root, file, paths))
     with open(int(answer), "wb", closefd=True) as pipe:
         pipe.write(text.encode() + b"\n")
     return 0
 
 
-def look_into(root: str, file: str) -> dict[str, Any]:
+def look_into(root: str, file: str, paths: Sequence[str] = ()) -> dict[str, Any]:
     """Workflows, functions, the files of the project they came from, and what went wrong."""
     found: dict[str, Any] = {"workflows": [], "functions": {}, "files": [], "errors": []}
     try:
-        module = load_file(root, file)
+        module = load_file(root, file, paths)
     except LoadError as error:
         found["errors"].append({"type": "LoadError", "message": str(error), "frames": []})
     except BaseException as error:
-        found["errors"].append(_described(error, root))
+        found["errors"].append(_described(error, root, paths))
     else:
         path = os.path.normpath(os.path.join(root, file))
         _tell_workflows(module, path, root, found)
         found["functions"] = {f"{file}:{name}": text for name, text in _functions(module).items()}
-    found["files"] = _project_files(root)
+    found["files"] = _project_files(root, paths)
     return found
 
 
@@ -119,19 +120,19 @@ def _functions(module: ModuleType) -> dict[str, Any]:
     return described
 
 
-def _described(error: BaseException, root: str) -> dict[str, Any]:
+def _described(error: BaseException, root: str, paths: Sequence[str]) -> dict[str, Any]:
     from ork.worker.failure import describe
 
-    detail: dict[str, Any] = describe(error, root, {})["detail"]
+    detail: dict[str, Any] = describe(error, root, {}, paths)["detail"]
     return {key: detail[key] for key in ("type", "message", "frames")}
 
 
-def _project_files(root: str) -> list[str]:
-    """The files below the root that were loaded: if one of them changes, the answer may change."""
-    base = root.rstrip("/") + "/"
+def _project_files(root: str, paths: Sequence[str]) -> list[str]:
+    """The project's files that were loaded, seen from the root: if one of them changes, the answer may change."""
+    bases = tuple(folder.rstrip("/") + "/" for folder in (root, *paths))
     files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    inside = (file for file in files if isinstance(file, str) and file.startswith(base) and file.endswith(".py"))
-    return sorted(file[len(base) :] for file in inside if "/site-packages/" not in file)
+    inside = (file for file in files if isinstance(file, str) and file.startswith(bases) and file.endswith(".py"))
+    return sorted(os.path.relpath(file, root) for file in inside if "/site-packages/" not in file)
 
 
 def _limit() -> None:

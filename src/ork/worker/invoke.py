@@ -16,7 +16,7 @@ from ork.worker.bound import Bindings, InputError
 from ork.worker.environment import additions, hidden_names, inherited, task_id
 from ork.worker.hidden import import_before_hidden
 from ork.worker.leaving import finish_as_the_interpreter_would, flush_streams
-from ork.worker.loading import LoadError, function_of, load_function
+from ork.worker.loading import LoadError, function_of, import_paths, load_function
 from ork.worker.logging_setup import LoggingSetUp
 from ork.worker.outputs import store_output
 from ork.worker.plain import perform_plainly, take, tell, times_waited
@@ -25,7 +25,7 @@ from ork.worker.status import storable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any, NoReturn
 
     from ork.sdk.context import Context
@@ -113,7 +113,7 @@ def _import_ahead(ahead: Ahead) -> bool:
         os.chdir(ahead.root)
     except OSError:
         return True
-    use_packages(ahead.root)
+    use_packages(ahead.root, ahead.paths)
     import_ahead(ahead.names)
     return is_quiet()
 
@@ -181,7 +181,7 @@ class Call:
 
         print_traceback(error)
         self.exit_code = 1
-        self._failure = describe(error, self._spec["root"], self._shown_inputs)
+        self._failure = describe(error, self._spec["root"], self._shown_inputs, import_paths(self._spec))
 
     def _exited(self, stop: SystemExit) -> None:
         """`sys.exit()` ends the process as it says, with no output; the shim puts the exit code into words."""
@@ -234,9 +234,10 @@ class Call:
         spec, known, begun = self._spec, len(sys.modules), time.monotonic()
         if self.ran is not None:
             return self._loaded(self.ran)
-        function = load_function(spec["root"], spec["file"], spec["module"], spec["function"])
+        paths = import_paths(spec)
+        function = load_function(spec["root"], spec["file"], spec["module"], spec["function"], paths)
         if time.monotonic() - begun > WORTH_SECONDS and not spec["env"]:
-            self._imports = imported(spec["root"], known)
+            self._imports = imported((spec["root"], *paths), known)
         return function
 
     def _loaded(self, ran: Ran) -> Callable[..., Any]:
@@ -312,7 +313,7 @@ def settle_in(spec: dict[str, Any], bindings: Bindings, variables: dict[str, str
     """The process becomes the user's: folder, environment, packages, import path, standard streams."""
     enter(spec, bindings, variables)
     use_streams()
-    use_packages(spec["root"])
+    use_packages(spec["root"], import_paths(spec))
 
 
 def enter(spec: dict[str, Any], bindings: Bindings, variables: dict[str, str] | None) -> None:
@@ -366,17 +367,17 @@ def use_streams() -> None:
         setattr(sys, f"__{name}__", stream)
 
 
-def use_packages(root: str) -> None:
-    """What a plain start of this interpreter would import from, with the root first. Done once."""
+def use_packages(root: str, paths: Sequence[str] = ()) -> None:
+    """Import from what a plain start of this interpreter has, after the root and the project's `paths`. Done once."""
     global _has_packages
     if _has_packages:
         return
     _has_packages = True
     packages.use_packages()
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
-    import_before_hidden(root)
+    import_before_hidden(root, paths)
     extra = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    sys.path[:0] = [root, *extra]
+    sys.path[:0] = [root, *paths, *extra]
     sys.argv = [""]
     # `multiprocessing` would load the main file again in its children; there is none to load.
     sys.modules["__main__"].__dict__.pop("__file__", None)

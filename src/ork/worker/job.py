@@ -104,6 +104,6 @@ class Host(Protocol):
         """Whether what is started from now on ends with this process, however that ends."""
         ...
 
-    def learn(self, root: str, imports: dict[str, Any] | None, *, is_quiet: bool) -> None:
+    def learn(self, spec: dict[str, Any], imports: dict[str, Any] | None, *, is_quiet: bool) -> None:
         """What a function of the project imported; not quiet if doing so ahead left more than a waiting process."""
         ...

@@ -7,7 +7,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import CodeType, ModuleType
     from typing import Any
 
@@ -37,10 +37,16 @@ class LoadError(Exception):
     """A sentence saying why there is no such function. What the user's own module raises is not caught."""
 
 
-def load_function(root: str, file: str | None, module: str | None, function: str) -> Callable[..., Any]:
-    return function_of(
-        load_file(root, file) if file is not None else _import_module(str(module)), file, module, function
-    )
+def import_paths(spec: dict[str, Any]) -> list[str]:
+    """The folders of the project that a task imports from after the workflow's own. Older specs name none."""
+    return spec.get("paths") or []
+
+
+def load_function(
+    root: str, file: str | None, module: str | None, function: str, paths: Sequence[str] = ()
+) -> Callable[..., Any]:
+    loaded = load_file(root, file, paths) if file is not None else _import_module(str(module))
+    return function_of(loaded, file, module, function)
 
 
 def function_of(loaded: ModuleType, file: str | None, module: str | None, function: str) -> Callable[..., Any]:
@@ -54,7 +60,7 @@ def function_of(loaded: ModuleType, file: str | None, module: str | None, functi
     return found  # type: ignore[no-any-return]
 
 
-def make_ready(root: str, file: str) -> Ready | None:
+def make_ready(root: str, file: str, paths: Sequence[str] = ()) -> Ready | None:
     """Compiles the file for processes that will be forked, unless the same text was compiled the last time.
     What cannot be done without a word is left to them, whose words are the task's."""
     global _ready
@@ -67,7 +73,7 @@ def make_ready(root: str, file: str) -> Ready | None:
         if before is not None and before.is_for(path, source):
             made = before
         else:
-            made = Ready(file, path, source, _compiled(source, path), _empty_module(root, path))
+            made = Ready(file, path, source, _compiled(source, path), _empty_module(root, path, paths))
     except Exception:
         return None
     finally:
@@ -120,7 +126,7 @@ def _import_module(name: str) -> ModuleType:
         raise
 
 
-def load_file(root: str, file: str) -> ModuleType:
+def load_file(root: str, file: str, paths: Sequence[str] = ()) -> ModuleType:
     """The file as a module, run once. LoadError if there is no such file."""
     path = _path(root, file)
     try:
@@ -128,7 +134,7 @@ def load_file(root: str, file: str) -> ModuleType:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         raise LoadError(f"there is no file {file} in {root}") from None
     code, module = (_ready.code, _ready.module) if _ready and _ready.is_for(path, source) else (None, None)
-    name, package = _module_name(root, path) if module is None else (module.__name__, None)
+    name, package = _module_name(root, path, paths) if module is None else (module.__name__, None)
     if package:
         from importlib import import_module
 
@@ -143,9 +149,9 @@ def load_file(root: str, file: str) -> ModuleType:
     return module
 
 
-def _empty_module(root: str, path: str) -> ModuleType | None:
+def _empty_module(root: str, path: str, paths: Sequence[str]) -> ModuleType | None:
     """Not of a package, which is the user's to load first."""
-    name, package = _module_name(root, path)
+    name, package = _module_name(root, path, paths)
     return None if package else _new_module(name, path)
 
 
@@ -158,12 +164,13 @@ def _new_module(name: str, path: str) -> ModuleType | None:
     return None if spec is None or spec.loader is None else module_from_spec(spec)
 
 
-def _module_name(root: str, path: str) -> tuple[str, str | None]:
-    """The name by which the root's own code would import the file, and its package if it is in one.
+def _module_name(root: str, path: str, paths: Sequence[str]) -> tuple[str, str | None]:
+    """The name by which the project's own code would import the file, and its package if it is in one.
 
     A file whose name is no identifier, or would hide a module of the standard library, gets a name of its own.
     """
-    inner = path[len(root) + 1 :] if path.startswith(root + "/") else os.path.relpath(path, root)
+    folder = next((each for each in (root, *paths) if path.startswith(each + "/")), None)
+    inner = path[len(folder) + 1 :] if folder is not None else os.path.relpath(path, root)
     parts = inner.removesuffix(".py").split("/")
     if not all(part.isidentifier() for part in parts) or parts[0] in sys.stdlib_module_names:
         return "ork_task_" + "".join(c if c.isalnum() else "_" for c in parts[-1]), None

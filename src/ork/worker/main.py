@@ -78,6 +78,7 @@ def read_spec(
         spec = open_signed(data, secret, limit=SPEC_LIMIT)
     if spec.get("container") is not None:
         spec["root"] = os.path.abspath(spec["root"])  # the image's own folder, wherever that is: we begin in it
+        spec["paths"] = [os.path.abspath(path) for path in spec.get("paths") or ()]
     return _begun(objects_url, spec["durability"], spec_key, position), spec
 
 

@@ -24,6 +24,7 @@ from ork.worker.slots import NAMES, SLOTS_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import ModuleType
     from typing import Any
 
@@ -61,12 +62,14 @@ class Inbox:
 
 
 class Place:
-    """The project's folder, entered, with its import path; and the variables that its tasks do not see."""
+    """The workflow's folder, entered, with its import path (`folders`, of the project); and the variables that its tasks do
+    not see."""
 
-    __slots__ = ("hidden", "root")
+    __slots__ = ("folders", "hidden", "root")
 
-    def __init__(self, root: str, hidden: list[bytes]) -> None:
+    def __init__(self, root: str, paths: Sequence[str], hidden: list[bytes]) -> None:
         self.root = root
+        self.folders = (root, *paths)
         self.hidden = hidden
 
 
@@ -136,7 +139,7 @@ def perform_plainly(inbox: Inbox, place: Place, ready: Ready) -> str | Ran | Non
         known[name] = word
     if len(words) > _FEWEST or not inbox.has_slots:
         _set(words, inbox.has_slots)
-    return _run(ready, ready.module, words[-2].decode(), place.root)
+    return _run(ready, ready.module, words[-2].decode(), place.folders)
 
 
 def _set(words: list[bytes], has_slots: bool) -> None:
@@ -150,7 +153,7 @@ def _set(words: list[bytes], has_slots: bool) -> None:
             putenv(name, value)
 
 
-def _run(ready: Ready, module: ModuleType, name: str, root: str) -> str | Ran:
+def _run(ready: Ready, module: ModuleType, name: str, folders: tuple[str, ...]) -> str | Ran:
     """The output as it is told, if the task is usual."""
     modules, called, imports, result, begun = sys.modules, None, None, None, monotonic()
     known = len(modules)
@@ -158,7 +161,7 @@ def _run(ready: Ready, module: ModuleType, name: str, root: str) -> str | Ran:
         modules[ready.name] = module
         exec(ready.code, ready.globals)
         if monotonic() - begun > WORTH_SECONDS:
-            imports = imported(root, known)
+            imports = imported(folders, known)
         function: Any = ready.globals.get(name)
         code = function.__code__ if type(function) is _FUNCTION else None
         if code is None or code.co_argcount or code.co_kwonlyargcount or code.co_flags & _OF_ITS_OWN_KIND:

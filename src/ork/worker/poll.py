@@ -12,7 +12,7 @@ from ork.objects.json_text import dumps, strict_json
 from ork.worker.bound import Bindings
 from ork.worker.failure import describe
 from ork.worker.invoke import call, settle_in
-from ork.worker.loading import LoadError, load_function
+from ork.worker.loading import LoadError, import_paths, load_function
 from ork.worker.results import ResultError, result_text
 
 TYPE_CHECKING = False
@@ -94,4 +94,4 @@ def _ask(request: dict[str, Any]) -> dict[str, Any]:
     except ResultError as error:
         return {"failure": {"kind": "output", "message": f"`{request['call']}` {error}", "detail": None}}
     except Exception as error:
-        return {"failure": describe(error, spec["root"], {})}
+        return {"failure": describe(error, spec["root"], {}, import_paths(spec))}

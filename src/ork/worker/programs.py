@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _MOST_REMEMBERED = 256
 _candidates: dict[tuple[str, str, str], list[str]] = {}  # by name, PATH and root
 
@@ -13,8 +17,16 @@ class ProgramError(Exception):
     """A sentence saying why there is nothing to run."""
 
 
-def find_program(argv: list[str], root: str, script_dir: str | None, path: str, python: str | None = None) -> list[str]:
-    """The argv to execute, its first word an absolute path. `python` runs Python scripts; the project's own if None.
+def find_program(
+    argv: list[str],
+    root: str,
+    script_dir: str | None,
+    path: str,
+    python: str | None = None,
+    paths: Sequence[str] = (),
+) -> list[str]:
+    """The argv to execute, its first word an absolute path. `python` runs Python scripts; the project's own if None, which
+    may be in one of `paths`.
 
     A first word with a slash is a file (relative to the root); a bare one is looked for in `script_dir`, then on PATH.
     """
@@ -25,11 +37,11 @@ def find_program(argv: list[str], root: str, script_dir: str | None, path: str, 
         file = os.path.normpath(os.path.join(root, name))
         if not os.path.exists(file):
             raise ProgramError(f"no file `{name}` in {root}")
-        return [*_runnable(file, python or project_python(root)), *arguments]
+        return [*_runnable(file, python or project_python(root, *paths)), *arguments]
     if script_dir is not None:
         file = os.path.normpath(os.path.join(root, script_dir, name))
         if os.path.isfile(file):
-            return [*_runnable(file, python or project_python(root)), *arguments]
+            return [*_runnable(file, python or project_python(root, *paths)), *arguments]
     for file in _named_on(path, name, root):
         # In this order: most folders have none of that name, and to be told so this way costs least.
         if os.access(file, os.X_OK) and os.path.isfile(file):
@@ -50,10 +62,16 @@ def _named_on(path: str, name: str, root: str) -> list[str]:
     return files
 
 
-def project_python(root: str) -> str:
+def project_python(*folders: str) -> str:
     """The interpreter of the project's own virtual environment, or the one we run in."""
-    own = root + "/.venv/bin/python"
-    return own if os.access(own, os.X_OK) else sys.executable
+    own = (f"{folder}/.venv/bin/python" for folder in folders)
+    return next((python for python in own if os.access(python, os.X_OK)), sys.executable)
+
+
+def add_import_paths(env: dict[str, str], program: str, paths: Sequence[str]) -> None:
+    """A Python script imports from the project's folders as functions do; any other program is left alone."""
+    if paths and program.endswith(".py"):
+        env["PYTHONPATH"] = os.pathsep.join([*paths, *filter(None, [env.get("PYTHONPATH")])])
 
 
 def _runnable(file: str, python: str) -> list[str]:

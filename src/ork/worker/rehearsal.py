@@ -90,7 +90,7 @@ def _call_plainly(inbox: Inbox, answer: int) -> None:
     ready = make_ready(_ROOT, _FILE)
     assert take(inbox)
     assert ready is not None
-    waited, output = times_waited(), perform_plainly(inbox, Place(_ROOT, []), ready)
+    waited, output = times_waited(), perform_plainly(inbox, Place(_ROOT, (), []), ready)
     assert isinstance(output, str)
     tell(answer, output, waited)
 
@@ -99,7 +99,7 @@ def _go_on(inbox: Inbox, answer: int) -> None:
     ready = make_ready(_ROOT, _FILE)
     assert take(inbox)
     assert ready is not None
-    ran = perform_plainly(inbox, Place(_ROOT, []), ready)
+    ran = perform_plainly(inbox, Place(_ROOT, (), []), ready)
     assert isinstance(ran, Ran)
     _perform(inbox, answer, ran)
 

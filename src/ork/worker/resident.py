@@ -21,6 +21,7 @@ from ork.worker.ahead import Ahead
 from ork.worker.child import dismiss_waiting, keep, waiting
 from ork.worker.forker import Forker
 from ork.worker.guard import Guard
+from ork.worker.loading import import_paths
 from ork.worker.main import in_words, read_spec, win_gate
 from ork.worker.moment import Moment
 from ork.worker.shim import Shim
@@ -78,7 +79,7 @@ class Resident:
         # The one that was made before the server had loaded anything would load it again for every attempt.
         self._room = 1 if traces is None else MOST_ATTEMPTS
         self.is_open = True
-        self._called: tuple[str, str | None, str] | None = None  # project, file and where the documents are
+        self._called: tuple[str, list[str], str | None, str] | None = None  # project, file and where the documents are
         self._guard: Guard | None = None
         self._ahead: Ahead | None = None
         self._loud: set[str] = set()  # projects in which importing ahead started threads, or opened sockets
@@ -117,14 +118,19 @@ class Resident:
                 return False
         return self._guard is not None
 
-    def learn(self, root: str, imports: dict[str, Any] | None, *, is_quiet: bool) -> None:
+    def learn(self, spec: dict[str, Any], imports: dict[str, Any] | None, *, is_quiet: bool) -> None:
+        root, paths = spec["root"], import_paths(spec)
         if not is_quiet:
             self._loud.add(root)
             self._ahead = None
         elif imports is not None and root not in self._loud:
-            before = self._ahead if self._ahead and self._ahead.root == root else Ahead(root, [], {})
+            before = self._ahead_in(root, paths) or Ahead(root, paths, [], {})
             names = dict.fromkeys([*before.names, *imports["names"]])
-            self._ahead = Ahead(root, list(names), {**before.files, **imports["files"]})
+            self._ahead = Ahead(root, paths, list(names), {**before.files, **imports["files"]})
+
+    def _ahead_in(self, root: str, paths: list[str]) -> Ahead | None:
+        ahead = self._ahead
+        return ahead if ahead is not None and (ahead.root, ahead.paths) == (root, paths) else None
 
     def look(self) -> bool:
         """A request to stop what is going on, the next attempt, or the end of whoever could ask for any of it."""
@@ -230,7 +236,8 @@ class Resident:
         if spec.get("environment") is not None or spec["kind"] == "rust":
             self._room = 0  # what was built for a task stays locked as long as its worker lives
         # So the next one will call a function of that project too, most likely.
-        self._called = (spec["root"], spec["file"], objects.root) if spec["kind"] == "python" else None
+        is_function = spec["kind"] == "python"
+        self._called = (spec["root"], import_paths(spec), spec["file"], objects.root) if is_function else None
         is_alone = request["isolation"] != "shared"
         if self._called is not None and waiting() is None and self._traces is not None and is_alone:
             self._make_next(*self._called)  # before more of our memory is in use, which a fork makes dear
@@ -239,14 +246,14 @@ class Resident:
             self._room = 0
         self._is_swift = shim.is_swift
 
-    def _make_next(self, root: str, file: str | None, objects: str) -> None:
+    def _make_next(self, root: str, paths: list[str], file: str | None, objects: str) -> None:
         """The next function finds its process waiting. Where there can be none, it does without."""
         there = waiting()
-        ahead = self._ahead if self._ahead is not None and self._ahead.root == root else None
-        if not isinstance(there, Forker) or (there.root, there.ahead) != (root, ahead):
+        ahead = self._ahead_in(root, paths)
+        if not isinstance(there, Forker) or (there.root, there.paths, there.ahead) != (root, paths, ahead):
             dismiss_waiting()
             try:
-                there = Forker(self.mark, root, ahead, objects)
+                there = Forker(self.mark, root, ahead, objects, paths)
             except OSError:
                 return
             keep(there)

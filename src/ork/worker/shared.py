@@ -26,7 +26,7 @@ from ork.worker.invoke import (
 )
 from ork.worker.leaving import finish_as_the_interpreter_would, flush_streams
 from ork.worker.left_behind import Effort, Starts, Traces, Waits
-from ork.worker.loading import load_function
+from ork.worker.loading import import_paths, load_function
 from ork.worker.main import forget_opened, read_spec, win_gate
 from ork.worker.status import only_word, only_word_of_success, returned
 
@@ -178,7 +178,7 @@ class _Place:
         self.functions: dict[tuple[str | None, str | None, str], Callable[..., Any]] = {}
         self._streams = sys.stdout, sys.stderr
         self._path: list[str] = []
-        self._root: str | None = None  # the project it has settled in
+        self._folders: tuple[str, ...] = ()  # of the project it has settled in, the workflow's first
         self._files: dict[str, int | None] = {}  # of the project that were loaded, and their times
         self._look_again_at = 0.0  # at those, whether they are as they were
         self._known = set(sys.modules)
@@ -226,9 +226,10 @@ class _Place:
 
     def is_fit_for(self, spec: dict[str, Any]) -> bool:
         """Not if it has settled in another project, or has loaded what has changed since."""
-        if self._root not in (None, spec["root"]):
+        folders = (spec["root"], *import_paths(spec))
+        if self._folders not in ((), folders):
             return False
-        self._root = spec["root"]
+        self._folders = folders
         now = time.monotonic()
         if now < self._look_again_at:
             return True
@@ -246,7 +247,8 @@ class _Place:
         modules = [sys.modules[name] for name in set(sys.modules) - self._known]
         self._known = set(sys.modules)
         files = [getattr(module, "__file__", None) or "" for module in modules]
-        self._files |= {file: time_of(file) for file in files if file.startswith(f"{self._root}/")}
+        own = tuple(f"{folder}/" for folder in self._folders)
+        self._files |= {file: time_of(file) for file in files if file.startswith(own)}
 
 
 class SharedCall(Call):
@@ -278,14 +280,14 @@ class SharedCall(Call):
         enter_folder(self._spec["root"])
         if is_first:
             use_streams()
-            use_packages(self._spec["root"])
+            use_packages(self._spec["root"], import_paths(self._spec))
             self._place.settled()
 
     def load(self) -> Callable[..., Any]:
         spec = self._spec
         wanted = spec["file"], spec["module"], spec["function"]
         if wanted not in self._place.functions:
-            self._place.functions[wanted] = load_function(spec["root"], *wanted)
+            self._place.functions[wanted] = load_function(spec["root"], *wanted, import_paths(spec))
         return self._place.functions[wanted]
 
 

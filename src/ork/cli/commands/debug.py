@@ -110,9 +110,11 @@ def _interpreter(found: _Found) -> str:
     from ork.executors.executor import LaunchOrder
     from ork.executors.local_python import InterpreterError, interpreter_for
 
-    order = LaunchOrder(found.attempt, found.spec_key, found.token, found.spec["root"])
+    spec = found.spec
+    paths = tuple(spec.get("paths") or ())
+    order = LaunchOrder(found.attempt, found.spec_key, found.token, spec["root"], paths=paths)
     try:
-        return interpreter_for(order, found.spec["kind"] in ("python", "custom"))
+        return interpreter_for(order, spec["kind"] in ("python", "custom"))
     except InterpreterError as error:
         raise RefusedError(str(error)) from None
 

@@ -9,7 +9,7 @@ import click
 
 from ork.cli.definitions import mistakes, print_problems, read_definitions
 from ork.cli.errors import DONE, WRONG_USE
-from ork.cli.session import current_settings, json_option, look, now, print_json, store_options
+from ork.cli.session import json_option, look, note_other_project, now, print_json, settings_of, store_options
 
 if TYPE_CHECKING:
     from ork.app import Installation
@@ -31,7 +31,7 @@ def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
     """
     from ork.compile.content import make_version
 
-    settings = current_settings()
+    settings = settings_of(*files)
     results = [read for file in files for read in read_definitions(file, settings)]
     problems = [problem for result in results for problem in result.problems]
     if problems:
@@ -46,6 +46,7 @@ def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
         rows = [{"name": v.workflow.name, "version": v.id, "new": new} for v, new in zip(versions, news, strict=True)]
         print_json({"workflows": rows})
         return DONE
+    note_other_project(settings)
     for version, new in zip(versions, news, strict=True):
         print(f"✓ {version.workflow.name}  version {version.id}{'' if new else ' (unchanged)'}")
     return DONE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.definitions import default_file, is_file_name, read_versions
-from ork.cli.session import current_settings, json_option, look, print_json, store_options
+from ork.cli.session import json_option, look, print_json, settings_of, store_options
 
 if TYPE_CHECKING:
     from ork.app import Installation
@@ -47,7 +47,7 @@ def graph_command(workflow: str | None, name: str | None, form: str, as_json: bo
 def _workflow(named: str | None, chosen: str | None) -> CompiledWorkflow:
     named = named or default_file()
     if is_file_name(named):
-        return read_versions(named, current_settings(), chosen)[0].workflow
+        return read_versions(named, settings_of(named), chosen)[0].workflow
 
     async def read(installation: Installation) -> CompiledWorkflow:
         from ork.cli.starting import known_version

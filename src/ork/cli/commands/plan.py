@@ -10,7 +10,7 @@ import click
 
 from ork.cli.definitions import mistakes, print_problems, read_definitions
 from ork.cli.errors import DONE, WRONG_USE
-from ork.cli.session import current_settings, json_option, look, now, print_json, store_options
+from ork.cli.session import json_option, look, now, print_json, settings_of, store_options
 
 if TYPE_CHECKING:
     from ork.app import Installation
@@ -32,7 +32,7 @@ def plan_command(files: tuple[str, ...], as_json: bool) -> int:
     """
     from ork.compile.content import make_version
 
-    settings = current_settings()
+    settings = settings_of(*files)
     results = [read for file in files for read in read_definitions(file, settings)]
     problems = [problem for result in results for problem in result.problems]
     if problems:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ork.cli.errors import DONE, FAILED, INTERRUPTED, TIMED_OUT
-from ork.cli.session import current_settings, json_option, palette, print_json, serve, store_options
+from ork.cli.session import json_option, palette, print_json, serve, store_options
 from ork.errors import NotFoundError
 from ork.model.ids import RunId
 from ork.settings import is_dumb_terminal
@@ -68,7 +68,7 @@ def run_command(
     """
     from ork.cli.starting import create_run, prepare
 
-    prepared = prepare(workflow, params, current_settings(), as_json=as_json, chosen=name)
+    prepared = prepare(workflow, params, as_json=as_json, chosen=name)
     if prepared is None:
         return 2
 

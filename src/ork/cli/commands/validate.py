@@ -9,11 +9,10 @@ import click
 
 from ork.cli.definitions import default_file, print_problems, read_definitions
 from ork.cli.errors import DONE, WRONG_USE
-from ork.cli.session import current_settings, json_option, print_json, store_options
+from ork.cli.session import json_option, print_json, settings_for, store_options
 
 if TYPE_CHECKING:
     from ork.locations.files import Read
-    from ork.settings import Settings
 
 
 @click.command(name="validate")
@@ -30,8 +29,7 @@ def validate_command(files: tuple[str, ...], look: str, strict: bool, as_json: b
     \b
     Example:  ork validate flows/*.yaml etl.py --format concise
     """
-    settings = current_settings()
-    results = [read for file in files or (default_file(),) for read in _read(file, settings, strict)]
+    results = [read for file in files or (default_file(),) for read in _read(file, strict)]
     problems = [problem for result in results for problem in result.problems]
     if as_json or look == "json":
         _print_json(results)
@@ -45,11 +43,11 @@ def validate_command(files: tuple[str, ...], look: str, strict: bool, as_json: b
     return WRONG_USE if problems else DONE
 
 
-def _read(file: str, settings: Settings, strict: bool) -> list[Read]:
+def _read(file: str, strict: bool) -> list[Read]:
     from ork.locations.files import read_project_file
 
     found = read_project_file(file)
-    return [found] if found is not None else read_definitions(file, settings, strict=strict)
+    return [found] if found is not None else read_definitions(file, settings_for(file), strict=strict)
 
 
 def _print_full(results: list[Read]) -> None:

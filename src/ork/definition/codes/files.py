@@ -8,7 +8,8 @@ CODES = by_code(
     Explanation(
         "ORK501",
         "a file that is not there",
-        "Paths begin at the folder of the workflow file. A bare word in `command` is a program: it is looked up in\n"
+        "Paths begin at the folder of the workflow file; one that begins with / may begin at the project's folder,\n"
+        "where ork.yaml is. A bare word in `command` is a program: it is looked up in\n"
         "`script_dir` and on PATH.",
         "load: {file: task/load.py}",
         "load: {file: tasks/load.py}",

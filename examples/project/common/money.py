@@ -1,0 +1,2 @@
+def in_cents(euros: float) -> int:
+    return round(euros * 100)
