@@ -52,6 +52,7 @@ class Settings(NamedTuple):
     alerts: Mapping[str, Any] = MappingProxyType({})
     alerts_allow_private: bool = False
     traces: bool | None = None  # None: if a collector is named
+    trusted_proxies: tuple[str, ...] = ()  # whose X-Forwarded-* headers count
     server: str | None = None  # the API to go through, instead of the store itself
     token: str | None = None
     project: Project | None = None
@@ -152,6 +153,7 @@ def load_settings(
         alerts=dict(project.alerts) if project else {},
         alerts_allow_private=project.alerts_allow_private if project else False,
         traces=_traces(given, project),
+        trusted_proxies=project.trusted_proxies if project else (),
         server=server or given.get("ORK_SERVER") or None,
         token=_value(given, "ORK_TOKEN"),
         project=project,

@@ -57,6 +57,52 @@ async def test_a_revoked_token_is_still_found_and_says_so(stores: Stores) -> Non
     assert await other.find_token("digest of t1") == token(revoked_at=later(5))
 
 
+async def test_a_token_keeps_when_it_expires_and_when_it_was_last_used(stores: Stores) -> None:
+    store, other = stores.open(), stores.open()
+    made = token(expires_at=later(60), last_used_at=later(1))
+    await store.add_token(made)
+    assert await other.find_token("digest of t1") == made
+    assert await other.list_tokens() == (made,)
+
+
+async def test_the_last_use_of_a_token_only_gets_later(store: StateStore) -> None:
+    await store.add_token(token())
+    for moment in (later(5), later(3)):
+        await store.mark_token_used("t1", moment)
+        assert await store.find_token("digest of t1") == token(last_used_at=later(5))
+    await store.mark_token_used("unknown", NOW)
+
+
+async def test_live_tokens_are_those_neither_revoked_nor_expired(stores: Stores) -> None:
+    store, other = stores.open(), stores.open()
+    for id, expires_at in (("plain", None), ("later", later(10)), ("expired", later(5)), ("revoked", None)):
+        await store.add_token(token(id, expires_at=expires_at))
+    await store.revoke_token("revoked", later(1))
+    every = frozenset(f"digest of {id}" for id in ("plain", "later", "expired", "revoked", "unknown"))
+    assert await other.live_tokens(every, later(5)) == {"digest of plain", "digest of later"}
+    assert await other.live_tokens(frozenset({"digest of later"}), later(5)) == {"digest of later"}
+    assert await other.live_tokens(frozenset(), later(5)) == frozenset()
+
+
+async def test_a_rotated_token_lives_on_until_the_overlap_ends(store: StateStore) -> None:
+    await store.add_token(token())
+    assert await store.rotate_token("t1", token("t2"), until=later(60), now=later(1))
+    assert await store.list_tokens() == (token(expires_at=later(60)), token("t2"))
+    assert await store.rotate_token("t1", token("t3"), until=later(90), now=later(2))
+    assert await store.find_token("digest of t1") == token(expires_at=later(60))  # never later than it was to
+
+
+async def test_what_cannot_be_rotated_leaves_everything_as_it_was(store: StateStore) -> None:
+    for id, options in (("t1", {}), ("expired", {"expires_at": later(1)}), ("revoked", {"revoked_at": later(1)})):
+        await store.add_token(token(id, **options))
+    before = await store.list_tokens()
+    for id in ("expired", "revoked", "unknown"):
+        assert not await store.rotate_token(id, token("new"), until=later(60), now=later(2))
+    with pytest.raises(RefusedError):
+        await store.rotate_token("t1", token("new", digest="digest of expired"), until=later(60), now=later(2))
+    assert await store.list_tokens() == before
+
+
 async def test_tokens_are_listed_oldest_first(store: StateStore) -> None:
     await store.add_token(token("b", created_at=later(1)))
     await store.add_token(token("a", created_at=later(2)))
@@ -73,10 +119,27 @@ async def test_the_audit_trail_is_read_newest_first_and_page_by_page(store: Stat
     assert (first[0].by, first[0].at, first[0].detail, rest[-1].detail) == ("eve", NOW, '{"why": 1}', None)
 
 
+async def test_an_audit_entry_names_the_token_and_the_address(store: StateStore) -> None:
+    await store.record(AuditEntry(NOW, "eve", "run.cancel", "run1", token="t1", address="192.0.2.7"))
+    await store.record(AuditEntry(NOW, "ann", "run.cancel", "run2"))
+    entries = await store.list_audit()
+    assert [(entry.token, entry.address) for entry in entries] == [(None, None), ("t1", "192.0.2.7")]
+
+
+async def test_only_the_newest_entries_of_an_action_are_kept_where_that_is_asked_for(store: StateStore) -> None:
+    await store.record(AuditEntry(NOW, "ann", "run.cancel", "run1"))
+    for number in range(5):
+        await store.record(AuditEntry(NOW, "-", "sign_in.failed", str(number)), keep=2)
+    await store.record(AuditEntry(NOW, "ann", "run.cancel", "run2"))
+    assert [entry.subject for entry in await store.list_audit()] == ["run2", "4", "3", "run1"]
+
+
 async def test_tokens_and_audit_wake_nobody(waiting_stores: Stores) -> None:
     store, other = waiting_stores.open(), waiting_stores.open()
     await store.add_token(token())
     await store.record(AuditEntry(NOW, "eve", "token.create", "t1"))
+    await store.mark_token_used("t1", NOW)
+    await store.rotate_token("t1", token("t2"), until=later(1), now=NOW)
     await store.revoke_token("t1", NOW)
     assert not await other.wait_for_change(0.05)
 

@@ -18,6 +18,7 @@ from ork.api.context import Api, caller_of
 from ork.api.document import describe
 from ork.api.guard import Guard
 from ork.api.origins import Origins
+from ork.api.proxies import TrustedProxies
 from ork.api.routes import access, hooks, live, locations, runs, schedules, services, tasks, workers, workflows
 from ork.api.routing import Route, Routes, RouteTable, install
 from ork.api.signatures import secret_name
@@ -27,7 +28,7 @@ from ork.model.access import Role
 ROOMS = (workflows, schedules, runs, tasks, live, locations, workers, services, access, hooks)
 
 
-def create_app(api: Api, *, allowed_hosts: Iterable[str] = ()) -> Guard:
+def create_app(api: Api, *, allowed_hosts: Iterable[str] = (), trusted_proxies: Iterable[str] = ()) -> Guard:
     """Answers for one store. Besides loopback it goes by the names in `allowed_hosts`."""
     app = FastAPI(
         title="Ork",
@@ -47,6 +48,7 @@ def create_app(api: Api, *, allowed_hosts: Iterable[str] = ()) -> Guard:
         RouteTable(routes),
         api.store,
         origins=Origins(allowed_hosts),
+        proxies=TrustedProxies(trusted_proxies),
         hook_secret=lambda name: api.secret(secret_name(name)),
     )
 

@@ -9,7 +9,7 @@ from codecs import getincrementaldecoder
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from ork.api.context import Api, Caller
+from ork.api.context import Api
 from ork.api.events import STILL_HERE, heard_within, sse
 from ork.errors import NotFoundError
 from ork.model.ids import AttemptKey
@@ -63,10 +63,11 @@ async def log_size(api: Api, attempt: AttemptKey) -> int:
     return await asyncio.to_thread(api.objects.size, log_key(attempt_stem(attempt))) or 0
 
 
-async def follow_log(api: Api, caller: Caller, attempt: AttemptKey, place: int) -> AsyncIterator[bytes]:
+async def follow_log(api: Api, attempt: AttemptKey, place: int) -> AsyncIterator[bytes]:
     """Events `log` with a text and the number of bytes up to its end, then `end` with the attempt's status.
 
-    Ends as well when the server stops or the token is revoked; whoever comes back goes on behind the last id.
+    Ends as well when the server stops (and, like every stream, with its token); a client that comes back goes on behind
+    the last id.
     """
     decoder = getincrementaldecoder("utf-8")("replace")
     loop = asyncio.get_running_loop()
@@ -87,16 +88,8 @@ async def follow_log(api: Api, caller: Caller, attempt: AttemptKey, place: int) 
                 return
             await heard_within(heard, LOOK_SECONDS)
             if loop.time() - told_at > BEAT_SECONDS:
-                if not await is_still_allowed(api, caller):
-                    return
                 told_at = loop.time()
                 yield STILL_HERE
-
-
-async def is_still_allowed(api: Api, caller: Caller) -> bool:
-    """A stream may live longer than the token it was opened with."""
-    token = await api.store.find_token(caller.digest) if caller.digest else None
-    return token is not None and token.revoked_at is None
 
 
 async def find_attempt(api: Api, key: AttemptKey) -> Attempt:

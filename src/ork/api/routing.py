@@ -21,7 +21,7 @@ E = TypeVar("E", bound=Callable[..., Any])
 
 class Route(Record):
     """`role` None: open to all. `is_signed`: a request that the hook's secret signed needs no token. `is_for_workers`:
-    the token of an attempt opens it as well."""
+    the token of an attempt opens it as well. `is_stream`: its answer may go on for as long as the client stays."""
 
     method: str
     path: str
@@ -30,6 +30,7 @@ class Route(Record):
     body_limit: int = BODY_LIMIT
     is_signed: bool = False
     is_for_workers: bool = False
+    is_stream: bool = False
     options: dict[str, Any] = made(default_factory=dict)
 
 
@@ -49,11 +50,13 @@ class Routes:
         body_limit: int = BODY_LIMIT,
         is_signed: bool = False,
         is_for_workers: bool = False,
+        is_stream: bool = False,
         **options: Any,
     ) -> Callable[[E], E]:
         def register(endpoint: E) -> E:
             whole = path if at_root else PREFIX + path
-            self.all.append(Route(method, whole, role, endpoint, body_limit, is_signed, is_for_workers, options))
+            kinds = (is_signed, is_for_workers, is_stream)
+            self.all.append(Route(method, whole, role, endpoint, body_limit, *kinds, options))
             return endpoint
 
         return register
@@ -76,7 +79,7 @@ class RouteTable:
     def match(self, method: str, path: str) -> Match:
         methods = []
         for pattern, route in self._patterns:
-            found = pattern.match(path)
+            found = pattern.fullmatch(path)
             if found is not None and route.method == method:
                 return Match(route, found.groupdict())
             if found is not None:

@@ -1,8 +1,11 @@
-"""Signed hooks: who knows the secret made this request, and made it lately.
+"""Signed hooks: a request made by somebody who knows the hook's secret.
 
-`X-Ork-Signature: t=UNIX_SECONDS,v1=HEX` signs `UNIX_SECONDS.BODY` with HMAC-SHA256 and holds for five minutes.
-`X-Hub-Signature-256: sha256=HEX` signs the body alone, as code hosts do. Either way the same signature names the same
-run: a request that is sent again starts nothing new.
+`X-Ork-Signature: t=UNIX_SECONDS,v1=HEX` signs `UNIX_SECONDS.BODY` with HMAC-SHA256 and is valid for five minutes. With a
+delivery, `t=UNIX_SECONDS,d=ID,v1=HEX` signs `UNIX_SECONDS.ID.BODY`; a sender that tries again later signs the same
+delivery again. `X-Hub-Signature-256: sha256=HEX` signs the body alone, as code hosts do.
+
+The idempotency key is made only of what the signature covers, so no unsigned header can turn a captured request into a
+new one.
 """
 
 from __future__ import annotations
@@ -13,23 +16,48 @@ from collections.abc import Mapping
 from hashlib import sha256
 
 TOLERANCE_SECONDS = 300
-_STAMPED = re.compile(r"t=(\d{1,12}),v1=([0-9a-f]{64})")
-_PLAIN = re.compile(r"sha256=([0-9a-f]{64})")
+_STAMPED = re.compile(r"t=(?P<moment>[0-9]{1,12})(?:,d=(?P<delivery>[A-Za-z0-9_-]{1,100}))?,v1=(?P<given>[0-9a-f]{64})")
+_PLAIN = re.compile(r"sha256=(?P<given>[0-9a-f]{64})")
 
 
-def is_signed_by(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> bool:
-    stamped = _STAMPED.fullmatch(headers.get("x-ork-signature", ""))
+def is_signed(headers: Mapping[str, str]) -> bool:
+    """Whether there is a signature at all, valid or not."""
+    return _stamped(headers) is not None or _plain(headers) is not None
+
+
+def verified_key(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> str | None:
+    """The idempotency key of a request whose signature is valid; None if it is not."""
+    stamped = _stamped(headers)
     if stamped is not None:
-        moment, given = stamped.groups()
-        is_fresh = abs(now - int(moment)) <= TOLERANCE_SECONDS
-        return is_fresh and hmac.compare_digest(given, sign(secret, f"{moment}.".encode() + body))
-    plain = _PLAIN.fullmatch(headers.get("x-hub-signature-256", ""))
-    return plain is not None and hmac.compare_digest(plain.group(1), sign(secret, body))
+        return _stamped_key(secret, stamped, body, now)
+    plain = _plain(headers)
+    if plain is None or not hmac.compare_digest(plain["given"], sign(secret, body)):
+        return None
+    return _key(plain.group())
 
 
-def signature_of(headers: Mapping[str, str]) -> str | None:
-    """The signature as a key: equal for the same request sent again."""
-    return headers.get("x-ork-signature") or headers.get("x-hub-signature-256")
+def _stamped_key(secret: str, stamped: re.Match[str], body: bytes, now: float) -> str | None:
+    moment, delivery, given = stamped["moment"], stamped["delivery"], stamped["given"]
+    signed = b".".join([*(part.encode() for part in (moment, delivery) if part is not None), body])
+    is_recent = abs(now - int(moment)) <= TOLERANCE_SECONDS
+    if not hmac.compare_digest(given, sign(secret, signed)) or not is_recent:
+        return None
+    return _key(stamped.group() if delivery is None else f"d={delivery}")
+
+
+def _stamped(headers: Mapping[str, str]) -> re.Match[str] | None:
+    return _STAMPED.fullmatch(headers.get("x-ork-signature", ""))
+
+
+def _plain(headers: Mapping[str, str]) -> re.Match[str] | None:
+    """Only where nothing else claims to be the signature: a request is judged by one of them."""
+    if "x-ork-signature" in headers:
+        return None
+    return _PLAIN.fullmatch(headers.get("x-hub-signature-256", ""))
+
+
+def _key(text: str) -> str:
+    return f"hook-{sha256(text.encode()).hexdigest()}"
 
 
 def sign(secret: str, data: bytes) -> str:
@@ -37,5 +65,8 @@ def sign(secret: str, data: bytes) -> str:
 
 
 def secret_name(hook: str) -> str:
-    """Under which name the hook's secret is looked up: `nightly-etl` → `ORK_HOOK_NIGHTLY_ETL`."""
+    """Name under which the hook's secret is looked up: `nightly-etl` → `ORK_HOOK_NIGHTLY_ETL`.
+
+    Several names of workflows give the same one; `callers.py` refuses hooks of workflows that would share a secret.
+    """
     return "ORK_HOOK_" + re.sub(r"[^A-Za-z0-9]", "_", hook).upper()

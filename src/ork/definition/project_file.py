@@ -58,6 +58,7 @@ class Project(Record):
     alerts_allow_private: bool = False
     wake_url: str | None = None
     traces: bool | None = None
+    trusted_proxies: tuple[str, ...] = ()
     workers: Mapping[str, WorkerConfig] | None = None  # from workers.yaml; None where nobody looked for it
     broken_workers: Mapping[str, str] = made(default_factory=dict)  # see `ork.definition.workers_file.Workers`
     worker_problems: tuple[Problem, ...] = ()
@@ -156,6 +157,20 @@ def _read_folder(node: Node, reading: Reading) -> str | None:
     return text if text is None else text.rstrip("/") or "/"
 
 
+def _read_network(node: Node, reading: Reading) -> str | None:
+    """An IP address or a network, as text."""
+    text = read_text(node, reading)
+    if text is None:
+        return None
+    from ipaddress import ip_network
+
+    try:
+        return str(ip_network(text, strict=False))
+    except ValueError:
+        reading.expected("an IP address or a network", node, hint="write 10.0.0.7 or 10.0.0.0/8")
+        return None
+
+
 def _read_alert(node: Node, reading: Reading) -> Any:
     if node.kind == Kind.LIST:
         reading.expected("a map or text", node)
@@ -241,6 +256,12 @@ PROJECT_TABLE = Table(
             read_boolean,
             "Whether runs are sent as OpenTelemetry traces; where to, the OTEL_ variables say.",
             {"type": "boolean"},
+        ),
+        Key(
+            "trusted_proxies",
+            items_of(_read_network),
+            "Addresses of the reverse proxies in front of `ork serve`, whose X-Forwarded-* headers count.",
+            {"type": "array", "items": {"type": "string"}},
         ),
     ),
 )

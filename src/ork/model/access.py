@@ -31,10 +31,19 @@ class Token(Record):
     digest: str
     created_at: datetime
     revoked_at: datetime | None = None
+    expires_at: datetime | None = None  # None: never
+    last_used_at: datetime | None = None  # give or take a few minutes
+
+    def is_live(self, now: datetime) -> bool:
+        """Neither revoked nor expired."""
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
 
 class AuditEntry(Record):
-    """One change that a person made: who, what (`run.cancel`), to whom, and whatever else is worth keeping as JSON."""
+    """One change that a person made: who, what (`run.cancel`), to whom, and whatever else is worth keeping as JSON.
+
+    What came over HTTP also has the id of the token and the client's address.
+    """
 
     at: datetime
     by: str
@@ -42,3 +51,5 @@ class AuditEntry(Record):
     subject: str
     detail: str | None = None
     id: int = 0  # given by the store; later entries have higher ones
+    token: str | None = None
+    address: str | None = None

@@ -354,12 +354,29 @@ class StateStore(ScheduleVerbs, LocationVerbs, Protocol):
         """Oldest first, revoked ones included."""
         ...
 
+    async def live_tokens(self, digests: frozenset[str], now: datetime) -> frozenset[str]:
+        """Those of the digests whose tokens are neither revoked nor expired. One statement, however many."""
+        ...
+
     async def revoke_token(self, id: str, now: datetime) -> bool:
         """False if there is no such token or it has been revoked before."""
         ...
 
-    async def record(self, entry: AuditEntry) -> None:
-        """The entry is durable, and later than all before it."""
+    async def rotate_token(self, id: str, successor: Token, until: datetime, now: datetime) -> bool:
+        """Adds the successor and lets the token expire at `until`, or earlier if it was to; both or neither.
+
+        False if there is no such token that is neither revoked nor expired. A digest or id of the successor that exists
+        already is RefusedError.
+        """
+        ...
+
+    async def mark_token_used(self, id: str, now: datetime) -> None:
+        """The token's `last_used_at` is at least `now`."""
+        ...
+
+    async def record(self, entry: AuditEntry, keep: int | None = None) -> None:
+        """The entry is durable, and later than all before it. With `keep`, only that many of the newest entries with
+        the same action stay."""
         ...
 
     async def list_audit(self, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:

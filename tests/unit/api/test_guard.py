@@ -41,6 +41,13 @@ async def test_what_is_no_route_tells_a_stranger_nothing(bench: Bench, path: str
         assert (await client.get(path)).status_code == 404
 
 
+@pytest.mark.parametrize("path", ["/api/v1/healthz%0a", "/healthz%0A", "/api/v1/runs%0a", "/healthz%0d%0a", "/%7f"])
+async def test_a_path_with_a_control_character_is_no_path(bench: Bench, path: str) -> None:
+    async with await bench.client(None) as stranger, await bench.client() as client:
+        assert (await stranger.get(path)).status_code == 404
+        assert (await client.get(path)).status_code == 404
+
+
 async def test_another_method_of_a_known_path_names_those_it_has(bench: Bench) -> None:
     async with await bench.client() as client:
         answer = await client.put("/api/v1/workflows")

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from fastapi import Header, Request
 from starlette.responses import Response, StreamingResponse
 
-from ork.api.context import Api, Caller, api_of, caller_of
+from ork.api.context import Api, api_of
 from ork.api.events import EVENT_SCHEMA, STILL_HERE, STREAM, heard_within, sse
-from ork.api.logs import BEAT_SECONDS, is_still_allowed
+from ork.api.logs import BEAT_SECONDS
 from ork.api.parameters import OptionalMark, OptionalName
 from ork.api.routing import Routes
 from ork.errors import UsageError
@@ -26,7 +26,7 @@ MAX_TASKS = 500
 _EVENTS = {200: {"description": "Events.", "content": {STREAM: {"schema": EVENT_SCHEMA}}}}
 
 
-@routes.add("GET", "/events", Role.VIEWER, responses=_EVENTS, response_class=Response)
+@routes.add("GET", "/events", Role.VIEWER, is_stream=True, responses=_EVENTS, response_class=Response)
 async def events(
     request: Request,
     workflow: OptionalName = None,
@@ -44,10 +44,10 @@ async def events(
         since = int(last_event)
     api = api_of(request)
     mark = since if since is not None else (await api.store.changes_since(None)).mark
-    return StreamingResponse(_stream(api, caller_of(request), workflow, mark), media_type=STREAM)
+    return StreamingResponse(_stream(api, workflow, mark), media_type=STREAM)
 
 
-async def _stream(api: Api, caller: Caller, workflow: str | None, mark: int) -> AsyncIterator[bytes]:
+async def _stream(api: Api, workflow: str | None, mark: int) -> AsyncIterator[bytes]:
     async with api.hub.listening() as heard:
         # At once, so that a client knows where it stands before anything happens.
         yield sse("{}", event="ready", id=mark)
@@ -62,8 +62,6 @@ async def _stream(api: Api, caller: Caller, workflow: str | None, mark: int) -> 
                 yield sse("{}", event="mark", id=mark)
                 continue
             if not await heard_within(heard, BEAT_SECONDS):
-                if not await is_still_allowed(api, caller):
-                    return
                 yield STILL_HERE
 
 

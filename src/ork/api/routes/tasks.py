@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from ork.api.context import Api, api_of, caller_of
+from ork.api.context import Api, api_of
 from ork.api.events import EVENT_SCHEMA, STREAM
 from ork.api.logs import NotSatisfiable, Span, asked_span, find_attempt, follow_log, log_bytes, log_size
 from ork.api.parameters import AttemptNumber, RunText, TaskIndex, TaskName
@@ -39,6 +39,7 @@ _OUTPUT = {200: {"description": "What it returned.", "content": {"application/js
     "GET",
     "/runs/{run}/tasks/{name}/{index}/attempts/{number}/log",
     Role.VIEWER,
+    is_stream=True,
     responses=_LOG,
     response_class=Response,
 )
@@ -57,7 +58,7 @@ async def get_log(
     attempt = AttemptKey(found := await resolve_run(api.store, run), await _task_key(api, found, name, index), number)
     await find_attempt(api, attempt)
     if follow is not None and follow.lower() not in ("0", "false"):
-        stream = follow_log(api, caller_of(request), attempt, _place(last_event))
+        stream = follow_log(api, attempt, _place(last_event))
         return StreamingResponse(stream, media_type=STREAM)
     size = await log_size(api, attempt)
     span = asked_span(wanted, size)

@@ -39,7 +39,7 @@ def dev_command(folder: str, host: str, port: int, no_api: bool, log_format: str
         os.chdir(folder)
     except OSError as error:
         raise NotFoundError(f"there is no folder {folder}: {error.strerror}") from None
-    options = Options(host, port, True, not no_api, False, (), None, None, log_format)
+    options = Options(host, port, True, not no_api, False, (), (), None, None, log_format)
     serve(lambda installation: _work(installation, options))
 
 

@@ -25,6 +25,7 @@ class Options(NamedTuple):
     with_api: bool
     drains: bool
     allowed_hosts: tuple[str, ...]
+    trusted_proxies: tuple[str, ...]
     tls_cert: str | None
     tls_key: str | None
     log_format: str
@@ -39,6 +40,13 @@ class Options(NamedTuple):
 @click.option(
     "--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="A name people use for this server."
 )
+@click.option(
+    "--trusted-proxy",
+    "trusted_proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="A reverse proxy (address or network) whose X-Forwarded-* headers count; also `trusted_proxies` in ork.yaml.",
+)
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate chain, PEM.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key, PEM.")
 @LOG_FORMAT
@@ -50,6 +58,7 @@ def serve_command(
     no_api: bool,
     drains: bool,
     allowed_hosts: tuple[str, ...],
+    trusted_proxies: tuple[str, ...],
     tls_cert: str | None,
     tls_key: str | None,
     log_format: str,
@@ -64,7 +73,8 @@ def serve_command(
     """
     if no_scheduler and no_api:
         raise UsageError("nothing is left to serve")
-    options = Options(host, port, not no_scheduler, not no_api, drains, allowed_hosts, tls_cert, tls_key, log_format)
+    names = (allowed_hosts, trusted_proxies)
+    options = Options(host, port, not no_scheduler, not no_api, drains, *names, tls_cert, tls_key, log_format)
     log = ServiceLog(log_format)
     keep_serving(lambda installation: _work(installation, options, log), log)
 
@@ -116,7 +126,9 @@ async def _add_api(installation: Installation, options: Options, parts: Parts, l
     parts.hub = api.hub
     if parts.service is None:
         api.telemetry.listen(log)
-    parts.server = ApiServer(create_app(api, allowed_hosts=options.allowed_hosts), place, api.telemetry)
+    proxies = options.trusted_proxies or installation.settings.trusted_proxies
+    app = create_app(api, allowed_hosts=options.allowed_hosts, trusted_proxies=proxies)
+    parts.server = ApiServer(app, place, api.telemetry)
 
 
 def _need_server_packages() -> None:

@@ -31,6 +31,10 @@ class AccessVerbs:
     async def list_tokens(self) -> tuple[Token, ...]:
         return tuple(sorted(self._used().tokens.values(), key=lambda token: (token.created_at, token.id)))
 
+    async def live_tokens(self, digests: frozenset[str], now: datetime) -> frozenset[str]:
+        tokens = self._used().tokens.values()
+        return frozenset(token.digest for token in tokens if token.digest in digests and token.is_live(now))
+
     async def revoke_token(self, id: str, now: datetime) -> bool:
         tokens = self._used().tokens
         if id not in tokens or tokens[id].revoked_at is not None:
@@ -38,9 +42,28 @@ class AccessVerbs:
         tokens[id] = replaced(tokens[id], revoked_at=now)
         return True
 
-    async def record(self, entry: AuditEntry) -> None:
+    async def rotate_token(self, id: str, successor: Token, until: datetime, now: datetime) -> bool:
+        tokens = self._used().tokens
+        token = tokens.get(id)
+        if token is None or not token.is_live(now):
+            return False
+        await self.add_token(successor)
+        tokens[id] = replaced(token, expires_at=min(until, token.expires_at or until))
+        return True
+
+    async def mark_token_used(self, id: str, now: datetime) -> None:
+        tokens = self._used().tokens
+        token = tokens.get(id)
+        if token is not None:
+            tokens[id] = replaced(token, last_used_at=max(now, token.last_used_at or now))
+
+    async def record(self, entry: AuditEntry, keep: int | None = None) -> None:
         audit = self._used().audit
-        audit.append(replaced(entry, id=len(audit) + 1))
+        audit.append(replaced(entry, id=audit[-1].id + 1 if audit else 1))
+        if keep is not None:
+            alike = [each.id for each in audit if each.action == entry.action]
+            gone = set(alike[: max(len(alike) - keep, 0)])
+            audit[:] = [each for each in audit if each.id not in gone]
 
     async def list_audit(self, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
         earlier = [entry for entry in self._used().audit if before is None or entry.id < before]

@@ -14,8 +14,7 @@ _AFTER_ALL_IDS = 2**62
 
 
 async def add_token(db: Database, token: Token) -> None:
-    values = (token.id, free_text(token.name), token.role.value, token.digest, token.created_at, token.revoked_at)
-    if await db.run("add_token", *values) == 0:
+    if await db.run("add_token", *_values(token)) == 0:
         raise token_exists(token.name)
 
 
@@ -28,13 +27,32 @@ async def list_tokens(db: Database) -> tuple[Token, ...]:
     return tuple(_token_of(row) for row in await db.rows("list_tokens"))
 
 
+async def live_tokens(db: Database, digests: frozenset[str], now: datetime) -> frozenset[str]:
+    return frozenset(digest for (digest,) in await db.rows("live_tokens", sorted(digests), now))
+
+
 async def revoke_token(db: Database, id: str, now: datetime) -> bool:
     return await db.run("revoke_token", id, now) == 1
 
 
-async def record(db: Database, entry: AuditEntry) -> None:
+async def rotate_token(db: Database, id: str, successor: Token, until: datetime, now: datetime) -> bool:
+    async with db.writing() as session:
+        if await session.run("expire_token", id, until, now) == 0:
+            return False
+        if await session.run("add_token", *_values(successor)) == 0:
+            raise token_exists(successor.name)
+        return True
+
+
+async def mark_token_used(db: Database, id: str, now: datetime) -> None:
+    await db.run("mark_token_used", id, now)
+
+
+async def record(db: Database, entry: AuditEntry, keep: int | None = None) -> None:
     words = (free_text(entry.by), entry.action, free_text(entry.subject), free_text(entry.detail))
-    await db.run("add_audit", entry.at, *words)
+    await db.run("add_audit", entry.at, *words, entry.token, free_text(entry.address))
+    if keep is not None:
+        await db.run("trim_audit", entry.action, keep)
 
 
 async def list_audit(db: Database, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
@@ -43,5 +61,10 @@ async def list_audit(db: Database, limit: int = 50, before: int | None = None) -
 
 
 def _token_of(row: Row) -> Token:
-    id, name, role, digest, created_at, revoked_at = row
-    return Token(id, name, Role(role), digest, created_at, revoked_at)
+    id, name, role, *rest = row
+    return Token(id, name, Role(role), *rest)
+
+
+def _values(token: Token) -> tuple[object, ...]:
+    times = (token.created_at, token.revoked_at, token.expires_at, token.last_used_at)
+    return (token.id, free_text(token.name), token.role.value, token.digest, *times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 
 from ork.model.access import AuditEntry, Role, Token
@@ -14,6 +15,11 @@ _AFTER_ALL_IDS = 2**62
 
 
 def add_token(db: Database, token: Token) -> None:
+    with db.connection.writing():
+        _add(db, token)
+
+
+def _add(db: Database, token: Token) -> None:
     values = {
         "id": token.id,
         "name": free_text(token.name),
@@ -21,10 +27,11 @@ def add_token(db: Database, token: Token) -> None:
         "digest": token.digest,
         "created_at": time_text(token.created_at),
         "revoked_at": time_text(token.revoked_at),
+        "expires_at": time_text(token.expires_at),
+        "last_used_at": time_text(token.last_used_at),
     }
-    with db.connection.writing():
-        if db.connection.run("add_token", values) == 0:
-            raise token_exists(token.name)
+    if db.connection.run("add_token", values) == 0:
+        raise token_exists(token.name)
 
 
 def find_token(db: Database, digest: str) -> Token | None:
@@ -36,21 +43,43 @@ def list_tokens(db: Database) -> tuple[Token, ...]:
     return tuple(_token_of(row) for row in db.connection.rows("list_tokens"))
 
 
+def live_tokens(db: Database, digests: frozenset[str], now: datetime) -> frozenset[str]:
+    wanted = {"digests": json.dumps(sorted(digests)), "now": time_text(now)}
+    return frozenset(digest for (digest,) in db.connection.rows("live_tokens", wanted))
+
+
 def revoke_token(db: Database, id: str, now: datetime) -> bool:
     with db.connection.writing():
         return db.connection.run("revoke_token", {"id": id, "now": time_text(now)}) == 1
 
 
-def record(db: Database, entry: AuditEntry) -> None:
+def rotate_token(db: Database, id: str, successor: Token, until: datetime, now: datetime) -> bool:
+    with db.connection.writing():
+        if db.connection.run("expire_token", {"id": id, "until": time_text(until), "now": time_text(now)}) == 0:
+            return False
+        _add(db, successor)
+        return True
+
+
+def mark_token_used(db: Database, id: str, now: datetime) -> None:
+    with db.connection.writing():
+        db.connection.run("mark_token_used", {"id": id, "now": time_text(now)})
+
+
+def record(db: Database, entry: AuditEntry, keep: int | None = None) -> None:
     values = {
         "at": time_text(entry.at),
         "by": free_text(entry.by),
         "action": entry.action,
         "subject": free_text(entry.subject),
         "detail": free_text(entry.detail),
+        "token": entry.token,
+        "address": free_text(entry.address),
     }
     with db.connection.writing():
         db.connection.run("add_audit", values)
+        if keep is not None:
+            db.connection.run("trim_audit", {"action": entry.action, "keep": keep})
 
 
 def list_audit(db: Database, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
@@ -60,5 +89,5 @@ def list_audit(db: Database, limit: int = 50, before: int | None = None) -> tupl
 
 
 def _token_of(row: Row) -> Token:
-    id, name, role, digest, created_at, revoked_at = row
-    return Token(id, name, Role(role), digest, moment_of(created_at), time_of(revoked_at))
+    id, name, role, digest, created_at, *times = row
+    return Token(id, name, Role(role), digest, moment_of(created_at), *map(time_of, times))

@@ -1,0 +1,217 @@
+"""Who asks: a token, the signature of a hook, or an attempt that reports to its scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope
+
+from ork.api import problems
+from ork.api.context import Caller
+from ork.api.problems import problem
+from ork.api.quotas import Quota
+from ork.api.routing import Match, Route
+from ork.api.signatures import is_signed, secret_name, verified_key
+from ork.api.throttle import Throttle
+from ork.api.tokens import digest_of
+from ork.errors import RefusedError
+from ork.model.access import Role, Token
+from ork.model.ids import NAME_PATTERN, RunId, TaskKey
+from ork.model.task import Attempt
+from ork.model.workflow import WorkflowEntry
+from ork.objects.documents import wake_proof
+
+# A body whose sender is not known yet: how long all of it may take, and how many are read at once.
+HOOK_BODY_SECONDS = 10.0
+HOOK_BODIES, HOOK_BODIES_OF_ONE_ADDRESS = 32, 8
+RETRY_SECONDS = 2
+_ATTEMPT = re.compile(rf"(?P<run>[0-9a-z]{{1,40}})/(?P<task>{NAME_PATTERN})/(?P<index>\d{{1,9}})/(?P<number>\d{{1,6}})")
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ork"'}
+
+
+class Known(Protocol):
+    """What the store knows of those who may ask."""
+
+    async def find_token(self, digest: str) -> Token | None: ...
+
+    async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]: ...
+
+    async def get_workflow(self, name: str) -> WorkflowEntry | None: ...
+
+    async def list_workflows(self) -> tuple[WorkflowEntry, ...]: ...
+
+
+class Callers:
+    """Puts the caller into the scope as `ork.caller`, or gives the answer that refuses the request."""
+
+    def __init__(
+        self, known: Known, hook_secret: Callable[[str], str | None], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._known = known
+        self._hook_secret = hook_secret
+        self._monotonic = monotonic
+        self._throttle = Throttle()
+        self._hook_bodies = Quota(HOOK_BODIES, HOOK_BODIES_OF_ONE_ADDRESS)
+
+    async def check(
+        self, scope: Scope, headers: Headers, receive: Receive, match: Match
+    ) -> tuple[Response | None, Receive]:
+        route = match.route
+        if route is not None and "authorization" not in headers:
+            if route.is_signed:
+                return await self._check_hook(scope, headers, receive, route, match.names.get("name", ""))
+            if route.is_for_workers and "x-ork-attempt" in headers:
+                return await self._check_worker(scope, headers), receive
+        return await self._check_token(scope, headers), receive
+
+    # ── tokens ───────────────────────────────────────────────────────────────────────────────────
+
+    async def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
+        kind, _, text = headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not text.strip():
+            hint = "`ork token create` makes one: set ORK_TOKEN, or send `Authorization: Bearer TOKEN`"
+            return problem(401, problems.UNAUTHENTICATED, "this needs a token", hint, _CHALLENGE)
+        digest, address = digest_of(text.strip()), address_in(scope)
+        now = self._monotonic()
+        wait = self._throttle.seconds_to_wait(address, digest, now)
+        if wait is not None:
+            return problem(
+                429, problems.TOO_MANY, "too many wrong tokens from this address", None, {"Retry-After": f"{wait:.0f}"}
+            )
+        token = await self._known.find_token(digest)
+        if token is None or token.revoked_at is not None:
+            self._throttle.failed(address, digest, now)
+            hint = "`ork token create` makes another, where the store can be reached"
+            return problem(401, problems.UNAUTHENTICATED, "this token is unknown or revoked", hint, _CHALLENGE)
+        self._throttle.succeeded(digest)
+        scope["ork.caller"] = Caller(token.name, token.role, digest)
+        return None
+
+    # ── hooks ────────────────────────────────────────────────────────────────────────────────────
+
+    async def _check_hook(
+        self, scope: Scope, headers: Headers, receive: Receive, route: Route, name: str
+    ) -> tuple[Response | None, Receive]:
+        """A request that the hook's secret signed may start that workflow, and nothing else.
+
+        Nothing of the body is read before the hook is known to exist: until its signature is checked, anybody may
+        have sent it.
+        """
+        secret = self._hook_secret(name) if is_signed(headers) else None
+        if secret is None or await self._known.get_workflow(name) is None:
+            return _unsigned(), receive
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > route.body_limit:
+            return problem(413, problems.TOO_LARGE, f"at most {route.body_limit:,} bytes are taken here"), receive
+        with self._hook_bodies.held(address_in(scope)) as is_free:
+            if not is_free:
+                retry = {"Retry-After": str(RETRY_SECONDS)}
+                detail = "too many unfinished hook requests from this address, or in all"
+                return problem(429, problems.TOO_MANY, detail, None, retry), receive
+            body = await _read_body(receive, route.body_limit)
+        if body is None:
+            detail = (
+                f"the body is larger than {route.body_limit:,} bytes, or took longer than {HOOK_BODY_SECONDS:.0f} s"
+            )
+            return problem(413, problems.TOO_LARGE, detail, None, {"Connection": "close"}), receive
+        key = verified_key(secret, headers, body, time.time())
+        if key is None:
+            return _unsigned(), receive
+        await self._check_collisions(name)
+        scope["ork.caller"] = Caller(f"hook {name}", Role.OPERATOR)
+        scope["ork.hook_key"] = key
+        return None, _replay(body)
+
+    async def _check_collisions(self, name: str) -> None:
+        """A secret belongs to one workflow: one that can start either would not say which."""
+        wanted = secret_name(name)
+        others = [each.name for each in await self._known.list_workflows() if secret_name(each.name) == wanted]
+        if others != [name]:
+            named = " and ".join(f"`{other}`" for other in others)
+            raise RefusedError(
+                f"the hooks of {named} share the secret {wanted}",
+                hint="rename all but one of these workflows, or delete those that are no longer used",
+            )
+
+    # ── attempts ─────────────────────────────────────────────────────────────────────────────────
+
+    async def _check_worker(self, scope: Scope, headers: Headers) -> Response | None:
+        """A proof made with an attempt's own key says no more than that its news are worth a look."""
+        named, digest = headers["x-ork-attempt"], headers.get("x-ork-proof", "")
+        address, now = address_in(scope), self._monotonic()
+        wait = self._throttle.seconds_to_wait(address, digest, now)
+        if wait is None and await self._is_of_attempt(named, digest):
+            scope["ork.caller"] = Caller(f"attempt {named}", Role.OPERATOR)
+            return None
+        self._throttle.failed(address, digest, now)
+        return problem(
+            401, problems.UNAUTHENTICATED, "this attempt is unknown, or the proof is not its own", None, _CHALLENGE
+        )
+
+    async def _is_of_attempt(self, named: str, proof: str) -> bool:
+        found = _ATTEMPT.fullmatch(named)
+        if found is None or not proof.isascii():
+            return False
+        run, task, number = RunId(found["run"]), found["task"], int(found["number"])
+        # A task without instances is called by index 0, as in the folder of its attempt.
+        keys = (TaskKey(task, int(found["index"])), *((TaskKey(task),) if int(found["index"]) == 0 else ()))
+        attempts = [each for key in keys for each in await self._known.list_attempts(run, key)]
+        proofs = [wake_proof(named, each.token_hash) for each in attempts if each.key.number == number]
+        return any(hmac.compare_digest(each, proof) for each in proofs)
+
+
+def address_in(scope: Scope) -> str:
+    address: str = (scope.get("client") or ("", 0))[0]
+    return address
+
+
+def limited(receive: Receive, limit: int) -> Receive:
+    """A body may be sent in pieces without saying how long it is: it is counted as it comes."""
+    taken = 0
+
+    async def receive_limited() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken > limit:
+            raise HTTPException(413, f"at most {limit:,} bytes are taken here")
+        return message
+
+    return receive_limited
+
+
+async def _read_body(receive: Receive, limit: int) -> bytes | None:
+    """None if it is too large or takes too long."""
+    parts: list[bytes] = []
+    take = limited(receive, limit)
+    try:
+        async with asyncio.timeout(HOOK_BODY_SECONDS):
+            while True:
+                message = await take()
+                parts.append(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return b"".join(parts)
+    except (HTTPException, TimeoutError):
+        return None
+
+
+def _replay(body: bytes) -> Receive:
+    rest: list[dict[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return rest.pop() if rest else {"type": "http.disconnect"}
+
+    return receive_again
+
+
+def _unsigned() -> Response:
+    detail = "this needs a token, or the signature of the hook's secret"
+    return problem(401, problems.UNAUTHENTICATED, detail, None, _CHALLENGE)

@@ -1,0 +1,76 @@
+"""Answers that go on for as long as the client stays: how many there may be, and when they must end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from typing import Protocol
+
+from ork.api.quotas import Quota
+from ork.errors import StoreError
+
+# How long a stream may outlive its token: a bit more than one look.
+LOOK_SECONDS = 1.0
+STREAMS, STREAMS_OF_ONE_TOKEN = 256, 64
+
+
+class LiveTokens(Protocol):
+    async def live_tokens(self, digests: frozenset[str], now: datetime) -> frozenset[str]: ...
+
+
+class TokenEnded(Exception):  # noqa: N818 (an ending, not an error)
+    """The token that the stream was opened with is revoked or has expired."""
+
+
+class Streams:
+    """Ends a stream when its token is revoked, by any process. While any are open, one statement a second asks for
+    all of their tokens; while none are, nothing is asked."""
+
+    def __init__(self, tokens: LiveTokens) -> None:
+        self._tokens = tokens
+        self._quota = Quota(STREAMS, STREAMS_OF_ONE_TOKEN)
+        self._open: dict[asyncio.Timeout, str] = {}
+        self._watch: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def opened(self, digest: str) -> AsyncIterator[bool]:
+        """False where no more may be opened. The block is cancelled, and TokenEnded raised, when the token ends."""
+        with self._quota.held(digest) as is_free:
+            if not is_free:
+                yield False
+                return
+            limit = asyncio.timeout(None)
+            try:
+                async with limit:
+                    with self._watched(limit, digest):
+                        yield True
+            except TimeoutError:
+                if limit.expired():
+                    raise TokenEnded from None
+                raise
+
+    @contextmanager
+    def _watched(self, limit: asyncio.Timeout, digest: str) -> Iterator[None]:
+        self._open[limit] = digest
+        if self._watch is None:
+            self._watch = asyncio.create_task(self._keep_watch())
+        try:
+            yield
+        finally:
+            del self._open[limit]
+            if not self._open:
+                self._watch.cancel()
+                self._watch = None
+
+    async def _keep_watch(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                live = await self._tokens.live_tokens(frozenset(self._open.values()), datetime.now(UTC))
+            except StoreError:
+                continue  # nothing is known about the tokens now; every new request is refused meanwhile
+            for limit, digest in self._open.items():
+                if digest not in live and not limit.expired():
+                    limit.reschedule(asyncio.get_running_loop().time())
