@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from ork.model.ids import AttemptKey
 from ork.model.record import Record
 
 Listener = Callable[["Happening", dict[str, Any]], None]
@@ -39,6 +40,9 @@ class Happening(StrEnum):
     TRACES_FAILED = "traces_failed"  # spans are dropped: their collector does not take them
 
 
+MOST_SERIES = 1000  # of tasks' own metrics: names are the user's, and a time series database pays for each
+MOST_NOTED = 10_000
+
 _ENDINGS = {Happening.RUN_FINISHED: "run", Happening.ATTEMPT_ENDED: "attempt"}
 
 
@@ -56,6 +60,14 @@ class Spent(Record, frozen=False):
             self.longest = longest
 
 
+class Measured(Record, frozen=False):
+    """A metric of a task, over the attempts that ended: how many, the sum, and the last one."""
+
+    count: int = 0
+    total: float = 0.0
+    last: float = 0.0
+
+
 class Telemetry:
     """Counts everything; tells whoever listens."""
 
@@ -64,6 +76,9 @@ class Telemetry:
         self.ended: Counter[tuple[str, str]] = Counter()  # runs and attempts, by the status they ended with
         self.spans: Counter[str] = Counter()  # of traces, by what became of them
         self.spent: defaultdict[str, Spent] = defaultdict(Spent)
+        self.metrics: dict[tuple[str, str, str], Measured] = {}  # of tasks, by workflow, task and name
+        self.metrics_dropped = 0  # values for which there was no room
+        self._noted: dict[AttemptKey, Mapping[str, float]] = {}  # of attempts whose ends are not committed yet
         self._listeners: defaultdict[Happening, list[Listener]] = defaultdict(list)
 
     def listen(self, listener: Listener, *only: Happening) -> None:
@@ -90,6 +105,26 @@ class Telemetry:
         for status in set(statuses):
             self.ended[_ENDINGS[happening], status] += statuses.count(status)
 
+    def note_metrics(self, attempt: AttemptKey, values: Mapping[str, float]) -> None:
+        """Numbers a task kept about itself; they count once its end is committed."""
+        if len(self._noted) < MOST_NOTED:
+            self._noted[attempt] = values
+
+    @property
+    def has_metrics(self) -> bool:
+        return bool(self._noted)
+
+    def count_metrics(self, attempt: AttemptKey, workflow: str) -> None:
+        for name, value in self._noted.pop(attempt, {}).items():
+            series = workflow, attempt.task.name, name
+            if series not in self.metrics and len(self.metrics) >= MOST_SERIES:
+                self.metrics_dropped += 1
+                continue
+            measured = self.metrics.setdefault(series, Measured())
+            measured.count += 1
+            measured.total += value
+            measured.last = value
+
     def took(self, work: str, seconds: float) -> None:
         self.spent[work].add(1, seconds, seconds)
 
@@ -105,7 +140,19 @@ class Telemetry:
         return done
 
     def add_what_was_spent(self, other: Telemetry) -> None:
-        """Of somebody who worked for us and has ended: time, and spans of traces."""
+        """Of somebody who worked for us and has ended: time, spans of traces, and tasks' own metrics."""
         self.spans.update(other.spans)
+        self.metrics_dropped += other.metrics_dropped
+        for series, measured in other.metrics.items():
+            known = self.metrics.get(series)
+            if known is None and len(self.metrics) >= MOST_SERIES:
+                self.metrics_dropped += measured.count
+                continue
+            known = self.metrics.setdefault(series, Measured())
+            known.count, known.total, known.last = (
+                known.count + measured.count,
+                known.total + measured.total,
+                measured.last,
+            )
         for work, spent in other.spent.items():
             self.spent[work].add(spent.count, spent.seconds, spent.longest)

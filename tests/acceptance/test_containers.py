@@ -75,6 +75,18 @@ def yard(tmp_path: Path, ork_cli: OrkCli, plain_environment: dict[str, str]) -> 
     assert (left, daemon.volumes()) == ([], [])
 
 
+def test_the_container_and_the_image_an_attempt_ran_are_shown(yard: Yard) -> None:
+    yard.write("workflow.yaml", "name: w\ntasks: {a: {image: busybox, command: [echo, hello]}}\n")
+    yard.ork("run")
+    (attempt,) = yard.json("show", "@last")["tasks"][0]["attempts"]
+    image = yard.daemon.docker("image", "inspect", "busybox", "--format", "{{.Id}}").strip()
+    assert attempt["ran_in"]["image"] == image
+    assert len(attempt["ran_in"]["container"]) == 64
+    shown = yard.ork("show", "@last", "--full")
+    assert attempt["external_name"] in shown
+    assert f"image {image}" in shown
+
+
 def test_the_output_of_one_plain_image_is_the_input_of_the_next(yard: Yard) -> None:
     busybox(yard.daemon, "second-box")
     yard.write(

@@ -11,7 +11,7 @@ from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt, AttemptStatus
 from ork.model.workflow import Trigger
 from ork.scheduler.describe import tell_of_ends, tell_of_launches
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import MOST_SERIES, Happening, Telemetry
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RUN = Run(RunId("r1"), "etl", VersionId("v1"), RunStatus.RUNNING, Trigger.MANUAL, {}, NOW)
@@ -44,3 +44,14 @@ def test_launches_and_ends_count_the_same_whether_somebody_listens_or_not(is_hea
     assert telemetry.counts == {"attempt_launched": 3, "attempt_ended": 3}
     assert telemetry.ended == {("attempt", "success"): 2, ("attempt", "failed"): 1}
     assert told == [(name, "etl") for name in ("a", "b", "c", "a", "b", "c")] * is_heard
+
+
+def test_series_of_tasks_own_metrics_are_bounded() -> None:
+    telemetry = Telemetry()
+    for number in range(MOST_SERIES + 5):
+        key = AttemptKey(RunId("r"), TaskKey("t", number), 1)
+        telemetry.note_metrics(key, {f"m{number}": 1.0})
+        telemetry.count_metrics(key, "w")
+    assert len(telemetry.metrics) == MOST_SERIES
+    assert telemetry.metrics_dropped == 5
+    assert not telemetry.has_metrics

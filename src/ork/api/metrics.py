@@ -72,9 +72,22 @@ class _Now(Collector):
         for outcome, number in sorted(self._telemetry.spans.items()):
             spans.add_metric([outcome], number)
         yield spans
+        yield from self._of_tasks()
         spent = SummaryMetricFamily("ork_seconds", "How long each kind of work took.", labels=["work"])
         slowest = GaugeMetricFamily("ork_seconds_max", "The longest of them.", labels=["work"])
         for work, time in sorted(self._telemetry.spent.items()):
             spent.add_metric([work], count_value=time.count, sum_value=time.seconds)
             slowest.add_metric([work], time.longest)
         yield from (spent, slowest)
+
+    def _of_tasks(self) -> Iterator[Metric]:
+        """What tasks said with `ctx.metrics`, without instances: the number of series is bounded."""
+        labels = ["workflow", "task", "metric"]
+        kept = SummaryMetricFamily("ork_task_metric", "What tasks of ended attempts measured.", labels=labels)
+        last = GaugeMetricFamily("ork_task_metric_last", "The last value of each.", labels=labels)
+        for series, measured in sorted(self._telemetry.metrics.items()):
+            kept.add_metric(series, count_value=measured.count, sum_value=measured.total)
+            last.add_metric(series, measured.last)
+        yield from (kept, last)
+        dropped = self._telemetry.metrics_dropped
+        yield CounterMetricFamily("ork_task_metrics_dropped", "Values beyond the most series.", value=dropped)

@@ -50,6 +50,9 @@ class AttemptShape(Shape):
     dispatched_at: str | None
     started_at: str | None
     finished_at: str | None
+    external_name: str | None
+    ran_in: dict[str, Any] | None
+    metrics: dict[str, float] | None
 
 
 class TaskShape(Shape):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ork.model.ids import RunId
 from ork.model.workflow import Version
+from ork.status.facts import with_facts
 from ork.status.follow import RunView
 from ork.status.ids import short_id
 from ork.status.shapes import full_run_json
@@ -37,7 +38,7 @@ async def whole_run(api: Api, run: RunId) -> str | None:
     owner = await api.store.get_owner(run)
 
     def text(known: Version = version) -> str:
-        shape = full_run_json(update.run, known, update.tasks, attempts)
+        shape = full_run_json(update.run, known, update.tasks, with_facts(api.objects, attempts))
         tasks = shape.pop("tasks")
         # Task by task: one call for all of them would not let the loop have its turn before it is done.
         rows = ",".join(_json(task) for task in tasks)

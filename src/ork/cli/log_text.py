@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from codecs import getincrementaldecoder
 from typing import Any, BinaryIO, Protocol
 
@@ -12,6 +13,8 @@ CHUNK = 1 << 16
 # A terminal is of no use beyond this; the rest of such a line is counted, not shown.
 MAX_LINE = 4000
 MAX_JSON_LINE = 1 << 20
+MAX_FIELDS_LINE = 1 << 14  # longer lines are not taken apart
+_LEVELS = ("DEBUG ", "INFO ", "WARNING ", "ERROR ")
 
 
 class Sink(Protocol):
@@ -59,6 +62,46 @@ class PrefixedSink:
         self._out.flush()
 
 
+_NAME = re.compile(r" ([A-Za-z_]\w*)=", re.ASCII)
+_decoder = json.JSONDecoder(parse_constant=str)
+
+
+def structured(line: str) -> dict[str, Any]:
+    """Level, message and fields of a line as `ctx.log` writes them; nothing for any other line."""
+    if len(line) > MAX_FIELDS_LINE or not line.startswith(_LEVELS):
+        return {}
+    level, _, rest = line.partition(" ")
+    fields: dict[str, Any] = {}
+    place = begin = 0
+    while 0 <= place < len(rest):
+        named = _NAME.match(rest, place)
+        value, end = _value(rest, named.end()) if named else (None, -1)
+        if named is None or end < 0:  # still a part of the message, and so is whatever looked like a field before
+            fields.clear()
+            place = rest.find(" ", place + 1)
+            begin = place
+            continue
+        fields[named[1]] = value
+        place = end
+    return {"level": level, "message": rest[:begin], "fields": fields} if fields else {}
+
+
+def _value(text: str, begin: int) -> tuple[Any, int]:
+    """The value that begins there and where it ends; -1 if there is none."""
+    if text[begin : begin + 1] in ('"', "[", "{"):
+        try:
+            value, end = _decoder.raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            return None, -1
+        return value, end if text[end : end + 1] in ("", " ") else -1
+    end = text.find(" ", begin)
+    word = text[begin : end if end >= 0 else len(text)]
+    try:
+        return _decoder.decode(word), begin + len(word)
+    except ValueError:
+        return word, begin + len(word)
+
+
 class JsonSink:
     """One JSON object per line of the log; a line of more than MAX_JSON_LINE bytes comes in parts that say so."""
 
@@ -88,7 +131,8 @@ class JsonSink:
         return text
 
     def _put(self, text: bytes, **more: bool) -> None:
-        shape = {**self._fields, "line": text.decode("utf-8", "replace"), **more}
+        line = text.decode("utf-8", "replace")
+        shape = {**self._fields, "line": line, **structured(line), **more}
         self._out.write(json.dumps(shape).encode() + b"\n")
 
 

@@ -16,7 +16,7 @@ from ork.status.follow import RunView
 from ork.status.instances import Instances, is_group
 from ork.status.tries import about_the_end, earlier_tries
 from ork.status.why import queue_in_words, waits_for_a_person
-from ork.status.words import argument, between, count, duration
+from ork.status.words import argument, between, count, duration, metrics_text, place_text
 
 MIN_NAME = 9
 MAX_NAME = 40
@@ -96,6 +96,18 @@ def earlier_lines(task: Task, attempts: Sequence[Attempt]) -> list[Line]:
     """How the tries before the last one went, in one line if there were any."""
     said = earlier_tries(task, attempts)
     return [line(INDENT, Span(shorten(visible(said), MAX_TEXT), "dim"))] if said else []
+
+
+def fact_lines(attempts: Sequence[Attempt], *, full: bool) -> list[Line]:
+    """The metrics of the last attempt; with `full`, where each attempt ran."""
+    lines = []
+    said = metrics_text(attempts[-1]) if attempts else ""
+    if said:
+        lines.append(line(INDENT, Span(shorten(visible(said), MAX_TEXT), "dim")))
+    for attempt in attempts if full else ():
+        where = f"attempt {attempt.key.number}: {place_text(attempt)}"
+        lines.append(line(INDENT, Span(visible(where), "dim")))
+    return lines
 
 
 def group_line(view: RunView, task: Task, now: datetime | None = None) -> Line:

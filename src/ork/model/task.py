@@ -146,6 +146,9 @@ class Attempt(Record):
     seq: int = 0
     seen_at: datetime | None = None
     waits_for: str | None = None  # JSON: external jobs it handed over to; it takes no slot while it waits
+    # Not columns: read from its documents when somebody asks (see `ork.status.facts`).
+    metrics: dict[str, float] | None = None  # numbers that the task kept about itself
+    ran_in: dict[str, Any] | None = None  # `host` and `pid`, or `container`, `image` and `digest`
 
     @property
     def run(self) -> RunId:

@@ -19,6 +19,9 @@ def tell_of_launches(telemetry: Telemetry, launched: Sequence[tuple[Attempt, Run
 
 
 def tell_of_ends(telemetry: Telemetry, ended: Iterable[Attempt], run: Run) -> None:
+    if telemetry.has_metrics:
+        for attempt in ended:
+            telemetry.count_metrics(attempt.key, run.workflow)
     if not telemetry.is_heard(Happening.ATTEMPT_ENDED):
         telemetry.count_ends(Happening.ATTEMPT_ENDED, [attempt.status for attempt in ended])
         return

@@ -150,6 +150,8 @@ class Observer:
         watched.last_seen = mono
         event = as_event(status, watched.attempt)
         if status.is_final:
+            if status.metrics is not None:
+                self._telemetry.note_metrics(watched.attempt.key, status.metrics)
             self._report(watched, event, seen)
             return True
         is_new = watched.running_since is None

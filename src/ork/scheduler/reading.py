@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ork.core import events as ev
 from ork.errors import DocumentError
-from ork.model.status import ENDS, GOES_ON, Status
+from ork.model.status import ENDS, GOES_ON, Status, read_metrics
 from ork.model.task import Attempt, Failure, FailureKind, InlineOutput, Output, StoredOutput
 from ork.objects import documents, layout
 from ork.objects.store import ObjectStore
@@ -141,6 +141,7 @@ def _status(doc: dict[str, Any], stem: str) -> Status:
         None if output is None else _output(output, stem),
         is_preparing=doc.get("preparing") is True,
         jobs=_jobs(doc["jobs"]) if state == "deferred" else None,
+        metrics=read_metrics(doc.get("metrics")),
     )
 
 

@@ -86,6 +86,9 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
         "started_at": time_json(attempt.started_at),
         "finished_at": time_json(attempt.finished_at),
         **({"waits_for": job_names(attempt.waits_for)} if attempt.waits_for else {}),
+        "external_name": attempt.external_name or None,
+        "ran_in": attempt.ran_in,
+        "metrics": attempt.metrics,
     }
 
 

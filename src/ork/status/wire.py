@@ -120,7 +120,7 @@ def read_attempt(run: RunId, row: dict[str, Any]) -> Attempt:
         AttemptKey(run, TaskKey(row["task"], row["index"]), row["attempt"]),
         AttemptStatus(row["status"]),
         row["executor"],
-        external_name="",
+        external_name=row.get("external_name") or "",
         token_hash="",
         dispatched_at=read_moment(row["dispatched_at"]),
         pool=row["pool"],
@@ -130,6 +130,8 @@ def read_attempt(run: RunId, row: dict[str, Any]) -> Attempt:
         failure=_read_failure(row["failure"]),
         closing=GiveUp(row["closing"]) if row["closing"] else None,
         waits_for=dumps([{"call": name} for name in waits_for]) if waits_for else None,
+        metrics=row.get("metrics"),
+        ran_in=row.get("ran_in"),
     )
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ork.model.task import Attempt
 
 
 def duration(seconds: float) -> str:
@@ -61,3 +65,25 @@ def argument(name: object) -> str:
 
 def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def metrics_text(attempt: Attempt | None) -> str:
+    """`rows=12 seconds=0.5`, in the order in which the task set them."""
+    values = (attempt.metrics or {}) if attempt is not None else {}
+    return " ".join(
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in values.items()
+    )
+
+
+def place_text(attempt: Attempt) -> str:
+    """What it is called outside: its process or container, and the image it ran."""
+    facts = attempt.ran_in or {}
+    parts = [attempt.external_name]
+    if "pid" in facts and "container" not in facts:
+        parts.append(f"pid {facts['pid']} on {facts.get('host', 'an unknown host')}")
+    if "container" in facts:
+        parts.append(f"container {str(facts['container'])[:12]}")
+    image = facts.get("digest") or facts.get("image")
+    if image:
+        parts.append(f"image {image}")
+    return " · ".join(part for part in parts if part)

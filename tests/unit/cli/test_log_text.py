@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import io
 import json
+import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ork.cli.log_text import MAX_JSON_LINE, MAX_LINE, ExactSink, JsonSink, PrefixedSink, TerminalSink
+from ork.cli.log_text import MAX_JSON_LINE, MAX_LINE, ExactSink, JsonSink, PrefixedSink, TerminalSink, structured
 
 CHUNKS = st.lists(st.binary(max_size=50), max_size=10)
 
@@ -82,3 +84,26 @@ def test_a_json_line_that_is_too_long_comes_in_parts() -> None:
     sink.write(b"x" * (MAX_JSON_LINE + 1) + b"\n")
     parts = [json.loads(text) for text in out.getvalue().splitlines()]
     assert [(len(each["line"]), each.get("continues", False)) for each in parts] == [(MAX_JSON_LINE, True), (1, False)]
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "fields"),
+    [
+        ("INFO loaded rows=1", "loaded", {"rows": 1}),
+        ('ERROR a=b no code="1" ids=[1,2] kind=x', "a=b no", {"code": "1", "ids": [1, 2], "kind": "x"}),
+        ("INFO loaded nan=NaN", "loaded", {"nan": "NaN"}),
+        ("INFO loaded", None, None),
+        ("rows=1", None, None),
+        ('INFO open a="', None, None),
+    ],
+)
+def test_fields_are_taken_from_lines_of_the_context_log(line: str, message: str | None, fields: object) -> None:
+    found = structured(line)
+    assert (found.get("message"), found.get("fields")) == (message, fields)
+
+
+def test_a_hostile_line_is_taken_apart_in_bounded_time() -> None:
+    begun = time.monotonic()
+    structured("INFO " + ' a="' * 4000)
+    structured("INFO " + " a=[" * 4000)
+    assert time.monotonic() - begun < 5

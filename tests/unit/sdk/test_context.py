@@ -51,6 +51,12 @@ def test_log_lines_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> N
     assert lines[-1] == "KeyError: 'k'"
 
 
+def test_fields_of_a_log_line_stand_behind_its_message(capsys: pytest.CaptureFixture[str]) -> None:
+    ork.Context().log.info("loaded", rows=1, table="a b", kind="x", code="1", at=None, ids=[1, 2], message="m")
+    expected = 'INFO loaded rows=1 table="a b" kind=x code="1" at=null ids=[1,2] message=m'
+    assert capsys.readouterr().err == expected + "\n"
+
+
 def test_a_task_error_is_tried_again_unless_it_says_not() -> None:
     assert ork.TaskError("busy").retry
     error = ork.TaskError("gone", retry=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
@@ -38,6 +39,7 @@ from ork.model.task import TaskStatus
 from ork.model.workflow import Trigger
 from ork.state.store import Accepted, RunFilter, TaskFilter, TooLate
 from ork.status.explain import explain
+from ork.status.facts import with_facts
 from ork.status.follow import open_view
 from ork.status.ids import parse_target, resolve_run
 from ork.status.questions import named_task, waiting_task
@@ -163,7 +165,7 @@ async def list_attempts(
     key = None if task is None else TaskKey(task, index)
     after = None if cursor is None else _attempt_at(found, cursor)
     attempts = await api.store.list_attempts(found, key, after=after, limit=limit + 1)
-    shown = attempts[:limit]
+    shown = await asyncio.to_thread(with_facts, api.objects, attempts[:limit])
     last = f"{shown[-1].key.task}/{shown[-1].key.number}" if len(attempts) > limit else None
     return answer({"attempts": [attempt_row(attempt) for attempt in shown], "cursor": last})
 

@@ -49,12 +49,13 @@ def report_command(run: str, file: str | None, as_json: bool) -> None:
 
 async def _page(installation: Installation, run: str) -> tuple[list[str], str]:
     from ork.cli.report.page import Report, page
+    from ork.status.facts import with_facts
     from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run
 
     store = installation.store
     view, _ = await open_view(store, await resolve_run(store, parse_target(run).run))
-    attempts = await store.list_attempts(view.run.id)
+    attempts = with_facts(installation.objects, await store.list_attempts(view.run.id))
     return list(page(Report(view, attempts, now(), lambda key: _end_of_log(installation.objects, key)))), view.short
 
 

@@ -113,7 +113,7 @@ def _runs_table(runs: tuple[Run, ...], short: dict[Any, str]) -> list[Line]:
 
 @click.command(name="show")
 @click.argument("run")
-@click.option("--full", is_flag=True, help="Every frame of a failure.")
+@click.option("--full", is_flag=True, help="Every frame of a failure, and where each attempt ran.")
 @click.option("--instances", "unfolded", is_flag=True, help="Every instance of a fan-out on a line of its own.")
 @json_option
 @store_options
@@ -123,6 +123,7 @@ def show_command(run: str, full: bool, unfolded: bool, as_json: bool) -> None:
     \b
     Example:  ork show @last --instances
     """
+    from ork.status.facts import MOST_ATTEMPTS, with_facts
     from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run
     from ork.status.shapes import full_run_json
@@ -130,8 +131,10 @@ def show_command(run: str, full: bool, unfolded: bool, as_json: bool) -> None:
     async def read(installation: Installation) -> tuple[RunView, tuple[Attempt, ...]]:
         store = installation.store
         view, _ = await open_view(store, await resolve_run(store, parse_target(run).run))
-        wanted = as_json or any(task.attempt > 1 for task in view.tasks.values())
-        return view, await store.list_attempts(view.run.id) if wanted else ()
+        wanted = as_json or full or view.total <= MOST_ATTEMPTS
+        wanted = wanted or any(task.attempt > 1 for task in view.tasks.values())
+        attempts = await store.list_attempts(view.run.id) if wanted else ()
+        return view, with_facts(installation.objects, attempts)
 
     view, attempts = look(read)
     if as_json:
@@ -164,6 +167,7 @@ def show_lines(
         if task.key.index is None or unfolded:
             lines += task_lines.any_lines(view, task, moment, full=full)
             lines += task_lines.earlier_lines(task, tries.get(task.key, ()))
+            lines += task_lines.fact_lines(tries.get(task.key, ()), full=full)
         if task.key.index is None and not unfolded:
             lines += task_lines.instance_lines(view, task.key.name, moment, full=full)
     lines += [line(""), task_lines.summary(view)]

@@ -21,7 +21,7 @@ from ork.model.ids import AttemptKey
 from ork.model.task import Attempt, InlineOutput, StoredOutput, Task, TaskStatus
 from ork.status.follow import RunView
 from ork.status.instances import is_group
-from ork.status.words import argument, between, count
+from ork.status.words import argument, between, count, metrics_text
 
 MOST_TASKS = 1000
 MOST_LOGS = 300
@@ -55,7 +55,7 @@ def page(report: Report) -> Iterator[str]:
     yield from _failures(view)
     yield from _graph(view)
     yield from _timeline(report)
-    yield from _tasks(view)
+    yield from _tasks(report)
     yield from _logs(report)
     yield f'<p class="note">Ork {__version__}</p></body></html>\n'
 
@@ -122,14 +122,16 @@ def _timeline(report: Report) -> Iterator[str]:
     yield _left_out(len(report.attempts) - len(shown), "attempt", f"ork show {report.view.short} --instances")
 
 
-def _tasks(view: RunView) -> Iterator[str]:
+def _tasks(report: Report) -> Iterator[str]:
+    view, last = report.view, {attempt.key.task: attempt for attempt in report.attempts}
     tasks = [task for task in view.tasks.values() if not is_group(task)]
     tasks = sorted(tasks, key=lambda task: task.status is not TaskStatus.FAILED) if len(tasks) > MOST_TASKS else tasks
-    yield '<h2>Tasks</h2><div class="scroll"><table><tr><th>task</th><th></th><th>tries</th><th>took</th><th></th></tr>'
+    yield '<h2>Tasks</h2><div class="scroll"><table><tr><th>task</th><th></th><th>tries</th><th>took</th><th></th><th>metrics</th></tr>'
     for task in tasks[:MOST_TASKS]:
         yield (
             f"<tr><td><code>{_text(str(task.key))}</code></td><td>{_state(task.status)}</td><td>{task.attempt or '–'}</td>"
-            f'<td>{between(task.started_at, task.finished_at)}</td><td class="text">{_text(shorten(_result(task), _VALUE))}</td></tr>'
+            f'<td>{between(task.started_at, task.finished_at)}</td><td class="text">{_text(shorten(_result(task), _VALUE))}</td>'
+            f"<td>{_text(shorten(metrics_text(last.get(task.key)), _VALUE))}</td></tr>"
         )
     yield "</table></div>"
     yield _left_out(len(tasks) - MOST_TASKS, "task", f"ork show {view.short} --instances")
