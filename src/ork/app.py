@@ -373,11 +373,12 @@ def _objects(settings: Settings, url: str) -> LocalObjects:
 
 def _make_home(settings: Settings) -> None:
     """`.ork` in the project, if anything is kept there, ignored by Git."""
-    if not any(settings.home in url for url in (settings.store, settings.objects)) or os.path.isdir(settings.home):
+    ignored = os.path.join(settings.home, ".gitignore")
+    if not any(settings.home in url for url in (settings.store, settings.objects)) or os.path.exists(ignored):
         return
     try:
         os.makedirs(settings.home, mode=0o700, exist_ok=True)
-        with open(os.path.join(settings.home, ".gitignore"), "w", encoding="utf-8") as file:
+        with open(ignored, "w", encoding="utf-8") as file:
             file.write("*\n")
     except OSError as error:
         raise StoreError(f"cannot create {settings.home}: {error.strerror}", hint="see `ork doctor`") from error

@@ -348,3 +348,12 @@ def wants_colour(is_terminal: bool) -> bool:
 
 def is_dumb_terminal() -> bool:
     return os.environ.get("TERM") == "dumb"
+
+
+def wants_ascii() -> bool:
+    """Whether the locale is C by name. Python takes that for UTF-8, and sets LC_CTYPE of its own process to C.UTF-8."""
+    locale = os.environ.get("LC_ALL")
+    if not locale:
+        of_characters = os.environ.get("LC_CTYPE")
+        locale = os.environ.get("LANG") if of_characters in (None, "", "C.UTF-8", "C.utf8") else of_characters
+    return locale in ("C", "POSIX")

@@ -223,6 +223,54 @@ def test_the_shell_completes_commands(project: Path, ork_cli: OrkCli) -> None:
     assert ork_cli(cwd=project, env=asked).stdout.splitlines() == ["plain,run", "plain,runs"]
 
 
+def complete(project: Path, ork_cli: OrkCli, words: str) -> list[str]:
+    asked = {"_ORK_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    return [line.partition(",")[2] for line in ork_cli(cwd=project, env=asked).stdout.splitlines() if line]
+
+
+def test_the_shell_completes_runs_tasks_and_workflows(project: Path, ork_cli: OrkCli) -> None:
+    run = json.loads(ork_cli("runs", "--json", cwd=project).stdout)["runs"][0]
+    tasks = [task["name"] for task in json.loads(ork_cli("show", "@last", "--json", cwd=project).stdout)["tasks"]]
+    assert run["id"] in complete(project, ork_cli, "ork show ")
+    assert "@last" in complete(project, ork_cli, "ork why @")
+    assert complete(project, ork_cli, f"ork logs {run['id']} ") == tasks
+    assert complete(project, ork_cli, f"ork trigger {run['workflow'][:2]}") == [run["workflow"]]
+
+
+def test_completion_says_nothing_where_there_is_no_store(tmp_path: Path, ork_cli: OrkCli) -> None:
+    assert complete(tmp_path, ork_cli, "ork show ") == []
+
+
+def test_help_is_a_command_too(ork: OrkCli) -> None:
+    assert ork("help", "run").stdout == ork("run", "--help").stdout
+    assert ork("help").stdout == ork("--help").stdout
+    assert ork("help", "runs", "diff").stdout == ork("runs", "diff", "--help").stdout
+    assert ork("help", "nonsense").returncode == 2
+
+
+def test_plan_and_deploy_take_the_workflow_of_this_folder(tmp_path: Path, ork_cli: OrkCli) -> None:
+    assert ork_cli("deploy", cwd=tmp_path).returncode == 2
+    (tmp_path / "workflow.yaml").write_text("name: here\ntasks: {a: {command: echo 1}}\n")
+    assert "here" in ork_cli("plan", cwd=tmp_path).stdout
+    assert "here" in ork_cli("deploy", cwd=tmp_path).stdout
+
+
+def test_a_new_project_names_its_schema_for_editors(tmp_path: Path, ork_cli: OrkCli) -> None:
+    ork_cli("init", "new", cwd=tmp_path)
+    first = (tmp_path / "new/workflow.yaml").read_text().splitlines()[0]
+    named = first.partition("$schema=")[2]
+    assert "tasks" in json.loads((tmp_path / "new" / named).read_text())["properties"]
+    assert ork_cli("run", cwd=tmp_path / "new").returncode == 0
+    assert (tmp_path / "new/.ork/.gitignore").read_text() == "*\n"
+
+
+@pytest.mark.parametrize("locale", [{"LANG": "C"}, {"LC_ALL": "POSIX"}, {"LANG": "en_US.UTF-8", "LC_ALL": "C"}])
+def test_the_c_locale_gets_ascii(project: Path, ork_cli: OrkCli, locale: dict[str, str]) -> None:
+    shown = ork_cli("show", "@last", cwd=project, env=locale).stdout
+    assert shown.isascii()
+    assert "+ make" in shown
+
+
 def test_the_doctor_finds_nothing_wrong_with_a_working_project(ork: OrkCli) -> None:
     assert ork("doctor").returncode == 0
     assert json.loads(ork("doctor", "--json").stdout)["ok"] is True

@@ -66,7 +66,7 @@ def print_json_error(error: OrkError) -> None:
         from ork.definition.problems import Problem, to_json
 
         shape["problems"] = [to_json(problem) for problem in error.problems if isinstance(problem, Problem)]
-    print(json.dumps(shape, ensure_ascii=False))
+    print(json.dumps(shape, ensure_ascii=sys.stdout.encoding == "ascii"))
 
 
 def _safe(text: str) -> str:

@@ -17,6 +17,7 @@ from ork import __version__
 from ork.cli.lazy import LazyGroup
 from ork.cli.streams import write_what_can_be_written
 from ork.errors import OrkError, UsageError
+from ork.settings import wants_ascii
 
 SECTIONS: dict[str, dict[str, str]] = {
     "Start": {
@@ -65,6 +66,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "prune": "Forget old runs, and remove environments nobody uses any more",
     },
     "Help": {
+        "help": "How a command is used",
         "explain": "What an error code means, with an example",
         "doctor": "Check everything Ork needs here",
         "schema": "JSON Schema of the YAML files, for editors",
@@ -88,6 +90,7 @@ MODULES = {
     "workflow": "workflows",
     "tick": "scheduler",
     "audit": "token",
+    "help": "reference",
     "explain": "reference",
     "schema": "reference",
     "completion": "reference",
@@ -128,7 +131,7 @@ def ork(context: click.Context, store: str | None, objects: str | None, server: 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     # Importing makes many objects and no garbage: looking for it after every 700 costs a tenth of a short command.
     gc.set_threshold(50_000, 20, 20)
-    write_what_can_be_written(sys.stdout, sys.stderr)
+    write_what_can_be_written(sys.stdout, sys.stderr, ascii_only=wants_ascii())
     code = run(list(sys.argv[1:] if arguments is None else arguments))
     if _is_whole_program():
         sys.stderr.flush()

@@ -20,6 +20,7 @@ _CODES = {
 
 
 NAME = "name"  # the style of a name: without colour, and shortened first where there is little room
+REST = "rest"  # the style of text that may be cut where the terminal ends, such as an output
 BAR = frozenset("█░")
 MIN_BAR = 8
 MIN_NAME = 10
@@ -52,7 +53,7 @@ def fit(spans: Line, width: int) -> Line:
     for span in spans:
         size = columns(span.text)
         if size > left:
-            fitted.append(Span(_cut(span.text, left), span.style))
+            fitted.append(Span(cut(span.text, left), span.style))
             break
         fitted.append(span)
         left -= size
@@ -60,8 +61,12 @@ def fit(spans: Line, width: int) -> Line:
 
 
 def _narrowed(spans: Line, over: int) -> Line:
-    """Where there is little room, bars become shorter first, then names: the numbers behind them matter more."""
+    """Where there is little room, outputs become shorter first, then bars and names: the numbers behind them matter more."""
     narrowed = list(spans)
+    for place, span in enumerate(spans):
+        if span.style == REST:
+            narrowed[place] = Span(cut(span.text, max(MIN_NAME, columns(span.text) - over)), span.style)
+            over -= columns(span.text) - columns(narrowed[place].text)
     bar = sum(len(span.text) for span in spans if _is_bar(span))
     for place, span in enumerate(spans):
         if over <= 0:
@@ -87,7 +92,8 @@ def _is_bar(span: Span) -> bool:
     return bool(span.text) and set(span.text) <= BAR
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """At most `width` columns of the text, with an ellipsis where something was left out."""
     if text.isascii():
         return shorten(text, width)
     kept = ""
@@ -99,13 +105,16 @@ def _cut(text: str, width: int) -> str:
 
 
 class Palette:
-    """Where lines are going: with colour or without, and how wide."""
+    """Where lines are going: with colour or without, how wide, and whether lines end where that does."""
 
-    def __init__(self, colour: bool, width: int) -> None:
+    def __init__(self, colour: bool, width: int, *, is_terminal: bool = False) -> None:
         self.colour = colour
         self.width = width
+        self.is_terminal = is_terminal
 
     def render(self, spans: Line) -> str:
+        if self.is_terminal and any(span.style == REST for span in spans):
+            spans = fit(spans, self.width)
         if not self.colour:
             return plain(spans)
         return "".join(_styled(span) for span in spans).rstrip()

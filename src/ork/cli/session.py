@@ -90,7 +90,8 @@ def settings_beside_the_store(command: str) -> Settings:
 
 
 def palette(stream: IO[str]) -> Palette:
-    return Palette(wants_colour(stream.isatty()), terminal_width(stream))
+    is_terminal = stream.isatty()
+    return Palette(wants_colour(is_terminal), terminal_width(stream), is_terminal=is_terminal)
 
 
 def now() -> datetime:
@@ -98,7 +99,7 @@ def now() -> datetime:
 
 
 def print_json(value: object) -> None:
-    json.dump(value, sys.stdout, ensure_ascii=False)
+    json.dump(value, sys.stdout, ensure_ascii=sys.stdout.encoding == "ascii")
     sys.stdout.write("\n")
 
 

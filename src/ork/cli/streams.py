@@ -26,11 +26,12 @@ _PLAIN = {
 }
 
 
-def write_what_can_be_written(*streams: IO[str] | None) -> None:
+def write_what_can_be_written(*streams: IO[str] | None, ascii_only: bool = False) -> None:
     codecs.register_error(HANDLER, _replaced)
+    encoding = "ascii" if ascii_only else None
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=HANDLER)
+            stream.reconfigure(encoding=encoding, errors=HANDLER)
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:

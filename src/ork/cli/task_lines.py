@@ -8,7 +8,7 @@ from itertools import islice
 
 from ork.cli.failure import INDENT, MAX_TEXT, explanation, headline
 from ork.cli.looks import glyph
-from ork.cli.paint import NAME, Line, Span, line
+from ork.cli.paint import NAME, REST, Line, Span, line
 from ork.cli.visible import shorten, visible
 from ork.model.task import Attempt, InlineOutput, StoredOutput, Task, TaskStatus
 from ork.model.workflow import Approval
@@ -32,7 +32,10 @@ def name_width(view: RunView) -> int:
 
 
 def header(view: RunView) -> Line:
-    tasks = count(view.total, "task")
+    """A task counts once, however many instances it has; those are named beside it."""
+    tasks = count(len(view.specs), "task")
+    if view.instances:
+        tasks += f", {count(view.total, 'instance')}"
     return line(Span(view.run.workflow, "bold"), f" · run {view.short} · {tasks}")
 
 
@@ -44,7 +47,7 @@ def ended_lines(view: RunView, task: Task, *, full: bool = False) -> list[Line]:
     match task.status:
         case TaskStatus.SUCCESS:
             why = Span(f"   {visible(task.reason)}" if task.reason else "", "dim")
-            return [start + line(_took(task), _output(task), why)]
+            return [start + line(_took(task), Span(_output(task), REST), why)]
         case TaskStatus.FAILED:
             this, most = view.tries(task)
             tries = Span(f"   attempt {this} of {most}", "dim") if this > 0 else Span("")
@@ -114,11 +117,13 @@ def group_line(view: RunView, task: Task, now: datetime | None = None) -> Line:
     """All instances of a task: a bar, and how many are in which state."""
     instances = view.instances.get(task.key.name) or Instances()
     total = task.instances or 0
-    done = min(instances.done, total)
+    cancelled = instances.counts[TaskStatus.CANCELLED]
+    done = min(instances.done, total) - cancelled
     filled = GROUP_BAR * done // max(total, 1)
     bar = Span("█" * filled, "bad" if instances.failed else "good"), Span("░" * (GROUP_BAR - filled), "dim")
     parts = [f"{done:,} of {total:,}"]
     parts += [f"{len(instances.failed):,} failed"] if instances.failed else []
+    parts += [f"{cancelled:,} cancelled"] if cancelled else []
     parts += [f"{instances.active:,} running"] if instances.active else []
     parts += [f"{len(instances.retrying):,} to be retried"] if instances.retrying else []
     if instances.queued > 0 and not task.status.is_final:
@@ -173,10 +178,12 @@ def started_line(view: RunView, task: Task) -> Line:
 
 
 def summary(view: RunView) -> Line:
-    """`✓ success in 0.5s · 3 succeeded`."""
+    """`✓ success in 0.5s · 3 succeeded`, and `14 instances succeeded` where tasks have fanned out."""
     run = view.run
     took = f" in {between(run.started_at, run.finished_at)}" if run.started_at and run.finished_at else ""
     words = [f"{view.count(status):,} {word}" for status, word in _COUNTED if view.count(status)]
+    if view.instances and words:
+        words[0] = words[0].replace(" ", " instances ", 1)
     style = {"success": "bold good", "failed": "bold bad"}.get(run.status, "wait")
     return line(glyph(run.status), " ", Span(run.status, style), f"{took} · {', '.join(words) or 'no tasks'}")
 

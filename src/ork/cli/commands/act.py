@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from ork.cli.errors import DONE
+from ork.cli.naming import run_argument
 from ork.cli.session import json_option, look, now, print_json, store_options
 from ork.errors import NotFoundError
 
@@ -33,7 +34,7 @@ SAID = {
 
 
 @click.command(name="cancel")
-@click.argument("run")
+@run_argument
 @json_option
 @store_options
 def cancel_command(run: str, as_json: bool) -> int:
@@ -54,7 +55,7 @@ def cancel_command(run: str, as_json: bool) -> int:
 
 
 @click.command(name="pause")
-@click.argument("run")
+@run_argument
 @json_option
 @store_options
 def pause_command(run: str, as_json: bool) -> None:
@@ -67,7 +68,7 @@ def pause_command(run: str, as_json: bool) -> None:
 
 
 @click.command(name="resume")
-@click.argument("run")
+@run_argument
 @json_option
 @store_options
 def resume_command(run: str, as_json: bool) -> None:
@@ -80,7 +81,7 @@ def resume_command(run: str, as_json: bool) -> None:
 
 
 @click.command(name="retry")
-@click.argument("run")
+@run_argument
 @click.option("--task", metavar="TASK", help="Only this task, or instance TASK[3], and what is below it.")
 @click.option("--all", "everything", is_flag=True, help="Every task, also those that succeeded.")
 @click.option("--detach", is_flag=True, help="Only ask for it; some scheduler will do the work.")

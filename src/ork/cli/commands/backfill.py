@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from ork.cli.errors import DONE
+from ork.cli.naming import workflow_argument
 from ork.cli.session import json_option, now, print_json, serve, store_options
 from ork.errors import RefusedError, UsageError
 
@@ -26,7 +27,7 @@ LOOK_SECONDS = 30.0
 
 
 @click.command(name="backfill")
-@click.argument("name")
+@workflow_argument
 @click.option("--from", "start", required=True, metavar="TIME", help="The first time; a date is its beginning.")
 @click.option("--to", "end", required=True, metavar="TIME", help="The last time; a date is its end.")
 @click.option("--max-active", type=click.IntRange(min=1), help="At most so many of them unfinished at once; stays.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ork.cli.naming import run_argument, task_argument
 from ork.cli.session import look, settings_beside_the_store, store_options
 from ork.errors import NotFoundError, RefusedError, UsageError
 from ork.settings import OWN_VARIABLES, Settings
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @click.command(name="debug")
-@click.argument("run")
-@click.argument("task", required=False)
+@run_argument
+@task_argument
 @click.option("--attempt", "number", type=click.IntRange(min=1), help="An earlier try (default: the last one).")
 @click.option("--trace", is_flag=True, help="Stop at the function's first line, not only where it raises.")
 @store_options

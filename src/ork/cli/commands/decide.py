@@ -6,6 +6,7 @@ import click
 
 from ork.cli.commands.act import Wish, ask
 from ork.cli.errors import DONE
+from ork.cli.naming import run_argument, task_argument
 from ork.cli.session import json_option, store_options
 
 COMMENT = click.option("--comment", metavar="TEXT", help="Kept with the decision.")
@@ -13,8 +14,8 @@ DETACH = click.option("--detach", is_flag=True, help="Only decide; some schedule
 
 
 @click.command(name="approve")
-@click.argument("run")
-@click.argument("task", required=False)
+@run_argument
+@task_argument
 @COMMENT
 @DETACH
 @json_option
@@ -31,8 +32,8 @@ def approve_command(run: str, task: str | None, comment: str | None, detach: boo
 
 
 @click.command(name="reject")
-@click.argument("run")
-@click.argument("task", required=False)
+@run_argument
+@task_argument
 @COMMENT
 @DETACH
 @json_option

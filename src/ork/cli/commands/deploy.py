@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.definitions import mistakes, print_problems, read_definitions
+from ork.cli.definitions import default_file, mistakes, print_problems, read_definitions
 from ork.cli.errors import DONE, WRONG_USE
+from ork.cli.naming import workflow_argument
 from ork.cli.session import json_option, look, note_other_project, now, print_json, settings_of, store_options
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="deploy")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, metavar="[FILE]...")
 @json_option
 @store_options
 def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
@@ -31,6 +32,7 @@ def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
     """
     from ork.compile.content import make_version
 
+    files = files or (default_file(),)
     settings = settings_of(*files)
     results = [read for file in files for read in read_definitions(file, settings)]
     problems = [problem for result in results for problem in result.problems]
@@ -72,7 +74,7 @@ def _absolute(file: str) -> str:
 
 
 @click.command(name="trigger")
-@click.argument("name")
+@workflow_argument
 @click.option(
     "-p", "--param", "params", multiple=True, metavar="KEY=VALUE", help="A param of the run; may be repeated."
 )

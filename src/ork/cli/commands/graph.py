@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.definitions import default_file, is_file_name, read_versions
+from ork.cli.naming import complete_file_or_workflow
 from ork.cli.session import json_option, look, print_json, settings_of, store_options
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="graph")
-@click.argument("workflow", required=False, metavar="[FILE|NAME]")
+@click.argument("workflow", required=False, metavar="[FILE|NAME]", shell_complete=complete_file_or_workflow)
 @click.argument("name", required=False)
 @click.option("--format", "form", type=click.Choice(["text", "mermaid", "svg"]), default="text", show_default=True)
 @json_option

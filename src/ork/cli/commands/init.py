@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+from contextlib import suppress
 
 import click
 
 from ork.cli.session import json_option, print_json
 from ork.errors import RefusedError, UsageError
 
+SCHEMA = ".ork/workflow.schema.json"  # recreated by `ork schema > .ork/workflow.schema.json`
+
 WORKFLOW = """\
+# yaml-language-server: $schema=.ork/workflow.schema.json
 name: {name}
 description: Reads orders, counts the active ones, writes the result to a file
 
@@ -109,6 +114,7 @@ def init_command(folder: str, docker: bool, as_json: bool) -> None:
     files = FILES | DOCKER_FILES if docker else FILES
     name = _workflow_name(folder)
     _write(folder, {file: _filled(text, name) for file, (text, _) in files.items()})
+    _write_schema(folder)
     if as_json:
         print_json({"folder": os.path.abspath(folder), "workflow": name, "files": list(files)})
         return
@@ -137,6 +143,17 @@ def _write(folder: str, files: dict[str, str]) -> None:
         for path in written:  # half a project would be in the way of the next try
             os.unlink(path)
         raise UsageError(f"cannot write to {folder}: {error.strerror}; nothing was left there") from error
+
+
+def _write_schema(folder: str) -> None:
+    """What the first line of workflow.yaml names: editors complete and check keys with it. Good to have, not needed."""
+    from ork.definition.schema import workflow_schema
+
+    path = os.path.join(folder, SCHEMA)
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(workflow_schema(), out)
 
 
 def _filled(text: str, name: str) -> str:

@@ -132,7 +132,9 @@ def _print_json(views: list[LocationView]) -> None:
 def _lines(views: list[LocationView]) -> list[Line]:
     from ork.cli.tables import table
 
-    lines = table(("location", "", "workflows", "digest", "looked", "next", "source"), [_row(view) for view in views])
+    lines = table(
+        ("location", "", "workflows", "digest", "looked", "next", "source"), [_row(view) for view in views], less=(3, 5)
+    )
     for view in views:
         if view.entry.error is not None:
             lines += _trouble(view)

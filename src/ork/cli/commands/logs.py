@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ork.cli.naming import run_argument, task_argument
 from ork.cli.session import json_option, look, now, serve, store_options
 from ork.cli.visible import visible
 from ork.errors import NotFoundError, UsageError
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @click.command(name="logs")
-@click.argument("run")
-@click.argument("task", required=False)
+@run_argument
+@task_argument
 @click.option("-f", "--follow", is_flag=True, help="Go on until the task or run has ended.")
 @click.option("--attempt", type=click.IntRange(min=1), help="An earlier try (default: the last one).")
 @json_option

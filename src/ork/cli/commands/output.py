@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ork.cli.naming import run_argument, task_argument
 from ork.cli.session import json_option, look, store_options
 from ork.errors import RefusedError, UsageError
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 
 @click.command(name="output")
-@click.argument("run")
-@click.argument("task", required=False)
+@run_argument
+@task_argument
 @json_option
 @store_options
 def output_command(run: str, task: str | None, as_json: bool) -> None:  # noqa: ARG001 - it is JSON either way

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ork.cli.definitions import mistakes, print_problems, read_definitions
+from ork.cli.definitions import default_file, mistakes, print_problems, read_definitions
 from ork.cli.errors import DONE, WRONG_USE
 from ork.cli.session import json_option, look, now, print_json, settings_of, store_options
 
@@ -21,7 +21,7 @@ YEAR = timedelta(days=366)
 
 
 @click.command(name="plan")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, metavar="[FILE]...")
 @json_option
 @store_options
 def plan_command(files: tuple[str, ...], as_json: bool) -> int:
@@ -32,6 +32,7 @@ def plan_command(files: tuple[str, ...], as_json: bool) -> int:
     """
     from ork.compile.content import make_version
 
+    files = files or (default_file(),)
     settings = settings_of(*files)
     results = [read for file in files for read in read_definitions(file, settings)]
     problems = [problem for result in results for problem in result.problems]

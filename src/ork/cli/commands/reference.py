@@ -1,4 +1,4 @@
-"""`ork explain`, `ork schema` and `ork completion`: what can be told without a store."""
+"""`ork help`, `ork explain`, `ork schema` and `ork completion`: what can be told without a store."""
 
 from __future__ import annotations
 
@@ -7,6 +7,26 @@ import json
 import click
 
 from ork.cli.session import json_option, print_json
+from ork.errors import UsageError
+
+
+@click.command(name="help")
+@click.argument("words", nargs=-1, metavar="[COMMAND]...")
+@click.pass_context
+def help_command(context: click.Context, words: tuple[str, ...]) -> None:
+    """How a command is used: the same as `ork COMMAND --help`.
+
+    \b
+    Example:  ork help run
+    """
+    shown = context.find_root()
+    for word in words:
+        if not isinstance(shown.command, click.Group):
+            raise UsageError(f"`{shown.command_path}` has no commands of its own")
+        _, command, _ = shown.command.resolve_command(shown, [word])
+        assert command is not None
+        shown = click.Context(command, info_name=word, parent=shown)
+    print(shown.get_help())
 
 
 @click.command(name="explain")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ork.cli.naming import run_argument
 from ork.cli.session import json_option, look, now, print_json, store_options
 from ork.errors import UsageError
 
@@ -21,7 +22,7 @@ LOG_BYTES = 100_000
 
 
 @click.command(name="report")
-@click.argument("run")
+@run_argument
 @click.option("-o", "--output", "file", metavar="FILE", help="Where to write it; `-` for stdout.  [default: RUN.html]")
 @json_option
 @store_options

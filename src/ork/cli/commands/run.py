@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ork.cli.errors import DONE, FAILED, INTERRUPTED, TIMED_OUT
+from ork.cli.naming import complete_file_or_workflow, run_argument
 from ork.cli.session import json_option, palette, print_json, serve, store_options
 from ork.errors import NotFoundError
 from ork.model.ids import RunId
@@ -38,7 +39,7 @@ FULL = click.option("--full", is_flag=True, help="Every frame of a failure.")
 
 
 @click.command(name="run")
-@click.argument("workflow", required=False, metavar="[FILE|NAME]")
+@click.argument("workflow", required=False, metavar="[FILE|NAME]", shell_complete=complete_file_or_workflow)
 @click.argument("name", required=False)
 @PARAMS
 @NO_CACHE
@@ -77,7 +78,7 @@ def run_command(
 
 
 @click.command(name="rerun")
-@click.argument("run")
+@run_argument
 @PARAMS
 @click.option("--latest", is_flag=True, help="The workflow as it is now, not as it was then.")
 @NO_CACHE
@@ -127,7 +128,7 @@ def _run_to_its_end(create: Callable[[Installation], Coroutine[Any, Any, Run]], 
 
 
 @click.command(name="watch")
-@click.argument("run")
+@run_argument
 @TIMEOUT
 @PROGRESS
 @FULL

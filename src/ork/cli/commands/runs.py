@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ork.cli.naming import complete_run, run_argument
 from ork.cli.session import json_option, look, now, palette, print_json, store_options
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ def runs_command(
 
 
 @runs_command.command(name="diff")
-@click.argument("a")
-@click.argument("b")
+@click.argument("a", shell_complete=complete_run)
+@click.argument("b", shell_complete=complete_run)
 @json_option
 @store_options
 def diff_command(a: str, b: str, as_json: bool) -> None:
@@ -108,11 +109,11 @@ def _runs_table(runs: tuple[Run, ...], short: dict[Any, str]) -> list[Line]:
         )
         for run in runs
     ]
-    return table(("run", "workflow", "status", "created", "took", "trigger"), rows)
+    return table(("run", "workflow", "status", "created", "took", "trigger"), rows, less=(5,))
 
 
 @click.command(name="show")
-@click.argument("run")
+@run_argument
 @click.option("--full", is_flag=True, help="Every frame of a failure, and where each attempt ran.")
 @click.option("--instances", "unfolded", is_flag=True, help="Every instance of a fan-out on a line of its own.")
 @json_option

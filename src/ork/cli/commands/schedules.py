@@ -62,7 +62,7 @@ def _table(found: list[Upcoming]) -> list[Line]:
             there = f"{time.astimezone(ZoneInfo(schedule.timezone)):%a %Y-%m-%d %H:%M:%S %Z}"
             rows.append((*what, there, clock_time(time, now()), ago(time, now())))
             what = ("", "", "")
-    return table(("workflow", "schedule", "catchup", "next", "here", ""), rows)
+    return table(("workflow", "schedule", "catchup", "next", "here", ""), rows, less=(2, 4))
 
 
 def read_moment(text: str, option: str) -> datetime:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from ork.cli.naming import run_argument, task_argument
 from ork.cli.session import json_option, look, now, print_json, store_options
 
 
 @click.command(name="why")
-@click.argument("run")
-@click.argument("task", required=False)
+@run_argument
+@task_argument
 @json_option
 @store_options
 def why_command(run: str, task: str | None, as_json: bool) -> None:

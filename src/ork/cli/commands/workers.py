@@ -91,7 +91,7 @@ def _table(rows: list[dict[str, Any]]) -> list[Line]:
     from ork.cli.tables import table
 
     titles = ("worker", "where", "cpu", "memory", "timeout", "user", "network", "engine")
-    return table(titles, [_cells(row) for row in rows])
+    return table(titles, [_cells(row) for row in rows], less=(6, 5, 4))
 
 
 def _cells(row: dict[str, Any]) -> tuple[Span | str, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ork.cli.naming import workflow_argument
 from ork.cli.session import json_option, look, now, palette, print_json, store_options
 from ork.errors import NotFoundError
 
@@ -67,7 +68,7 @@ def _table(entries: list[tuple[WorkflowEntry, Run | None, str]]) -> list[Line]:
         )
         for entry, run, short in entries
     ]
-    return table(("workflow", "", "schedule", "last run", "", "version"), rows)
+    return table(("workflow", "", "schedule", "last run", "", "version"), rows, less=(5,))
 
 
 @click.group(name="workflow")
@@ -76,7 +77,7 @@ def workflow_command() -> None:
 
 
 @workflow_command.command(name="show")
-@click.argument("name")
+@workflow_argument
 @json_option
 @store_options
 def show_workflow(name: str, as_json: bool) -> None:
@@ -127,7 +128,7 @@ def _workflow_lines(entry: WorkflowEntry, version: Version) -> list[Line]:
 
 
 @workflow_command.command(name="enable")
-@click.argument("name")
+@workflow_argument
 @json_option
 @store_options
 def enable_workflow(name: str, as_json: bool) -> None:
@@ -140,7 +141,7 @@ def enable_workflow(name: str, as_json: bool) -> None:
 
 
 @workflow_command.command(name="disable")
-@click.argument("name")
+@workflow_argument
 @json_option
 @store_options
 def disable_workflow(name: str, as_json: bool) -> None:
@@ -153,7 +154,7 @@ def disable_workflow(name: str, as_json: bool) -> None:
 
 
 @workflow_command.command(name="delete")
-@click.argument("name")
+@workflow_argument
 @store_options
 def delete_workflow(name: str) -> None:
     """Forget the name. Its runs stay; it is refused while one of them has not ended.
