@@ -70,7 +70,7 @@ class Settings(NamedTuple):
         """What is known of the project, also where it has no files of its own."""
         from ork.definition.project_file import Project
 
-        return self.project or Project(folder=self.root, workers={})
+        return self.project or Project(folder=self.root, workers={}, alerts={})
 
     @property
     def workers(self) -> Mapping[str, WorkerConfig]:
@@ -150,7 +150,7 @@ def load_settings(
         stop_grace_seconds=_seconds(given, "STOP_GRACE", 10.0),
         schedule_grace_seconds=_number(given, "ORK_SCHEDULE_GRACE_SECONDS", float),
         wake_url=given.get("ORK_WAKE_URL") or (project.wake_url if project else None),
-        alerts=dict(project.alerts) if project else {},
+        alerts=dict(project.alerts or {}) if project else {},
         alerts_allow_private=project.alerts_allow_private if project else False,
         traces=_traces(given, project),
         trusted_proxies=project.trusted_proxies if project else (),

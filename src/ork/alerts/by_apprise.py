@@ -43,5 +43,7 @@ def _kind(notice: Notice) -> str:
             return "failure"
         case NoticeKind.RECOVERY:
             return "success"
-        case NoticeKind.MISSED:
+        case NoticeKind.MISSED | NoticeKind.APPROVAL:
             return "warning"
+        case NoticeKind.TEST:
+            return "info"

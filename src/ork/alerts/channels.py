@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from ork.alerts.text import check_template
 from ork.errors import UsageError
-from ork.model.notice import NoticeKind
+from ork.model.notice import KINDS, NoticeKind
 from ork.model.record import Record
 from ork.model.workflow import Secret
 
@@ -37,9 +37,14 @@ class Channel(Record):
     slack: Word | None = None
     mail: Mail | None = None
     apprise: Word | None = None
-    kinds: frozenset[NoticeKind] = frozenset(NoticeKind)
+    kinds: frozenset[NoticeKind] = KINDS
     every_workflow: bool = False
     template: str | None = None
+
+    @property
+    def way(self) -> str:
+        """What it is sent by."""
+        return next(way for way in _WAYS if getattr(self, way) is not None)
 
 
 def read_channels(alerts: Mapping[str, Any]) -> dict[str, Channel]:
@@ -47,6 +52,11 @@ def read_channels(alerts: Mapping[str, Any]) -> dict[str, Channel]:
     return {
         name: _read(name, {"webhook": given} if isinstance(given, str) else given) for name, given in alerts.items()
     }
+
+
+def hears_of_all(alerts: Mapping[str, Any]) -> bool:
+    """Whether some target is told about every workflow."""
+    return any(isinstance(given, dict) and given.get("every_workflow") is True for given in alerts.values())
 
 
 def listeners(channels: Mapping[str, Channel], named: Iterable[str], kind: NoticeKind) -> list[Channel]:
@@ -145,12 +155,15 @@ def _word(where: str, given: Any) -> Word | None:
 
 def _kinds(where: str, given: Any) -> frozenset[NoticeKind]:
     if given is None:
-        return frozenset(NoticeKind)
+        return KINDS
     wanted = [given] if isinstance(given, str) else given
     try:
-        return frozenset(NoticeKind(each) for each in wanted)
+        kinds = frozenset(NoticeKind(each) for each in wanted)
     except (ValueError, TypeError):
-        raise UsageError(f"{where}: `on` may hold {', '.join(NoticeKind)}") from None
+        kinds = frozenset({NoticeKind.TEST})
+    if not kinds <= KINDS:
+        raise UsageError(f"{where}: `on` may hold {', '.join(kind for kind in NoticeKind if kind in KINDS)}")
+    return kinds
 
 
 def _template(where: str, given: Any) -> str | None:

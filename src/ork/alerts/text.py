@@ -52,6 +52,10 @@ def title(notice: Notice) -> str:
             return f"{notice.workflow}: run {notice.run} succeeded again"
         case NoticeKind.MISSED:
             return f"{notice.workflow}: scheduled runs were missed"
+        case NoticeKind.APPROVAL:
+            return f"{notice.workflow}: {notice.task} waits for approval"
+        case NoticeKind.TEST:
+            return "ork: a test message"
 
 
 def document(notice: Notice, text: str) -> dict[str, Any]:

@@ -42,6 +42,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "locations": "Images and folders that workflows come from, and looking into them now",
         "workers": "Worker configs: where tasks run, how large they may be",
         "graph": "A workflow's graph as text, Mermaid or SVG",
+        "alerts": "Who is told about failures, what could not be sent, and a test message",
         "report": "A run as one page: graph, timeline, logs",
         "status": "What goes on in this store right now",
     },

@@ -152,9 +152,9 @@ def _workflow(written: WrittenWorkflow, tasks: tuple[TaskSpec, ...]) -> Compiled
 
 
 def _check_project_names(written: WrittenWorkflow, project: Project | None, report: Report) -> None:
-    """Where ork.yaml lists pools or alerts, a name that is not among them is a mistake, not a new one.
+    """Where ork.yaml lists pools, a name that is not among them is a mistake, not a new one.
 
-    Worker configs are never made up: without a list of them there are none.
+    Worker configs and alerts are never made up: without a list of them there are none.
     """
     if any(task.spec.worker or task.spec.resources for task in written.tasks.values()):
         from ork.compile.workers import check_workers
@@ -164,13 +164,13 @@ def _check_project_names(written: WrittenWorkflow, project: Project | None, repo
             check_workers(written, workers, report, project.broken_workers if project is not None else {})
     if project is None:
         return
-    if project.alerts:
+    if project.alerts is not None:
         for index, alert in enumerate(written.alerts):
             if alert not in project.alerts:
-                hint = Suggester(project.alerts).hint(alert)
-                report.add(
-                    "ORK208", f"ork.yaml has no alert {quoted(alert)}", written.place("alerts", index), hint=hint
-                )
+                define = f"define it in ork.yaml: `alerts: {{{alert}: {{webhook: https://…}}}}`"
+                place = written.place("alerts", index)
+                likely = Suggester(project.alerts).hint(alert)
+                report.add("ORK208", f"ork.yaml has no alert {quoted(alert)}", place, hint=likely or define)
     if project.pools:
         for task in written.tasks.values():
             pool = task.spec.pool

@@ -54,7 +54,7 @@ class Project(Record):
     isolation: Isolation | None = None
     store: str | None = None
     objects: str | None = None
-    alerts: dict[str, Any] = made(default_factory=dict)
+    alerts: Mapping[str, Any] | None = None  # None where nobody looked for them
     alerts_allow_private: bool = False
     wake_url: str | None = None
     traces: bool | None = None
@@ -69,7 +69,7 @@ def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Pr
     report = Report(file)
     root = parse_yaml(data, report)
     if root is None or is_null(root):
-        return Project(), report.problems()
+        return Project(alerts={}), report.problems()
     values = PROJECT_TABLE.read(root, Reading(report)) or {}
     pools = values.pop("pools", {})
     values["pools"] = {name: pool["slots"] for name, pool in pools.items()}
@@ -79,6 +79,7 @@ def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Pr
         name: entry["max_workers"] for name, entry in executors.items() if "max_workers" in entry
     }
     values["executors"] = made_of(executors)
+    values.setdefault("alerts", {})
     return Project(**values), report.problems()
 
 

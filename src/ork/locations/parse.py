@@ -49,6 +49,8 @@ def parse_folder(
     if project_file is None and not (project.workers or project.broken_workers):
         # In an image nobody knows which worker configs there are where it will run.
         project = replaced(project, workers=None)
+    if project_file is None and not project.alerts:
+        project = replaced(project, alerts=None)  # nor which alerts
     project = _placed_project(project, folder)
     reads, more = _reads(folder, Around(project, cache_dir)) if not problems else ([], [])
     problems += [*more, *(_placed(problem, read.root) for read in reads for problem in read.problems), *_doubled(reads)]

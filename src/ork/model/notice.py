@@ -15,6 +15,11 @@ class NoticeKind(StrEnum):
     RUN = "run"  # a run failed
     RECOVERY = "recovery"  # a run succeeded where the one before it had failed
     MISSED = "missed"  # a schedule's times went by without a run
+    APPROVAL = "approval"  # a task waits for a person
+    TEST = "test"  # somebody wants to know whether a target can be reached; kept nowhere
+
+
+KINDS = frozenset(NoticeKind) - {NoticeKind.TEST}
 
 
 class Notice(Record):

@@ -118,11 +118,11 @@ def pulse_json(pulse: Pulse, now: datetime) -> dict[str, Any]:
         "waiting": pulse.waiting,
         "oldest_waiting": _moment_json(pulse.oldest_waiting, now),
         "slowest": _moment_json(pulse.slowest, now),
-        "unsent_alerts": [_unsent_json(each) for each in pulse.unsent],
+        "unsent_alerts": [unsent_json(each) for each in pulse.unsent],
     }
 
 
-def _unsent_json(unsent: UnsentAlert) -> dict[str, Any]:
+def unsent_json(unsent: UnsentAlert) -> dict[str, Any]:
     notice = unsent.notice
     return {
         "id": notice.id,

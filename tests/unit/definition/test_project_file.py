@@ -38,7 +38,7 @@ alerts: {ops: {webhook: "https://example.org"}}
 @pytest.mark.parametrize("data", [b"", b"\n", b"# nothing yet\n", b"---\n"])
 def test_an_empty_file_sets_nothing(data: bytes) -> None:
     project, _ = load_project(data)
-    assert project == Project()
+    assert project == Project(alerts={})
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,4 @@ def test_a_mistake_has_its_code_and_its_place(data: bytes, code: str, line: int,
 
 
 def test_a_comment_alone_is_no_mistake() -> None:
-    assert load_project(b"# nothing yet\n") == (Project(), ())
+    assert load_project(b"# nothing yet\n") == (Project(alerts={}), ())

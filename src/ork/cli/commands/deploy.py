@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ork.app import Installation
     from ork.model.run import Run
     from ork.model.workflow import Version
+    from ork.settings import Settings
 
 
 @click.command(name="deploy")
@@ -44,14 +45,36 @@ def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
         return WRONG_USE
     versions = [make_version(read.workflow, read.root, _absolute(read.file)) for read in results if read.workflow]
     news = look(lambda installation: _save(installation, versions), creates=True)
+    notes = _notes(versions, settings)
     if as_json:
         rows = [{"name": v.workflow.name, "version": v.id, "new": new} for v, new in zip(versions, news, strict=True)]
-        print_json({"workflows": rows})
+        print_json({"workflows": rows, "notes": notes})
         return DONE
     note_other_project(settings)
     for version, new in zip(versions, news, strict=True):
         print(f"✓ {version.workflow.name}  version {version.id}{'' if new else ' (unchanged)'}")
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
     return DONE
+
+
+def _notes(versions: list[Version], settings: Settings) -> list[str]:
+    """What a person who deploys this should know, though nothing is wrong."""
+    if settings.server is not None:
+        return []  # the server's own ork.yaml says who is told
+    from ork.alerts.channels import hears_of_all
+
+    quiet = [
+        version.workflow.name
+        for version in versions
+        if version.workflow.schedule is not None and not version.workflow.alerts
+    ]
+    if hears_of_all(settings.alerts):
+        return []
+    return [
+        f"{name} has a schedule and no alert target: nobody is told when it fails; write `alerts: [NAME]` in it"
+        for name in quiet
+    ]
 
 
 async def _save(installation: Installation, versions: list[Version]) -> list[bool]:

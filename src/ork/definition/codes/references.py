@@ -60,7 +60,7 @@ CODES = by_code(
     Explanation(
         "ORK208",
         "an unknown alert",
-        "Where ork.yaml lists alerts, a workflow can only name those: nobody would hear of a misspelt one.",
+        "A workflow can only name alerts that `alerts` in ork.yaml defines: nobody would be told by any other.",
         "alerts: [opps]",
         "alerts: [ops]",
     ),
