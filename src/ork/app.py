@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ork.core.limits import EVERYTHING
@@ -136,8 +137,8 @@ class Installation:
             from ork.alerts.channels import read_channels
 
             channels = read_channels(self.settings.alerts)
-        allow = self.settings.alerts_allow_private
-        return Outbox(self.store, channels, self.settings.secret, telemetry, allow_private=allow)
+        secrets, rule = self.settings.secrets.own_value, self.settings.outbound
+        return Outbox(self.store, channels, secrets, telemetry, rule=rule)
 
     def _places(self, kind: str) -> dict[str, Executor]:
         from ork.places import executors_of
@@ -155,7 +156,8 @@ class Installation:
             self.store,
             self.objects,
             log_path=AttemptDocuments(self.objects).log_path,
-            secrets=options.secrets,
+            secrets=partial(self.settings.secrets.value, waits=True),
+            rule=self.settings.outbound,
             ask_process=ask_process,
             on_change=self._wake_service,
             interpreter_for=options.interpreter_for,
@@ -264,8 +266,8 @@ def http_api(installation: Installation, service: SchedulerService | None) -> Ap
         tick=_ticker(settings, telemetry),
         wake=service.wake if service is not None else None,
         root=settings.root,
-        project=settings.project_or_default,
-        secret=settings.secret,
+        project=settings.project_with_secrets,
+        secret=settings.hook_secret,
         patience=_patience(settings),
         telemetry=telemetry,
     )
@@ -340,6 +342,7 @@ def scheduler_options(settings: Settings, kind: str) -> SchedulerOptions:
     from ork.places import worker_configs
     from ork.scheduler.options import SchedulerOptions
 
+    secrets = settings.secrets
     return SchedulerOptions(
         lease_seconds=settings.lease_seconds,
         renew_seconds=settings.renew_seconds,
@@ -356,7 +359,8 @@ def scheduler_options(settings: Settings, kind: str) -> SchedulerOptions:
         fires_schedules=kind != "run",
         schedule_grace_seconds=settings.schedule_grace_seconds or (TICK_GRACE if kind == "tick" else SERVICE_GRACE),
         wake_url=settings.wake_url,
-        secrets=settings.secret,
+        secrets=secrets.value,
+        secrets_ready=secrets.ready,
         worker_for=worker_configs(settings),
     )
 

@@ -13,6 +13,9 @@ OrkError                        carries a stable code and a hint
 │   └── EngineError             the container engine said no
 │       ├── EngineUnreachableError  nobody is there: nothing was asked
 │       └── AnswerLostError     it was asked, and may or may not have done it
+├── SecretError                 a secret has no value
+│   ├── UndeclaredSecretError   the project does not give it to that workflow
+│   └── SecretNotYetError       its command still runs, or failed: it may work later
 └── IllegalTransitionError      the state machine was fed an event its table does not know
 """
 
@@ -89,6 +92,18 @@ class EngineUnreachableError(EngineError):
 
 
 class AnswerLostError(EngineError):
+    pass
+
+
+class SecretError(OrkError):
+    code = "ORK842"
+
+
+class UndeclaredSecretError(SecretError):
+    code = "ORK211"
+
+
+class SecretNotYetError(SecretError):
     pass
 
 

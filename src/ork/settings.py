@@ -15,7 +15,9 @@ from ork.errors import DefinitionError, UsageError
 if TYPE_CHECKING:
     from ork.definition.project_file import Project
     from ork.model.infra import WorkerConfig
+    from ork.model.outbound import OutboundRule
     from ork.model.workflow import Rate
+    from ork.secrets.project import ProjectSecrets
 
 PROJECT_FILE = "ork.yaml"
 WORKERS_FILE = "workers.yaml"
@@ -50,7 +52,6 @@ class Settings(NamedTuple):
     schedule_grace_seconds: float | None = None  # a time that is later than this was missed
     wake_url: str | None = None
     alerts: Mapping[str, Any] = MappingProxyType({})
-    alerts_allow_private: bool = False
     traces: bool | None = None  # None: if a collector is named
     trusted_proxies: tuple[str, ...] = ()  # whose X-Forwarded-* headers count
     server: str | None = None  # the API to go through, instead of the store itself
@@ -106,12 +107,34 @@ class Settings(NamedTuple):
     def forbids_traces(self) -> bool:
         return self.traces is False or self.environ.get("OTEL_SDK_DISABLED", "").lower() == "true"
 
-    def secret(self, name: str) -> str | None:
-        """A secret's value: from the environment, then the `.env` file, then `.ork/secrets/NAME`."""
-        value = self.environ.get(name)
-        if value is None:
-            value = read_env_file(self.env_file or os.path.join(self.root, ".env")).get(name)
-        return value if value is not None else _read_secret_file(os.path.join(self.home, "secrets"), name)
+    @property
+    def secrets(self) -> ProjectSecrets:
+        """What this project gives to workflows; it holds for workflows from locations and images as well."""
+        from ork.secrets.project import ProjectSecrets
+        from ork.secrets.providers import Surroundings
+
+        declared = self.project.secrets if self.project is not None else {}
+        around, folder = Surroundings(self.root, self.environ), os.path.join(self.home, "secrets")
+        return ProjectSecrets(declared, around, self.env_file or os.path.join(self.root, ".env"), folder, read_env_file)
+
+    @property
+    def project_with_secrets(self) -> Project:
+        """What files are checked against: the project, with the names of secrets that need no declaration."""
+        from ork.model.record import replaced
+
+        return replaced(self.project_or_default, found_secrets=self.secrets.found())
+
+    @property
+    def outbound(self) -> OutboundRule:
+        """What the scheduler may connect to."""
+        from ork.model.outbound import OutboundRule, parse_allowed
+
+        allow = self.project.outbound if self.project is not None else ()
+        return OutboundRule(tuple(map(parse_allowed, allow)))
+
+    def hook_secret(self, name: str) -> str | None:
+        """The secret that signs requests of a hook: Ork's own, which no workflow is given."""
+        return self.secrets.own_value(name)
 
 
 def load_settings(
@@ -151,7 +174,6 @@ def load_settings(
         schedule_grace_seconds=_number(given, "ORK_SCHEDULE_GRACE_SECONDS", float),
         wake_url=given.get("ORK_WAKE_URL") or (project.wake_url if project else None),
         alerts=dict(project.alerts or {}) if project else {},
-        alerts_allow_private=project.alerts_allow_private if project else False,
         traces=_traces(given, project),
         trusted_proxies=project.trusted_proxies if project else (),
         server=server or given.get("ORK_SERVER") or None,
@@ -236,16 +258,6 @@ def _unquoted(value: str) -> str:
     if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
         return value[1:-1]
     return value.partition(" #")[0].rstrip()
-
-
-def _read_secret_file(folder: str, name: str) -> str | None:
-    if "/" in name or name.startswith("."):
-        return None
-    try:
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            return file.read().rstrip("\n")
-    except OSError:
-        return None
 
 
 def _read_project(root: str) -> Project | None:

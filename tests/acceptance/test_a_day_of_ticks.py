@@ -126,7 +126,7 @@ def test_after_three_hours_without_a_tick_catchup_decides_and_people_are_told_on
     with loopback() as site:
         site.answers["/hook"] = (200, {})
         channel = f"{{webhook: {site.url}/hook, on: missed, every_workflow: true}}"
-        (tmp_path / "ork.yaml").write_text(f"alerts: {{ops: {channel}}}\nalerts_allow_private: true\n")
+        (tmp_path / "ork.yaml").write_text(f"alerts: {{ops: {channel}}}\noutbound: {{allow: [127.0.0.1]}}\n")
         day = Day(tmp_path, plain_environment, faketime, flows)
         day.ork(BEGIN, "deploy", *(f"{name}.yaml" for name in flows))
         late = BEGIN + timedelta(hours=3, minutes=20)

@@ -48,7 +48,7 @@ def test_deploy_notes_a_schedule_whose_failures_nobody_is_told_about(tmp_path: P
 def test_a_test_message_arrives_and_tells_why_if_it_does_not(tmp_path: Path, ork_cli: OrkCli) -> None:
     with loopback() as site:
         site.answers["/hook"] = (200, {})
-        project = f"alerts: {{ops: {site.url}/hook, shut: http://127.0.0.1:1/}}\nalerts_allow_private: true\n"
+        project = f"alerts: {{ops: {site.url}/hook, shut: http://127.0.0.1:1/}}\noutbound: {{allow: [127.0.0.1]}}\n"
         write(tmp_path, project=project)
         done = ork_cli("alerts", "test", "ops", cwd=tmp_path)
         assert (done.returncode, done.stdout) == (0, "✓ ops: a test message was sent by webhook\n")
@@ -71,7 +71,7 @@ def test_targets_are_listed_with_what_could_not_be_sent(tmp_path: Path, ork_cli:
         ["ops", "webhook", "everything", "nightly"],
     ]
     assert "✗ not sent nightly: task a failed" in shown
-    assert "private address" in shown
+    assert "not a public address" in shown
     shape = json.loads(ork_cli("alerts", "--json", cwd=tmp_path).stdout)
     assert [target["name"] for target in shape["targets"]] == ["idle", "ops"]
     assert {each["kind"] for each in shape["unsent"]} == {"task", "run"}

@@ -115,7 +115,7 @@ def test_whole_workflows_run_by_ticks_alone(tmp_path: Path, ork: Ork) -> None:
     """Nothing but `ork tick`: schedules fire, tasks follow each other, a failure is told of."""
     with loopback() as site:
         site.answers["/hook"] = (200, {})
-        write(tmp_path, f"alerts: {{ops: {site.url}/hook}}\nalerts_allow_private: true\n", "ork.yaml")
+        write(tmp_path, f"alerts: {{ops: {site.url}/hook}}\noutbound: {{allow: [127.0.0.1]}}\n", "ork.yaml")
         text = 'name: flow\nschedule: "* * * * * *"\nmax_active_runs: 1\nalerts: [ops]\ntasks:\n'
         text += "  a: {command: echo 1}\n  b: {command: 'exit 3', depends_on: [a]}\n"
         ork("deploy", write(tmp_path, text))
@@ -157,7 +157,7 @@ def test_run_tells_of_its_own_failure_and_of_the_recovery(tmp_path: Path, ork: O
     with loopback() as site:
         site.answers["/hook"] = (200, {})
         hook = f"alerts: {{ops: {{webhook: {site.url}/hook, on: [run, recovery], every_workflow: true}}}}\n"
-        write(tmp_path, hook + "alerts_allow_private: true\n", "ork.yaml")
+        write(tmp_path, hook + "outbound: {allow: [127.0.0.1]}\n", "ork.yaml")
         ork("run", write(tmp_path, "name: flow\ntasks:\n  a: {command: exit 3}\n"), code=1)
         ork("run", write(tmp_path, "name: flow\ntasks:\n  a: {command: echo 1}\n"))
         ork("run", "flow.yaml")
@@ -169,14 +169,14 @@ def test_a_run_tells_once_of_alerts_that_cannot_be_sent(tmp_path: Path, ork_cli:
     flow = write(tmp_path, "name: flow\nalerts: [ops]\ntasks:\n  a: {command: exit 3}\n")
     done = ork_cli("run", flow, cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stderr.count("alert not sent: ops: 127.0.0.1 is a private address") == 1
+    assert done.stderr.count("alert not sent: ops: 127.0.0.1 is not a public address") == 1
     told = ork_cli("status", cwd=tmp_path).stdout
     assert re.search(
         r"^alerts +2 could not be sent; the last is “flow: run \w+ failed” \(tried once, due again in", told, re.M
     )
     unsent, _ = json.loads(ork_cli("status", "--json", cwd=tmp_path).stdout)["unsent_alerts"]
     assert (unsent["kind"], unsent["tries"]) == ("run", 1)
-    assert "private address" in unsent["error"]
+    assert 'outbound: {allow: ["127.0.0.1:1"]}' in unsent["error"]
 
 
 def test_an_alert_that_makes_no_sense_is_refused_before_anything_runs(tmp_path: Path, ork: Ork) -> None:

@@ -25,6 +25,7 @@ tasks:
     file: jobs.py
     function: submit
     inputs: {url: {ref: params.url}}
+    env: {API_TOKEN: {secret: API_TOKEN}}
 """
 JOBS = """
 import ork
@@ -61,6 +62,7 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "workflow.yaml").write_text(WORKFLOW)
     (tmp_path / "jobs.py").write_text(JOBS)
     (tmp_path / ".env").write_text("API_TOKEN=open-sesame\n")
+    (tmp_path / "ork.yaml").write_text("outbound: {allow: [127.0.0.1]}\n")
     return tmp_path
 
 

@@ -359,7 +359,7 @@ def test_scheduled_is_for_its_time_and_tells_of_failure_and_recovery(
     shutil.copytree(EXAMPLES / "scheduled", folder, ignore=shutil.ignore_patterns(".ork", "__pycache__"))
     with loopback() as site, (folder / "ork.yaml").open("a") as settings:
         site.answers["/hook"] = (200, {})
-        settings.write("alerts_allow_private: true\n")
+        settings.write("outbound: {allow: [127.0.0.1]}\n")
         settings.flush()
 
         def ork(*args: str) -> Any:

@@ -150,6 +150,7 @@ def test_the_same_workflow_in_yaml_and_in_python_has_equal_content(tmp_path: Pat
     (tmp_path / "workers.yaml").write_text("heavy: {where: docker}\n")
     (tmp_path / "ork.yaml").write_text("alerts: {ops: https://example.org}\n")
     (tmp_path / "ask.yaml").write_text("url: http://localhost/\n")
+    (tmp_path / ".env").write_text("KEY=hush\n")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
     settings = load_settings(folder=str(tmp_path), environ={})
     (in_python,) = read_versions(str(tmp_path / "flow.py"), settings)

@@ -110,13 +110,14 @@ def test_what_the_child_says_of_its_failure_is_said_of_the_task(run: Run, projec
         ("{workflow: child}", "param `n` is missing"),
         ("{workflow: child, inputs: {n: many}}", "param `n`"),
         ("{workflow: child, inputs: {n: 3, m: 4}}", "there is no param `m`"),
-        ("{workflow: child, inputs: {n: {secret: HOME}}}", "no place for one"),
+        ("{workflow: child, inputs: {n: {secret: HUSH}}}", "no place for one"),
     ],
 )
 def test_a_child_that_cannot_start_fails_the_task_and_creates_no_run(
     run: Run, project: Path, ork_cli: OrkCli, task: str, message: str
 ) -> None:
     (project / "workflow.yaml").write_text(f"name: parent\ntasks:\n  call: {task}\n")
+    (project / ".env").write_text("HUSH=hush\n")
     code, parent = run()
     assert code == 1
     assert message in task_of(parent, "call")["error"]

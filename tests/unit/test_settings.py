@@ -109,18 +109,17 @@ def test_secrets_come_from_the_environment_then_the_env_file_then_files(tmp_path
     for name in "ABC":
         (tmp_path / ".ork/secrets" / name).write_text("from secret\n")
     settings = load_settings(folder=str(tmp_path), environ={"A": "from environment"})
-    assert [settings.secret(name) for name in ("A", "B", "C", "D")] == [
+    assert [settings.secrets.value(name, "flow") for name in ("A", "B", "C")] == [
         "from environment",
         "from file",
         "from secret",
-        None,
     ]
 
 
 def test_a_secret_cannot_name_a_file_elsewhere(tmp_path: Path) -> None:
     (tmp_path / ".ork").mkdir()
     (tmp_path / "outside").write_text("x")
-    assert load_settings(folder=str(tmp_path), environ={}).secret("../../outside") is None
+    assert load_settings(folder=str(tmp_path), environ={}).secrets.own_value("../../outside") is None
 
 
 def test_env_files_know_export_quotes_and_comments(tmp_path: Path) -> None:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import logging
-from contextlib import nullcontext
 from typing import Any
 
-from ork.alerts.addresses import NotSentError
-from ork.alerts.guarded import Guard, only_public_addresses
+from ork.alerts.not_sent import NotSentError
 from ork.alerts.text import title
 from ork.model.notice import Notice, NoticeKind
+from ork.model.outbound import OutboundRule
+from ork.outbound.guarded import permitted_connections
 
 
-def notify(notice: Notice, text: str, url: str, *, allow_private: bool) -> None:
+def notify(notice: Notice, text: str, url: str, rule: OutboundRule) -> None:
     """NotSentError if it did not arrive. Nothing of the URL is ever told: most of them are secrets."""
     service = _service(url)
-    with nullcontext(Guard()) if allow_private else only_public_addresses() as guard:
+    with permitted_connections(rule) as guard:
         has_arrived = service.notify(body=text, title=title(notice), notify_type=_kind(notice), body_format="text")
     if guard.refused is not None:
-        raise NotSentError(
-            f"{guard.refused} is a private address; set `alerts_allow_private: true` in ork.yaml to allow it"
-        )
+        raise NotSentError(guard.refused.message)
     if not has_arrived:
         raise NotSentError(f"{service.service_name} did not take it")
 

@@ -20,6 +20,7 @@ from ork.telemetry import Happening, Telemetry
 if TYPE_CHECKING:
     from ork.alerts.channels import Channel
     from ork.alerts.send import Secrets
+    from ork.model.outbound import OutboundRule
 
 AT_ONCE = 8
 HOLD_SECONDS = 120.0
@@ -43,14 +44,14 @@ class Outbox:
         secrets: Secrets,
         telemetry: Telemetry,
         *,
-        allow_private: bool = False,
+        rule: OutboundRule | None = None,
         now: Callable[[], datetime] = _now,
     ) -> None:
         self._store = store
         self._channels = channels
         self._secrets = secrets
         self._telemetry = telemetry
-        self._allow_private = allow_private
+        self._rule = rule
         self._now = now
         self._wake = asyncio.Event()
         self._looked_at = float("-inf")
@@ -118,10 +119,11 @@ class Outbox:
 
     async def _send(self, notice: Notice, channel: Channel) -> str | None:
         """None when it arrived, else why not."""
-        from ork.alerts.addresses import NotSentError
+        from ork.alerts.not_sent import NotSentError
         from ork.alerts.send import send
+        from ork.model.outbound import OutboundRule
 
-        work = partial(send, notice, channel, self._secrets, allow_private=self._allow_private)
+        work = partial(send, notice, channel, self._secrets, self._rule or OutboundRule())
         try:
             await asyncio.to_thread(work)
         except NotSentError as error:

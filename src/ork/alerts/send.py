@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from http.client import HTTPException
 from typing import Any
 
-from ork.alerts.addresses import NotSentError, check_url, open_connection
 from ork.alerts.channels import Channel, Mail, Word
+from ork.alerts.not_sent import NotSentError
 from ork.alerts.text import document, title, words
 from ork.model.notice import Notice
+from ork.model.outbound import OutboundRule
 from ork.model.workflow import Secret
+from ork.outbound.connect import BlockedAddressError, NoAnswerError, check_url
+from ork.outbound.fetch import fetch
+from ork.outbound.guarded import permitted_connections
 
 TIMEOUT_SECONDS = 10.0
-_READ_AT_MOST = 4096
+_LIMIT = 1 << 20
 
 Secrets = Callable[[str], str | None]
 
 
-def send(notice: Notice, channel: Channel, secrets: Secrets, *, allow_private: bool) -> None:
+def send(notice: Notice, channel: Channel, secrets: Secrets, rule: OutboundRule) -> None:
     """NotSentError if it did not arrive; trying again may help."""
     text = words(notice, channel.template)
     if channel.webhook is not None:
-        _post(_value(channel.webhook, secrets), document(notice, text), notice.id, allow_private)
+        _post(_value(channel.webhook, secrets), document(notice, text), notice.id, rule)
     if channel.slack is not None:
-        _post(_value(channel.slack, secrets), {"text": text}, notice.id, allow_private)
+        _post(_value(channel.slack, secrets), {"text": text}, notice.id, rule)
     if channel.mail is not None:
-        _mail(notice, text, channel.mail, secrets)
+        _mail(notice, text, channel.mail, secrets, rule)
     if channel.apprise is not None:
         from ork.alerts.by_apprise import notify
 
-        notify(notice, text, _value(channel.apprise, secrets), allow_private=allow_private)
+        notify(notice, text, _value(channel.apprise, secrets), rule)
 
 
 def _value(word: Word, secrets: Secrets) -> str:
@@ -43,25 +46,24 @@ def _value(word: Word, secrets: Secrets) -> str:
     return value
 
 
-def _post(url: str, body: Any, id: int, allow_private: bool) -> None:
-    """Redirects are not followed: they could lead where the URL itself may not."""
-    parts = check_url(url)
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    headers = {"Content-Type": "application/json", "User-Agent": "ork", "Idempotency-Key": f"ork-alert-{id}"}
-    connection = open_connection(parts, allow_private=allow_private, timeout=TIMEOUT_SECONDS)
+def _post(url: str, body: Any, id: int, rule: OutboundRule) -> None:
+    """Redirects are not followed: a notice is for whom its channel names."""
+    headers = {"Content-Type": "application/json", "Idempotency-Key": f"ork-alert-{id}"}
+    data = json.dumps(body).encode()
     try:
-        connection.request("POST", path, json.dumps(body).encode(), headers)
-        response = connection.getresponse()
-        response.read(_READ_AT_MOST)
-    except (OSError, HTTPException) as error:
-        raise NotSentError(f"no answer from {parts.hostname}: {error or type(error).__name__}") from error
-    finally:
-        connection.close()
-    if not 200 <= response.status < 300:
-        raise NotSentError(f"{parts.hostname} answered {response.status}")
+        host = check_url(url).hostname
+        answer = fetch(
+            url, rule, method="POST", headers=headers, body=data, timeout=TIMEOUT_SECONDS, limit=_LIMIT, redirects=0
+        )
+    except ValueError as error:
+        raise NotSentError(f"its address cannot be used: {error}") from None
+    except (BlockedAddressError, NoAnswerError) as error:
+        raise NotSentError(error.message) from None
+    if not 200 <= answer.status < 300:
+        raise NotSentError(f"{host} answered {answer.status}")
 
 
-def _mail(notice: Notice, text: str, mail: Mail, secrets: Secrets) -> None:
+def _mail(notice: Notice, text: str, mail: Mail, secrets: Secrets, rule: OutboundRule) -> None:
     import smtplib
     import ssl
     from email.message import EmailMessage
@@ -78,11 +80,12 @@ def _mail(notice: Notice, text: str, mail: Mail, secrets: Secrets) -> None:
     )
     message.set_content(text)
     try:
-        if mail.tls == "ssl":
-            context = ssl.create_default_context()
-            server: smtplib.SMTP = smtplib.SMTP_SSL(mail.host, mail.port, timeout=TIMEOUT_SECONDS, context=context)
-        else:
-            server = smtplib.SMTP(mail.host, mail.port, timeout=TIMEOUT_SECONDS)
+        with permitted_connections(rule) as guard:
+            if mail.tls == "ssl":
+                context = ssl.create_default_context()
+                server: smtplib.SMTP = smtplib.SMTP_SSL(mail.host, mail.port, timeout=TIMEOUT_SECONDS, context=context)
+            else:
+                server = smtplib.SMTP(mail.host, mail.port, timeout=TIMEOUT_SECONDS)
         with server:
             if mail.tls == "starttls":
                 server.starttls(context=ssl.create_default_context())
@@ -90,4 +93,6 @@ def _mail(notice: Notice, text: str, mail: Mail, secrets: Secrets) -> None:
                 server.login(_value(mail.user, secrets), _value(mail.password, secrets))
             server.send_message(message)
     except (OSError, smtplib.SMTPException) as error:
+        if guard.refused is not None:
+            raise NotSentError(guard.refused.message) from None
         raise NotSentError(f"the mail server {mail.host}:{mail.port} did not take it: {error}") from error

@@ -50,7 +50,7 @@ def around(settings: Settings) -> Around:
     from ork.model.record import replaced
 
     # Seen from the workflow's folder, script_dir is where the project has it.
-    project = replaced(settings.project_or_default, script_dir=settings.script_dir)
+    project = replaced(settings.project_with_secrets, script_dir=settings.script_dir)
     # Looking at a file must not make a folder a project.
     return Around(project, os.path.join(settings.home, "cache") if os.path.isdir(settings.home) else None)
 

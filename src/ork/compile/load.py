@@ -164,6 +164,10 @@ def _check_project_names(written: WrittenWorkflow, project: Project | None, repo
             check_workers(written, workers, report, project.broken_workers if project is not None else {})
     if project is None:
         return
+    if project.found_secrets is not None:
+        from ork.compile.secrets import check_secrets
+
+        check_secrets(written, project, report)
     if project.alerts is not None:
         for index, alert in enumerate(written.alerts):
             if alert not in project.alerts:

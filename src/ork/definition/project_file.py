@@ -13,6 +13,7 @@ from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import Problem, quoted
 from ork.definition.rates import RATE_SCHEMA, read_rate
 from ork.definition.report import Report
+from ork.definition.secrets_key import read_outbound, read_secrets, refuse_allow_private
 from ork.definition.values import (
     NotJsonError,
     choice,
@@ -28,6 +29,7 @@ from ork.definition.values import (
 from ork.definition.yaml_tree import parse_yaml
 from ork.model.infra import WorkerConfig
 from ork.model.record import Record, made
+from ork.model.secret import SecretDeclaration
 from ork.model.workflow import Isolation, Rate
 
 MAX_SLOTS = 1_000_000
@@ -55,13 +57,15 @@ class Project(Record):
     store: str | None = None
     objects: str | None = None
     alerts: Mapping[str, Any] | None = None  # None where nobody looked for them
-    alerts_allow_private: bool = False
+    secrets: dict[str, SecretDeclaration] = made(default_factory=dict)
+    outbound: tuple[str, ...] = ()  # addresses beside the public ones that the scheduler may connect to
     wake_url: str | None = None
     traces: bool | None = None
     trusted_proxies: tuple[str, ...] = ()
     workers: Mapping[str, WorkerConfig] | None = None  # from workers.yaml; None where nobody looked for it
     broken_workers: Mapping[str, str] = made(default_factory=dict)  # see `ork.definition.workers_file.Workers`
     worker_problems: tuple[Problem, ...] = ()
+    found_secrets: frozenset[str] | None = None  # names in `.env` and `.ork/secrets`; None where nobody looked
 
 
 def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Problem, ...]]:
@@ -242,9 +246,25 @@ PROJECT_TABLE = Table(
         ),
         Key(
             "alerts_allow_private",
-            read_boolean,
-            "Whether alerts may be sent to private and loopback addresses.",
-            {"type": "boolean"},
+            refuse_allow_private,
+            "Replaced by `outbound`.",
+            {"deprecated": True},
+        ),
+        Key(
+            "secrets",
+            read_secrets,
+            "The secrets that workflows may name: where each comes from, and for which workflows it is.",
+            {
+                "type": "object",
+                "propertyNames": {"$ref": "#/$defs/name"},
+                "additionalProperties": {"$ref": "#/$defs/secret"},
+            },
+        ),
+        Key(
+            "outbound",
+            read_outbound,
+            "What jobs and alerts may connect to beside public addresses.",
+            {"$ref": "#/$defs/outbound"},
         ),
         Key(
             "wake_url",

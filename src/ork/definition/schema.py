@@ -16,6 +16,7 @@ from ork.definition.project_file import EXECUTOR_TABLE, POOL_TABLE, PROJECT_TABL
 from ork.definition.quantities import RESOURCES_TABLE
 from ork.definition.rates import RATE_TABLE
 from ork.definition.schedule import SCHEDULE_TABLE
+from ork.definition.secrets_key import OUTBOUND_TABLE, SECRET_TABLE
 from ork.definition.tasks import DEFAULTS_TABLE, TASK_TABLE
 from ork.definition.types import TYPE_SCHEMA
 from ork.definition.workers_file import WORKER_TABLE
@@ -86,6 +87,8 @@ def project_schema() -> dict[str, Any]:
         "pool": _object(POOL_TABLE),
         "rate": _object(RATE_TABLE),
         "executor": _object(EXECUTOR_TABLE),
+        "secret": _object(SECRET_TABLE),
+        "outbound": _object(OUTBOUND_TABLE),
     }
     return {"$schema": _DRAFT, "title": "Ork project", **_object(PROJECT_TABLE), "$defs": definitions}
 

@@ -15,7 +15,7 @@ from ork.worker.invoke import call
 from ork.worker.loading import load_function
 from ork.worker.results import result_text
 
-Secrets = Callable[[str], str | None]
+Secrets = Callable[[str], str]
 
 
 class JobFailedError(Exception):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ork.core.bind import BindError, Scope
 from ork.core.machine import RunMachine
-from ork.errors import DocumentError
+from ork.errors import DocumentError, SecretError
 from ork.in_process.jobs import JobFailedError, wait_for
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.task import Failure, FailureKind, InlineOutput
@@ -68,7 +68,7 @@ class Performer:
             document, secrets = self._document(key, spec), self._found_secrets(spec)
             text = self._output_text(spec, document, Bindings(LocalObjects(self._root), OUTPUT_LIMIT, secrets))
             return Ended(InlineOutput(text) if text is not None else None)
-        except (BindError, InputError) as error:
+        except (BindError, InputError, SecretError) as error:
             return _failed(FailureKind.INPUT, error)
         except ResultError as error:
             return _failed(FailureKind.OUTPUT, error)
@@ -145,10 +145,7 @@ class Performer:
         found = {}
         for value in _values_of(spec):
             if isinstance(value, Secret):
-                secret = self._secrets(value.name)
-                if secret is None:
-                    raise InputError(f"there is no secret `{value.name}` in the environment, .env or .ork/secrets")
-                found[value.name] = secret
+                found[value.name] = self._secrets(value.name)
         return found
 
 

@@ -65,10 +65,14 @@ class _Rehearsal:
         self._compiled = compiled
         self._machine = RunMachine(compiled, run)
         root = os.path.dirname(workflow.file) if os.path.isfile(workflow.file) else os.getcwd()
-        self._performer = Performer(workflow, self._machine, root, settings.secret, self._run_child)
+        self._performer = Performer(workflow, self._machine, root, self._secret, self._run_child)
+        self._find_secret = settings.secrets.value
         self._skipped = timedelta()
         self._errors: dict[str, BaseException] = {}
         self._seconds: dict[str, float] = {}
+
+    def _secret(self, name: str) -> str:
+        return self._find_secret(name, self._compiled.name, waits=True)
 
     def result(self) -> Result:
         start = time.monotonic()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, assert_never
 from ork.compile.declared import declared_types
 from ork.core.bind import BindError, Bound, Scope
 from ork.core.machine import RunMachine
-from ork.errors import DefinitionError, ExecutorError, ObjectsError
+from ork.errors import DefinitionError, ExecutorError, ObjectsError, SecretError, SecretNotYetError
 from ork.executors.executor import Executor, LaunchOrder, News, NotStarted
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.infra import WorkerConfig
@@ -106,6 +106,7 @@ class Launcher:
     async def launch(self, jobs: Sequence[Job]) -> list[Refused]:
         """Create-or-get, so repeatable; whatever could not be started is named in the answer."""
         self._places.clear()
+        await self._options.secrets_ready(_secrets_wanted(jobs))
         refused: list[Refused] = []
         prepared: list[_Prepared] = []
         for job in jobs:
@@ -116,6 +117,11 @@ class Launcher:
                 refused.append(Refused(key, Failure(FailureKind.START, problem.message), final=False))
             except DefinitionError as problem:
                 refused.append(Refused(key, Failure(FailureKind.START, problem.message), final=True))
+            except SecretNotYetError as problem:
+                refused.append(Refused(key, Failure(FailureKind.START, problem.message), final=False))
+            except SecretError as problem:
+                advice = f": {problem.hint}" if problem.hint else ""
+                refused.append(Refused(key, Failure(FailureKind.INPUT, problem.message + advice), final=True))
             except BindError as problem:
                 refused.append(Refused(key, Failure(FailureKind.INPUT, problem.message), final=True))
             except Exception as problem:  # one task that cannot be put together stops nobody else
@@ -152,7 +158,7 @@ class Launcher:
         spec = job.machine.spec(job.attempt.key.task)
         document = self._signed(job, spec) if self._place(job.attempt.executor).reads_specs else b""
         key = layout.spec_key(layout.attempt_stem(job.attempt.key))
-        return _Prepared(job, spec, key, document, self._secrets(spec))
+        return _Prepared(job, spec, key, document, self._secrets(spec, job.machine.run.workflow))
 
     def _place(self, executor: str) -> _Place:
         """Asked for once in a launch."""
@@ -253,22 +259,27 @@ class Launcher:
                 del self._shared[next(iter(self._shared))]
         return {"object": self._shared[mark], "path": []}
 
-    def _secrets(self, spec: TaskSpec) -> tuple[tuple[str, str], ...]:
+    def _secrets(self, spec: TaskSpec, workflow: str) -> tuple[tuple[str, str], ...]:
         """Values go to the worker's environment and nowhere else."""
-        is_custom = isinstance(spec.action, Custom)
-        if not (spec.inputs or spec.env or is_custom):
-            return ()
-        found = {}
-        values = [value for _, value in (*spec.inputs, *spec.env)]
-        if isinstance(spec.action, Custom):
-            values += [value for tree in (spec.action.config, spec.action.task) for value, _ in pointers(tree)]
-        for value in values:
-            if isinstance(value, Secret):
-                secret = self._options.secrets(value.name)
-                if secret is None:
-                    raise BindError(f"there is no secret `{value.name}` in the environment, .env or .ork/secrets")
-                found[SECRET_PREFIX + value.name] = secret
-        return tuple(found.items())
+        names = secret_names(spec)
+        return tuple((SECRET_PREFIX + name, self._options.secrets(name, workflow)) for name in names)
+
+
+def _secrets_wanted(jobs: Sequence[Job]) -> list[tuple[str, str]]:
+    """Names of secrets, each with the workflow that wants it."""
+    specs = [(job.machine.spec(job.attempt.key.task), job.machine.run.workflow) for job in jobs]
+    return [(name, workflow) for spec, workflow in specs for name in secret_names(spec)]
+
+
+def secret_names(spec: TaskSpec) -> Sequence[str]:
+    """The secrets that the task's definition names, each once."""
+    action = spec.action
+    if not (spec.inputs or spec.env or isinstance(action, Custom)):
+        return ()
+    values: list[Value] = [value for _, value in (*spec.inputs, *spec.env)]
+    if isinstance(action, Custom):
+        values += [value for tree in (action.config, action.task) for value, _ in pointers(tree)]
+    return tuple(dict.fromkeys(value.name for value in values if isinstance(value, Secret)))
 
 
 def _what_to_run(spec: TaskSpec, scope: Scope) -> dict[str, Any]:

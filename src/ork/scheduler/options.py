@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from ork.core.liveness import Patience
+from ork.errors import UndeclaredSecretError
 from ork.model.ids import AttemptKey
 from ork.model.infra import WorkerConfig
 from ork.model.record import Record, made
 from ork.model.workflow import TaskSpec, Version
 
 
-def _no_secrets(_name: str) -> str | None:
+def _no_secrets(name: str, _workflow: str) -> str:
+    raise UndeclaredSecretError(f"the project declares no secret `{name}`")
+
+
+async def _are_ready(_wanted: Iterable[tuple[str, str]]) -> None:
     return None
 
 
@@ -56,7 +61,8 @@ class SchedulerOptions(Record):
     wake_url: str | None = None  # what a worker calls when it has ended, to wake a control plane that sleeps
     value_limit: int = 64 * 1024 * 1024  # of a value that a condition or a fan-out looks at
     code_hash: Callable[[Version, TaskSpec], str] = _no_code
-    secrets: Callable[[str], str | None] = _no_secrets
+    secrets: Callable[[str, str], str] = _no_secrets  # name and workflow → value, or a SecretError
+    secrets_ready: Callable[[Iterable[tuple[str, str]]], Awaitable[None]] = _are_ready  # gets what takes a moment
     traceparent: Callable[[AttemptKey], str | None] = _no_trace  # what the spans of the attempt itself hang below
     worker_for: Callable[[TaskSpec], WorkerConfig | None] = _no_config  # from workers.yaml
     interpreter_for: Callable[[str], str | None] = _own_interpreter  # a version's root → the user's Python

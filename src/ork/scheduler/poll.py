@@ -16,6 +16,7 @@ from typing import Any
 from ork.errors import DocumentError, ExecutorError, ObjectsError, StoreError
 from ork.executors.executor import DEFERRED, LaunchOrder, News, Told
 from ork.model.ids import AttemptKey, RunId
+from ork.model.outbound import OutboundRule
 from ork.model.record import Record, made
 from ork.model.run import CommandKind, RunCommand
 from ork.model.task import Attempt, Failure, FailureKind
@@ -53,7 +54,8 @@ class Poller:
         objects: ObjectStore,
         *,
         log_path: Callable[[AttemptKey], str],
-        secrets: Callable[[str], str | None],
+        secrets: Callable[[str, str], str],
+        rule: OutboundRule,
         ask_process: AskProcess,
         on_change: Callable[[], None],
         interpreter_for: Callable[[str], str | None] = lambda _root: None,
@@ -63,7 +65,7 @@ class Poller:
         self._log_path = log_path
         self._on_change = on_change
         self._interpreter_for = interpreter_for
-        self._jobs = Jobs(secrets, ask_process)
+        self._jobs = Jobs(secrets, rule, ask_process)
         self._waits: dict[AttemptKey, _Wait] = {}
         self._nudges: dict[RunId, asyncio.Event] = {}
         self._finished = 0

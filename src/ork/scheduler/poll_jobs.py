@@ -8,11 +8,14 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
-from ork.errors import ExecutorError
+from ork.errors import ExecutorError, SecretError, SecretNotYetError, UndeclaredSecretError
 from ork.executors.executor import LaunchOrder
+from ork.model.outbound import OutboundRule
 from ork.model.record import Record
 from ork.model.task import Failure, FailureKind
 from ork.objects import documents, layout
+from ork.outbound.connect import BlockedAddressError, NoAnswerError
+from ork.outbound.fetch import fetch
 from ork.sdk import defer, web
 
 T = TypeVar("T")
@@ -58,23 +61,26 @@ class Handover(Record):
 class Jobs:
     """Asks jobs of all kinds but sub-workflows. Slow answers hold up nobody: HTTP goes through a few threads."""
 
-    def __init__(self, secrets: Callable[[str], str | None], ask_process: AskProcess) -> None:
+    def __init__(self, secrets: Callable[[str, str], str], rule: OutboundRule, ask_process: AskProcess) -> None:
         self._secrets = secrets
+        self._rule = rule
         self._ask_process = ask_process
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def ask(self, job: dict[str, Any], handover: Handover) -> Answer:
         try:
             if "http" in job:
-                answer = await self._fetch(job["http"], job.get("method", "GET"), job.get("headers"))
+                answer = await self._fetch(job["http"], job.get("method", "GET"), job.get("headers"), handover.spec)
                 judged = judge_answer(job, answer)
                 if isinstance(judged, Done) and judged.text is not None:
                     # What other readers of outputs would stumble over fails here, where its cause is known.
                     documents.strict_json(judged.text.encode(), max_size=handover.spec["output_limit"])
                 return judged
             return await self._call(job["call"], job.get("args", {}), handover)
-        except (web.WebError, ExecutorError) as trouble:
+        except (NoAnswerError, ExecutorError, SecretNotYetError) as trouble:
             return NotYet(str(trouble))
+        except (BlockedAddressError, SecretError) as problem:
+            return JobFailed(Failure(FailureKind.OUTPUT, f"the job cannot be asked: {problem}"))
         except (ValueError, documents.DocumentError) as problem:
             return JobFailed(Failure(FailureKind.OUTPUT, f"the job's answer cannot be used: {problem}"))
 
@@ -88,15 +94,28 @@ class Jobs:
                 answer = await self._call(cancel, job.get("args", {}), handover)
                 return answer.failure.message if isinstance(answer, JobFailed) else None
             headers = cancel.get("headers", job.get("headers"))
-            told = await self._fetch(cancel["url"], cancel.get("method", "POST"), headers)
-        except (web.WebError, ExecutorError, ValueError) as trouble:
+            told = await self._fetch(cancel["url"], cancel.get("method", "POST"), headers, handover.spec)
+        except (NoAnswerError, BlockedAddressError, ExecutorError, SecretError, ValueError) as trouble:
             return str(trouble)
         return None if told.status < 400 or told.status in (404, 409, 410) else f"answered {told.status}"
 
-    async def _fetch(self, url: str, method: str, headers: Mapping[str, Any] | None) -> web.Answer:
-        opened = open_headers(headers, self._secrets)
+    async def _fetch(
+        self, url: str, method: str, headers: Mapping[str, Any] | None, spec: dict[str, Any]
+    ) -> web.Answer:
+        def work() -> web.Answer:
+            opened = open_headers(headers, lambda name: self._secret_of(name, spec))
+            hidden = [name for name, value in (headers or {}).items() if isinstance(value, dict)]
+            return fetch(url, self._rule, method=method, headers=opened, secret_headers=hidden, timeout=HTTP_SECONDS)
+
         async with self._room:
-            return await in_thread(lambda: web.fetch(url, method=method, headers=opened, timeout=HTTP_SECONDS))
+            return await in_thread(work)
+
+    def _secret_of(self, name: str, spec: dict[str, Any]) -> str:
+        """Only what the task's definition names: a task must not learn more by handing over than it was given."""
+        if name not in secrets_in(spec):
+            message = f"the task does not declare secret `{name}`, so its jobs cannot use it"
+            raise UndeclaredSecretError(f"{message}: add `env: {{{name}: {{secret: {name}}}}}` to the task")
+        return self._secrets(name, spec["workflow"])
 
     async def _call(self, function: str, args: dict[str, Any], handover: Handover) -> Answer:
         spec = handover.spec
@@ -106,7 +125,9 @@ class Jobs:
             return JobFailed(Failure(FailureKind.OUTPUT, message))
         stem = layout.stem_of(handover.order.spec_key)
         request = {"spec": spec, "objects": handover.objects_url, "stem": stem, "call": function, "args": args}
-        secrets = {SECRET_PREFIX + name: self._secrets(name) or "" for name in secret_names(spec["env"])}
+        names = _names_in(spec["env"])
+        values = await in_thread(lambda: [self._secrets(name, spec["workflow"]) for name in names])
+        secrets = {SECRET_PREFIX + name: value for name, value in zip(names, values, strict=True)}
         data = json.dumps(request).encode()
         async with self._room:
             reply = await self._ask_process(handover.order, data, secrets, handover.log)
@@ -117,18 +138,13 @@ class Jobs:
         return NotYet() if answer["result"] is None else Done(answer["result"])
 
 
-def open_headers(headers: Mapping[str, Any] | None, secrets: Callable[[str], str | None]) -> dict[str, str]:
-    """As they are sent: {"secret": NAME} becomes its value. ValueError if there is none."""
+def open_headers(headers: Mapping[str, Any] | None, secrets: Callable[[str], str]) -> dict[str, str]:
+    """As they are sent: {"secret": NAME} becomes its value. SecretError if there is none."""
     return {name: _opened(value, secrets) for name, value in (headers or {}).items()}
 
 
-def _opened(value: Any, secrets: Callable[[str], str | None]) -> str:
-    if not isinstance(value, dict):
-        return str(value)
-    secret = secrets(str(value.get("secret")))
-    if secret is None:
-        raise ValueError(f"there is no secret `{value.get('secret')}`")
-    return secret
+def _opened(value: Any, secrets: Callable[[str], str]) -> str:
+    return secrets(str(value.get("secret"))) if isinstance(value, dict) else str(value)
 
 
 def judge_answer(job: dict[str, Any], answer: web.Answer) -> Answer:
@@ -160,8 +176,20 @@ def _json_or_text(answer: web.Answer) -> Any:
     return answer.text or None
 
 
-def secret_names(bounds: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    return [bound["secret"].removeprefix(SECRET_PREFIX) for bound in bounds.values() if "secret" in bound]
+def secrets_in(spec: Mapping[str, Any]) -> frozenset[str]:
+    """The secrets that the task's definition names, as its spec holds them."""
+    parts = [spec.get(part) for part in ("inputs", "env", "config", "task_config")]
+    return frozenset(name for part in parts for name in _names_in(part))
+
+
+def _names_in(bound: Any) -> list[str]:
+    """At any depth of bound values; the user's data is not looked into."""
+    if isinstance(bound, dict):
+        if isinstance(bound.get("secret"), str):
+            variable: str = bound["secret"]
+            return [variable.removeprefix(SECRET_PREFIX)] if variable.startswith(SECRET_PREFIX) else []
+        return [] if "value" in bound else _names_in(list(bound.values()))
+    return [name for each in bound for name in _names_in(each)] if isinstance(bound, list) else []
 
 
 async def in_thread(work: Callable[[], T]) -> T:

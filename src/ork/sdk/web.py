@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 LIMIT = 64 << 20
 SHOWN_CHARACTERS = 300
+_NO_URL = "not an http or https URL: it must begin with http:// or https:// and name a host"
 
 
 class WebError(Exception):
@@ -79,14 +80,17 @@ def fetch(
 
 
 def check_url(url: object) -> None:
-    """ValueError for anything but a whole http or https address."""
+    """ValueError for anything but a whole http or https address. What was given is not repeated: it may be a secret."""
     from urllib.parse import urlsplit
 
     if not isinstance(url, str) or not url.isprintable() or " " in url:
-        raise ValueError(f"not a URL: {str(url)[:200]!r}")
-    parts = urlsplit(url)
+        raise ValueError(_NO_URL)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ValueError(_NO_URL) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"not an http or https URL: {url[:200]!r}")
+        raise ValueError(_NO_URL)
 
 
 def _refuse_constant(text: str) -> Any:

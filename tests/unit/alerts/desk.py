@@ -13,11 +13,14 @@ from ork.alerts.channels import read_channels
 from ork.alerts.outbox import Outbox
 from ork.core.effects import Alert
 from ork.model.ids import TaskKey
+from ork.model.outbound import OutboundRule, parse_allowed
 from ork.model.run import RunStatus
 from ork.model.task import Failure, FailureKind
 from ork.state.memory import MemoryStore
 from ork.telemetry import Telemetry
 from tests.conformance.state_samples import ANN, NOW, ended, owned_run, version
+
+LOOPBACK = OutboundRule((parse_allowed("127.0.0.0/8"),))
 
 
 class Desk:
@@ -29,7 +32,7 @@ class Desk:
         self.telemetry = Telemetry()
         self.secrets = {"HOOK": "unset"}
         self._named = named
-        allow = {"allow_private": True, **options}
+        allow = {"rule": LOOPBACK, **options}
         self.outbox = Outbox(
             self.store, read_channels(alerts), self.secrets.get, self.telemetry, now=lambda: self.now, **allow
         )

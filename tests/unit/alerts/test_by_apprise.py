@@ -11,8 +11,9 @@ import threading
 import pytest
 
 from ork.alerts.channels import read_channels
-from ork.alerts.guarded import PrivateAddressError, only_public_addresses
 from ork.errors import UsageError
+from ork.model.outbound import OutboundRule
+from ork.outbound.guarded import RefusedConnectionError, permitted_connections
 from ork.telemetry import Happening
 from tests.loopback import loopback
 from tests.unit.alerts.desk import Desk, desk, mail_server
@@ -66,12 +67,12 @@ def test_a_private_address_is_not_reached_unless_allowed(scheme: str) -> None:
     with loopback() as site:
         at = desk(
             {"ops": {"apprise": site.url.replace("http", scheme) + "/hook?from=o@b.example&to=a@b.example"}},
-            allow_private=False,
+            rule=OutboundRule(),
         )
         told = reasons(at)
         assert at.deliver() is not None
         assert site.asked == []
-    assert all("127.0.0.1 is a private address" in why and "alerts_allow_private" in why for why in told)
+    assert all("127.0.0.1 is not a public address" in why and "outbound: {allow: [" in why for why in told)
 
 
 def test_an_address_nobody_understands_is_not_told_either() -> None:
@@ -84,11 +85,11 @@ def test_an_address_nobody_understands_is_not_told_either() -> None:
 def test_the_guard_holds_for_its_own_thread_only_and_while_it_lasts() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = listening.getsockname()
-        with only_public_addresses() as guard:
+        with permitted_connections(OutboundRule()) as guard:
             for family, place in ((socket.AF_INET, address), (socket.AF_UNIX, "/nowhere")):
-                with socket.socket(family) as mine, pytest.raises(PrivateAddressError):
+                with socket.socket(family) as mine, pytest.raises(RefusedConnectionError):
                     mine.connect(place)
-            assert guard.refused == "127.0.0.1"
+            assert "127.0.0.1 is not a public address" in str(guard.refused)
             another = threading.Thread(target=lambda: socket.create_connection(address, 5).close())
             another.start()
             another.join()

@@ -9,6 +9,7 @@ from email.utils import format_datetime
 from typing import Any
 
 from ork.alerts.outbox import MOST_TRIES
+from ork.model.outbound import OutboundRule
 from ork.telemetry import Happening
 from tests.conformance.state_samples import NOW
 from tests.loopback import Loopback, loopback
@@ -78,12 +79,12 @@ def test_a_redirect_is_not_followed() -> None:
 def test_a_private_address_is_not_reached_unless_allowed() -> None:
     with loopback() as site:
         site.answers["/hook"] = (200, {})
-        at = desk({"ops": f"{site.url}/hook"}, allow_private=False)
+        at = desk({"ops": f"{site.url}/hook"}, rule=OutboundRule())
         told: list[str] = []
         at.telemetry.listen(lambda _what, fields: told.append(fields["why"]))
         assert at.deliver() is not None
         assert site.asked == []
-        assert all("alerts_allow_private" in why and "/hook" not in why for why in told)
+        assert all("outbound: {allow: [" in why and "/hook" not in why for why in told)
 
 
 def test_an_address_may_be_a_secret() -> None:

@@ -51,7 +51,9 @@ def test_an_executor_of_the_project_gets_its_configs_inputs_and_secrets(
         "        return [self.config['where'], config['what'], config['key'], inputs['n'], context.task_name]\n"
         "    def stop(self, context):\n        raise AssertionError('nobody asked')\n"
     )
-    (tmp_path / "ork.yaml").write_text("executors:\n  mine: {class: 'mine:Mine', config: {where: here}}\n")
+    (tmp_path / "ork.yaml").write_text(
+        "executors:\n  mine: {class: 'mine:Mine', config: {where: here}}\nsecrets: {API_KEY: {from: env}}\n"
+    )
     monkeypatch.setenv("API_KEY", "hush")
     monkeypatch.syspath_prepend(str(tmp_path))
     etl.add("work", executor="mine", config={"what": "it", "key": secret("API_KEY")}, inputs={"n": 3})

@@ -138,15 +138,12 @@ def test_fan_out_conditions_and_refs_are_those_of_the_engine(etl: Workflow) -> N
     def large(square: list[int]) -> int:
         return sum(square)
 
-    @etl.task(inputs={"first": ref("tasks.square.output[0]"), "hidden": secret("ORK_TEST_WORD")}, run_if="all_done")
+    @etl.task(inputs={"first": ref("tasks.square.output[0]"), "hidden": secret("TEST_WORD")}, run_if="all_done")
     def last(first: int, hidden: str, large: int | None) -> list[Any]:
         return [first, hidden, large]
 
-    os.environ["ORK_TEST_WORD"] = "word"
-    try:
-        result = etl.run()
-    finally:
-        del os.environ["ORK_TEST_WORD"]
+    (Path(etl.file).parent / ".env").write_text("TEST_WORD=word\n")
+    result = etl.run()
     assert result["square"] == [9, 1, 4]
     assert result["part"] == [[0, 3], [1, 3], [2, 3]]
     assert result["nothing"] == []

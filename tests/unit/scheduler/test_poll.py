@@ -13,6 +13,7 @@ import pytest
 from ork.errors import ExecutorError
 from ork.executors.executor import LaunchOrder
 from ork.model.ids import AttemptKey, RunId, TaskKey
+from ork.model.outbound import OutboundRule, parse_allowed
 from ork.model.task import Attempt, AttemptStatus
 from ork.objects import documents, layout
 from ork.scheduler import poll
@@ -24,7 +25,7 @@ from ork.testing.objects import MemoryObjects
 from tests.loopback import loopback
 
 HASH = "ab" * 32
-SPEC = {"kind": "python", "root": "/project", "env": {}, "inline_limit": 10, "output_limit": 1000}
+SPEC = {"kind": "python", "workflow": "flow", "root": "/project", "env": {}, "inline_limit": 10, "output_limit": 1000}
 
 
 def answer(value: Any, status: int = 200) -> Answer:
@@ -70,10 +71,16 @@ def test_a_result_that_is_not_there_is_a_mistake() -> None:
         judge_answer(JOB, Answer(200, "text/plain", b"<html>"))
 
 
+LOOPBACK = OutboundRule((parse_allowed("127.0.0.1"),))
+
+
 class Bench:
     """A poller on memory, whose short processes are played by the test."""
 
     def __init__(self, jobs: list[dict[str, Any]], **spec: Any) -> None:
+        def secrets(name: str, workflow: str) -> str:
+            return f"{name} of {workflow}"
+
         key = AttemptKey(RunId("run1"), TaskKey("a"), 1)
         now = datetime.now(UTC)
         self.attempt = Attempt(
@@ -92,7 +99,8 @@ class Bench:
             MemoryStore(),
             self.objects,
             log_path=lambda _key: "/dev/null",
-            secrets=lambda _name: None,
+            secrets=secrets,
+            rule=LOOPBACK,
             ask_process=self._ask,
             on_change=lambda: None,
         )

@@ -99,7 +99,9 @@ def test_a_missing_secret_fails_the_task_with_its_name() -> None:
 
 
 def test_a_secret_reaches_the_order_and_never_the_spec() -> None:
-    top = BenchTop(workflow(spec("a", env=(("TOKEN", Secret("api")),))), secrets={"api": "s3cret"}.get)
+    top = BenchTop(
+        workflow(spec("a", env=(("TOKEN", Secret("api")),))), secrets=lambda name, _workflow: {"api": "s3cret"}[name]
+    )
     top.create()
     top.step()
     order = top.order("a")

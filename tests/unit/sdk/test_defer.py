@@ -44,7 +44,7 @@ def test_a_path_leads_through_fields_and_indexes_or_nowhere() -> None:
         ({}, "`http`"),
         ({"http": "http://x/", "call": "a:b"}, "`http`"),
         ({"http": "file:///etc/passwd"}, "not an http or https URL"),
-        ({"http": "http://x/\r\nHost: y"}, "not a URL"),
+        ({"http": "http://x/\r\nHost: y"}, "not an http or https URL"),
         ({"http": "http://x/", "every": 0.001}, "`every`"),
         ({"http": "http://x/", "every": True}, "`every`"),
         ({"http": "http://x/", "done": {"path": "state"}}, "`done` is a condition"),

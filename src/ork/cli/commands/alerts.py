@@ -99,14 +99,14 @@ def test_command(name: str, as_json: bool) -> int:
 
 def _send(channel: Channel) -> str | None:
     """None when it arrived, else why not."""
-    from ork.alerts.addresses import NotSentError
+    from ork.alerts.not_sent import NotSentError
     from ork.alerts.send import send
     from ork.model.notice import Notice, NoticeKind
 
     settings = current_settings()
     notice = Notice(0, NoticeKind.TEST, "ork", now(), detail=f"`ork alerts test {channel.name}` sent this.")
     try:
-        send(notice, channel, settings.secret, allow_private=settings.alerts_allow_private)
+        send(notice, channel, settings.secrets.own_value, settings.outbound)
     except NotSentError as error:
         return str(error)
     return None

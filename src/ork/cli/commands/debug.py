@@ -134,10 +134,7 @@ def _secrets(spec: Mapping[str, Any], settings: Settings) -> dict[str, str]:
     bound = [spec.get(part) for part in ("inputs", "env", "config", "task_config")]
     for variable in set(_secret_variables(bound)):
         name = variable.removeprefix(SECRET_PREFIX)
-        value = settings.secret(name)
-        if value is None:
-            raise RefusedError(f"there is no secret `{name}` in the environment, .env or .ork/secrets")
-        values[variable] = value
+        values[variable] = settings.secrets.value(name, spec["workflow"], waits=True)
     return values
 
 

@@ -207,8 +207,8 @@ def _alerts(settings: Settings) -> Iterator[Finding]:
         return
     from ork.alerts.channels import read_channels, secrets_of
 
-    channels = read_channels(settings.alerts)
-    missing = [name for channel in channels.values() for name in secrets_of(channel) if settings.secret(name) is None]
+    channels, own_value = read_channels(settings.alerts), settings.secrets.own_value
+    missing = [name for channel in channels.values() for name in secrets_of(channel) if own_value(name) is None]
     fix = f"give the secret {missing[0]}: in the environment, .env or .ork/secrets" if missing else None
     yield Finding("alerts", f"lead to {', '.join(sorted(channels))}", fix)
 

@@ -81,6 +81,14 @@ CODES = by_code(
         "command: [./load.sh, --day, {ref: params.day}]",
     ),
     Explanation(
+        "ORK211",
+        "a secret that the project does not give",
+        "A workflow gets the secrets that the project declares: those in `secrets` of ork.yaml, and the names in `.env` and\n"
+        "`.ork/secrets`. Other variables of the scheduler are not secrets, and names that begin with ORK_ never are.",
+        "load:\n  command: ./load.sh\n  env: {PGPASSWORD: {secret: PGPASSWORD}}",
+        "# ork.yaml\nsecrets:\n  PGPASSWORD: {from: env, workflows: [etl]}",
+    ),
+    Explanation(
         "ORK290",
         "an input that is not in the output it points at",
         "The task ran, and what it returned has no such field or index. The ref and the output do not fit each other.",

@@ -89,6 +89,25 @@ CODES = by_code(
         "The path is known, but not for this method. The header `Allow` names those it has.",
     ),
     Explanation(
+        "ORK840",
+        "an address that Ork may not connect to",
+        "Jobs and alerts go to public addresses. Private, loopback, link-local and other special ones must be allowed in\n"
+        "ork.yaml; the message holds the line.",
+        right='# ork.yaml\noutbound: {allow: ["127.0.0.1:8080", 10.0.0.0/8, jobs.internal]}',
+    ),
+    Explanation(
+        "ORK841",
+        "no answer",
+        "Nobody answers at the address of a job or an alert. It is tried again.",
+    ),
+    Explanation(
+        "ORK842",
+        "a secret without a value",
+        "The project declares the secret, and where its value should be there is none: the variable is not set, the file is\n"
+        "not there, or the command failed.",
+        right="# ork.yaml\nsecrets:\n  KEY: {from: command, argv: [vault, kv, get, -field=value, secret/key]}",
+    ),
+    Explanation(
         "ORK890",
         "an event the state machine does not know",
         "A bug in Ork: something happened to a run or a task in a state in which it cannot happen. The run is set aside\n"

@@ -1,0 +1,54 @@
+"""Whether the project gives a workflow the secrets that its tasks name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ork.definition.problems import quoted
+from ork.definition.project_file import Project
+from ork.definition.report import Report
+from ork.definition.tasks import WrittenTask
+from ork.definition.workflow_file import WrittenWorkflow
+from ork.model.secret import is_of_ork, lines_to_add
+from ork.model.trees import pointers
+from ork.model.workflow import Custom, Secret
+
+
+def check_secrets(written: WrittenWorkflow, project: Project, report: Report) -> None:
+    """Every secret that a task names is declared for the workflow. Nothing is known where nobody looked into `.env`."""
+    if project.found_secrets is None:
+        return
+    for task in written.tasks.values():
+        for name, path in _named(task):
+            refusal = _refusal(name, written.name, project)
+            if refusal is not None:
+                message, hint = refusal
+                report.add("ORK211", message, task.place(*path), hint=hint)
+
+
+def _named(task: WrittenTask) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+    """The secrets a task names, each with its place."""
+    for part, values in (("inputs", task.spec.inputs), ("env", task.spec.env)):
+        for key, value in values:
+            if isinstance(value, Secret):
+                yield value.name, (part, key)
+    action = task.spec.action
+    if isinstance(action, Custom):
+        for tree, start in ((action.task, "config"), (action.config, "executor")):
+            for pointer, path in pointers(tree):
+                if isinstance(pointer, Secret):
+                    yield pointer.name, (start, *path)
+
+
+def _refusal(name: str, workflow: str, project: Project) -> tuple[str, str] | None:
+    """A sentence and what to do, if the workflow may not have the secret."""
+    if is_of_ork(name):
+        return f"{quoted(name)} is Ork's own: no task is given it", "name another secret"
+    declared = project.secrets.get(name)
+    if declared is None and name not in (project.found_secrets or ()):
+        hint = f"add `{lines_to_add(name)}` to ork.yaml, or a line {name}=… to .env"
+        return f"the project declares no secret {quoted(name)}", hint
+    if declared is not None and not declared.is_for(workflow):
+        hint = f"add {workflow} to `workflows` of secrets.{name} in ork.yaml"
+        return f"ork.yaml does not give secret {quoted(name)} to workflow {quoted(workflow)}", hint
+    return None

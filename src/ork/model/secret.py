@@ -1,0 +1,43 @@
+"""A secret as ork.yaml declares it: where its value comes from, and which workflows may use it. Never the value itself."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from ork.model.record import Record
+
+OWN_PREFIX = "ORK_"  # variables of Ork itself: tokens, addresses, hook secrets
+
+
+class SecretOrigin(StrEnum):
+    """What `from` may say."""
+
+    ENV = "env"
+    FILE = "file"
+    COMMAND = "command"
+
+
+class SecretDeclaration(Record):
+    """`variable`, `path` or `argv`, as its origin needs. `workflows` holds names and patterns; None: all."""
+
+    name: str
+    origin: SecretOrigin
+    variable: str | None = None
+    path: str | None = None
+    argv: tuple[str, ...] = ()
+    timeout: float = 10.0
+    workflows: tuple[str, ...] | None = None
+
+    def is_for(self, workflow: str) -> bool:
+        return self.workflows is None or any(fnmatchcase(workflow, pattern) for pattern in self.workflows)
+
+
+def is_of_ork(name: str) -> bool:
+    """Names that no task is ever given as a secret."""
+    return name.upper().startswith(OWN_PREFIX)
+
+
+def lines_to_add(name: str) -> str:
+    """What to write into ork.yaml to declare the secret."""
+    return f"secrets: {{{name}: {{from: env}}}}"
