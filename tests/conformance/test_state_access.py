@@ -11,7 +11,7 @@ from ork.model.access import AuditEntry, Role, Token
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
-from ork.state.store import StateStore
+from ork.state.store import RunFilter, StateStore
 from tests.conformance.conftest import Stores
 from tests.conformance.state_samples import (
     ANN,
@@ -233,3 +233,18 @@ async def test_pages_of_changes_pass_nothing_over(store: StateStore) -> None:
         seen += [run.id for run in page.runs]
         mark = page.mark
     assert seen == [*created, *sorted(run.id for run in together)]
+
+
+async def test_runs_in_lists_come_without_their_params(store: StateStore) -> None:
+    of, begin = await deploy(store), (await store.changes_since(None)).mark
+    (run,) = await store.create_runs([new_run(of, params={"text": "x" * 1000})], NOW)
+    listed = replaced(run, params={})
+    assert run.params == {"text": "x" * 1000}
+    assert (await store.list_runs(RunFilter())).runs == (listed,)
+    assert (await store.list_runs(RunFilter(workflow="flow"))).runs == (listed,)
+    assert await store.last_runs(["flow"]) == {"flow": listed}
+    assert (await store.changes_since(begin)).runs == (listed,)
+    assert await store.get_run(run.id) == run
+    update = await store.run_updates(run.id)
+    assert update is not None
+    assert update.run == run

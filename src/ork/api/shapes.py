@@ -23,12 +23,14 @@ class Problem(Shape):
 
 
 class RunShape(Shape):
+    """`params` is null in lists, in `last_run` and in events: they may be large. Ask for the run."""
+
     id: str
     workflow: str
     version: str
     status: str
     trigger: str
-    params: dict[str, Any]
+    params: dict[str, Any] | None
     scheduled_for: str | None
     created_at: str
     started_at: str | None

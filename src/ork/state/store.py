@@ -288,7 +288,7 @@ class StateStore(ScheduleVerbs, LocationVerbs, Protocol):
         ...
 
     async def changes_since(self, mark: int | None, limit: int = 100) -> Changes:
-        """Up to `limit` runs that were created or changed after the mark, the oldest change first.
+        """Up to `limit` runs that were created or changed after the mark, the oldest change first, without params.
 
         None for a mark gives no runs and the mark of now. The marks are those of `run_updates`. No change is ever
         passed over: one that is not among the answers of this call is among those of a later one with its mark.
@@ -300,11 +300,12 @@ class StateStore(ScheduleVerbs, LocationVerbs, Protocol):
         ...
 
     async def list_runs(self, query: RunFilter) -> RunPage:
-        """Newest first; a run created between two pages is never seen twice."""
+        """Newest first; a run created between two pages is never seen twice. Their `params` are left out ({}): each may
+        be a megabyte."""
         ...
 
     async def last_runs(self, workflows: Sequence[str]) -> Mapping[str, Run]:
-        """The newest run of each of these workflows that has had one."""
+        """The newest run of each of these workflows that has had one, without params."""
         ...
 
     async def run_updates(self, run: RunId, since: int = 0, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:

@@ -15,7 +15,7 @@ from ork.state.store import LimitUse, RunFilter, StateStore, TaskFilter
 from ork.status.follow import RunView
 from ork.status.instances import is_group
 from ork.status.serving import live_schedulers
-from ork.status.shapes import run_json, time_json
+from ork.status.shapes import listed_run_json, time_json
 
 MAX_RUNS = 20
 MAX_UNSENT = 20
@@ -113,7 +113,7 @@ def pulse_json(pulse: Pulse, now: datetime) -> dict[str, Any]:
             for entry in pulse.schedulers
         ],
         "unfinished": {status.value: number for status, number in pulse.counts.items()},
-        "runs": [run_json(run) for run in pulse.runs],
+        "runs": [listed_run_json(run) for run in pulse.runs],
         "limits": [{"name": use.name, "slots": use.slots, "used": use.used} for use in pulse.limits],
         "waiting": pulse.waiting,
         "oldest_waiting": _moment_json(pulse.oldest_waiting, now),

@@ -43,6 +43,11 @@ def run_json(run: Run) -> dict[str, Any]:
     }
 
 
+def listed_run_json(run: Run) -> dict[str, Any]:
+    """A run in a list: its params are left out (null), because a page of them could be a gigabyte."""
+    return {**run_json(run), "params": None}
+
+
 def full_run_json(run: Run, version: Version, tasks: Iterable[Task], attempts: Iterable[Attempt]) -> dict[str, Any]:
     """A run with its tasks and their attempts. Instances are tasks with an index; they stand for the whole task."""
     by_task: dict[TaskKey, list[Attempt]] = {}
@@ -99,7 +104,7 @@ def workflow_json(entry: WorkflowEntry, last_run: Run | None) -> dict[str, Any]:
         "schedule": schedule_json(entry.schedule),
         "enabled": entry.enabled,
         "origin": entry.origin,
-        "last_run": run_json(last_run) if last_run else None,
+        "last_run": listed_run_json(last_run) if last_run else None,
     }
 
 

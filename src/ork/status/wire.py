@@ -41,6 +41,10 @@ def run_row(run: Run) -> dict[str, Any]:
     }
 
 
+def listed_run_row(run: Run) -> dict[str, Any]:
+    return {**run_row(run), "params": None}
+
+
 def read_run(row: dict[str, Any]) -> Run:
     return Run(
         RunId(row["id"]),
@@ -48,7 +52,7 @@ def read_run(row: dict[str, Any]) -> Run:
         VersionId(row["version"]),
         RunStatus(row["status"]),
         Trigger(row["trigger"]),
-        row["params"],
+        row["params"] or {},
         read_moment(row["created_at"]),
         read_time(row["scheduled_for"]),
         read_time(row["started_at"]),
@@ -140,7 +144,11 @@ def workflow_row(entry: WorkflowEntry, last_run: Run | None) -> dict[str, Any]:
     if entry.schedule is not None:
         more = {"jitter": entry.schedule.jitter, "catchup_limit": entry.schedule.catchup_limit}
         shape["schedule"] = {**shape["schedule"], **more}
-    return {**shape, "deployed_at": time_json(entry.deployed_at), "last_run": run_row(last_run) if last_run else None}
+    return {
+        **shape,
+        "deployed_at": time_json(entry.deployed_at),
+        "last_run": listed_run_row(last_run) if last_run else None,
+    }
 
 
 def read_workflow(row: dict[str, Any]) -> WorkflowEntry:

@@ -7,11 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
+from ork.api.paging import PAGE_BYTES
 from ork.api.routing import PREFIX
-from ork.model.ids import AttemptKey, SchedulerId, TaskKey
+from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
 from ork.model.record import replaced
-from ork.model.run import RunStatus
-from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
+from ork.model.run import NewRun, RunStatus
+from ork.model.task import Attempt, AttemptStatus, InlineOutput, Task, TaskStatus
 from ork.model.workflow import Schedule
 from ork.state.store import RunChanges
 from tests.unit.api.conftest import NOW, Bench
@@ -93,3 +94,31 @@ async def test_workflows_versions_schedules_tokens_and_audit_are_paged(bench: Be
         entries = [row["id"] for page in await walk(client, "/audit", "entries", limit=1) for row in page]
         assert entries == sorted(entries, reverse=True)
         assert len(entries) == 2
+
+
+async def test_a_list_of_runs_with_large_params_is_small_and_one_run_has_them(bench: Bench) -> None:
+    version = await bench.deploy()
+    large = {"n": 1, "event": {"text": "x" * 500_000}}
+    ids = [f"0000000000{number:02}" for number in range(20)]
+    await bench.store.create_runs([NewRun(RunId(id), "flow", version.id, large) for id in ids], NOW)
+    async with await bench.client() as client:
+        for path in ("/api/v1/runs?limit=1000", "/api/v1/workflows", "/api/v1/workflows/flow", "/api/v1/status"):
+            answer = await client.get(path)
+            assert (answer.status_code, len(answer.content) < 50_000) == (200, True), path
+        listed = (await client.get("/api/v1/runs")).json()["runs"]
+        assert {run["params"] for run in listed} == {None}
+        assert (await client.get(f"/api/v1/runs/{ids[0]}")).json()["params"] == large
+
+
+async def test_a_page_of_large_tasks_ends_early_and_passes_nothing_over(bench: Bench) -> None:
+    run, ann, output = await bench.run(), SchedulerId("ann"), InlineOutput('"' + "x" * 64_000 + '"')
+    await bench.store.introduce(ann, "ann", "scheduler", NOW)
+    (claimed,) = (await bench.store.claim_runs(ann, 1, NOW)).runs
+    keys = [TaskKey("extract", number) for number in range(200)]
+    tasks = tuple(Task(key, TaskStatus.SUCCESS, "process", 1, output=output) for key in keys)
+    await bench.store.commit(ann, [RunChanges(run.id, claimed.epoch, claimed.run, tasks)], NOW)
+    async with await bench.client() as client:
+        pages = await walk(client, f"/runs/{run.id}/tasks", "tasks", limit=1000)
+    assert [row["index"] for page in pages for row in page] == list(range(200))
+    assert len(pages) > 2
+    assert all(sum(len(row["output"]) for row in page) <= PAGE_BYTES for page in pages)

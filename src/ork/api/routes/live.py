@@ -12,12 +12,13 @@ from starlette.responses import Response, StreamingResponse
 from ork.api.context import Api, api_of
 from ork.api.events import EVENT_SCHEMA, STILL_HERE, STREAM, heard_within, sse
 from ork.api.logs import BEAT_SECONDS
+from ork.api.paging import fitting
 from ork.api.parameters import OptionalMark, OptionalName
 from ork.api.routing import Routes
 from ork.errors import UsageError
 from ork.model.access import Role
 from ork.model.run import Run
-from ork.status.wire import run_row, task_row
+from ork.status.wire import listed_run_row, task_row
 
 routes = Routes()
 
@@ -69,7 +70,7 @@ async def _change(api: Api, run: Run, mark: int) -> dict[str, Any]:
     update = await api.store.run_updates(run.id, mark)
     version = await api.store.get_version(run.version)
     if update is None or version is None:
-        return {"run": run_row(run), "tasks": [], "more": False}
+        return {"run": listed_run_row(run), "tasks": [], "more": False}
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
-    rows = [task_row(task, needs.get(task.key.name, ())) for task in update.tasks[:MAX_TASKS]]
-    return {"run": run_row(update.run), "tasks": rows, "more": len(update.tasks) > MAX_TASKS}
+    rows = fitting(task_row(task, needs.get(task.key.name, ())) for task in update.tasks[:MAX_TASKS])
+    return {"run": listed_run_row(update.run), "tasks": rows, "more": len(update.tasks) > len(rows)}

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from ork.api import shapes
 from ork.api.bodies import CommandBody, TriggerBody, answer, described, read_body
 from ork.api.context import Api, Caller, api_of, caller_of
+from ork.api.paging import fitting
 from ork.api.parameters import (
     LARGEST_PAGE,
     AttemptCursor,
@@ -44,7 +45,7 @@ from ork.status.follow import open_view
 from ork.status.ids import parse_target, resolve_run
 from ork.status.questions import named_task, waiting_task
 from ork.status.refusals import check_retry, too_late
-from ork.status.wire import attempt_row, read_key, run_row, task_row
+from ork.status.wire import attempt_row, listed_run_row, read_key, run_row, task_row
 
 routes = Routes()
 
@@ -89,10 +90,10 @@ async def create_run(request: Request, name: WorkflowName, key: KEY = None) -> R
 async def list_runs(
     request: Request, workflow: OptionalName = None, status: Status = None, limit: Limit = 20, cursor: RunCursor = None
 ) -> Response:
-    """Newest first."""
+    """Newest first, without params: those are in the answer about one run."""
     query = RunFilter(workflow, frozenset(status or ()), limit, cursor)
     page = await api_of(request).store.list_runs(query)
-    return answer({"runs": [run_row(run) for run in page.runs], "cursor": page.cursor})
+    return answer({"runs": [listed_run_row(run) for run in page.runs], "cursor": page.cursor})
 
 
 @routes.add("GET", "/run-ids", Role.VIEWER, response_model=shapes.IdsShape)
@@ -137,15 +138,15 @@ async def list_tasks(
     version = await api.store.get_version(update.run.version) if update else None
     if update is None or version is None:
         raise unknown_run(run)
-    shown = update.tasks[:limit]
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
+    rows = fitting(task_row(task, needs.get(task.key.name, ())) for task in update.tasks[:limit])
     return answer(
         {
             "run": run_row(update.run),
             "owner": await api.store.get_owner(found),
-            "tasks": [task_row(task, needs.get(task.key.name, ())) for task in shown],
+            "tasks": rows,
             "mark": update.mark,
-            "cursor": str(shown[-1].key) if len(update.tasks) > limit else None,
+            "cursor": str(update.tasks[len(rows) - 1].key) if len(update.tasks) > len(rows) else None,
         }
     )
 
@@ -166,8 +167,9 @@ async def list_attempts(
     after = None if cursor is None else _attempt_at(found, cursor)
     attempts = await api.store.list_attempts(found, key, after=after, limit=limit + 1)
     shown = await asyncio.to_thread(with_facts, api.objects, attempts[:limit])
-    last = f"{shown[-1].key.task}/{shown[-1].key.number}" if len(attempts) > limit else None
-    return answer({"attempts": [attempt_row(attempt) for attempt in shown], "cursor": last})
+    rows = fitting(map(attempt_row, shown))
+    last = attempts[len(rows) - 1].key if len(attempts) > len(rows) else None
+    return answer({"attempts": rows, "cursor": f"{last.task}/{last.number}" if last else None})
 
 
 def _attempt_at(run: RunId, cursor: str) -> AttemptKey:

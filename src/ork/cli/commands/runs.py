@@ -53,9 +53,9 @@ def runs_command(
     query = RunFilter(workflow, frozenset(map(RunStatus, statuses)), limit, cursor)
     runs, short, following = look(lambda installation: _page(installation, query))
     if as_json:
-        from ork.status.shapes import run_json
+        from ork.status.shapes import listed_run_json
 
-        print_json({"runs": [run_json(run) for run in runs], "cursor": following})
+        print_json({"runs": [listed_run_json(run) for run in runs], "cursor": following})
         return
     if not runs:
         print("no runs" + (" match" if workflow or statuses else " yet: start one with `ork run`"), file=sys.stderr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ork.model.ids import AttemptKey, TaskKey
+from ork.model.record import replaced
 from ork.model.run import Run
 from ork.model.task import Attempt, Task
 from ork.state.paging import attempt_place, not_ours, task_place
@@ -23,8 +24,13 @@ def runs_page(state: Shared, query: RunFilter) -> RunPage:
             raise not_ours()
         places = [place for place in places if place < before]
     limit = max(query.limit, 1)
-    shown = tuple(state.runs[id].run for _, id in places[:limit])
+    shown = tuple(listed(state.runs[id].run) for _, id in places[:limit])
     return RunPage(shown, " ".join(places[limit - 1]) if len(places) > limit else None)
+
+
+def listed(run: Run) -> Run:
+    """As it stands in lists: without its params."""
+    return replaced(run, params={})
 
 
 def tasks_page(state: Shared, row: RunRow, since: int, only: TaskFilter) -> tuple[Task, ...]:

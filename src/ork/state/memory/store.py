@@ -21,7 +21,7 @@ from ork.state.admission import room_left
 from ork.state.memory.access import AccessVerbs
 from ork.state.memory.commit import came_to_nothing, write_changes
 from ork.state.memory.locations import LocationsInMemory
-from ork.state.memory.pages import attempts_page, runs_page, tasks_page
+from ork.state.memory.pages import attempts_page, listed, runs_page, tasks_page
 from ork.state.memory.rows import RunRow, SchedulerRow, Shared
 from ork.state.memory.timely import TimelyVerbs, plan
 from ork.state.refusals import check_same_request, is_too_late, still_has_runs
@@ -315,7 +315,7 @@ class MemoryStore(AccessVerbs, LocationsInMemory, TimelyVerbs):
         later = sorted((row.changed, id) for id, row in state.runs.items() if row.changed > mark)
         # Runs of one commit share its number: they come together, or the mark between them would hide some.
         shown = [place for place in later if place[0] <= later[:limit][-1][0]] if later else []
-        return Changes(tuple(state.runs[id].run for _, id in shown), shown[-1][0] if shown else mark)
+        return Changes(tuple(listed(state.runs[id].run) for _, id in shown), shown[-1][0] if shown else mark)
 
     async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
         return tuple(sorted(id for id in self._used().runs if id.startswith(prefix))[:limit])

@@ -84,7 +84,7 @@ async def changes_since(db: Database, mark: int | None, limit: int = 100) -> Cha
         async with db.reading() as session:
             places = await session.rows("changed_runs", mark, settled, max(limit, 1))
             if places:
-                runs = tuple(run for run, _ in await runs_by_id(session, [id for id, _ in places]))
+                runs = tuple(run_of(row) for row in await session.rows("listed_runs", [id for id, _ in places]))
                 return Changes(runs, places[-1][1])
             if not (await session.rows("has_later_changes", max(mark, settled)))[0][0]:
                 break

@@ -49,7 +49,7 @@ def list_runs(db: Database, query: RunFilter) -> RunPage:
             places += db.connection.rows(name, {**wanted, "status": status.value})
         places.sort(reverse=True)
         shown = places[:limit]
-        runs = tuple(run for run, _ in db.runs([id for _, id in shown]))
+        runs = db.listed_runs([id for _, id in shown])
     return RunPage(runs, write_cursor(*shown[-1]) if len(places) > limit else None)
 
 
@@ -77,7 +77,7 @@ def changes_since(db: Database, mark: int | None, limit: int = 100) -> Changes:
         return Changes((), db.last_change())
     with db.connection.reading():
         places = db.connection.rows("changed_runs", {"mark": mark, "limit": max(limit, 1)})
-        runs = tuple(run for run, _ in db.runs([id for id, _ in places]))
+        runs = db.listed_runs([id for id, _ in places])
     return Changes(runs, places[-1][1] if places else mark)
 
 

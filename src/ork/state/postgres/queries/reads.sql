@@ -5,7 +5,7 @@ SELECT id FROM ork.runs WHERE id >= $1 AND id < $1 || U&'\+10FFFF' ORDER BY id L
 -- name: list_runs_by_status
 -- One range of the index for each status, merged: any filter costs a page, however long the history is.
 SELECT found.* FROM unnest($1::text[]) AS wanted (status) CROSS JOIN LATERAL (
-    SELECT r.id, r.workflow, r.version, r.status, r.trigger, r.params, r.created_at, r.scheduled_for, r.started_at,
+    SELECT r.id, r.workflow, r.version, r.status, r.trigger, '{}' AS params, r.created_at, r.scheduled_for, r.started_at,
            r.finished_at, r.error, r.round, r.priority, r.cancel_requested_at, r.note, r.fresh, r.parent,
            r.epoch, r.changed
     FROM ork.runs AS r
@@ -17,7 +17,7 @@ LIMIT $4;
 
 -- name: list_runs_by_workflow
 SELECT found.* FROM unnest($1::text[]) AS wanted (status) CROSS JOIN LATERAL (
-    SELECT r.id, r.workflow, r.version, r.status, r.trigger, r.params, r.created_at, r.scheduled_for, r.started_at,
+    SELECT r.id, r.workflow, r.version, r.status, r.trigger, '{}' AS params, r.created_at, r.scheduled_for, r.started_at,
            r.finished_at, r.error, r.round, r.priority, r.cancel_requested_at, r.note, r.fresh, r.parent,
            r.epoch, r.changed
     FROM ork.runs AS r
@@ -32,7 +32,7 @@ LIMIT $4;
 -- One look at the index for each workflow and status: it costs the same however many runs they have had.
 SELECT newest.* FROM unnest($1::text[]) AS wanted (workflow) CROSS JOIN LATERAL (
     SELECT found.* FROM unnest($2::text[]) AS any_of (status) CROSS JOIN LATERAL (
-        SELECT r.id, r.workflow, r.version, r.status, r.trigger, r.params, r.created_at, r.scheduled_for, r.started_at,
+        SELECT r.id, r.workflow, r.version, r.status, r.trigger, '{}' AS params, r.created_at, r.scheduled_for, r.started_at,
                r.finished_at, r.error, r.round, r.priority, r.cancel_requested_at, r.note, r.fresh, r.parent,
                r.epoch, r.changed
         FROM ork.runs AS r

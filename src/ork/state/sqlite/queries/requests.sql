@@ -22,6 +22,14 @@ SELECT r.id, r.workflow, r.version, r.status, r.trigger, r.params, r.created_at,
 FROM json_each(:ids) AS wanted CROSS JOIN runs AS r ON r.id = wanted.value
 ORDER BY wanted.key;
 
+-- name: listed_runs
+-- As runs_by_id, without the params: each may be a megabyte, and a page of them would be.
+SELECT r.id, r.workflow, r.version, r.status, r.trigger, '{}' AS params, r.created_at, r.scheduled_for, r.started_at,
+       r.finished_at, r.error, r.round, r.priority, r.cancel_requested_at, r.note, r.fresh, r.parent,
+       r.epoch, r.changed
+FROM json_each(:ids) AS wanted CROSS JOIN runs AS r ON r.id = wanted.value
+ORDER BY wanted.key;
+
 -- name: add_command
 INSERT INTO commands (run_id, kind, asked_by, task, everything, comment, asked_at)
 VALUES (:run, :kind, :by, :task, :everything, :comment, :now)
