@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,23 @@ def test_what_somebody_died_before_removing_is_removed_by_the_next(daemon: Daemo
             while container_of(dock) in daemon.containers():
                 await asyncio.sleep(0.05)
         assert await dock.container.find([going_on]) == [Presence.RUNNING]
+
+    play(tmp_path, daemon, scene)
+
+
+def test_one_that_ended_while_nobody_watched_has_the_duration_the_engine_says(daemon: Daemon, tmp_path: Path) -> None:
+    async def scene(dock: Dock) -> None:
+        attempt = dock.attempt()
+        await dock.begin(dock.shell(attempt, "sleep 0.2"))
+        await dock.running(attempt)
+        await dock.container.close()
+        await asyncio.to_thread(daemon.docker, "wait", container_of(dock))
+        await asyncio.sleep(2)  # the time that must not be counted
+        dock.container = dock.new_executor()
+        await dock.container.watch([attempt], dock.news.put_nowait)
+        status = await dock.ended(attempt)
+        began, ended = (datetime.fromisoformat(status[name]) for name in ("started_at", "finished_at"))
+        assert 0.2 <= (ended - began).total_seconds() < 1.5
 
     play(tmp_path, daemon, scene)
 

@@ -15,8 +15,18 @@ def has_started(container: Mapping[str, Any]) -> bool:
 
 
 def started_at(container: Mapping[str, Any]) -> str:
-    """To the microsecond: engines tell nanoseconds."""
-    return str(container["State"]["StartedAt"])[:26].rstrip("Z") + "Z"
+    return _to_microseconds(container["State"]["StartedAt"])
+
+
+def finished_at(container: Mapping[str, Any]) -> str:
+    """By the engine's account: whoever asks may be a scheduler that was started long after."""
+    return _to_microseconds(container["State"]["FinishedAt"])
+
+
+def _to_microseconds(engine_time: str) -> str:
+    """Engines give nanoseconds, without zeros at the end."""
+    seconds, _, fraction = engine_time.rstrip("Z").partition(".")
+    return f"{seconds}.{fraction[:6]:0<6}Z"
 
 
 def is_running(container: Mapping[str, Any]) -> bool:

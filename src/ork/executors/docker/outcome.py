@@ -27,12 +27,12 @@ async def finish_with(
     if not is_plain(spec) and await _is_passed_on(engine, papers, spec, ended["Id"]):
         return
     if decided is not None:
-        await finish(papers, {**decided, "exit_code": code}, started_at)
+        ending: Mapping[str, Any] = {**decided, "exit_code": code}
     elif code != 0 or not is_plain(spec):
-        tail = papers.log_tail()
-        await finish(papers, endings.ended_badly(ended, spec["container"]["memory"], tail), started_at)
+        ending = endings.ended_badly(ended, spec["container"]["memory"], papers.log_tail())
     else:
-        await finish(papers, await _succeeded(engine, papers, spec, ended["Id"]), started_at)
+        ending = await _succeeded(engine, papers, spec, ended["Id"])
+    await finish(papers, {**ending, "finished_at": endings.finished_at(ended)}, started_at)
 
 
 async def finish(papers: Papers, ending: Mapping[str, Any], started_at: str | None = None) -> None:
