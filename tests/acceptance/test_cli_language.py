@@ -134,6 +134,19 @@ def test_debug_stops_where_the_function_raised_and_changes_no_state(
     assert (state_of(ork), sorted(map(str, (tmp_path / ".ork" / "objects").rglob("*")))) == before
 
 
+def test_debug_stops_in_the_users_own_frame_where_a_library_raised(
+    tmp_path: Path, ork_cli: OrkCli, plain_environment: dict[str, str]
+) -> None:
+    (tmp_path / "read.py").write_text(
+        "import json\n\n\ndef main():\n    text = 'not JSON'\n    return json.loads(text)\n"
+    )
+    (tmp_path / "workflow.yaml").write_text("name: w\ntasks: {read: {file: read.py}}\n")
+    ork_cli("run", cwd=tmp_path)
+    looked = in_debugger(tmp_path, plain_environment, "p text\nq\n", "@last", "read")
+    assert "'not JSON'" in looked.stdout
+    assert "read.py(6)main()" in looked.stdout
+
+
 def test_debug_without_a_task_takes_the_first_that_failed(
     ork: OrkCli, tmp_path: Path, plain_environment: dict[str, str]
 ) -> None:

@@ -183,3 +183,12 @@ def test_an_alert_that_makes_no_sense_is_refused_before_anything_runs(tmp_path: 
     write(tmp_path, "alerts: {ops: {webhok: https://example.org}}\n", "ork.yaml")
     error = ork("run", write(tmp_path, "name: flow\ntasks:\n  a: {command: echo 1}\n"), code=2)["error"]
     assert "`webhok`" in error["message"]
+
+
+def test_lists_say_for_which_time_a_run_is_in_the_zone_of_its_schedule(tmp_path: Path, ork_cli: OrkCli) -> None:
+    schedule = '{cron: "30 6 * * *", timezone: Europe/Prague, enabled: false}'
+    (tmp_path / "workflow.yaml").write_text(f"name: daily\nschedule: {schedule}\ntasks: {{a: {{command: echo 1}}}}\n")
+    ork_cli("deploy", cwd=tmp_path)
+    ork_cli("backfill", "daily", "--from", "2026-07-01", "--to", "2026-07-01", cwd=tmp_path)
+    assert "Wed 2026-07-01 06:30 CEST" in ork_cli("runs", cwd=tmp_path).stdout
+    assert "for Wed 2026-07-01 06:30 CEST" in ork_cli("show", "@last", cwd=tmp_path).stdout

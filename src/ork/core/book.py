@@ -66,7 +66,8 @@ class Book:
         elif failed is not None:
             error = f"task `{failed.key}` failed: {failed.failure.message if failed.failure else 'unknown'}"
             self.write_run(RunStep.FAIL, finished_at=now, error=error)
-            self.want(Alert(None, failed.failure))
+            # Whoever gets the alert of a run has no other way to see which task it was.
+            self.want(Alert(None, replaced(failed.failure, message=error) if failed.failure else None))
         else:
             self.write_run(RunStep.SUCCEED, finished_at=now)
 

@@ -57,6 +57,13 @@ def clock_time(moment: datetime, now: datetime) -> str:
     return here.strftime("%H:%M:%S" if here.date() == today.date() else "%Y-%m-%d %H:%M:%S")
 
 
+def slot_time(moment: datetime, timezone: str | None) -> str:
+    """The time that a scheduled run is for, in the zone of its schedule; in UTC where that is not known."""
+    from zoneinfo import ZoneInfo
+
+    return f"{moment.astimezone(ZoneInfo(timezone or 'UTC')):%a %Y-%m-%d %H:%M %Z}"
+
+
 def argument(name: object) -> str:
     """A task's name to be pasted behind a command: a shell would take `load[3]` for a pattern."""
     text = str(name)

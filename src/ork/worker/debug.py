@@ -20,7 +20,7 @@ from ork.worker.preparation import Preparation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import TracebackType
     from typing import Any
 
@@ -78,7 +78,7 @@ class _Function:
         except SystemExit as stop:
             return _say(f"the function ended the process: exit {stop.code}")
         except BaseException as error:
-            _look_inside(error)
+            _look_inside(error, self._spec["root"], self._spec.get("paths") or ())
             return _FAILED
 
     def _call(self) -> int:
@@ -114,16 +114,21 @@ def _traced(function: Callable[..., Any], positional: list[Any], named: dict[str
     return debugger.runcall(call, function, positional, named)
 
 
-def _look_inside(error: BaseException) -> None:
-    from pdb import post_mortem
+def _look_inside(error: BaseException, root: str, paths: Sequence[str]) -> None:
+    from pdb import Pdb
 
-    from ork.worker.failure import print_traceback
+    from ork.worker.failure import frames_below, print_traceback
 
     error.__traceback__ = _without_ours(error.__traceback__)
     print_traceback(error)
     sys.stdout.flush()
     sys.stderr.flush()
-    post_mortem(error.__traceback__)
+    debugger = Pdb()
+    debugger.reset()
+    # It stops where the exception was raised, perhaps deep in a library: go up to the project's own code.
+    above = frames_below(error, root, paths)
+    debugger.rcLines += [f"up {above}"] if above else []
+    debugger.interaction(None, error.__traceback__)
 
 
 def _without_ours(trace: TracebackType | None) -> TracebackType | None:

@@ -116,6 +116,18 @@ def _frames(error: BaseException, root: str, paths: Sequence[str]) -> list[dict[
     return frames
 
 
+def frames_below(error: BaseException, root: str, paths: Sequence[str] = ()) -> int:
+    """How many frames of libraries lie below the last one of the project; 0 if none is the project's."""
+    below, found = 0, None
+    current = error.__traceback__
+    while current is not None:
+        below += 1
+        if _is_below(current.tb_frame.f_code.co_filename, (root, *paths)):
+            below, found = 0, current
+        current = current.tb_next
+    return 0 if found is None else below
+
+
 def _is_users(frame: FrameType) -> bool:
     """Neither the worker's nor the import machinery's, nor the event loop's that runs an async function."""
     name = frame.f_code.co_filename

@@ -30,7 +30,12 @@ PROGRESS = click.option(
     default="auto",
     help="How to show what goes on (auto: live on a terminal, else one line per change).",
 )
-TIMEOUT = click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Wait no longer than this.")
+TIMEOUT = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="After this long, cancel the run if this process does its work; else only stop waiting for it.",
+)
 PARAMS = click.option(
     "-p", "--param", "params", multiple=True, metavar="KEY=VALUE", help="A param of the run; may be repeated."
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -51,7 +51,7 @@ def runs_command(
     from ork.state.store import RunFilter
 
     query = RunFilter(workflow, frozenset(map(RunStatus, statuses)), limit, cursor)
-    runs, short, following = look(lambda installation: _page(installation, query))
+    runs, short, zones, following = look(lambda installation: _page(installation, query))
     if as_json:
         from ork.status.shapes import listed_run_json
 
@@ -60,7 +60,7 @@ def runs_command(
     if not runs:
         print("no runs" + (" match" if workflow or statuses else " yet: start one with `ork run`"), file=sys.stderr)
         return
-    palette(sys.stdout).write(sys.stdout, _runs_table(runs, short))
+    palette(sys.stdout).write(sys.stdout, _runs_table(runs, short, zones))
     if following:
         print(f"more: ork runs --cursor {following}", file=sys.stderr)
 
@@ -85,17 +85,28 @@ def diff_command(a: str, b: str, as_json: bool) -> None:
         palette(sys.stdout).write(sys.stdout, difference_lines(difference))
 
 
-async def _page(installation: Installation, query: RunFilter) -> tuple[tuple[Run, ...], dict[Any, str], str | None]:
+class _Page(NamedTuple):
+    runs: tuple[Run, ...]
+    short: dict[Any, str]
+    zones: dict[str, str]  # of the schedules of those workflows that have scheduled runs here
+    cursor: str | None
+
+
+async def _page(installation: Installation, query: RunFilter) -> _Page:
     from ork.status.ids import short_ids
 
-    page = await installation.store.list_runs(query)
-    return page.runs, await short_ids(installation.store, [run.id for run in page.runs]), page.cursor
+    store = installation.store
+    page = await store.list_runs(query)
+    scheduled = {run.workflow for run in page.runs if run.scheduled_for is not None}
+    entries = [await store.get_workflow(name) for name in sorted(scheduled)]
+    zones = {entry.name: entry.schedule.timezone for entry in entries if entry is not None and entry.schedule}
+    return _Page(page.runs, await short_ids(store, [run.id for run in page.runs]), zones, page.cursor)
 
 
-def _runs_table(runs: tuple[Run, ...], short: dict[Any, str]) -> list[Line]:
+def _runs_table(runs: tuple[Run, ...], short: dict[Any, str], zones: dict[str, str]) -> list[Line]:
     from ork.cli.looks import state_word
     from ork.cli.tables import table
-    from ork.status.words import ago, between
+    from ork.status.words import ago, between, slot_time
 
     moment = now()
     rows = [
@@ -106,10 +117,14 @@ def _runs_table(runs: tuple[Run, ...], short: dict[Any, str]) -> list[Line]:
             ago(run.created_at, moment),
             between(run.started_at, run.finished_at or (None if run.status.is_final else moment)),
             run.trigger.value,
+            slot_time(run.scheduled_for, zones.get(run.workflow)) if run.scheduled_for else "",
         )
         for run in runs
     ]
-    return table(("run", "workflow", "status", "created", "took", "trigger"), rows, less=(5,))
+    titles = ("run", "workflow", "status", "created", "took", "trigger", "for")
+    if not any(run.scheduled_for for run in runs):
+        titles, rows = titles[:-1], [row[:-1] for row in rows]
+    return table(titles, rows, less=(5, 3))
 
 
 @click.command(name="show")
@@ -151,11 +166,14 @@ def show_lines(
     """The run as it stands: when, with what, each task, and how it all went."""
     from ork.cli import task_lines
     from ork.cli.paint import Span, line
-    from ork.status.words import ago
+    from ork.status.words import ago, slot_time
 
     run = view.run
     lines = [task_lines.header(view)]
     facts = [f"created {ago(run.created_at, moment)}", run.trigger.value, f"version {run.version}"]
+    if run.scheduled_for is not None:
+        schedule = view.version.workflow.schedule
+        facts.insert(2, f"for {slot_time(run.scheduled_for, schedule.timezone if schedule else None)}")
     lines.append(line(Span("  " + " · ".join(facts), "dim")))
     if run.params:
         lines.append(line(Span("  params  ", "dim"), _params(run.params)))
