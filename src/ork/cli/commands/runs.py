@@ -122,9 +122,8 @@ def _runs_table(runs: tuple[Run, ...], short: dict[Any, str], zones: dict[str, s
         for run in runs
     ]
     titles = ("run", "workflow", "status", "created", "took", "trigger", "for")
-    if not any(run.scheduled_for for run in runs):
-        titles, rows = titles[:-1], [row[:-1] for row in rows]
-    return table(titles, rows, less=(5, 3))
+    shown = len(titles) if any(run.scheduled_for for run in runs) else len(titles) - 1
+    return table(titles[:shown], [row[:shown] for row in rows], less=(5, 3))
 
 
 @click.command(name="show")
