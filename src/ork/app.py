@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from ork.core.limits import EVERYTHING
 from ork.errors import StoreError, UsageError
 from ork.model.access import AuditEntry
 from ork.model.ids import RunId, SchedulerId
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from ork.api.context import Api
     from ork.executors.executor import Executor
     from ork.locations.refresh import Refresher
+    from ork.model.installation import SharedSettings
     from ork.scheduler.options import SchedulerOptions
     from ork.scheduler.poll import Poller
     from ork.scheduler.service import SchedulerService, TickReport
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from ork.status.ids import Target
     from ork.telemetry import Telemetry
     from ork.traces.sender import Traces
-
-# How late a scheduled time may be and still be on time. Ticks come when somebody calls them.
-SERVICE_GRACE, TICK_GRACE = 60.0, 900.0
 
 OnCommit = Callable[[Sequence[RunId]], None]
 
@@ -52,6 +49,7 @@ class Installation:
         self.settings = settings
         self.store = store
         self.objects = objects
+        self.shared: SharedSettings | None = None  # what all schedulers have in common, once that is known
         self._executors: list[Executor] = []
         self._service: SchedulerService | None = None
         self._traces: Traces | None = None
@@ -62,10 +60,10 @@ class Installation:
         from ork.scheduler.service import SchedulerService
         from ork.scheduler.step import Scheduler
         from ork.scheduler.waiting import Waiting
+        from ork.scheduler_settings import limits_of, rates_of, scheduler_options
         from ork.telemetry import Telemetry
 
-        rates = {f"pool:{name}": rate for name, rate in self.settings.pool_rates.items()}
-        await self.store.set_limits(_limits(self.settings), rates)
+        await self.store.set_limits(limits_of(self.settings), rates_of(self.settings))
         telemetry = Telemetry()
         self._traces = _start_traces(self.settings, telemetry)
         options = scheduler_options(self.settings, kind)
@@ -90,6 +88,7 @@ class Installation:
             is_provably_dead=is_provably_dead,
             on_commit=tell,
             telemetry=telemetry,
+            terms=self.shared.terms if self.shared is not None else None,
         )
         outbox = self._outbox(telemetry)
         refresher = await self.refresher(telemetry) if kind != "run" else None
@@ -307,10 +306,20 @@ def _remote(settings: Settings, url: str) -> Installation:
 
 
 async def open_installation(settings: Settings) -> Installation:
-    """Opens store and objects for work that goes on for a while; the first one in a project creates `.ork`."""
+    """Opens store and objects for work that goes on for a while; the first one in a project creates `.ork`.
+
+    SettingsDifferError if they do not belong together."""
     if settings.server is not None:
         return _remote(settings, settings.server)
-    return _open(settings, inline=False)
+    from ork.shared_settings import join_installation
+
+    installation = _open(settings, inline=False)
+    try:
+        installation.shared = await join_installation(installation.store, installation.objects, settings)
+    except BaseException:
+        await installation.close()
+        raise
+    return installation
 
 
 async def open_for_a_look(settings: Settings, *, creates: bool) -> Installation:
@@ -320,9 +329,16 @@ async def open_for_a_look(settings: Settings, *, creates: bool) -> Installation:
         return _remote(settings, settings.server)
     path = store_path(settings)
     if creates or path is None or os.path.exists(path):
-        return _open(settings, inline=True)
-    leaving_no_traces = FILE + root_of_url(settings.objects)
-    return Installation(settings, empty_store(), _objects(settings, leaving_no_traces))
+        from ork.shared_settings import objects_to_read
+
+        installation = _open(settings, inline=True)
+        try:
+            installation.objects = await objects_to_read(installation.store, installation.objects, settings)
+        except BaseException:
+            await installation.close()
+            raise
+        return installation
+    return Installation(settings, empty_store(), objects_here(settings, creates=False))
 
 
 def answers_at_once(settings: Settings) -> bool:
@@ -337,41 +353,15 @@ def migrate_store(settings: Settings) -> tuple[int, int]:
     return before, bring_store_up_to_date(settings)
 
 
-def scheduler_options(settings: Settings, kind: str) -> SchedulerOptions:
-    from ork.core.liveness import Patience
-    from ork.places import worker_configs
-    from ork.scheduler.options import SchedulerOptions
-
-    secrets = settings.secrets
-    return SchedulerOptions(
-        lease_seconds=settings.lease_seconds,
-        renew_seconds=settings.renew_seconds,
-        lease_margin_seconds=min(5.0, settings.lease_seconds / 4),
-        patience=Patience(settings.stale_seconds, settings.start_limit_seconds),
-        monitor_seconds=min(10.0, settings.stale_seconds / 3),
-        stop_grace_seconds=settings.stop_grace_seconds,
-        heartbeat_seconds=settings.heartbeat_seconds,
-        fence_seconds=settings.stale_seconds * 0.75,
-        durability=settings.durability,
-        script_dir=settings.script_dir,
-        builds_dir=settings.home,
-        trust_saved_heartbeats=kind == "tick",
-        fires_schedules=kind != "run",
-        schedule_grace_seconds=settings.schedule_grace_seconds or (TICK_GRACE if kind == "tick" else SERVICE_GRACE),
-        wake_url=settings.wake_url,
-        secrets=secrets.value,
-        secrets_ready=secrets.ready,
-        worker_for=worker_configs(settings),
-    )
-
-
 def _open(settings: Settings, *, inline: bool) -> Installation:
     _make_home(settings)
-    url = FILE + root_of_url(settings.objects) if inline else settings.objects  # who only looks leaves it as it is
-    return Installation(settings, open_store(settings, inline=inline), _objects(settings, url))
+    objects = objects_here(settings, creates=not inline)  # who only looks leaves it as it is
+    return Installation(settings, open_store(settings, inline=inline), objects)
 
 
-def _objects(settings: Settings, url: str) -> LocalObjects:
+def objects_here(settings: Settings, *, creates: bool) -> LocalObjects:
+    """The object store that the settings name, whether it is the installation's or not."""
+    url = settings.objects if creates else FILE + root_of_url(settings.objects)
     return open_objects(url, settings.durability, within=settings.root)
 
 
@@ -386,12 +376,6 @@ def _make_home(settings: Settings) -> None:
             file.write("*\n")
     except OSError as error:
         raise StoreError(f"cannot create {settings.home}: {error.strerror}", hint="see `ork doctor`") from error
-
-
-def _limits(settings: Settings) -> dict[str, int]:
-    limits = {EVERYTHING: settings.max_workers}
-    limits |= {f"pool:{name}": slots for name, slots in settings.pools.items()}
-    return limits | {f"executor:{name}": slots for name, slots in settings.executor_limits.items()}
 
 
 def _boot_seconds() -> float:

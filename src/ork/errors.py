@@ -6,7 +6,8 @@ OrkError                        carries a stable code and a hint
 ├── NotFoundError               no such run, task, workflow or file                          exit 3
 ├── RefusedError                understood, but not now: conflict, too late, not allowed     exit 4
 ├── StoreError                  the state store cannot do it (disk full, locked, too new)    exit 1
-│   └── StoreUnavailableError   it may work again later: try again                           exit 1
+│   ├── StoreUnavailableError   it may work again later: try again                           exit 1
+│   └── SettingsDifferError     this process and the installation do not fit together        exit 1
 ├── ObjectsError                the object store cannot do it                                exit 1
 │   └── DocumentError           a document from outside is malformed, forged or too large
 ├── ExecutorError               an attempt could not be started, found or stopped
@@ -63,6 +64,10 @@ class StoreError(OrkError):
 
 class StoreUnavailableError(StoreError):
     code = "ORK811"
+
+
+class SettingsDifferError(StoreError):
+    code = "ORK812"
 
 
 class ObjectsError(OrkError):

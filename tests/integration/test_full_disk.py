@@ -141,17 +141,29 @@ def test_a_run_whose_objects_have_no_room_says_so_and_goes_on_when_there_is(
 ) -> None:
     project = objects_on_it
     project.go()
+    project.ork("tick")  # a new object store gets its identity, for which there must be room
     disk.fill()
     running = project.start("run")
     wait_until(lambda: "the disk is full (trying again)" in project.said())
     assert project.ledger() == ""
-    assert open_objects(f"file:{disk.folder}/objects").list("") == []
+    assert open_objects(f"file:{disk.folder}/objects").list("") == ["identity.json"]
     disk.free()
     assert running.wait(60) == 0, project.said()
     assert project.said().count("the disk is full") == 1
     assert project.ledger() == "a\nb\n"
     assert all_whole(disk.folder / "objects")
     assert list((disk.folder / "objects").rglob(".tmp-*")) == []
+
+
+@pytest.mark.slow
+def test_a_new_object_store_without_room_is_an_error_at_the_start(objects_on_it: Project, disk: SmallDisk) -> None:
+    disk.fill()
+    running = objects_on_it.start("run")
+    assert running.wait(60) == 1
+    assert "cannot write identity.json: the disk is full" in objects_on_it.said()
+    disk.free()
+    objects_on_it.go()
+    assert objects_on_it.start("run").wait(60) == 0
 
 
 @pytest.mark.slow

@@ -30,6 +30,8 @@ _SPEC, _STATUS = b"spec.json", b"status.json"
 
 
 class JournaledObjects(LocalObjects):
+    kind = "journal"
+
     def __init__(self, root: str, durability: str = "normal") -> None:
         super().__init__(root, durability)
         self._journals: dict[str, Journal] = {}  # by run; the one that was used last is last

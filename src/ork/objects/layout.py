@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ork.model.ids import AttemptKey, RunId
 
 RUNS = "runs"
+IDENTITY_KEY = "identity.json"  # which object store this is: see `ork.objects.identity`
 _DOCUMENTS = ("spec.json", "gate.json", "status.json")
 _FILES = ("output.json", "log", "stop.json")  # every worker looks for a stop now and then, and hardly ever is there one
 

@@ -22,6 +22,8 @@ OWN = ".ork-"  # what a kind of store keeps for itself
 class LocalObjects:
     """`durability="full"` promises that what was put survives the loss of power; "normal", the death of any process."""
 
+    kind = "files"
+
     def __init__(self, root: str, durability: str = "normal") -> None:
         self.root = os.path.abspath(root)
         self.url = "file:" + self.root

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ork.errors import ObjectsError
+from ork.objects.layout import IDENTITY_KEY
 from ork.objects.local import OWN, LocalObjects
 
 TYPE_CHECKING = False
@@ -29,11 +30,24 @@ def root_of_url(url: str) -> str:
 def open_objects(url: str, durability: str = "normal", within: str = "") -> LocalObjects:
     """`journal:` makes the folder one with journals, if its disk is fit for them; `file:` takes it as it is."""
     root = os.path.join(within, root_of_url(url))
-    if os.path.exists(f"{root}/{_MARK}") or (url.startswith(JOURNAL) and _mark(root)):
+    if os.path.exists(f"{root}/{_MARK}") or (url.startswith(JOURNAL) and _may_become_journaled(root)):
         from ork.objects.journaled import JournaledObjects
 
         return JournaledObjects(root, durability)
     return LocalObjects(root, durability)
+
+
+def take_mark_away(root: str) -> None:
+    """Undoes what `open_objects` did to a folder that another process made a folder of files at the same moment."""
+    try:
+        os.unlink(f"{root}/{_MARK}")
+    except FileNotFoundError:
+        return
+
+
+def _may_become_journaled(root: str) -> bool:
+    """A folder that is in use keeps its kind: its users would not see each other's documents otherwise."""
+    return not os.path.exists(f"{root}/{IDENTITY_KEY}") and _mark(root)
 
 
 def _mark(root: str) -> bool:

@@ -29,6 +29,7 @@ class Lead:
         options: SchedulerOptions,
         monotonic: Callable[[], float],
         is_provably_dead: Callable[[str], bool],
+        terms: str | None = None,
     ) -> None:
         self.id = id
         self.has_claimed = False
@@ -39,12 +40,13 @@ class Lead:
         self._options = options
         self._monotonic = monotonic
         self._is_provably_dead = is_provably_dead
+        self._terms = terms
         self._renewed_at: float | None = None
         self._looked_at: float | None = None
 
     async def introduce(self, now: datetime) -> None:
         sent = self._monotonic()
-        await self._store.introduce(self.id, self._identity, self._kind, now)
+        await self._store.introduce(self.id, self._identity, self._kind, now, terms=self._terms)
         self._renewed_at = sent
 
     @property
@@ -78,7 +80,11 @@ class Lead:
         if not self.has_claimed:
             return None
         self.has_claimed, self._looked_at = False, self._monotonic()
-        others = [entry for entry in await self._store.list_schedulers() if entry.id != self.id]
+        everybody = await self._store.list_schedulers()
+        others = [entry for entry in everybody if entry.id != self.id]
+        if len(others) == len(everybody):
+            self._renewed_at = None  # we are not known any more: introduce ourselves again before the next claim
+            return 0.0
         dead = [entry for entry in others if self._is_provably_dead(entry.identity)]
         self.peers = tuple(entry for entry in others if entry not in dead)
         unknown = [entry.id for entry in dead if entry.lease_seconds_left > 0]

@@ -49,9 +49,10 @@ class Scheduler:
         is_provably_dead: Callable[[str], bool] = nobody_is_dead,
         on_commit: Callable[[Sequence[RunId]], None] | None = None,
         telemetry: Telemetry | None = None,
+        terms: str | None = None,
     ) -> None:
         self.telemetry = telemetry or Telemetry()
-        self.lead = Lead(id, identity, kind, store, options, monotonic, is_provably_dead)
+        self.lead = Lead(id, identity, kind, store, options, monotonic, is_provably_dead, terms)
         self._store = store
         self._options = options
         self._monotonic = monotonic

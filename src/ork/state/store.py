@@ -17,6 +17,7 @@ from ork.model.record import Record
 from ork.model.run import NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, Output, Task, TaskStatus
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
+from ork.state.installation import InstallationVerbs
 from ork.state.locations import LocationVerbs
 from ork.state.schedules import ScheduleVerbs
 
@@ -145,7 +146,7 @@ class LimitUse(NamedTuple):
     holders: tuple[AttemptKey, ...] = ()
 
 
-class StateStore(ScheduleVerbs, LocationVerbs, Protocol):
+class StateStore(ScheduleVerbs, LocationVerbs, InstallationVerbs, Protocol):
     """The verbs that change something, and the reads that people need.
 
     `works_elsewhere`: while a verb is awaited its work is done by others, so that this process may do something else.
@@ -207,10 +208,13 @@ class StateStore(ScheduleVerbs, LocationVerbs, Protocol):
 
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 
-    async def introduce(self, scheduler: SchedulerId, identity: str, kind: str, now: datetime) -> None:
+    async def introduce(
+        self, scheduler: SchedulerId, identity: str, kind: str, now: datetime, *, terms: str | None = None
+    ) -> None:
         """The scheduler is known and holds a lease of `lease_seconds` by the store's clock.
 
         It begins with nothing: runs it held under the same id have no owner any more and can be claimed at once.
+        SettingsDifferError, and nothing is written, if `terms` are given and differ from the recorded shared settings.
         """
         ...
 

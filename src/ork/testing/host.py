@@ -11,11 +11,13 @@ from ork.core.liveness import Patience
 from ork.errors import StoreError
 from ork.executors.executor import DEFERRED
 from ork.model.ids import SchedulerId
+from ork.model.installation import SharedSettings
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.step import Scheduler
 from ork.scheduler.subworkflow import WorkflowExecutor
 from ork.scheduler.under_way import send_later
 from ork.state.store import StateStore
+from ork.testing.clock import EPOCH
 from ork.testing.cluster import Cluster, Machine
 from ork.testing.executor import ScriptedExecutor
 from ork.testing.faults import LONGEST_LAG, Faults, Process
@@ -26,6 +28,7 @@ from ork.testing.poller import ScriptedPoller
 from ork.testing.store import LaggingStore
 from ork.testing.workload import EXECUTOR
 
+SHARED = SharedSettings("simulated", 10.0, Patience().stale_seconds, "memory:", "simulated", EPOCH)
 OPTIONS = SchedulerOptions(patience=Patience(), close_grace_seconds=LONGEST_LAG + 1.0)
 LEAST_STEP_SECONDS = 0.001
 SOON = timedelta(seconds=OPTIONS.close_grace_seconds + 1)  # a tick sees through what it has begun to end
@@ -145,6 +148,7 @@ class Host:
             options=self._options,
             monotonic=process.clock.monotonic,
             is_provably_dead=self._is_provably_dead,
+            terms=SHARED.terms,
         )
         scheduler.call_on_news(process.news.set)
         if self._number % 2:

@@ -101,7 +101,7 @@ class Judge:
 
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 
-    def introduce(self, _answer: None, scheduler: SchedulerId, *_: object) -> None:
+    def introduce(self, _answer: None, scheduler: SchedulerId, *_: object, **__: object) -> None:
         """Whoever introduces itself begins anew: what it owned before is free."""
         self.trace("introduced", scheduler)
         self._set_free(scheduler)

@@ -17,7 +17,7 @@ from ork.testing.clock import EPOCH
 from ork.testing.cluster import Cluster
 from ork.testing.ending import check_end
 from ork.testing.faults import FaultRates, Faults, Process, draw_rates
-from ork.testing.host import OPTIONS, Host
+from ork.testing.host import OPTIONS, SHARED, Host
 from ork.testing.invariants import Judge
 from ork.testing.kernel import Kernel
 from ork.testing.language import PLAIN, draw_children, draw_features, draw_pool_rates
@@ -119,6 +119,7 @@ class World:
         for version in self.versions:
             self.judge.workflows[version.workflow.name] = version.workflow
             await self.store.save_version(version, origin=None, now=now)
+        await self.store.record_shared_settings(SHARED)
         await self.store.set_limits(self.limits, self.pool_rates)
         self.judge.set_limits(None, self.limits, self.pool_rates)
 

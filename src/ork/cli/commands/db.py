@@ -1,16 +1,22 @@
-"""`ork db`: the store's schema."""
+"""`ork db`: the store's schema, and the settings that all schedulers of an installation share."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
 from ork.cli.errors import DONE, FAILED
-from ork.cli.session import json_option, print_json, settings_beside_the_store, store_options
+from ork.cli.session import json_option, look, now, print_json, settings_beside_the_store, store_options
+
+if TYPE_CHECKING:
+    from ork.app import Installation
+    from ork.model.installation import SharedSettings
 
 
 @click.group(name="db")
 def db_command() -> None:
-    """The store's schema: migrate, status."""
+    """The store's schema (migrate, status) and what all its schedulers share (settings, use-settings)."""
 
 
 @db_command.command(name="migrate")
@@ -53,3 +59,104 @@ def status_command(as_json: bool) -> int:
         if current < known:
             print("  ork db migrate")
     return DONE if current == known else FAILED
+
+
+@db_command.command(name="settings")
+@json_option
+@store_options
+def settings_command(as_json: bool) -> int:
+    """What all schedulers of this installation share, and what this machine has; exit 1 if they differ.
+
+    \b
+    Example:  ork db settings
+    """
+    from ork.shared_settings import difference
+    from ork.status.shapes import time_json
+
+    settings_beside_the_store("db")
+    recorded, mine = look(_read_settings)
+    problem = None if recorded is None else difference(recorded, mine)
+    if as_json:
+        found = (
+            None if recorded is None else {**_settings_json(recorded), "recorded_at": time_json(recorded.recorded_at)}
+        )
+        print_json({"recorded": found, "here": _settings_json(mine), "ok": problem is None})
+    else:
+        for line in _settings_lines(recorded, mine):
+            print(line)
+        if problem is not None:
+            print(f"\n{problem.message}\n  {problem.hint}")
+    return DONE if problem is None else FAILED
+
+
+@db_command.command(name="use-settings")
+@click.option("--force", is_flag=True, help="Also while attempts are active: they may be started a second time.")
+@json_option
+@store_options
+def use_settings_command(as_json: bool, force: bool) -> None:
+    """Record the object store and the liveness times of this machine as those of the installation.
+
+    Refused while attempts are active. Schedulers with other settings stop with an error. Documents of earlier runs (logs,
+    large outputs) are not moved: copy the folder first, with its identity.json.
+
+    \b
+    Example:  ork --objects file:/mnt/ork/objects db use-settings
+    """
+    settings_beside_the_store("db")
+    before, after = look(lambda installation: _use_settings(installation, force), creates=True)
+    if as_json:
+        print_json({"before": None if before is None else _settings_json(before), "recorded": _settings_json(after)})
+    else:
+        for line in _settings_lines(after, None):
+            print(line)
+
+
+async def _read_settings(installation: Installation) -> tuple[SharedSettings | None, SharedSettings]:
+    from ork.app import objects_here
+    from ork.objects.identity import read_identity
+    from ork.shared_settings import own_settings
+
+    objects = objects_here(installation.settings, creates=False)
+    mine = own_settings(installation.settings, objects, read_identity(objects))
+    return await installation.store.read_shared_settings(), mine
+
+
+async def _use_settings(installation: Installation, force: bool) -> tuple[SharedSettings | None, SharedSettings]:
+    from ork.app import objects_here
+    from ork.cli.commands.act import who_asks
+    from ork.shared_settings import use_settings
+
+    before = await installation.store.read_shared_settings()
+    objects = objects_here(installation.settings, creates=True)
+    after = await use_settings(installation.store, objects, installation.settings, force=force)
+    was = "nothing recorded" if before is None else f"{before.objects_url}, {before.terms}"
+    detail = f"{after.objects_url}, {after.terms}; before: {was}{' (forced)' if force else ''}"
+    await installation.record(who_asks(), "settings.use", "installation", detail)
+    return before, after
+
+
+def _settings_json(settings: SharedSettings) -> dict[str, object]:
+    return {
+        "objects": settings.objects or None,
+        "objects_url": settings.objects_url,
+        "heartbeat_seconds": settings.heartbeat_seconds,
+        "stale_seconds": settings.stale_seconds,
+        "host": settings.host,
+    }
+
+
+def _settings_lines(recorded: SharedSettings | None, mine: SharedSettings | None) -> list[str]:
+    from ork.status.words import ago
+
+    lines = []
+    if recorded is None:
+        lines.append("installation  nothing recorded yet: the first run or scheduler does that")
+    for label, each in (("installation", recorded), ("here", mine)):
+        if each is not None:
+            lines += [
+                f"{label:<14}objects    {each.objects_url} (id {each.objects[:8] or 'none yet'})",
+                f"{'':<14}heartbeat  {each.heartbeat_seconds:g}s, lost after {each.stale_seconds:g}s",
+                f"{'':<14}{'recorded' if each is recorded else 'as seen'} by {each.host}"
+                + (f" {ago(each.recorded_at, now())}" if each is recorded else ""),
+            ]
+    return lines

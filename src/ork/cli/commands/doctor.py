@@ -107,6 +107,29 @@ def _store(settings: Settings) -> Iterator[Finding]:
         yield Finding("objects", f"{objects} is missing: logs and large outputs in it are gone", "bring it back")
 
 
+def _shared(settings: Settings) -> Iterator[Finding]:
+    """Whether this machine may work for the installation that the state store belongs to."""
+    from ork.app import Installation, objects_here
+    from ork.errors import SettingsDifferError
+    from ork.objects.identity import read_identity
+    from ork.shared_settings import difference, own_settings
+    from ork.stores import store_path, store_schema
+
+    path = store_path(settings)
+    if (path is not None and not os.path.exists(path)) or len(set(store_schema(settings))) > 1:
+        return
+
+    async def read(installation: Installation) -> SettingsDifferError | None:
+        recorded = await installation.store.read_shared_settings()
+        objects = objects_here(settings, creates=False)
+        mine = own_settings(settings, objects, read_identity(objects))
+        return None if recorded is None else difference(recorded, mine)
+
+    problem = look(read)
+    if problem is not None:
+        yield Finding("shared", problem.message, problem.hint, broken=True)
+
+
 def _clock(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
     moment = now()
     sane = 2024 < moment.year < 2200
@@ -238,4 +261,16 @@ def _server(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
 
 
 CHECKS_OF_A_SERVER = (_interpreter, _server, _clock, _schedulers)
-CHECKS = (_interpreter, _folders, _store, _clock, _executors, _engines, _permissions, _schedulers, _alerts, _traces)
+CHECKS = (
+    _interpreter,
+    _folders,
+    _store,
+    _shared,
+    _clock,
+    _executors,
+    _engines,
+    _permissions,
+    _schedulers,
+    _alerts,
+    _traces,
+)

@@ -73,12 +73,16 @@ def prune_command(older_than: str | None, keep_last: int, dry_run: bool, days: f
 async def _forget(installation: Installation, before: datetime, keep_last: int, dry_run: bool) -> list[RunId]:
     from ork.app import RemoteInstallation
     from ork.cli.commands.act import who_asks
+    from ork.objects.layout import IDENTITY_KEY
     from ork.status.forgetting import forget_some
 
     if isinstance(installation, RemoteInstallation):
         return _forget_there(installation.server, before, keep_last, dry_run)
     if dry_run:
         return [*await installation.store.prunable_runs(before, DRY_RUN_LIMIT, keep_last)]
+
+    # ObjectsError if this is not the installation's object store: nothing is forgotten whose documents stay.
+    installation.objects.size(IDENTITY_KEY)
 
     async def delete(prefix: str) -> None:
         installation.objects.delete(prefix)

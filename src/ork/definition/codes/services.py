@@ -43,6 +43,13 @@ CODES = by_code(
         right="ork doctor",
     ),
     Explanation(
+        "ORK812",
+        "this process does not fit the installation",
+        "All schedulers of an installation use one object store and the same limits for lost workers. With another object\n"
+        "store an attempt would be started twice. Nothing was done.",
+        right="ork db settings",
+    ),
+    Explanation(
         "ORK820",
         "the object store cannot do it",
         "The disk may be full or the folder not writable.",

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from ork.core.effects import Alert
 from ork.model.access import AuditEntry, Token
 from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
+from ork.model.installation import SharedSettings
 from ork.model.notice import Notice, NoticeKind
 from ork.model.record import Record, made
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
@@ -76,6 +77,7 @@ class Shared(Record, frozen=False):
     next_fires: dict[str, datetime | None] = made(default_factory=dict)  # of the schedules that are on
     notices: list[NoticeRow] = made(default_factory=list)
     locations: dict[str, LocationRow] = made(default_factory=dict)
+    settings: SharedSettings | None = None
 
     def disown(self, schedulers: Iterable[SchedulerId]) -> None:
         gone = set(schedulers)

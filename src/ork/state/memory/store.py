@@ -18,8 +18,10 @@ from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, Sched
 from ork.model.task import Attempt, TaskStatus
 from ork.model.workflow import Rate, Trigger, Version, VersionEntry, WorkflowEntry
 from ork.state.admission import room_left
+from ork.state.installation import check_terms
 from ork.state.memory.access import AccessVerbs
 from ork.state.memory.commit import came_to_nothing, write_changes
+from ork.state.memory.installation import InstallationInMemory
 from ork.state.memory.locations import LocationsInMemory
 from ork.state.memory.pages import attempts_page, listed, runs_page, tasks_page
 from ork.state.memory.rows import RunRow, SchedulerRow, Shared
@@ -50,7 +52,7 @@ _HOLDERS_SHOWN = 5
 _BY_SLOT = (Trigger.SCHEDULE, Trigger.BACKFILL)
 
 
-class MemoryStore(AccessVerbs, LocationsInMemory, TimelyVerbs):
+class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, TimelyVerbs):
     """One handle; `sibling` gives another on the same state. Awaiting a verb never yields, but for waiting itself."""
 
     works_elsewhere = False
@@ -174,8 +176,11 @@ class MemoryStore(AccessVerbs, LocationsInMemory, TimelyVerbs):
 
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 
-    async def introduce(self, scheduler: SchedulerId, identity: str, kind: str, now: datetime) -> None:
+    async def introduce(
+        self, scheduler: SchedulerId, identity: str, kind: str, now: datetime, *, terms: str | None = None
+    ) -> None:
         state = self._used()
+        check_terms(state.settings, terms)
         state.disown([scheduler])
         until = self._clock() + self._lease_seconds
         state.schedulers[scheduler] = SchedulerRow(identity, kind, now, until)

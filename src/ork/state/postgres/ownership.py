@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ork.model.ids import RunId, SchedulerId
 from ork.model.run import SchedulerEntry
+from ork.state.installation import settings_differ
 from ork.state.postgres.connection import Row
 from ork.state.postgres.database import Database
 from ork.state.postgres.rows import attempt_of, free_text, run_of, task_of
@@ -22,9 +23,13 @@ from ork.state.store import Claim, ClaimedRun
 _RUN_COLUMNS = 19  # of a row of `ork.claim`; what follows is a command
 
 
-async def introduce(db: Database, scheduler: SchedulerId, identity: str, kind: str, now: datetime) -> None:
+async def introduce(
+    db: Database, scheduler: SchedulerId, identity: str, kind: str, now: datetime, *, terms: str | None = None
+) -> None:
+    values = (scheduler, free_text(identity), kind, now, db.moment(), db.lease_seconds, terms)
     async with db.writing() as session:
-        await session.run("introduce", scheduler, free_text(identity), kind, now, db.moment(), db.lease_seconds)
+        if not await session.run("introduce", *values):
+            raise settings_differ()
         await session.run("disown", [scheduler])
 
 

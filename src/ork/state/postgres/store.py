@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ork.errors import StoreError
-from ork.state.postgres import access, definitions, locations, ownership, reads, requests, schedules
+from ork.state.postgres import access, definitions, installation, locations, ownership, reads, requests, schedules
 from ork.state.postgres.address import read_address
 from ork.state.postgres.commit import commit as commit_changes
 from ork.state.postgres.database import Database, LeaseClock
@@ -93,6 +93,12 @@ class PostgresStore:
     keep_location = _verb(locations.keep_location)
     settle_location = _verb(locations.settle_location)
     next_location_at = _verb(locations.next_location_at)
+
+    # ── the installation as a whole ──────────────────────────────────────────────────────────────
+
+    read_shared_settings = _verb(installation.read_shared_settings)
+    record_shared_settings = _verb(installation.record_shared_settings)
+    replace_shared_settings = _verb(installation.replace_shared_settings)
 
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 

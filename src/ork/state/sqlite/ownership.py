@@ -8,14 +8,20 @@ from datetime import datetime
 from ork.model.ids import RunId, SchedulerId
 from ork.model.run import RunCommand, SchedulerEntry
 from ork.state.claims import that_fit
+from ork.state.installation import check_terms
 from ork.state.sqlite.database import Database
+from ork.state.sqlite.installation import read_shared_settings
 from ork.state.sqlite.rows import attempt_of, command_of, json_text, moment_of, task_of, time_text
 from ork.state.store import Claim, ClaimedRun
 
 
-def introduce(db: Database, scheduler: SchedulerId, identity: str, kind: str, now: datetime) -> None:
+def introduce(
+    db: Database, scheduler: SchedulerId, identity: str, kind: str, now: datetime, *, terms: str | None = None
+) -> None:
     boot, until = db.lease()
     with db.connection.writing():
+        if terms is not None:
+            check_terms(read_shared_settings(db), terms)
         db.connection.run("release_all", (scheduler,))
         db.connection.run(
             "introduce",

@@ -14,6 +14,7 @@ from ork.model.run import SchedulerEntry
 from ork.state.sqlite import (
     access,
     definitions,
+    installation,
     locations,
     notices,
     ownership,
@@ -132,6 +133,12 @@ class SqliteStore:
     keep_location = _verb(locations.keep_location)
     settle_location = _verb(locations.settle_location)
     next_location_at = _verb(locations.next_location_at)
+
+    # ── the installation as a whole ──────────────────────────────────────────────────────────────
+
+    read_shared_settings = _verb(installation.read_shared_settings)
+    record_shared_settings = _verb(installation.record_shared_settings)
+    replace_shared_settings = _verb(installation.replace_shared_settings)
 
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 

@@ -75,3 +75,17 @@ SELECT name, version, enabled, deployed_at, origin, schedule FROM ork.workflows 
 
 -- name: signing_key
 SELECT value FROM ork.meta WHERE name = 'signing_key';
+
+-- name: read_shared_settings
+SELECT value FROM ork.meta WHERE name = 'shared_settings';
+
+-- name: record_shared_settings
+INSERT INTO ork.meta (name, value) VALUES ('shared_settings', convert_to($1, 'UTF8')) ON CONFLICT (name) DO NOTHING;
+
+-- name: replace_shared_settings
+-- Waits for those that introduce themselves right now: they hold this row until they are done.
+INSERT INTO ork.meta (name, value) VALUES ('shared_settings', convert_to($1, 'UTF8'))
+ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- name: count_active_attempts
+SELECT count(*) FROM ork.attempts WHERE status IN ('dispatched', 'running');

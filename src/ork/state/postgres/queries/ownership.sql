@@ -1,6 +1,10 @@
 -- name: introduce
+-- Writes nothing if the terms ($7) differ from the recorded ones. Their row is locked: whoever replaces them waits for us,
+-- and finds us.
+WITH recorded AS (SELECT value FROM ork.meta WHERE name = 'shared_settings' AND $7::text IS NOT NULL FOR SHARE)
 INSERT INTO ork.schedulers (id, identity, kind, started_at, lease_until)
-VALUES ($1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()) + make_interval(secs => $6))
+SELECT $1, $2, $3, $4, coalesce($5::timestamptz, clock_timestamp()) + make_interval(secs => $6)
+WHERE NOT EXISTS (SELECT 1 FROM recorded WHERE convert_from(value, 'UTF8')::json ->> 'terms' <> $7::text)
 ON CONFLICT (id) DO UPDATE SET
     identity = excluded.identity, kind = excluded.kind, started_at = excluded.started_at,
     lease_until = excluded.lease_until;
@@ -15,6 +19,9 @@ UPDATE ork.schedulers AS s SET lease_until = '-infinity' FROM dead WHERE s.id = 
 
 -- name: forget_schedulers
 SELECT ork.forget_schedulers($1::text[]);
+
+-- name: forget_all_schedulers
+SELECT ork.forget_schedulers(array(SELECT id FROM ork.schedulers ORDER BY id FOR UPDATE));
 
 -- name: disown
 -- Rows are locked in the order of their ids, here as everywhere: so no two transactions wait for each other.

@@ -57,6 +57,19 @@ ORDER BY name;
 -- name: signing_key
 SELECT value FROM meta WHERE name = 'signing_key';
 
+-- name: read_shared_settings
+SELECT value FROM meta WHERE name = 'shared_settings';
+
+-- name: record_shared_settings
+INSERT INTO meta (name, value) VALUES ('shared_settings', CAST(:text AS BLOB)) ON CONFLICT (name) DO NOTHING;
+
+-- name: replace_shared_settings
+INSERT INTO meta (name, value) VALUES ('shared_settings', CAST(:text AS BLOB))
+ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- name: count_active_attempts
+SELECT count(*) FROM attempts WHERE status IN ('dispatched', 'running');
+
 -- name: read_counter
 SELECT changed FROM counter WHERE id = 1;
 

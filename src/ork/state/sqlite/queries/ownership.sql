@@ -15,6 +15,12 @@ UPDATE schedulers SET lease_boot = '' WHERE id = ?;
 -- name: forget_scheduler
 DELETE FROM schedulers WHERE id = ?;
 
+-- name: forget_all_schedulers
+DELETE FROM schedulers;
+
+-- name: release_everything
+UPDATE runs SET owner = NULL WHERE owner IS NOT NULL;
+
 -- name: release_all
 UPDATE runs SET owner = NULL WHERE owner = ?;
 

@@ -1,0 +1,51 @@
+"""Which object store this is: one document in the store itself, written once by whoever opens it first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ork.errors import DocumentError, ObjectsError
+from ork.model.record import Record
+from ork.objects import json_text
+from ork.objects.layout import IDENTITY_KEY as KEY
+
+if TYPE_CHECKING:
+    from ork.objects.store import ObjectStore
+
+_LIMIT = 4096
+
+
+class ObjectsIdentity(Record):
+    """`kind` says how the store keeps its documents; a folder stays what it was made as. `host` made it."""
+
+    id: str
+    kind: str
+    host: str
+
+
+def read_identity(objects: ObjectStore) -> ObjectsIdentity | None:
+    """None if nobody has written one."""
+    data = objects.get(KEY, limit=_LIMIT)
+    if data is None:
+        return None
+    try:
+        fields = json_text.strict_json(data, max_size=_LIMIT)
+        return ObjectsIdentity(fields["id"], fields["kind"], fields["host"])
+    except (DocumentError, KeyError, TypeError) as error:
+        raise ObjectsError(
+            f"{KEY} in the object store {objects.url} cannot be read: {error}",
+            hint="bring the file back from a backup; it says which object store this is",
+        ) from error
+
+
+def make_identity(objects: ObjectStore, identity: ObjectsIdentity) -> ObjectsIdentity:
+    """Writes it if there is none. Returns the one that is there: of any number of callers, one decides."""
+    fields = {"id": identity.id, "kind": identity.kind, "host": identity.host}
+    if objects.put_if_absent(KEY, json_text.dumps(fields).encode()):
+        return identity
+    found = read_identity(objects)
+    if found is None:
+        raise ObjectsError(
+            f"{KEY} in the object store {objects.url} was deleted just now", hint="leave the folder alone and try again"
+        )
+    return found

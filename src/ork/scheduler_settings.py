@@ -1,0 +1,47 @@
+"""What a scheduler is given, made of the settings."""
+
+from __future__ import annotations
+
+from ork.core.limits import EVERYTHING
+from ork.core.liveness import Patience
+from ork.model.workflow import Rate
+from ork.places import worker_configs
+from ork.scheduler.options import SchedulerOptions
+from ork.settings import Settings
+
+# How late a scheduled time may be and still be on time. Ticks come when somebody calls them.
+SERVICE_GRACE, TICK_GRACE = 60.0, 900.0
+
+
+def scheduler_options(settings: Settings, kind: str) -> SchedulerOptions:
+    secrets = settings.secrets
+    return SchedulerOptions(
+        lease_seconds=settings.lease_seconds,
+        renew_seconds=settings.renew_seconds,
+        lease_margin_seconds=min(5.0, settings.lease_seconds / 4),
+        patience=Patience(settings.stale_seconds, settings.start_limit_seconds),
+        monitor_seconds=min(10.0, settings.stale_seconds / 3),
+        stop_grace_seconds=settings.stop_grace_seconds,
+        heartbeat_seconds=settings.heartbeat_seconds,
+        fence_seconds=settings.stale_seconds * 0.75,
+        durability=settings.durability,
+        script_dir=settings.script_dir,
+        builds_dir=settings.home,
+        trust_saved_heartbeats=kind == "tick",
+        fires_schedules=kind != "run",
+        schedule_grace_seconds=settings.schedule_grace_seconds or (TICK_GRACE if kind == "tick" else SERVICE_GRACE),
+        wake_url=settings.wake_url,
+        secrets=secrets.value,
+        secrets_ready=secrets.ready,
+        worker_for=worker_configs(settings),
+    )
+
+
+def limits_of(settings: Settings) -> dict[str, int]:
+    limits = {EVERYTHING: settings.max_workers}
+    limits |= {f"pool:{name}": slots for name, slots in settings.pools.items()}
+    return limits | {f"executor:{name}": slots for name, slots in settings.executor_limits.items()}
+
+
+def rates_of(settings: Settings) -> dict[str, Rate]:
+    return {f"pool:{name}": rate for name, rate in settings.pool_rates.items()}

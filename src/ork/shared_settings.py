@@ -1,0 +1,160 @@
+"""Whether this process may work for an installation: its settings are compared with those that all schedulers share.
+
+Two object stores under one state store would start an attempt twice: the second scheduler would not see that the
+attempt's gate is taken. So the object store has an identity, the state store records it, and both are compared before
+anything is done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+from ork.errors import SettingsDifferError
+from ork.executors.processes import hostname
+from ork.model.installation import SharedSettings
+from ork.model.run import RunStatus
+from ork.model.task import Attempt
+from ork.objects import layout
+from ork.objects.elsewhere import ObjectsElsewhere
+from ork.objects.identity import ObjectsIdentity, make_identity, read_identity
+from ork.objects.local import LocalObjects
+from ork.objects.opening import take_mark_away
+from ork.settings import Settings
+from ork.state.store import RunFilter, StateStore
+
+_USE = "record this one in its place while nothing runs: ork db use-settings"
+
+
+async def join_installation(store: StateStore, objects: LocalObjects, settings: Settings) -> SharedSettings:
+    """The installation's shared settings, which are also ours. The first process records its own.
+
+    SettingsDifferError if ours are others, or if this object store cannot be the one that is in use.
+    """
+    recorded = await store.read_shared_settings()
+    identity: ObjectsIdentity | None
+    if recorded is None:
+        await _refuse_unknown_attempts(store, objects)
+        identity = _make_identity(objects)
+        recorded = await store.record_shared_settings(own_settings(settings, objects, identity))
+    else:
+        identity = read_identity(objects)
+    _check_kind(objects, identity)
+    problem = difference(recorded, own_settings(settings, objects, identity))
+    if problem is not None:
+        raise problem
+    return recorded
+
+
+async def objects_to_read(store: StateStore, objects: LocalObjects, settings: Settings) -> LocalObjects:
+    """For a look: these objects, or a stand-in that says why they are not the installation's. Writes nothing."""
+    recorded = await store.read_shared_settings()
+    identity = None if recorded is None else read_identity(objects)
+    if recorded is None or (identity is not None and identity.id == recorded.objects):
+        return objects
+    mine = own_settings(settings, objects, identity)
+    problem = _objects_differ(recorded, mine)
+    return ObjectsElsewhere(objects.root, problem.message, problem.hint)
+
+
+def own_settings(settings: Settings, objects: LocalObjects, identity: ObjectsIdentity | None) -> SharedSettings:
+    """What this process would record. An object store without an identity has the id ""."""
+    return SharedSettings(
+        "" if identity is None else identity.id,
+        settings.heartbeat_seconds,
+        settings.stale_seconds,
+        objects.url,
+        hostname(),
+        datetime.now(UTC),
+    )
+
+
+async def use_settings(store: StateStore, objects: LocalObjects, settings: Settings, *, force: bool) -> SharedSettings:
+    """Records the settings of this process as the installation's. RefusedError while attempts are active."""
+    mine = own_settings(settings, objects, _make_identity(objects))
+    await store.replace_shared_settings(mine, force=force)
+    return mine
+
+
+def difference(recorded: SharedSettings, mine: SharedSettings) -> SettingsDifferError | None:
+    """What is wrong, in words; None if both are the same."""
+    if mine.objects != recorded.objects:
+        return _objects_differ(recorded, mine)
+    times = [
+        (name, variable, ours, theirs)
+        for name, variable, ours, theirs in (
+            ("heartbeat", "ORK_HEARTBEAT_SECONDS", mine.heartbeat_seconds, recorded.heartbeat_seconds),
+            ("stale limit", "ORK_STALE_SECONDS", mine.stale_seconds, recorded.stale_seconds),
+        )
+        if ours != theirs
+    ]
+    if not times:
+        return None
+    said = ", ".join(f"the {name} is {ours:g}s here and {theirs:g}s there" for name, _, ours, theirs in times)
+    variables = " ".join(f"{variable}={theirs:g}" for _, variable, _, theirs in times)
+    return SettingsDifferError(
+        f"all schedulers of an installation must agree on when a worker is lost: {said} "
+        f"(recorded by {recorded.host} on {recorded.recorded_at:%Y-%m-%d %H:%M} UTC)",
+        hint=f"set {variables}, or {_USE}",
+    )
+
+
+def _objects_differ(recorded: SharedSettings, mine: SharedSettings) -> SettingsDifferError:
+    here = f"id {mine.objects[:8]}" if mine.objects else "new or empty: it has no identity.json"
+    return SettingsDifferError(
+        f"this is not the object store of the installation: here {mine.objects_url} on {mine.host} ({here}); "
+        f"the installation's is {recorded.objects_url} as seen by {recorded.host} (id {recorded.objects[:8]}), "
+        f"recorded on {recorded.recorded_at:%Y-%m-%d %H:%M} UTC",
+        hint="point ORK_OBJECTS, --objects or `objects:` in ork.yaml to it (on several machines a folder that all of "
+        f"them mount), or {_USE}",
+    )
+
+
+def _make_identity(objects: LocalObjects) -> ObjectsIdentity:
+    new = ObjectsIdentity(os.urandom(16).hex(), objects.kind, hostname())
+    return read_identity(objects) or make_identity(objects, new)
+
+
+def _check_kind(objects: LocalObjects, identity: ObjectsIdentity | None) -> None:
+    """A folder with journals and one with files do not see each other's documents."""
+    if identity is None or identity.kind == objects.kind:
+        return
+    if objects.kind == "journal":
+        take_mark_away(objects.root)
+    raise SettingsDifferError(
+        f"{objects.root} was made to hold {identity.kind}, and was opened as one that holds {objects.kind}",
+        hint="another process made it at the same moment: try again",
+    )
+
+
+async def _refuse_unknown_attempts(store: StateStore, objects: LocalObjects) -> None:
+    """For a state store from before there was a record: its active attempts must be known here, or another folder is
+    in use and they would be started a second time."""
+    unknown = 0
+    async for attempt in _active_attempts(store):
+        stem = layout.attempt_stem(attempt.key)
+        if any(objects.size(key) is not None for key in (layout.spec_key(stem), layout.gate_key(stem))):
+            return
+        unknown += 1
+    if unknown:
+        some = "1 attempt that is" if unknown == 1 else f"{unknown} attempts that are"
+        raise SettingsDifferError(
+            f"the state store has {some} active, and {objects.url} on {hostname()} has no documents of any: "
+            "this is not the object store of the installation",
+            hint="point ORK_OBJECTS to the object store that was used so far; "
+            "if that is lost: ork db use-settings --force",
+        )
+
+
+async def _active_attempts(store: StateStore) -> AsyncIterator[Attempt]:
+    query = RunFilter(statuses=frozenset({RunStatus.RUNNING, RunStatus.PAUSED}), limit=100)
+    while True:
+        page = await store.list_runs(query)
+        for run in page.runs:
+            for attempt in await store.list_attempts(run.id):
+                if not attempt.status.is_final:
+                    yield attempt
+        if page.cursor is None:
+            return
+        query = RunFilter(statuses=query.statuses, limit=query.limit, cursor=page.cursor)

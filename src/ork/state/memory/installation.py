@@ -1,0 +1,39 @@
+"""What belongs to the installation as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ork.model.installation import SharedSettings
+from ork.state.installation import attempts_are_active
+
+if TYPE_CHECKING:
+    from ork.state.memory.rows import Shared
+
+
+class InstallationInMemory:
+    """A part of the memory store."""
+
+    def _used(self) -> Shared:
+        raise AssertionError("the store says what it uses")
+
+    def _changing(self) -> Shared:
+        raise AssertionError("the store tells others")
+
+    async def read_shared_settings(self) -> SharedSettings | None:
+        return self._used().settings
+
+    async def record_shared_settings(self, settings: SharedSettings) -> SharedSettings:
+        state = self._used()
+        state.settings = state.settings or settings
+        return state.settings
+
+    async def replace_shared_settings(self, settings: SharedSettings, *, force: bool = False) -> None:
+        runs = self._used().runs.values()
+        active = sum(not attempt.status.is_final for row in runs for attempt in row.attempts.values())
+        if active and not force:
+            raise attempts_are_active(active)
+        state = self._changing()
+        state.settings = settings
+        state.disown(list(state.schedulers))
+        state.schedulers.clear()

@@ -1,0 +1,31 @@
+"""What belongs to the installation as a whole."""
+
+from __future__ import annotations
+
+from ork.model.installation import SharedSettings
+from ork.state.installation import attempts_are_active, settings_of, settings_text
+from ork.state.postgres.database import Asked, Database
+
+
+async def read_shared_settings(db: Asked) -> SharedSettings | None:
+    row = await db.row("read_shared_settings")
+    return None if row is None else settings_of(row[0])
+
+
+async def record_shared_settings(db: Database, settings: SharedSettings) -> SharedSettings:
+    async with db.writing() as session:
+        await session.run("record_shared_settings", settings_text(settings))
+        recorded = await read_shared_settings(session)
+    assert recorded is not None
+    return recorded
+
+
+async def replace_shared_settings(db: Database, settings: SharedSettings, *, force: bool = False) -> None:
+    async with db.writing() as session:
+        await session.run("replace_shared_settings", settings_text(settings))
+        await session.rows("forget_all_schedulers")
+        # Counted last: nobody owns a run any more, so nobody can start another attempt.
+        active = (await session.rows("count_active_attempts"))[0][0]
+        if active and not force:
+            raise attempts_are_active(active)
+        await session.tell_others()
