@@ -54,8 +54,11 @@ class Installation:
         self._service: SchedulerService | None = None
         self._traces: Traces | None = None
 
-    async def scheduler(self, kind: str, on_commit: OnCommit | None = None) -> SchedulerService:
-        """A scheduler of this process, ready to run. The limits in the settings hold from now on."""
+    async def scheduler(
+        self, kind: str, on_commit: OnCommit | None = None, *, only: RunId | None = None
+    ) -> SchedulerService:
+        """A scheduler of this process, ready to run; with `only`, for that run and what it needs. The limits in the
+        settings hold from now on."""
         from ork.executors.processes import identity, is_provably_dead, watch_death
         from ork.scheduler.service import SchedulerService
         from ork.scheduler.step import Scheduler
@@ -89,6 +92,7 @@ class Installation:
             on_commit=tell,
             telemetry=telemetry,
             terms=self.shared.terms if self.shared is not None else None,
+            only=only,
         )
         outbox = self._outbox(telemetry)
         refresher = await self.refresher(telemetry) if kind != "run" else None
@@ -217,7 +221,13 @@ class RemoteInstallation(Installation):
     def address(self) -> str:
         return self.server.url
 
-    async def scheduler(self, kind: str, on_commit: OnCommit | None = None) -> SchedulerService:  # noqa: ARG002
+    async def scheduler(
+        self,
+        kind: str,  # noqa: ARG002
+        on_commit: OnCommit | None = None,  # noqa: ARG002
+        *,
+        only: RunId | None = None,  # noqa: ARG002
+    ) -> SchedulerService:
         raise UsageError("the schedulers of the server do the work", hint="leave --server away to work here")
 
     async def explain(self, target: Target, now: datetime) -> Explained:  # noqa: ARG002 (the server's clock counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ork.model.ids import RunId
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import (
@@ -247,3 +248,54 @@ async def test_releasing_all_forgets_the_scheduler(store: StateStore) -> None:
     assert not await store.renew(ANN)
     await introduce(store, BEN)
     assert {c.run.id for c in await claim(store, BEN)} == {one.run.id, two.run.id}
+
+
+# ── claiming some runs only ──────────────────────────────────────────────────────────────────────
+
+
+async def only_ids(store: StateStore, *only: str, scheduler=ANN) -> set[str]:
+    found = await store.claim_runs(scheduler, 100, NOW, only=[RunId(run) for run in only])
+    return {claimed.run.id for claimed in found.runs}
+
+
+async def test_with_only_other_runs_that_wait_to_be_started_are_left_alone(store: StateStore) -> None:
+    runs = await start_runs(store, 3)
+    await introduce(store, ANN, BEN)
+    assert await only_ids(store, runs[1].id) == {runs[1].id}
+    assert await only_ids(store) == set()
+    assert [claimed.run.id for claimed in await claim(store, BEN)] == [runs[0].id, runs[2].id]
+
+
+async def test_with_only_sub_workflows_are_claimed_as_well_but_not_reruns(store: StateStore) -> None:
+    flow = await deploy(store)
+    parent, other = await start_runs(store, 2, of=flow)
+    new = [
+        new_run(flow, "child", parent=f"{parent.id}/extract/1"),
+        new_run(flow, "rerun", parent=parent.id),
+        new_run(flow, "others-child", parent=f"{other.id}/extract/1"),
+    ]
+    await store.create_runs(new, NOW)
+    await introduce(store, ANN)
+    assert await only_ids(store, parent.id) == {parent.id, "child"}
+
+
+async def test_with_only_what_a_dead_owner_left_is_claimed_as_well(stores) -> None:
+    store = stores.open()
+    (left, never) = await start_runs(store, 2)
+    await introduce(store, ANN, BEN)
+    assert len(await claim(store, BEN, room=1)) == 1
+    assert await only_ids(store, "none") == set()
+    await store.bury([BEN])
+    assert await only_ids(store, "none") == {left.id}
+    assert await store.get_owner(never.id) is None
+
+
+async def test_with_only_a_run_with_an_active_attempt_that_nobody_looks_after_is_claimed(store: StateStore) -> None:
+    idle = await owned_run(store)
+    busy = await owned_run(store)
+    first = wish(busy.run.id, "extract")
+    await store.commit(ANN, [changes(busy, wishes=(first,))], NOW)
+    await store.release(ANN)
+    await introduce(store, BEN)
+    assert await only_ids(store, "none", scheduler=BEN) == {busy.run.id}
+    assert await store.get_owner(idle.run.id) is None

@@ -33,6 +33,7 @@ RETRY_SECONDS = 1.0
 # How long a cancel is tried on a store that cannot take it. Then this process ends all the same, as it was told to.
 CANCEL_PATIENCE_SECONDS = 10.0
 LEAVE_SECONDS = 1.0
+SHOWN_LETTERS = 8
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 TROUBLES = frozenset({Happening.STORE_FAILED, Happening.STEP_FAILED, Happening.RUN_QUARANTINED})
 # Told once for all attempts they befall.
@@ -99,6 +100,7 @@ class Attendant:
         self._told_trouble: str | None = None
         self._cancelling: asyncio.Future[None] | None = None
         self._told_attempts: dict[TaskKey, int] = {}
+        self._others: list[RunId] = []  # runs of others that we go on with
 
     async def stay(self) -> tuple[RunView, Ending]:
         """Returns when the run is final, or when it is time to leave it."""
@@ -111,6 +113,7 @@ class Attendant:
                 await self._work_if_needed()
                 self._heed_interrupts()
                 await self._follow(changed)
+                await self._see_others_through()
             finally:
                 await self._stop_work()
         return self.view, self._ending or Ending.FINAL
@@ -218,15 +221,40 @@ class Attendant:
         if not self._may_work:
             self._tell_once(NO_SCHEDULER)
             return
-        self._service = await self._installation.scheduler("run", on_commit=self._heed_commit)
+        self._service = await self._installation.scheduler("run", on_commit=self._heed_commit, only=self._run)
+        self._service.telemetry.listen(self._heed_adopted, Happening.RUN_ADOPTED)
         told = (*TROUBLES, *DISK_TROUBLES, Happening.STORE_RECOVERED, Happening.ALERT_FAILED)
         self._service.telemetry.listen(self._heed_trouble, *told)
         self._work = asyncio.create_task(self._service.run())
         self._work.add_done_callback(lambda _: self._news.set())
 
     def _heed_commit(self, runs: Sequence[RunId]) -> None:
-        if self._run in runs:
+        if self._run in runs or self._others:
             self._news.set()
+
+    def _heed_adopted(self, _happening: Happening, fields: dict[str, object]) -> None:
+        """Another run whose process died in the middle is gone on with: a person is told so."""
+        run = RunId(str(fields["run"]))
+        if run != self._run and "/" not in str(fields["parent"]) and run not in self._others:
+            self._others.append(run)
+            self._progress.note(
+                f"also going on with run {run[:SHOWN_LETTERS]} of {fields['workflow']}: nobody looked after it any more"
+            )
+
+    async def _see_others_through(self) -> None:
+        """What was left in the middle by others is not left there by us: until nothing of it runs or is about to."""
+        is_told = False
+        while self._others and self._service is not None and self._work is not None and not self._work.done():
+            if self._leave or not self._service.is_busy():
+                return
+            if not is_told:
+                is_told = True
+                self._progress.note(
+                    "staying until the other runs have nothing running (Ctrl-C leaves them as they are)"
+                )
+            self._news.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), LOOK_SECONDS)
 
     def _heed_trouble(self, happening: Happening, fields: dict[str, object]) -> None:
         """Says once what is wrong, and once when it is over."""
@@ -275,7 +303,9 @@ class Attendant:
             self._interrupt()
 
     def _interrupt(self) -> None:
-        if self._work is None:
+        if self.view.run.status.is_final:
+            self._leave = True  # of this run there is nothing left to cancel
+        elif self._work is None:
             self._ending, self._leave = Ending.DETACHED, True
         elif self._ending is None:
             self._ending = Ending.INTERRUPTED

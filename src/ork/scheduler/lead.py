@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from ork.model.ids import SchedulerId
+from ork.model.ids import RunId, SchedulerId
 from ork.model.run import SchedulerEntry
 from ork.scheduler.options import SchedulerOptions
-from ork.state.store import StateStore
+from ork.state.store import Claim, StateStore
 
 AGAIN_SECONDS = 1.0
 
@@ -30,10 +30,12 @@ class Lead:
         monotonic: Callable[[], float],
         is_provably_dead: Callable[[str], bool],
         terms: str | None = None,
+        only: RunId | None = None,
     ) -> None:
         self.id = id
         self.has_claimed = False
         self.peers: tuple[SchedulerEntry, ...] = ()
+        self._only = None if only is None else {only}  # the runs we work on; None: any
         self._identity = identity
         self._kind = kind
         self._store = store
@@ -48,6 +50,17 @@ class Lead:
         sent = self._monotonic()
         await self._store.introduce(self.id, self._identity, self._kind, now, terms=self._terms)
         self._renewed_at = sent
+
+    async def claim(self, room: int, now: datetime) -> tuple[Claim, float | None]:
+        """What may now be worked on, and when to claim again: at once if runs were found that were not asked for, as they
+        may have sub-workflows of their own."""
+        self.has_claimed = True
+        if self._only is None:
+            return await self._store.claim_runs(self.id, room, now), None
+        claim = await self._store.claim_runs(self.id, room, now, only=self._only)
+        found = {claimed.run.id for claimed in claim.runs} - self._only
+        self._only |= found
+        return claim, 0.0 if found else None
 
     @property
     def is_trusted(self) -> bool:

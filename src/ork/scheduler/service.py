@@ -96,6 +96,10 @@ class SchedulerService:
         self.scheduler.drain()
         self._wake.set()
 
+    def is_busy(self) -> bool:
+        """Something runs, or is about to be tried again."""
+        return self.scheduler.is_busy(self._now() + STAY_FOR)
+
     def wake(self) -> None:
         """This process itself changed something through the same store handle, which tells only others."""
         self._something_changed()

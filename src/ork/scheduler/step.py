@@ -50,9 +50,10 @@ class Scheduler:
         on_commit: Callable[[Sequence[RunId]], None] | None = None,
         telemetry: Telemetry | None = None,
         terms: str | None = None,
+        only: RunId | None = None,  # the run it works on, with what that needs; None: any
     ) -> None:
         self.telemetry = telemetry or Telemetry()
-        self.lead = Lead(id, identity, kind, store, options, monotonic, is_provably_dead, terms)
+        self.lead = Lead(id, identity, kind, store, options, monotonic, is_provably_dead, terms, only)
         self._store = store
         self._options = options
         self._monotonic = monotonic
@@ -241,9 +242,8 @@ class Scheduler:
         if self._to_release:
             await self._store.release(self.lead.id, tuple(self._to_release))
             self._to_release.clear()
-        self._claim_at, self.lead.has_claimed = None, True
         room = self._room
-        claim = await self._store.claim_runs(self.lead.id, 0 if self._is_draining else room, now)
+        claim, self._claim_at = await self.lead.claim(0 if self._is_draining else room, now)
         if not self.lead.is_trusted or (claim.runs and self._runs.is_starved):
             self._claim_at = 0.0  # not trusted: we stood still for so long that the store may have answered a dead man
         for claimed in claim.runs:

@@ -7,7 +7,7 @@ the caller forgets what it held in memory and reads again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -218,13 +218,17 @@ class StateStore(ScheduleVerbs, LocationVerbs, InstallationVerbs, Protocol):
         """
         ...
 
-    async def claim_runs(self, scheduler: SchedulerId, room: int, now: datetime) -> Claim:
+    async def claim_runs(
+        self, scheduler: SchedulerId, room: int, now: datetime, *, only: Collection[RunId] | None = None
+    ) -> Claim:
         """Up to `room` runs that need an owner become this scheduler's, each with its epoch raised by one.
 
         A run needs an owner if it is pending, running, or paused with something active, or has commands waiting,
         and if its owner is nobody, unknown, or one whose lease has run out. Higher priority first, then older first.
         `max_active_runs` of a workflow holds: a pending run beyond it stays unclaimed until another ends, unless it
         is to be cancelled. A scheduler that is unknown or whose own lease has run out gets nothing.
+        With `only`, it takes just those runs, the sub-workflows of those, and what others left in the middle: runs whose
+        owner's lease has run out, and runs without an owner that have an active attempt.
         Commands come for every run the scheduler owns, in order of id, until a commit says they are done.
         Two schedulers never get the same run at the same epoch.
         """

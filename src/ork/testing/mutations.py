@@ -293,10 +293,10 @@ def write_as_the_owner(original: Any) -> Any:
 
 
 def leases_by_wall_clock(original: Any) -> Any:
-    async def claim_runs(self: Any, scheduler: Any, room: Any, now: Any) -> Any:
+    async def claim_runs(self: Any, scheduler: Any, room: Any, now: Any, **only: Any) -> Any:
         clock, self._db.clock = self._db.clock, lambda: ("boot", (now - EPOCH).total_seconds())
         try:
-            return await original(self, scheduler, room, now)
+            return await original(self, scheduler, room, now, **only)
         finally:
             self._db.clock = clock
 

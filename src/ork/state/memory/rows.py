@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from ork.model.task import Attempt, Task
 from ork.model.workflow import Rate, Version, WorkflowEntry
 from ork.state.admission import ActiveAttempts, Bucket
 from ork.state.memory.locations import LocationRow
+from ork.state.store import ClaimedRun
 
 
 class Handle(Protocol):
@@ -115,10 +116,17 @@ class Shared(Record, frozen=False):
     def raise_notice(self, kind: NoticeKind, workflow: str, now: datetime, **about: Any) -> None:
         self.notices.append(NoticeRow(Notice(len(self.notices) + 1, kind, workflow, now, **about), now))
 
-    def claimable(self) -> list[RunRow]:
+    def claimable(self, only: Collection[RunId] | None = None) -> list[RunRow]:
         """Runs that need an owner and have none, in the order of claiming."""
         free = [row for row in self.runs.values() if row.owner is None and self._needs_owner(row)]
+        free = free if only is None else [row for row in free if _is_one_of(row, only)]
         return sorted(free, key=lambda row: (-row.run.priority, row.run.created_at, row.run.id))
+
+    def claimed(self, row: RunRow) -> ClaimedRun:
+        tasks = self.tasks_in_order(row)
+        active = [task for task in tasks if task.status.is_active and task.attempt]
+        attempts = tuple(row.attempts[task.key, task.attempt] for task in active)
+        return ClaimedRun(row.run, row.epoch, self.versions[row.run.version], tasks, attempts)
 
     def room_in_workflow(self, name: str) -> float:
         """How many more runs of it may be active."""
@@ -131,6 +139,11 @@ class Shared(Record, frozen=False):
         if row.run.status in (RunStatus.PENDING, RunStatus.RUNNING) or self.commands_of(row.run.id):
             return True
         return row.run.status is RunStatus.PAUSED and row.has_active
+
+
+def _is_one_of(row: RunRow, only: Collection[RunId]) -> bool:
+    above, is_nested, _ = (row.run.parent or "").partition("/")
+    return row.run.id in only or bool(is_nested and above in only) or (row.epoch > 0 and row.has_active)
 
 
 def _occupies(row: RunRow) -> bool:

@@ -4,7 +4,7 @@ promises by the same tests."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -185,36 +185,38 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, TimelyVe
         until = self._clock() + self._lease_seconds
         state.schedulers[scheduler] = SchedulerRow(identity, kind, now, until)
 
-    async def claim_runs(self, scheduler: SchedulerId, room: int, now: datetime) -> Claim:  # noqa: ARG002 (leases go by the store's clock)
+    async def claim_runs(
+        self,
+        scheduler: SchedulerId,
+        room: int,
+        now: datetime,  # noqa: ARG002 (leases go by the store's clock)
+        *,
+        only: Collection[RunId] | None = None,
+    ) -> Claim:
         state = self._used()
         lapsed = [id for id, row in state.schedulers.items() if row.lease_until <= self._clock()]
         if scheduler not in state.schedulers or scheduler in lapsed:
             return Claim()
         if room > 0:
+            if only is not None:
+                only = [*only, *(id for id, row in state.runs.items() if row.owner in lapsed)]
             state.disown(lapsed)
             for id in lapsed:
                 del state.schedulers[id]
-        claimed = self._take(scheduler, room)
+        claimed = self._take(scheduler, room, only)
         commands = (command for _, command in sorted(state.commands.items()))
         return Claim(claimed, tuple(c for c in commands if state.runs[c.run].owner == scheduler))
 
-    def _take(self, scheduler: SchedulerId, room: int) -> tuple[ClaimedRun, ...]:
+    def _take(self, scheduler: SchedulerId, room: int, only: Collection[RunId] | None) -> tuple[ClaimedRun, ...]:
         taken: list[RunRow] = []
-        for row in self._shared.claimable():
+        for row in self._shared.claimable(only):
             queued = row.run.status is RunStatus.PENDING and row.run.cancel_requested_at is None
             has_room = not queued or self._shared.room_in_workflow(row.run.workflow) > 0
             if has_room and len(taken) < room:
                 row.owner = scheduler
                 row.epoch += 1
                 taken.append(row)
-        return tuple(self._claimed(row) for row in taken)
-
-    def _claimed(self, row: RunRow) -> ClaimedRun:
-        state = self._shared
-        tasks = state.tasks_in_order(row)
-        active = [task for task in tasks if task.status.is_active and task.attempt]
-        attempts = tuple(row.attempts[task.key, task.attempt] for task in active)
-        return ClaimedRun(row.run, row.epoch, state.versions[row.run.version], tasks, attempts)
+        return tuple(self._shared.claimed(row) for row in taken)
 
     async def commit(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:
         state = self._used()

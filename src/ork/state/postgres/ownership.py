@@ -6,7 +6,7 @@ of their names. Where that would not do, what is locked is skipped. So no two tr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
@@ -52,9 +52,22 @@ async def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | 
         await session.tell_others()
 
 
-async def claim_runs(db: Database, scheduler: SchedulerId, room: int, now: datetime) -> Claim:  # noqa: ARG001 (leases go by the store's clock)
-    """One request; two more where a run had an owner before. See `ork.claim`."""
-    rows = await db.rows("claim", scheduler, room, db.moment(), db.silent_seconds)
+async def claim_runs(
+    db: Database,
+    scheduler: SchedulerId,
+    room: int,
+    now: datetime,  # noqa: ARG001 (leases go by the store's clock)
+    *,
+    only: Collection[RunId] | None = None,
+) -> Claim:
+    """One request; two more where a run had an owner before, and two where it is for some runs only. See `ork.claim`."""
+    asked = scheduler, room, db.moment(), db.silent_seconds
+    if only is None:
+        rows = await db.rows("claim", *asked)
+    else:
+        async with db.writing() as session:
+            await session.rows("choose_runs", sorted(only), db.moment())
+            rows = await session.rows("claim", *asked)
     taken = [row[:_RUN_COLUMNS] for row in rows if row["command"] is None]
     commands = [(row["command"], row["id"], *row[_RUN_COLUMNS + 1 :]) for row in rows if row["command"] is not None]
     return Claim(await _load(db, scheduler, taken), tuple(command_of(command) for command in commands))

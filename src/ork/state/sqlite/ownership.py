@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from ork.model.ids import RunId, SchedulerId
@@ -55,7 +55,14 @@ def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None =
             db.connection.run_many("release_run", [(scheduler, run) for run in runs])
 
 
-def claim_runs(db: Database, scheduler: SchedulerId, room: int, now: datetime) -> Claim:  # noqa: ARG001 (leases go by the store's clock)
+def claim_runs(
+    db: Database,
+    scheduler: SchedulerId,
+    room: int,
+    now: datetime,  # noqa: ARG001 (leases go by the store's clock)
+    *,
+    only: Collection[RunId] | None = None,
+) -> Claim:
     boot, at = db.clock()
     moment = {"id": scheduler, "boot": boot, "now": at}
     with db.connection.reading():
@@ -68,8 +75,10 @@ def claim_runs(db: Database, scheduler: SchedulerId, room: int, now: datetime) -
         lapsed = [id for (id,) in db.connection.rows("lapsed_schedulers", moment)]
         if scheduler in lapsed:
             return Claim()
+        if only is not None:
+            only = [*only, *(run for id in lapsed for (run,) in db.connection.rows("runs_of_owner", {"owner": id}))]
         _forget(db, lapsed)
-        taken = _take(db, scheduler, room)
+        taken = _take(db, scheduler, room, only)
         return Claim(_load(db, taken), _commands(db, scheduler))
 
 
@@ -80,14 +89,18 @@ def _forget(db: Database, schedulers: Sequence[str]) -> None:
     db.connection.run_many("forget_scheduler", ids)
 
 
-def _take(db: Database, scheduler: SchedulerId, room: int) -> list[str]:
+def _take(db: Database, scheduler: SchedulerId, room: int, only: Collection[str] | None) -> list[str]:
     """Asks again while some were passed over because their workflow filled up: each time one workflow fewer."""
     free: dict[str, int] = dict(db.connection.rows("room_in_workflows"))
+    chosen = None if only is None else json_text(sorted(only))
     taken: list[str] = []
     while room > len(taken):
         full = [workflow for workflow, left in free.items() if left <= 0]
         wanted = {"full_workflows": json_text(full), "room": room - len(taken)}
-        found = db.connection.rows("claimable_runs", wanted)
+        if chosen is None:
+            found = db.connection.rows("claimable_runs", wanted)
+        else:
+            found = db.connection.rows("claimable_of_these", {**wanted, "only": chosen})
         fitting = that_fit(found, free)
         db.connection.run_many("take_run", [(scheduler, run) for run in fitting])
         taken += fitting

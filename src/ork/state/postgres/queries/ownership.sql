@@ -36,6 +36,15 @@ UPDATE ork.runs AS r SET owner = NULL FROM owned WHERE r.id = owned.id;
 -- name: claim
 SELECT * FROM ork.claim($1, $2, $3, $4);
 
+-- name: choose_runs
+-- What the claim in this transaction is limited to (see `ork.pick_runs`): these runs, and those of owners whose lease has
+-- run out, which it is about to take from them. The first word is no run: without any the list would be empty.
+SELECT set_config('ork.only', array_to_string('{/}' || $1::text[] || ARRAY (
+    SELECT r.id FROM ork.runs AS r
+    WHERE r.owner IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM ork.schedulers AS s
+        WHERE s.id = r.owner AND s.lease_until > coalesce($2::timestamptz, clock_timestamp()))), ','), true);
+
 -- name: still_ours
 SELECT id FROM unnest($2::text[], $3::bigint[]) AS n (id, epoch) JOIN ork.runs AS r USING (id, epoch) WHERE r.owner = $1;
 

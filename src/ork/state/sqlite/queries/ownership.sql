@@ -56,6 +56,24 @@ WHERE attention = 1 AND owner IS NULL
 ORDER BY priority DESC, created_at, id
 LIMIT :room;
 
+-- name: claimable_of_these
+-- The same for a scheduler that works on some runs only: these, their sub-workflows, and those with an attempt that is
+-- active and that nobody looks after.
+SELECT r.id, r.workflow, r.status = 'pending' AS is_pending, r.cancel_requested_at IS NOT NULL AS is_to_be_cancelled
+FROM runs AS r
+WHERE r.attention = 1 AND r.owner IS NULL
+  AND NOT (r.status = 'pending' AND r.cancel_requested_at IS NULL
+           AND r.workflow IN (SELECT value FROM json_each(:full_workflows)))
+  AND (r.id IN (SELECT value FROM json_each(:only))
+       OR substr(r.parent, 1, instr(r.parent, '/') - 1) IN (SELECT value FROM json_each(:only))
+       OR (r.epoch > 0 AND EXISTS (
+           SELECT 1 FROM attempts AS a WHERE a.run_id = r.id AND a.status IN ('dispatched', 'running'))))
+ORDER BY r.priority DESC, r.created_at, r.id
+LIMIT :room;
+
+-- name: runs_of_owner
+SELECT id FROM runs WHERE owner = :owner;
+
 -- name: take_run
 UPDATE runs SET owner = ?, epoch = epoch + 1 WHERE id = ?;
 
