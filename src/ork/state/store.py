@@ -138,7 +138,7 @@ class Cached(NamedTuple):
 
 
 class LimitUse(NamedTuple):
-    """How full a limit is, and who holds it (a few of them)."""
+    """How full a limit is, and who holds it (a few)."""
 
     name: str
     slots: int
@@ -161,10 +161,10 @@ class StateStore(ScheduleVerbs, LocationVerbs, InstallationVerbs, Protocol):
     ) -> bool:
         """The version is durable and new runs of its workflow get it; True if it was not known before.
 
-        Saving an identical version again changes nothing but which one is current (and enables the workflow).
-        A schedule that is new, changed or was off fires next at `next_fire` (None: not planned yet); one that is
-        as it was keeps its time, so that deploying again loses no time that is due.
-        RefusedError if a location has this workflow and `origin` is not of that location.
+        Saving an identical version again changes nothing but which one is current (and enables the workflow). A
+        schedule that is new, changed or was off fires next at `next_fire` (None: not planned yet); one that is as it
+        was keeps its time, so that deploying again loses no time that is due. RefusedError if a location has this
+        workflow and `origin` is not of that location.
         """
         ...
 
@@ -192,9 +192,9 @@ class StateStore(ScheduleVerbs, LocationVerbs, InstallationVerbs, Protocol):
     async def create_runs(self, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
         """Each run is durable and pending when this returns.
 
-        A (workflow, key) that exists gives the existing run if version and params are equal, else RefusedError
-        and nothing is created. A (workflow, scheduled_for) of trigger schedule or backfill that exists gives
-        the existing run. An id that exists gives the existing run (the caller repeats an ambiguous call).
+        A (workflow, key) that exists gives the existing run if version and params are equal, else RefusedError and
+        nothing is created. A (workflow, scheduled_for) of trigger schedule or backfill that exists gives the existing
+        run. An id that exists gives the existing run (the caller repeats an ambiguous call).
         """
         ...
 
@@ -223,28 +223,27 @@ class StateStore(ScheduleVerbs, LocationVerbs, InstallationVerbs, Protocol):
     ) -> Claim:
         """Up to `room` runs that need an owner become this scheduler's, each with its epoch raised by one.
 
-        A run needs an owner if it is pending, running, or paused with something active, or has commands waiting,
-        and if its owner is nobody, unknown, or one whose lease has run out. Higher priority first, then older first.
-        `max_active_runs` of a workflow holds: a pending run beyond it stays unclaimed until another ends, unless it
-        is to be cancelled. A scheduler that is unknown or whose own lease has run out gets nothing.
-        With `only`, it takes just those runs, the sub-workflows of those, and what others left in the middle: runs whose
-        owner's lease has run out, and runs without an owner that have an active attempt.
-        Commands come for every run the scheduler owns, in order of id, until a commit says they are done.
-        Two schedulers never get the same run at the same epoch.
+        A run needs an owner if it is pending, running, or paused with something active, or has commands waiting, and if
+        its owner is nobody, unknown, or one whose lease has run out. Higher priority first, then older first.
+        `max_active_runs` of a workflow holds: a pending run beyond it stays unclaimed until another ends, unless it is
+        to be cancelled. A scheduler that is unknown or whose own lease has run out gets nothing. With `only` they are
+        those runs, their sub-workflows, and what was left in the middle (the owner's lease has run out, or there is no
+        owner and an attempt is active). Commands come for every run the scheduler owns, in order of id, until a commit
+        says they are done. Two schedulers never get the same run at the same epoch.
         """
         ...
 
     async def commit(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:
         """All of a run's changes are durable together, or none are.
 
-        A run whose epoch or owner differs is fenced, alone: its neighbours are written. A run that would become
-        success or failed while a cancel request stands unseen (`run.cancel_requested_at` is None in the row to be
-        written) is overruled. Wishes are admitted by priority while every limit they count against ("*",
-        "executor:X", "pool:Y") has room, counting active attempts of all runs that wait for nothing external, and
-        while every rate (the pool's, the task's own) has a start left by the store's clock; those admitted are written with
-        the rest. Limits are never exceeded, whoever commits at the same time. Alerts become notices that are due at
-        once; a run that succeeds where its workflow's run before it (the newest earlier one that succeeded or failed)
-        had failed, or where it had been told of as failed itself, leaves a notice of recovery. A commit that came to nothing wakes
+        A run whose epoch or owner differs is fenced, alone: its neighbours are written. A run that would become success
+        or failed while a cancel request stands unseen (`run.cancel_requested_at` is None in the row to be written) is
+        overruled. Wishes are admitted by priority while every limit they count against ("*", "executor:X", "pool:Y")
+        has room, counting active attempts of all runs that wait for nothing external, and while every rate (the pool's,
+        the task's own) has a start left by the store's clock; those admitted are written with the rest. Limits are
+        never exceeded, whoever commits at the same time. Alerts become notices that are due at once; a run that
+        succeeds where its workflow's run before it (the newest earlier one that succeeded or failed) had failed, or
+        where it had been told of as failed itself, leaves a notice of recovery. A commit that came to nothing wakes
         nobody: two schedulers that wait for the same full pool would wake each other for ever.
         """
         ...
