@@ -1,12 +1,34 @@
-"""Which of the runs that could be claimed may be: their workflows limit how many are active at once."""
+"""What a scheduler gets by a claim, and which runs it may claim: workflows limit how many of theirs are active at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from ork.model.record import Record
+from ork.model.run import Run, RunCommand
+from ork.model.task import Attempt, Task
+from ork.model.workflow import Version
+
 Claimable: TypeAlias = "tuple[str, str, bool, bool]"
 """A run, its workflow, whether it is pending, and whether it is to be cancelled."""
+
+
+class ClaimedRun(Record):
+    """All a new owner needs to go on with a run: `attempts` holds the current attempt of each active task."""
+
+    run: Run
+    epoch: int
+    version: Version
+    tasks: tuple[Task, ...]
+    attempts: tuple[Attempt, ...]
+
+
+class Claim(Record):
+    """What a scheduler may now work on, and what people asked of the runs it owns (new and old)."""
+
+    runs: tuple[ClaimedRun, ...] = ()
+    commands: tuple[RunCommand, ...] = ()
 
 
 def that_fit(found: Iterable[Claimable], free: dict[str, int]) -> list[str]:

@@ -17,6 +17,8 @@ from ork.model.record import Record
 from ork.model.run import NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, Output, Task, TaskStatus
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
+from ork.state.claims import Claim as Claim
+from ork.state.claims import ClaimedRun as ClaimedRun
 from ork.state.installation import InstallationVerbs
 from ork.state.locations import LocationVerbs
 from ork.state.schedules import ScheduleVerbs
@@ -25,23 +27,6 @@ if TYPE_CHECKING:
     from ork.model.access import AuditEntry, Token
 
 NO_RATES: Mapping[str, Rate] = {}
-
-
-class ClaimedRun(Record):
-    """All a new owner needs to go on with a run: `attempts` holds the current attempt of each active task."""
-
-    run: Run
-    epoch: int
-    version: Version
-    tasks: tuple[Task, ...]
-    attempts: tuple[Attempt, ...]
-
-
-class Claim(Record):
-    """What a scheduler may now work on, and what people asked of the runs it owns (new and old)."""
-
-    runs: tuple[ClaimedRun, ...] = ()
-    commands: tuple[RunCommand, ...] = ()
 
 
 class RunChanges(Record):
