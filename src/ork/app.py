@@ -18,6 +18,7 @@ from ork.objects.opening import FILE, open_objects, root_of_url
 from ork.settings import LOCATIONS_FILE, Settings
 from ork.state.store import StateStore
 from ork.state.urls import without_password
+from ork.status.shown import hide
 from ork.stores import bring_store_up_to_date, empty_store, is_on_a_server, open_store, store_path, store_schema
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Installation:
         self._executors: list[Executor] = []
         self._service: SchedulerService | None = None
         self._traces: Traces | None = None
+        hide(lambda: settings.secrets.known_values())
 
     async def scheduler(
         self, kind: str, on_commit: OnCommit | None = None, *, only: RunId | None = None

@@ -65,6 +65,7 @@ def worker_configs(settings: Settings) -> Callable[[TaskSpec], WorkerConfig | No
 def _containers(settings: Settings, objects: LocalObjects) -> Executor:
     """Nothing of it is loaded before the first task with an image comes along."""
     from ork.executors.docker.executor import DockerExecutor
+    from ork.scheduler.spec_secrets import mask_of
     from ork.worker.stand_in import StandIn, is_left_over
 
     return DockerExecutor(
@@ -75,4 +76,5 @@ def _containers(settings: Settings, objects: LocalObjects) -> Executor:
         host=settings.docker_host,
         certificates=settings.docker_certificates,
         logins=settings.docker_config,
+        find_mask=partial(mask_of, secrets=partial(settings.secrets.value, waits=True)),
     )

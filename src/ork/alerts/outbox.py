@@ -127,10 +127,17 @@ class Outbox:
         try:
             await asyncio.to_thread(work)
         except NotSentError as error:
-            return str(error)
+            return await asyncio.to_thread(self._masked, str(error), channel)
         except Exception as error:  # whatever one channel does must not keep the others from being told
-            return repr(error)
+            return await asyncio.to_thread(self._masked, repr(error), channel)
         return None
+
+    def _masked(self, why: str, channel: Channel) -> str:
+        """Without the values of the channel's secrets: servers like to repeat what they refuse."""
+        from ork.alerts.channels import secrets_of
+        from ork.model.masking import Mask
+
+        return Mask(value for name in secrets_of(channel) if (value := self._secrets(name))).text(why)
 
     async def _named_by_workflow(self, notice: Notice) -> Sequence[str]:
         """By the version that ran, or the present one where nothing did."""

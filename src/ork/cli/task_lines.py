@@ -14,6 +14,7 @@ from ork.model.task import Attempt, InlineOutput, StoredOutput, Task, TaskStatus
 from ork.model.workflow import Approval
 from ork.status.follow import RunView
 from ork.status.instances import Instances, is_group
+from ork.status.shown import shown_text
 from ork.status.tries import about_the_end, earlier_tries
 from ork.status.why import queue_in_words, waits_for_a_person
 from ork.status.words import argument, between, count, duration, metrics_text, place_text
@@ -226,7 +227,7 @@ def _took(task: Task) -> str:
 def _output(task: Task) -> str:
     match task.output:
         case InlineOutput(text) if text != "null":
-            return "   " + shorten(visible(_spaced(text)), MAX_OUTPUT)
+            return "   " + shorten(visible(_spaced(shown_text(text))), MAX_OUTPUT)
         case StoredOutput(_, size):
             return f"   {size / 1024:,.0f} KiB of output"
         case _:

@@ -29,7 +29,7 @@ async def ask_process(
                 *(interpreter, "-S", "-E", BOOTSTRAP, "ork.worker.poll"),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=errors,
+                stderr=asyncio.subprocess.PIPE if secrets else errors,
                 env={**os.environ, **secrets},
                 start_new_session=True,
             )
@@ -37,11 +37,16 @@ async def ask_process(
         raise ExecutorError(f"no process could be started to ask: {error.strerror}") from None
     try:
         async with asyncio.timeout(seconds):
-            reply, _ = await process.communicate(request)
+            reply, printed = await process.communicate(request)
     except TimeoutError:
         raise ExecutorError(f"no answer within {seconds:g} s") from None
     finally:
         _end(process)
+    if printed:
+        from ork.model.masking import Mask
+
+        with contextlib.suppress(OSError), open(log, "ab") as errors:
+            errors.write(Mask(secrets.values()).data(printed))
     if not reply:
         raise ExecutorError(f"the process that asked ended with {process.returncode}; see the log")
     return reply

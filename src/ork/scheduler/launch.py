@@ -40,8 +40,8 @@ from ork.scheduler import reading
 from ork.scheduler.alike import Alike, is_plain
 from ork.scheduler.containers import container_document, least, paths_in_place, root_in_place
 from ork.scheduler.options import SchedulerOptions
+from ork.scheduler.spec_secrets import SECRET_PREFIX
 
-SECRET_PREFIX = "ORK_SECRET_"
 SHARED_BY_INSTANCES = 2048  # bytes of an upstream output that an instance carries itself
 MOST_SHARED = 1000
 MANY_LAUNCHES = 300

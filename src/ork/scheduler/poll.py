@@ -363,7 +363,12 @@ def _document(failure: Failure) -> dict[str, Any]:
 
 
 def _shown(job: dict[str, Any]) -> str:
-    return str(job.get("http") or job.get("call") or f"run {job.get('run')}").partition("?")[0]
+    """Without query and user, which may hold secrets."""
+    if "http" not in job:
+        return str(job.get("call") or f"run {job.get('run')}")
+    scheme, _, rest = str(job["http"]).partition("?")[0].partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 def _cancel(task: asyncio.Task[None] | None) -> None:

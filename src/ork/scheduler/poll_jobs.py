@@ -16,13 +16,13 @@ from ork.model.task import Failure, FailureKind
 from ork.objects import documents, layout
 from ork.outbound.connect import BlockedAddressError, NoAnswerError
 from ork.outbound.fetch import fetch
+from ork.scheduler.spec_secrets import SECRET_PREFIX, mask_of, names_in, secrets_in
 from ork.sdk import defer, web
 
 T = TypeVar("T")
 
 HTTP_SECONDS = 20.0
 AT_ONCE = 8
-SECRET_PREFIX = "ORK_SECRET_"
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -68,6 +68,20 @@ class Jobs:
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def ask(self, job: dict[str, Any], handover: Handover) -> Answer:
+        """Nothing in a failure shows a secret, also if the other side repeats what it was sent."""
+        answer = await self._ask(job, handover)
+        if not isinstance(answer, JobFailed) or not secrets_in(handover.spec):
+            return answer
+        try:
+            mask = await in_thread(lambda: mask_of(handover.spec, self._secrets))
+        except SecretError:
+            return answer  # it was never sent
+        failure = answer.failure
+        if mask is None:
+            return answer
+        return JobFailed(Failure(failure.kind, mask.text(failure.message), mask.value(failure.detail)))
+
+    async def _ask(self, job: dict[str, Any], handover: Handover) -> Answer:
         try:
             if "http" in job:
                 answer = await self._fetch(job["http"], job.get("method", "GET"), job.get("headers"), handover.spec)
@@ -125,7 +139,7 @@ class Jobs:
             return JobFailed(Failure(FailureKind.OUTPUT, message))
         stem = layout.stem_of(handover.order.spec_key)
         request = {"spec": spec, "objects": handover.objects_url, "stem": stem, "call": function, "args": args}
-        names = _names_in(spec["env"])
+        names = names_in(spec["env"])
         values = await in_thread(lambda: [self._secrets(name, spec["workflow"]) for name in names])
         secrets = {SECRET_PREFIX + name: value for name, value in zip(names, values, strict=True)}
         data = json.dumps(request).encode()
@@ -174,22 +188,6 @@ def _json_or_text(answer: web.Answer) -> Any:
     if "json" in answer.content_type:
         return answer.json()
     return answer.text or None
-
-
-def secrets_in(spec: Mapping[str, Any]) -> frozenset[str]:
-    """The secrets that the task's definition names, as its spec holds them."""
-    parts = [spec.get(part) for part in ("inputs", "env", "config", "task_config")]
-    return frozenset(name for part in parts for name in _names_in(part))
-
-
-def _names_in(bound: Any) -> list[str]:
-    """At any depth of bound values; the user's data is not looked into."""
-    if isinstance(bound, dict):
-        if isinstance(bound.get("secret"), str):
-            variable: str = bound["secret"]
-            return [variable.removeprefix(SECRET_PREFIX)] if variable.startswith(SECRET_PREFIX) else []
-        return [] if "value" in bound else _names_in(list(bound.values()))
-    return [name for each in bound for name in _names_in(each)] if isinstance(bound, list) else []
 
 
 async def in_thread(work: Callable[[], T]) -> T:

@@ -11,6 +11,7 @@ from ork.model.run import Run
 from ork.model.task import InlineOutput, Output, StoredOutput, Task
 from ork.model.workflow import CompiledWorkflow
 from ork.status.shapes import run_json
+from ork.status.shown import shown_text
 
 Difference = dict[str, Any]
 ReadOutput = Callable[[StoredOutput], bytes | None]
@@ -89,6 +90,6 @@ def _text(task: Task | None, read: ReadOutput) -> str | None:
     if output is None:
         return None
     if isinstance(output, InlineOutput):
-        return output.json
+        return shown_text(output.json)
     data = read(output)
-    return None if data is None else data.decode("utf-8", "replace")
+    return None if data is None else shown_text(data.decode("utf-8", "replace"))

@@ -10,6 +10,7 @@ from ork.model.task import InlineOutput, StoredOutput, Task, TaskStatus
 from ork.objects.store import ObjectStore
 from ork.status.follow import RunView
 from ork.status.instances import is_group
+from ork.status.shown import shown_data
 
 
 def check_has_output(view: RunView, task: Task) -> None:
@@ -36,6 +37,11 @@ def output_parts(objects: ObjectStore, view: RunView, task: Task) -> Iterator[by
 
 
 def output_text(objects: ObjectStore, task: Task) -> bytes:
+    """For people: the values of secrets are masked."""
+    return shown_data(_output_text(objects, task))
+
+
+def _output_text(objects: ObjectStore, task: Task) -> bytes:
     match task.output:
         case InlineOutput(text):
             return text.encode()

@@ -13,6 +13,7 @@ from ork.model.task import Attempt, Failure, InlineOutput, Output, StoredOutput,
 from ork.model.workflow import Schedule, Version, WorkflowEntry
 from ork.status.instances import is_group
 from ork.status.jobs import job_names
+from ork.status.shown import shown_value
 
 if TYPE_CHECKING:
     from ork.status.schedules import Upcoming
@@ -127,7 +128,7 @@ def _output_fields(output: Output | None) -> dict[str, Any]:
     """A large output stays where it is: `output` is null and `output_size` tells that there is one."""
     match output:
         case InlineOutput(text):
-            return {"output": json.loads(text)}
+            return {"output": shown_value(json.loads(text))}
         case StoredOutput(_, size):
             return {"output": None, "output_size": size}
         case None:

@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ork.model.masking import Mask
     from ork.worker.pump import Stream
 
 KEPT_BYTES = 1 << 20
@@ -26,8 +27,9 @@ class Log:
     The file is made with its first byte.
     """
 
-    def __init__(self, path: str, echo: int | None = None) -> None:
+    def __init__(self, path: str, echo: int | None = None, mask: Mask | None = None) -> None:
         self._path = path
+        self.mask = mask  # of the secrets that the task has, for whatever writes to this log
         self._echo = echo  # a descriptor that hears everything as well
         self.descriptor = -1
         self._waiting = bytearray()
@@ -103,7 +105,7 @@ class Log:
     def let_go(self) -> None:
         """Nothing more comes from the streams there are."""
         for stream in self._streams:
-            stream.release()
+            stream.close()
         self._streams.clear()
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from ork.worker.builds import prune
 from ork.worker.child import dismiss_waiting
 from ork.worker.environment import task_environment
 from ork.worker.process import fork_into, log_tail
+from ork.worker.pump import Stream
 from ork.worker.status import Ending, failed, storable
 
 TYPE_CHECKING = False
@@ -62,6 +63,7 @@ class Preparation:
         self._needs: list[Need] = []
         self._source = -1
         self._reply = bytearray()
+        self._printed: Stream | None = None
 
     def look(self) -> Ending | None:
         """Finds out what is needed; the ending if that cannot be had."""
@@ -82,18 +84,29 @@ class Preparation:
 
     def start(self, log: Log) -> Ending | int:
         self._source, answer = os.pipe()
+        printed = self._printed_to(log)
 
         def body() -> NoReturn:
             os.close(self._source)
-            os.dup2(log.opened(), 1)
+            os.dup2(log.opened() if printed is None else printed, 1)
             os.dup2(1, 2)
             os._exit(self._build(answer))
 
         dismiss_waiting()
         pid = fork_into(body)
         os.close(answer)
+        if printed is not None:
+            os.close(printed)
         os.set_blocking(self._source, False)
         return pid
+
+    def _printed_to(self, log: Log) -> int | None:
+        """What tools print goes straight to the log, unless secrets must be masked in it."""
+        if log.mask is None:
+            return None
+        source, printed = os.pipe()
+        self._printed = log.attach(Stream(source, log))
+        return printed
 
     def make_here(self) -> Ending | None:
         """Builds whatever is not there in this process; the ending if that cannot be had."""
@@ -105,7 +118,8 @@ class Preparation:
         return self.ending(code) if code else None
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
-        return {self._source: self._read_reply}
+        pipes: dict[int, Callable[[], bool]] = {self._source: self._read_reply}
+        return pipes if self._printed is None else pipes | {self._printed.source: self._printed.empty}
 
     def ending(self, wait_status: int) -> Ending:
         if wait_status == 0:
@@ -116,6 +130,8 @@ class Preparation:
 
     def clean(self) -> None:
         os.close(self._source)
+        if self._printed is not None:
+            os.close(self._printed.source)
 
     def _read_reply(self) -> bool:
         try:

@@ -8,6 +8,7 @@ from fcntl import ioctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ork.model.masking import Mask, MaskedStream
     from ork.worker.log import Log
 
 HELD_BYTES = 1 << 16
@@ -40,6 +41,7 @@ class Stream:
         self._keeps_lines = keeps_lines
         self._held = bytearray()
         self._held_since = 0.0
+        self._masked = None if log.mask is None else _masked_stream(log.mask)
         os.set_blocking(source, False)
 
     def empty(self) -> bool:
@@ -49,22 +51,35 @@ class Stream:
         except BlockingIOError:
             return True
         if not chunk:
-            self.release()
+            self.close()
             return False
         if self._last is not None:
             self._last.feed(chunk)
         if self._keeps_lines:
             self._pass_on_lines(chunk)
         else:
-            self._log.write(chunk)
+            self._write(chunk)
         return True
 
     def release(self) -> None:
         """Passes on what was held back."""
         if self._held:
-            self._log.write(bytes(self._held))
+            self._write(bytes(self._held))
             self._held.clear()
         self.due = None
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self.release()
+        if self._masked is not None and (rest := self._masked.flush()):
+            self._log.write(rest)
+
+    def _write(self, data: bytes) -> None:
+        """A value of a secret is masked also where it comes in pieces."""
+        if self._masked is not None:
+            data = self._masked.feed(data)
+        if data:
+            self._log.write(data)
 
     def _pass_on_lines(self, chunk: bytes) -> None:
         now = time.monotonic()
@@ -79,6 +94,12 @@ class Stream:
             self.release()
         elif self._held:
             self.due = min(now + QUIET_SECONDS, self._held_since + HELD_SECONDS)
+
+
+def _masked_stream(mask: Mask) -> MaskedStream:
+    from ork.model.masking import MaskedStream
+
+    return MaskedStream(mask)
 
 
 class LastLine:

@@ -15,6 +15,7 @@ from ork.errors import ObjectsError
 from ork.objects import layout
 from ork.objects.documents import DOCUMENT_LIMIT, open_signed
 from ork.worker import system
+from ork.worker.given_secrets import given_mask
 from ork.worker.log import Log
 from ork.worker.process import has_waited
 from ork.worker.signals import Signals
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from typing import Any
 
+    from ork.model.masking import Mask
     from ork.objects.documents import Signer
     from ork.objects.local import LocalObjects
     from ork.worker.job import BriefJob, Host, Job
@@ -57,6 +59,7 @@ class Shim:
     _is_asked = False  # to end by itself: SIGTERM has been sent
     _is_killing = False
     _log: Log | None = None  # made for whoever has something to say
+    _mask: Mask | None = None  # of the secrets that the task has
     _preparation: Preparation | None = None  # keeps what was built from being pruned
 
     def __init__(
@@ -78,6 +81,8 @@ class Shim:
         self._host = host
         self._given_job = job
         self._since = since
+        if host is None:  # a worker that stays for other attempts is never given any
+            self._mask = given_mask(os.environ)
         self._signals = host.signals if host else Signals()
         self._status = StatusWriter(objects, stem, spec, signer, host.tell if host else None, began_at)
 
@@ -105,6 +110,8 @@ class Shim:
     def _finish(self, ending: Ending, log: Log | None) -> bool:
         terms = self._signals.terms
         is_log_whole = log is None or log.flush()
+        if self._mask is not None and ending.failure is not None:
+            ending.failure = self._mask.value(ending.failure)
         is_written = self._status.finish(ending, is_told_to_go=lambda: self._signals.terms > terms)
         if log is not None:
             if not is_log_whole:
@@ -115,7 +122,7 @@ class Shim:
     def _make_log(self) -> Log:
         # In a container the engine hears everything as well: that is how it gets out of there while it runs.
         echo = None if self._spec.get("container") is None else 1
-        return Log(self._objects.path(layout.log_key(self._stem)), echo)
+        return Log(self._objects.path(layout.log_key(self._stem)), echo, self._mask)
 
     def _soon_ended(self, job: BriefJob) -> Ending | None:
         """None if it has to be watched, from now on or from the beginning."""
@@ -192,7 +199,8 @@ class Shim:
         """A mistake of ours must not leave the task running, nor the scheduler waiting."""
         import traceback
 
-        log.write(traceback.format_exc().encode("utf-8", "replace"))
+        text = traceback.format_exc().encode("utf-8", "replace")
+        log.write(text if self._mask is None else self._mask.data(text))
         self._signal_all(_signal.SIGKILL)
         return failed("internal", f"the worker failed: {type(error).__name__}: {error}")
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ork.model.masking import Mask
     from ork.model.task import Attempt
     from ork.objects.local import LocalObjects
 
@@ -38,6 +39,7 @@ class StandIn:
         self._attempt = str(attempt.key)
         self.spec_key = layout.spec_key(self._stem)
         self.log_path = objects.path(layout.log_key(self._stem))
+        self.mask: Mask | None = None
 
     def spec(self) -> dict[str, Any] | None:
         """What the scheduler wrote down for it; None before that."""
@@ -106,7 +108,8 @@ class StandIn:
 
     def finish(self, ending: Mapping[str, Any], started_at: str) -> None:
         """`ending`: state, and exit_code, failure, output as a worker would tell them."""
-        self._say({"started_at": started_at, "finished_at": utc_text(time.time_ns()), **ending})
+        told = dict(ending) if self.mask is None else {**ending, "failure": self.mask.value(ending.get("failure"))}
+        self._say({"started_at": started_at, "finished_at": utc_text(time.time_ns()), **told})
 
     def pass_on(self, told: bytes, output: bytes | None) -> bool:
         """The last word of a worker in a place of its own, in ours; False if it is not the attempt's own last word."""
@@ -141,6 +144,11 @@ class StandIn:
         key = layout.output_key(self._stem)
         self._objects.put(key, text.encode())
         return {"object": key, "size": len(text)}
+
+    def note(self, text: str) -> None:
+        """A line of our own in the log."""
+        with open(self.log_path, "a", encoding="utf-8") as log:
+            log.write(f"ork: {text}\n")
 
     def log_tail(self) -> list[str]:
         try:

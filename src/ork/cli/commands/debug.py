@@ -128,7 +128,7 @@ def _bootstrap() -> str:
 
 def _secrets(spec: Mapping[str, Any], settings: Settings) -> dict[str, str]:
     """Values are looked up anew: they were never written down."""
-    from ork.scheduler.launch import SECRET_PREFIX
+    from ork.scheduler.spec_secrets import SECRET_PREFIX
 
     values = {}
     bound = [spec.get(part) for part in ("inputs", "env", "config", "task_config")]

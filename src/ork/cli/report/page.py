@@ -21,6 +21,7 @@ from ork.model.ids import AttemptKey
 from ork.model.task import Attempt, InlineOutput, StoredOutput, Task, TaskStatus
 from ork.status.follow import RunView
 from ork.status.instances import is_group
+from ork.status.shown import shown_text
 from ork.status.words import argument, between, count, metrics_text
 
 MOST_TASKS = 1000
@@ -142,7 +143,7 @@ def _result(task: Task) -> str:
         return headline(task.failure)
     match task.output:
         case InlineOutput(text):
-            return text
+            return shown_text(text)
         case StoredOutput(_, size):
             return f"{size:,} bytes"
         case None:

@@ -17,9 +17,10 @@ from ork.executors.docker.images import Images
 from ork.executors.docker.keeper import Keeper
 from ork.executors.docker.launching import Launch
 from ork.executors.docker.making import LABEL, STORE_LABEL, container_name
-from ork.executors.docker.papers import Papers, PapersOf
+from ork.executors.docker.papers import FindMask, Papers, PapersOf
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey
+from ork.model.masking import Mask
 from ork.model.task import Attempt
 
 _BREATH_SECONDS = 1.0
@@ -43,6 +44,7 @@ class DockerExecutor:
         host: str | None = None,
         certificates: str | None = None,
         logins: str = "",
+        find_mask: FindMask = lambda _spec: None,
     ) -> None:
         self.name = name
         self._papers = papers
@@ -51,6 +53,7 @@ class DockerExecutor:
         self._host = host
         self._certificates = certificates
         self._logins = logins
+        self._find_mask = find_mask
         self._engines: dict[tuple[str | None, str | None], tuple[Engine, Images]] = {}
         self._keepers: dict[AttemptKey, tuple[Keeper, asyncio.Task[None]]] = {}
         self._news: News | None = None
@@ -124,7 +127,9 @@ class DockerExecutor:
         token, secrets = (order.token, dict(order.secrets)) if order is not None else (None, {})
         engine, images = self._engine(spec)
         launch = Launch(engine, images, papers, spec, self._store, token, secrets)
-        keeper = Keeper(engine, papers, spec, launch)
+        if secrets:
+            papers.mask = Mask(secrets.values()) or None
+        keeper = Keeper(engine, papers, spec, launch, self._find_mask if order is None else lambda _spec: None)
         task = asyncio.ensure_future(self._kept(attempt.key, keeper))
         self._keepers[attempt.key] = keeper, task
         # Not in the task itself: one that is told to go before its first step would never get there.

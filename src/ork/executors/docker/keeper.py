@@ -12,14 +12,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from ork.errors import EngineError, ObjectsError
+from ork.errors import EngineError, ObjectsError, SecretError
 from ork.executors.docker import endings
 from ork.executors.docker.engine import Engine
 from ork.executors.docker.launching import Launch
 from ork.executors.docker.log import copy_log
 from ork.executors.docker.making import container_name, is_plain
 from ork.executors.docker.outcome import finish, finish_with
-from ork.executors.docker.papers import Papers
+from ork.executors.docker.papers import FindMask, Papers
 from ork.executors.docker.patience import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, patiently, said
 
 # An engine's machine that is gone without a word would be waited for without end.
@@ -30,11 +30,14 @@ _LAST_LINES_SECONDS = 5.0
 class Keeper:
     """`has_begun` is set once there is nothing left to be done for its start."""
 
-    def __init__(self, engine: Engine, papers: Papers, spec: dict[str, Any], launch: Launch) -> None:
+    def __init__(
+        self, engine: Engine, papers: Papers, spec: dict[str, Any], launch: Launch, find_mask: FindMask
+    ) -> None:
         self._engine = engine
         self._papers = papers
         self._spec = spec
         self._launch = launch
+        self._find_mask = find_mask
         self._name = container_name(spec["attempt"])
         self._ending: dict[str, Any] | None = None  # decided by us: stopped or timed out
         self._stopping: asyncio.Task[None] | None = None
@@ -104,8 +107,16 @@ class Keeper:
                 await asyncio.sleep(FIRST_PAUSE_SECONDS)
 
     async def _copy_log(self, container: str, *, follow: bool = True) -> None:
+        if self._papers.mask is None:
+            try:
+                self._papers.mask = await asyncio.to_thread(self._find_mask, self._spec)
+            except SecretError as problem:
+                self._papers.note(f"the log is withheld, for its secrets cannot be masked: {problem.message}")
+                return
+
         async def copy() -> None:
-            await copy_log(self._engine.logs(container, follow=follow), self._papers.log_path)
+            logs = self._engine.logs(container, follow=follow)
+            await copy_log(logs, self._papers.log_path, self._papers.mask, is_whole=not follow)
 
         with contextlib.suppress(EngineError):  # gone, with its log
             await patiently(copy)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
 
+from ork.model.masking import Mask
 from ork.model.task import Attempt
+
+FindMask: TypeAlias = Callable[[dict[str, Any]], Mask | None]
+"""The mask of the secrets that a spec names, for whoever takes over an attempt; SecretError if one has no value now."""
 
 
 class Papers(Protocol):
     """ObjectsError: not now. DocumentError: never, as it stands."""
 
     log_path: str
+    mask: Mask | None  # of the attempt's secrets; None if it has none, or nobody has looked
     spec_key: str
 
     def spec(self) -> dict[str, Any] | None: ...
@@ -41,6 +46,8 @@ class Papers(Protocol):
     def status_key(self) -> str: ...
 
     def store_output(self, data: bytes, spec: dict[str, Any]) -> dict[str, Any]: ...
+
+    def note(self, text: str) -> None: ...
 
     def log_tail(self) -> list[str]: ...
 

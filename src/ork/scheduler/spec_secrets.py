@@ -1,0 +1,32 @@
+"""The secrets that an attempt's spec names, by the variables that hold them in its worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ork.model.masking import Mask
+
+SECRET_PREFIX = "ORK_SECRET_"
+
+
+def mask_of(spec: Mapping[str, Any], secrets: Callable[[str, str], str]) -> Mask | None:
+    """What the values of the spec's secrets are masked with; None if it names none. SecretError if one has no value."""
+    names = secrets_in(spec)
+    return (Mask(secrets(name, spec["workflow"]) for name in names) or None) if names else None
+
+
+def secrets_in(spec: Mapping[str, Any]) -> frozenset[str]:
+    """The secrets that the task's definition names, as its spec holds them."""
+    parts = [spec.get(part) for part in ("inputs", "env", "config", "task_config")]
+    return frozenset(name for part in parts for name in names_in(part))
+
+
+def names_in(bound: Any) -> list[str]:
+    """At any depth of bound values; the user's data is not looked into."""
+    if isinstance(bound, dict):
+        if isinstance(bound.get("secret"), str):
+            variable: str = bound["secret"]
+            return [variable.removeprefix(SECRET_PREFIX)] if variable.startswith(SECRET_PREFIX) else []
+        return [] if "value" in bound else names_in(list(bound.values()))
+    return [name for each in bound for name in names_in(each)] if isinstance(bound, list) else []
