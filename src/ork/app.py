@@ -308,7 +308,8 @@ def _ticker(settings: Settings, telemetry: Telemetry) -> Callable[[], Awaitable[
 def _patience(settings: Settings) -> Patience:
     from ork.status.explain import Patience
 
-    return Patience(settings.heartbeat_seconds, settings.stale_seconds, settings.start_limit_seconds)
+    stale = settings.stale_seconds
+    return Patience(settings.heartbeat_seconds, stale, settings.start_limit_seconds, settings.fence_seconds)
 
 
 def _remote(settings: Settings, url: str) -> Installation:

@@ -74,6 +74,11 @@ class Settings(NamedTuple):
         return self.project or Project(folder=self.root, workers={}, alerts={})
 
     @property
+    def fence_seconds(self) -> float:
+        """How long a worker that cannot write its heartbeat lets its task go on; less than the stale limit."""
+        return self.stale_seconds * 0.75
+
+    @property
     def workers(self) -> Mapping[str, WorkerConfig]:
         """What workers.yaml says."""
         return (self.project.workers if self.project is not None else None) or {}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from ork.model.ids import RunId
+from typing import Any
+
+import pytest
+
+from ork.model.ids import AttemptKey, RunId
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
-from ork.model.task import (
-    AttemptStatus,
-)
-from ork.state.store import Claim, StateStore
+from ork.model.task import AttemptStatus, Heartbeat
+from ork.state.sqlite import SqliteStore
+from ork.state.store import Claim, ClaimedRun, StateStore
+from tests.conformance.conftest import LeaseClock
 from tests.conformance.state_samples import (
     ANN,
     BEN,
@@ -299,3 +303,79 @@ async def test_with_only_a_run_with_an_active_attempt_that_nobody_looks_after_is
     await introduce(store, BEN)
     assert await only_ids(store, "none", scheduler=BEN) == {busy.run.id}
     assert await store.get_owner(idle.run.id) is None
+
+
+# ── heartbeats ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def noted(store: StateStore, stores: Any, *heartbeats: Heartbeat) -> tuple[Heartbeat, ...]:
+    """What the next owner of the run gets."""
+    await store.note_heartbeats(heartbeats)
+    stores.clock.advance(LEASE + 1)
+    await introduce(store, BEN)
+    (again,) = await claim(store, BEN)
+    return again.heartbeats
+
+
+async def launched(store: StateStore, name: str = "t") -> tuple[ClaimedRun, AttemptKey]:
+    claimed = await owned_run(store, of=await deploy(store, tasks=(name,)))
+    started = wish(claimed.run.id, name)
+    await store.commit(ANN, [changes(claimed, wishes=(started,))], NOW)
+    return claimed, started.attempt.key
+
+
+async def test_a_new_owner_knows_since_when_a_heartbeat_has_been_the_last(stores) -> None:
+    store = stores.open()
+    _, key = await launched(store)
+    (heard,) = await noted(store, stores, Heartbeat(key, 7, 20.0))
+    assert (heard.attempt, heard.seq) == (key, 7)
+    assert heard.age == pytest.approx(20 + LEASE + 1, abs=0.01)
+
+
+async def test_a_heartbeat_noted_again_keeps_the_moment_it_was_first_seen(stores) -> None:
+    store = stores.open()
+    _, key = await launched(store)
+    await store.note_heartbeats([Heartbeat(key, 7, 0.0)])
+    stores.clock.advance(10)
+    await store.note_heartbeats([Heartbeat(key, 6, 0.0), Heartbeat(key, 7, 0.0)])
+    (heard,) = await noted(store, stores)
+    assert (heard.seq, heard.age) == (7, pytest.approx(10 + LEASE + 1, abs=0.01))
+
+
+async def test_a_newer_heartbeat_begins_a_new_count(stores) -> None:
+    store = stores.open()
+    _, key = await launched(store)
+    await store.note_heartbeats([Heartbeat(key, 0, 50.0)])
+    (heard,) = await noted(store, stores, Heartbeat(key, 1, 0.0))
+    assert (heard.seq, heard.age) == (1, pytest.approx(LEASE + 1, abs=0.01))
+
+
+async def test_nothing_is_noted_of_attempts_that_have_ended_or_never_were(stores) -> None:
+    store = stores.open()
+    claimed, key = await launched(store)
+    await store.note_heartbeats(
+        [Heartbeat(key._replace(number=9), 1, 0.0), Heartbeat(key._replace(run="none"), 1, 0.0)]
+    )
+    lost = attempt(claimed.run.id, "t", status=AttemptStatus.LOST, finished_at=NOW)
+    second = wish(claimed.run.id, "t", number=2)
+    await store.commit(ANN, [changes(claimed, attempts=(lost,), wishes=(second,))], NOW)
+    assert await noted(store, stores, Heartbeat(key, 3, 0.0)) == ()
+
+
+async def test_noting_a_heartbeat_wakes_nobody(waiting_stores) -> None:
+    here, there = waiting_stores.open(), waiting_stores.open()
+    _, key = await launched(here)
+    await there.wait_for_change(0.0)
+    await here.note_heartbeats([Heartbeat(key, 1, 0.0)])
+    assert not await there.wait_for_change(0.05)
+
+
+async def test_after_a_restart_of_the_machine_a_heartbeat_says_nothing(tmp_path) -> None:
+    clock = LeaseClock()
+    store = SqliteStore(":memory:", inline=True, clock=clock, lease_seconds=LEASE)
+    _, key = await launched(store)
+    await store.note_heartbeats([Heartbeat(key, 1, 0.0)])
+    clock.boot, clock.seconds = 2, 5.0
+    await introduce(store, BEN)
+    (again,) = await claim(store, BEN)
+    assert (again.attempts[0].key, again.heartbeats) == (key, ())

@@ -8,10 +8,14 @@ import signal
 import sys
 from pathlib import Path
 
+from ork.executors import processes
 from ork.executors.executor import Presence
+from ork.executors.fork_server import MARK
+from ork.model.task import Attempt
 from ork.model.workflow import Isolation
 from ork.objects import layout
 from ork.objects.documents import sign
+from ork.scheduler.reading import ask_to_stop
 from tests.integration.workshop import Workshop, in_every_workshop, is_alive, run_in_workshop
 
 # Starts a grandchild in a session of its own that ignores SIGTERM, tells its pid, and waits.
@@ -196,3 +200,53 @@ async def test_a_worker_that_cannot_write_its_heartbeat_stops_its_task(shop: Wor
         document.rename(folder / document.name)
     status = await shop.ended(attempt)
     assert (status["state"], status["failure"]["kind"]) == ("failed", "lost")
+
+
+def frozen(attempt: Attempt) -> list[processes.Process]:
+    """Halts the worker and its task together, as a machine that stands still does."""
+    family = processes.family(processes.marked_processes(MARK), str(attempt.key))
+    for process in family:
+        processes.send_signal(process.pid, process.start_time, signal.SIGSTOP)
+    return family
+
+
+def woken(family: list[processes.Process]) -> None:
+    for process in family:
+        processes.send_signal(process.pid, process.start_time, signal.SIGCONT)
+
+
+FROZEN_TASK = (
+    "import os, signal, time\n\ndef main():\n    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "    open('pid', 'w').write(str(os.getpid()))\n    while not os.path.exists('go on'):\n        time.sleep(0.01)\n"
+)
+
+
+@in_every_workshop
+async def test_a_worker_that_wakes_up_after_it_was_given_up_ends_its_task_at_once(shop: Workshop) -> None:
+    shop.write("tasks.py", FROZEN_TASK)
+    attempt = shop.attempt()
+    await shop.start(attempt, heartbeat_seconds=0.05, fence_seconds=0.3, stop_grace_seconds=600)
+    pid = int(await shop.until_file(shop.root / "pid"))
+    await shop.running(attempt)
+    family = frozen(attempt)
+    ask_to_stop(shop.objects, attempt, "stale")
+    await asyncio.sleep(0.5)
+    woken(family)
+    status = await shop.ended(attempt)
+    assert (status["state"], is_alive(pid)) == ("stopped", False)
+
+
+@in_every_workshop
+async def test_a_worker_that_wakes_up_and_was_not_given_up_goes_on(shop: Workshop) -> None:
+    shop.write("tasks.py", FROZEN_TASK)
+    attempt = shop.attempt()
+    await shop.start(attempt, heartbeat_seconds=0.05, fence_seconds=0.3)
+    await shop.until_file(shop.root / "pid")
+    before = await shop.running(attempt)
+    family = frozen(attempt)
+    await asyncio.sleep(0.5)
+    woken(family)
+    while (shop.status(attempt) or before)["seq"] <= before["seq"] + 1:
+        await asyncio.sleep(0.02)
+    shop.write("go on", "")
+    assert (await shop.ended(attempt))["state"] == "success"

@@ -42,7 +42,9 @@ class TriggerBody(Body):
 
 
 class CommandBody(Body):
-    task: str | None = Field(None, max_length=300, description="For retry, approve and reject: TASK or TASK[3].")
+    task: str | None = Field(
+        None, max_length=300, description="For retry, approve, reject and declare-dead: TASK or TASK[3]."
+    )
     comment: str | None = Field(None, max_length=MAX_TEXT, description="For approve and reject.")
     everything: bool = Field(False, description="For retry: also what succeeded.")
 

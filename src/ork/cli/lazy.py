@@ -21,7 +21,7 @@ class LazyGroup(click.Group):
         if not any(name in commands for commands in self.sections.values()):
             return None
         module = import_module(f"ork.cli.commands.{self.modules.get(name, name)}")
-        command = getattr(module, f"{name}_command")
+        command = getattr(module, f"{name.replace('-', '_')}_command")
         assert isinstance(command, click.Command)
         return command
 

@@ -55,6 +55,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "backfill": "Runs for past times of a schedule",
         "approve": "Say yes to a task that waits for a person",
         "reject": "Say no to it",
+        "declare-dead": "Say that an attempt is over whose machine no longer answers",
         "debug": "Run one attempt again, here, under a debugger",
     },
     "Serve": {
@@ -84,6 +85,7 @@ MODULES = {
     "retry": "act",
     "approve": "decide",
     "reject": "decide",
+    "declare-dead": "declare",
     "rerun": "run",
     "show": "runs",
     "watch": "run",

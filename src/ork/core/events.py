@@ -85,14 +85,16 @@ class GivenUp(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """An attempt that is being given up is certainly over: its gate is shut or its processes are gone.
+    """An attempt that is being given up is over: its gate is shut or its processes are gone.
 
-    Fed only after the status was read once more (a late success arrives as Succeeded instead).
+    Fed only after the status was read once more (a late success arrives as Succeeded instead). `unconfirmed` says why
+    it counts as over although nobody could see that nothing of it is alive.
     """
 
     key: TaskKey
     attempt: int
     ever_started: bool
+    unconfirmed: str | None = None
 
 
 class TimerDue(Record):

@@ -336,8 +336,8 @@ class Flow:
             if key.name in keep or task.status.is_final:
                 continue
             if attempt is not None:
-                if attempt.closing is not GiveUp.CANCEL:
-                    self.close(attempt, GiveUp.CANCEL, Failure(FailureKind.CANCELLED, reason), now)
+                if not rows.is_cancelled(attempt):
+                    self.close(attempt, rows.why_cancelled(attempt), Failure(FailureKind.CANCELLED, reason), now)
             elif task.status is TaskStatus.PENDING:
                 self.end_task(rows.set_aside(task, step, reason, cause, now), now)
             elif task.instances is None:  # waits for a person

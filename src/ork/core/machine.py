@@ -18,17 +18,27 @@ from ork.core.bind import Gathered, Scope
 from ork.core.book import Book
 from ork.core.commands import parse_key, reset_for_retry, tasks_to_retry
 from ork.core.decisions import Decisions
-from ork.core.effects import Wish
+from ork.core.effects import Stop, Wish
 from ork.core.fanout import output_of
 from ork.core.flow import Flow
 from ork.core.limits import UNKNOWN, Room, task_rate
 from ork.core.prepare import Question
-from ork.core.retry import is_worth_retrying, retry_delay
+from ork.core.retry import is_worth_retrying, retry_delay, unreachable
 from ork.core.transitions import RunStep, TaskStep
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.record import Record, replaced
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
-from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, InlineOutput, Output, Task, TaskStatus
+from ork.model.task import (
+    Attempt,
+    AttemptStatus,
+    Failure,
+    FailureKind,
+    GiveUp,
+    InlineOutput,
+    Output,
+    Task,
+    TaskStatus,
+)
 from ork.model.workflow import Approval, CompiledWorkflow, TaskSpec
 
 NameAttempt = Callable[[AttemptKey, TaskSpec], tuple[str, str]]
@@ -136,12 +146,6 @@ class RunMachine:
             return True
         return isinstance(event, ev.Succeeded) and not self.workflow.fail_fast
 
-    def save_heartbeats(self) -> None:
-        """Before letting go: whoever comes next knows since when each worker has been silent."""
-        for attempt in list(self.active.values()):
-            if attempt.seen_at is not None:
-                self._book.write_attempt(attempt)
-
     # ── asking ───────────────────────────────────────────────────────────────────────────────────
 
     @property
@@ -203,6 +207,8 @@ class RunMachine:
                 self._retry_run(command, now)
             case CommandKind.APPROVE | CommandKind.REJECT if self._waits_for_a_person(command):
                 self._decide(command, now)
+            case CommandKind.DECLARE_DEAD if self._is_given_up(command):
+                self._declare_dead(command)
             case (
                 CommandKind.CANCEL
                 | CommandKind.PAUSE
@@ -210,6 +216,7 @@ class RunMachine:
                 | CommandKind.RETRY
                 | CommandKind.APPROVE
                 | CommandKind.REJECT
+                | CommandKind.DECLARE_DEAD
             ):
                 self.ignored += 1
             case _:
@@ -254,6 +261,21 @@ class RunMachine:
             ended = rows.ended(task, TaskStep.FAIL, now, failure=failure)
         self._flow.end_task(ended, now)
 
+    def _is_given_up(self, command: RunCommand) -> bool:
+        """Only an attempt that is being given up can be declared dead: any other may be alive and well."""
+        attempt = self.active.get(parse_key(command.task or ""))
+        return attempt is not None and attempt.closing is not None
+
+    def _declare_dead(self, command: RunCommand) -> None:
+        attempt = self.active[parse_key(command.task or "")]
+        failure = attempt.failure
+        if failure is None or failure.kind is not FailureKind.CANCELLED:
+            why = f"; {failure.message}" if failure is not None else ""
+            failure = Failure(FailureKind.LOST, f"declared dead by {command.by}{why}")
+        declared = replaced(attempt, closing=GiveUp.DECLARED_DEAD, failure=failure)
+        self._book.write_attempt(declared)
+        self._book.want(Stop(declared, GiveUp.DECLARED_DEAD))
+
     # ── attempts ─────────────────────────────────────────────────────────────────────────────────
 
     def _attempt_of(self, event: ev.AttemptEvent) -> Attempt | None:
@@ -265,8 +287,10 @@ class RunMachine:
         match event:
             case ev.GivenUp(reason=reason, failure=failure) if attempt.closing is None:
                 self._flow.close(attempt, reason, failure, now)
-            case ev.Closed() if attempt.closing is not None:
+            case ev.Closed(unconfirmed=unconfirmed) if attempt.closing is not None:
                 failed = attempt.failure or Failure(FailureKind.LOST, "given up")
+                if unconfirmed is not None:
+                    failed = unreachable(self.spec(attempt.key.task), failed, unconfirmed)
                 self._ended_badly(rows.ended_badly(attempt, failed, now), now)
             case _:
                 self.ignored += 1

@@ -6,8 +6,9 @@ from datetime import timedelta
 from zlib import crc32
 
 from ork.model.ids import AttemptKey
+from ork.model.record import replaced
 from ork.model.task import AttemptStatus, Failure, FailureKind
-from ork.model.workflow import RetryOn, TaskSpec
+from ork.model.workflow import OnUnreachable, RetryOn, TaskSpec
 
 BACKOFF_LIMIT_SECONDS = 60.0
 JITTER = 0.25
@@ -48,6 +49,16 @@ def retry_delay(spec: TaskSpec, failure: Failure, tries: int, attempt: AttemptKe
         return timedelta(0)
     seconds = min(BACKOFF_LIMIT_SECONDS, 2.0 ** min(tries - 1, 10))
     return timedelta(seconds=seconds * _spread(attempt))
+
+
+def unreachable(spec: TaskSpec, failure: Failure, why: str) -> Failure:
+    """The failure of an attempt that counts as over although nobody could see its end. A cancel stays one."""
+    detail = {**(failure.detail or {}), "unreachable": why}
+    if failure.kind is FailureKind.CANCELLED:
+        return replaced(failure, detail=detail)
+    if spec.on_unreachable is OnUnreachable.FAIL:
+        detail["retry"] = False
+    return Failure(failure.kind, f"{failure.message}; {why}", detail)
 
 
 def _spread(attempt: AttemptKey) -> float:

@@ -10,7 +10,7 @@ from ork.core.retry import attempt_status
 from ork.core.transitions import TaskStep, next_task_status
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.record import replaced
-from ork.model.task import Attempt, AttemptStatus, Failure, GiveUp, Output, Task
+from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp, Output, Task
 from ork.model.workflow import TaskSpec
 
 
@@ -67,10 +67,20 @@ def failed(attempt: Attempt, event: Failed, now: datetime) -> Attempt:
     """Ended by its own account; when we were ending it for a reason of ours, that reason stands."""
     began = attempt.started_at or event.started_at
     began = None if began is None else _between(attempt.dispatched_at, began, now)
-    ours = attempt.failure if attempt.closing in (GiveUp.CANCEL, GiveUp.TIMEOUT) else None
+    ours = attempt.failure if is_cancelled(attempt) or attempt.closing is GiveUp.TIMEOUT else None
     ended = _between(began or attempt.dispatched_at, event.finished_at, now)
     attempt = replaced(attempt, seq=event.seq, started_at=began, exit_code=event.exit_code)
     return ended_badly(attempt, ours or event.failure, ended)
+
+
+def is_cancelled(attempt: Attempt) -> bool:
+    """Or about to be, as soon as it is over."""
+    return attempt.failure is not None and attempt.failure.kind is FailureKind.CANCELLED
+
+
+def why_cancelled(attempt: Attempt) -> GiveUp:
+    """What a person declared dead stays that while it is cancelled."""
+    return GiveUp.DECLARED_DEAD if attempt.closing is GiveUp.DECLARED_DEAD else GiveUp.CANCEL
 
 
 def ended_badly(attempt: Attempt, failure: Failure, at: datetime) -> Attempt:

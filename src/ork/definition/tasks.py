@@ -25,7 +25,7 @@ from ork.definition.problems import quoted
 from ork.definition.rates import RATE_SCHEMA, read_rate
 from ork.definition.types import TYPE_KEYS
 from ork.definition.values import choice, duration, entries_of, integer, items_of, read_name, read_text
-from ork.model.workflow import Approval, Command, Isolation, RetryOn, RunIf, TaskSpec
+from ork.model.workflow import Approval, Command, Isolation, OnUnreachable, RetryOn, RunIf, TaskSpec
 
 _DURATION = {"type": ["number", "string"], "pattern": r"^(\d+(\.\d+)?(ms|[smhd]))+$", "minimum": 0}
 _NAMES = {"anyOf": [{"$ref": "#/$defs/name"}, {"type": "array", "items": {"$ref": "#/$defs/name"}}]}
@@ -79,6 +79,12 @@ SHARED_KEYS = (
         _read_retry_on,
         "Which ends are worth a retry: exit, lost, timeout. The first two when left out.",
         {"anyOf": [{"enum": _RETRY_ON}, {"type": "array", "items": {"enum": _RETRY_ON}}]},
+    ),
+    Key(
+        "on_unreachable",
+        choice(OnUnreachable),
+        "When its machine no longer answers: retry (default), fail, or wait until it does.",
+        {"enum": [option.value for option in OnUnreachable]},
     ),
     Key("timeout", duration(zero_allowed=False), "How long one attempt may run.", _DURATION),
     ENVIRONMENT_KEY,
@@ -189,6 +195,7 @@ _SPEC_FIELDS = (
     "retries",
     "retry_delay",
     "retry_on",
+    "on_unreachable",
     "timeout",
     "pool",
     "priority",

@@ -74,7 +74,8 @@ class Presence(StrEnum):
 
 
 class Executor(Protocol):
-    """Three more things it may have. `vouches = True`: its word that an attempt runs counts as a heartbeat, since there is
+    """Four more things it may have. `fences = True`: its workers end their tasks when they cannot write a heartbeat for the
+    fence time, so that one nobody can ask about is over some time after its last. `vouches = True`: its word that an attempt runs counts as a heartbeat, since there is
     no worker that beats while nobody keeps it. `release(attempts)`: their ends are committed, so whatever was kept for
     them, for the next scheduler to find, may go. `reads_specs = False`: nobody reads the specs of its attempts, so none
     are written."""

@@ -58,6 +58,8 @@ class LocalExecutor:
     """`uses_project_python`: workers start in the project's own virtual environment if it has one.
     `isolation` is for orders that do not say; `servers` may be those of other executors."""
 
+    fences = True
+
     def __init__(
         self,
         name: str,

@@ -71,11 +71,12 @@ class CommandKind(StrEnum):
     RETRY = "retry"
     APPROVE = "approve"
     REJECT = "reject"
+    DECLARE_DEAD = "declare-dead"
 
 
 class RunCommand(Record):
-    """A person's wish, applied by the run's owner. `task` belongs to RETRY, APPROVE and REJECT, `everything` to RETRY,
-    `comment` to APPROVE and REJECT."""
+    """A person's wish, applied by the run's owner. `task` belongs to RETRY, APPROVE, REJECT and DECLARE_DEAD, `everything`
+    to RETRY, `comment` to APPROVE and REJECT."""
 
     run: RunId
     kind: CommandKind

@@ -94,6 +94,7 @@ class GiveUp(StrEnum):
     VANISHED = "vanished"  # its process is gone and left no result
     TIMEOUT = "timeout"
     CANCEL = "cancel"
+    DECLARED_DEAD = "declared_dead"  # by a person, while nobody could tell
 
 
 class Task(Record):
@@ -126,8 +127,8 @@ class Task(Record):
 class Attempt(Record):
     """One try's row. `closing` is set while it is being given up (see docs/protocol.md).
 
-    `seq` and `seen_at` are the last heartbeat we saw and when *we* saw it; they are saved when
-    something else about the attempt is, not with every beat.
+    `seq` and `seen_at` are the last heartbeat we saw and when *we* saw it, for people; they are saved when
+    something else about the attempt is, not with every beat. Silence is judged by `Heartbeat`.
     """
 
     key: AttemptKey
@@ -153,3 +154,12 @@ class Attempt(Record):
     @property
     def run(self) -> RunId:
         return self.key.run
+
+
+class Heartbeat(Record):
+    """The newest heartbeat of an attempt that a scheduler has seen: its number, and how many seconds ago it was first
+    seen. Number 0 stands for a gate that was found won by a worker that has written nothing yet."""
+
+    attempt: AttemptKey
+    seq: int
+    age: float

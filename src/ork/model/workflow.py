@@ -46,6 +46,14 @@ class RetryOn(StrEnum):
     TIMEOUT = "timeout"
 
 
+class OnUnreachable(StrEnum):
+    """What becomes of an attempt whose machine no longer answers, once it must have ended itself."""
+
+    RETRY = "retry"  # it is lost, and the retry rule decides
+    FAIL = "fail"  # it is lost, and is not tried again
+    WAIT = "wait"  # nothing, until its machine answers or a person declares it dead
+
+
 class Catchup(StrEnum):
     NONE = "none"
     LAST = "last"
@@ -243,6 +251,7 @@ class TaskSpec(Record):
     resources: Resources | None = None  # no more than the worker config allows
     input_types: tuple[tuple[str, str], ...] = ()  # declared types as text, see ork.model.type_text
     output_type: str | None = None
+    on_unreachable: OnUnreachable = OnUnreachable.RETRY
 
     @property
     def fans_out(self) -> bool:

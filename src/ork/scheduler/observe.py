@@ -6,21 +6,37 @@ worker that will not die, an executor out of reach or a slow disk holds up nobod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from ork.core import events as ev
 from ork.core.liveness import Patience, overdue_at, verdict
 from ork.errors import DocumentError, ExecutorError, ObjectsError
-from ork.executors.executor import DEFERRED, Executor, News, Presence, Told
+from ork.executors.executor import Executor, News, Presence, Told
 from ork.model.ids import AttemptKey, RunId
 from ork.model.record import replaced
 from ork.model.status import Status
-from ork.model.task import Attempt, Failure, FailureKind, GiveUp
+from ork.model.task import Attempt, Failure, FailureKind, GiveUp, Heartbeat
+from ork.model.workflow import TaskSpec
 from ork.objects.store import ObjectStore
 from ork.scheduler.options import SchedulerOptions
-from ork.scheduler.reading import as_event, ask_to_stop, checked_status, close_gate, gate_state, read_status
-from ork.scheduler.watched import Seen, Watched, by_executor, executor_of, has_just_handed_over, is_vouched_for
+from ork.scheduler.reading import as_event, ask_to_stop, checked_status, close_gate, gate_state, if_new, read_status
+from ork.scheduler.unreachable import over_after, why_over
+from ork.scheduler.watched import (
+    Seen,
+    Watched,
+    by_executor,
+    executor_of,
+    find,
+    forget_waits,
+    has_just_handed_over,
+    is_vouched_for,
+    note_gate,
+    note_silence,
+    release,
+    taken_over,
+)
 from ork.scheduler.watchlist import Watchlist
 from ork.telemetry import Happening, Telemetry
 
@@ -49,37 +65,26 @@ class Observer:
 
     # ── who is watched ───────────────────────────────────────────────────────────────────────────
 
-    def begin(self, attempt: Attempt, timeout: float | None) -> None:
+    def begin(self, attempt: Attempt, task: TaskSpec) -> None:
         """A new attempt, just admitted; its launch follows."""
         now = self._monotonic()
-        self._watched.add(Watched(attempt, timeout, now, now, launches=1), now + self._options.monitor_seconds)
+        self._watched.add(Watched(attempt, task, now, now, launches=1), now + self._options.monitor_seconds)
 
-    async def adopt(self, attempts: Iterable[tuple[Attempt, float | None]], now: datetime) -> None:
+    async def adopt(
+        self, attempts: Sequence[tuple[Attempt, TaskSpec]], heartbeats: Sequence[Heartbeat], now: datetime
+    ) -> None:
         """Attempts that somebody else started: look at once, and have their ends reported to us."""
         mono = self._monotonic()
-        adopted = []
-        for attempt, timeout in attempts:
-            silent = 0.0
-            if self._options.trust_saved_heartbeats and attempt.seen_at is not None and attempt.waits_for is None:
-                silent = max(0.0, (now - attempt.seen_at).total_seconds())
-            running = (
-                None if attempt.started_at is None else mono - max(0.0, (now - attempt.started_at).total_seconds())
-            )
-            waited = max(0.0, (now - attempt.dispatched_at).total_seconds())
-            watched = Watched(
-                attempt, timeout, mono - waited, mono - silent, running, closing=attempt.closing is not None
-            )
-            self._watched.add(watched, mono)
+        noted = {each.attempt: each for each in heartbeats}
+        for attempt, task in attempts:
+            self._watched.add(taken_over(attempt, task, noted.get(attempt.key), mono, now), mono)
             self._watched.look_now(attempt.key)
-            adopted.append(attempt)
-        await self._have_watched(adopted)
+        await self._have_watched([attempt for attempt, _ in attempts])
 
     async def _have_watched(self, attempts: list[Attempt]) -> None:
         for executor, group in by_executor(attempts):
-            try:
+            with suppress(ExecutorError, KeyError):  # the scheduled looks will find out
                 await self._executors[executor].watch(group, self._tell_news)
-            except (ExecutorError, KeyError):
-                continue  # the scheduled looks will find out
 
     def close(self, attempt: Attempt) -> None:
         """The machine gave it up: end it, and report Closed (or what it reached after all)."""
@@ -91,10 +96,7 @@ class Observer:
 
     def release(self, attempts: list[Attempt]) -> None:
         """Their ends are committed: executors that keep something until then may let go of it."""
-        for executor, group in by_executor(attempts):
-            release = getattr(self._executors.get(executor), "release", None)
-            if release is not None:
-                release(group)
+        release(self._executors, attempts)
 
     def news(self, key: AttemptKey, told: Told | None = None) -> None:
         self._watched.look_now(key, told)
@@ -111,9 +113,7 @@ class Observer:
 
     def forget_run(self, run: RunId) -> None:
         self._watched.forget_run(run)
-        forget = getattr(self._executors.get(DEFERRED), "forget", None)
-        if forget is not None:
-            forget(run)
+        forget_waits(self._executors, run)
 
     @property
     def owes_a_stop(self) -> bool:
@@ -146,8 +146,10 @@ class Observer:
         status = self._heard(watched)
         mono = self._monotonic()
         if status is None or status.seq == watched.attempt.seq:
+            note_silence(watched, mono, self._options.patience.stale_seconds / 2, seen)
             return False
-        watched.last_seen = mono
+        if status.seq > watched.noted_seq:
+            watched.last_seen = mono
         event = as_event(status, watched.attempt)
         if status.is_final:
             if status.metrics is not None:
@@ -158,6 +160,7 @@ class Observer:
         if is_new or status.is_preparing:  # while what it needs is being built its timeout has not begun
             watched.running_since = mono
         watched.attempt = Attempt.replaced(watched.attempt, seq=status.seq)
+        note_silence(watched, mono, self._options.patience.stale_seconds / 2, seen)
         if isinstance(event, ev.Deferred):
             self._hand_over(watched, event.jobs, seen)
         elif not is_new:
@@ -170,6 +173,10 @@ class Observer:
         self._schedule_next(watched)
         return True
 
+    def heartbeats(self) -> list[Heartbeat]:
+        """Of all that are watched, for whoever owns their runs next."""
+        return [each.heartbeat(self._monotonic()) for each in self._watched if each.has_news_to_note]
+
     def _hand_over(self, watched: Watched, jobs: str, seen: Seen) -> None:
         watched.attempt = replaced(watched.attempt, waits_for=jobs)
         self._watched.wait(watched.attempt.key)
@@ -180,8 +187,8 @@ class Observer:
         by_key = {watched.attempt.key: watched for watched in unsure}
         for executor, group in by_executor([watched.attempt for watched in unsure]):
             try:
-                answers = await self._executors[executor].find(group)
-            except (ExecutorError, KeyError):
+                answers = await find(self._executors.get(executor), group)
+            except ExecutorError:
                 for attempt in group:
                     self._watched.look_again(by_key[attempt.key], self._options.monitor_seconds)
                 continue
@@ -240,7 +247,8 @@ class Observer:
     def _judge_silence(self, watched: Watched, seen: Seen) -> None:
         if watched.running_since is None and gate_state(self._objects, watched.attempt) == "started":
             # Its worker won the gate and fell silent before its first status: from here on it counts as running.
-            watched.running_since = watched.last_seen = self._monotonic()
+            watched.running_since = self._monotonic()
+            note_gate(watched, watched.running_since, seen)
         given_up = verdict(
             self._patience(watched),
             self._monotonic(),
@@ -272,21 +280,23 @@ class Observer:
     async def _close_on(self, watched: Watched, presence: Presence, seen: Seen, now: datetime) -> None:
         """One more step towards the certainty that an attempt is over."""
         attempt, mono = watched.attempt, self._monotonic()
-        executor = self._executors[executor_of(attempt)]
+        executor = self._executors.get(executor_of(attempt))
         if watched.stop_asked_at is None:
             never_started = close_gate(self._objects, attempt, now)
-            if presence not in (Presence.GONE, Presence.LOST):
-                await executor.stop([attempt], at_once=never_started or presence is Presence.ORPHANED)
+            if not never_started:
+                ask_to_stop(self._objects, attempt, str(attempt.closing or "stop"))
+            if presence not in (Presence.GONE, Presence.LOST) and executor is not None:
+                with suppress(*(ExecutorError,) if presence is Presence.UNKNOWN else ()):
+                    await executor.stop([attempt], at_once=never_started or presence is Presence.ORPHANED)
             if never_started:
                 self._report(watched, ev.Closed(attempt.key.task, attempt.key.number, ever_started=False), seen)
                 return
-            ask_to_stop(self._objects, attempt, str(attempt.closing or "stop"))
             watched.stop_asked_at = mono
+            note_gate(watched, mono, seen)
         if presence in (Presence.GONE, Presence.LOST):
             self._close_gone(watched, seen, mono)
-        elif presence is Presence.UNKNOWN:
-            # Nobody can tell whether it lives, and a frozen one may wake up: rather wait than run it twice.
-            self._watched.look_again(watched, self._options.monitor_seconds)
+        elif presence is Presence.UNKNOWN or executor is None:
+            self._close_unreachable(watched, seen, mono)
         else:
             watched.gone_since = None
             is_overdue = mono - watched.stop_asked_at >= self._options.stop_grace_seconds + 2
@@ -297,7 +307,18 @@ class Observer:
                 watched, min(RETRY_SECONDS, FIRST_CLOSE_LOOK_SECONDS * 2 ** min(watched.close_looks, 16))
             )
 
-    def _close_gone(self, watched: Watched, seen: Seen, mono: float) -> None:
+    def _close_unreachable(self, watched: Watched, seen: Seen, mono: float) -> None:
+        """Nobody can tell whether it lives. It was asked to stop before its status is read for the last time: a worker that
+        wakes up later writes its heartbeat first and then looks for that request, so that one of us sees the other."""
+        attempt, silent, often = watched.attempt, mono - watched.last_seen, self._options.monitor_seconds
+        limit = over_after(watched.task, attempt, self._executors.get(attempt.executor), self._objects, self._options)
+        if attempt.closing is not GiveUp.DECLARED_DEAD and (limit is None or silent < limit):
+            watched.gone_since = None
+            self._watched.look_again(watched, often if limit is None else min(often, limit - silent))
+            return
+        self._close_gone(watched, seen, mono, unconfirmed=why_over(attempt, silent))
+
+    def _close_gone(self, watched: Watched, seen: Seen, mono: float, unconfirmed: str | None = None) -> None:
         if watched.gone_since is None:
             watched.gone_since = mono
         wait = watched.gone_since + self._options.close_grace_seconds - mono
@@ -309,9 +330,12 @@ class Observer:
             self._report(watched, as_event(status, watched.attempt), seen)
         elif has_just_handed_over(status, watched):
             self._watched.look_again(watched, 0.0)
+        elif unconfirmed is not None and status is not None and status.seq > watched.attempt.seq:
+            watched.gone_since = None
+            self._watched.look_again(watched, 0.0)  # it lives
         else:
             key = watched.attempt.key
-            self._report(watched, ev.Closed(key.task, key.number, ever_started=True), seen)
+            self._report(watched, ev.Closed(key.task, key.number, ever_started=True, unconfirmed=unconfirmed), seen)
 
     # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────
 
@@ -321,9 +345,9 @@ class Observer:
         if told is None:
             return self._status(watched.attempt)
         if isinstance(told, Status):
-            return _if_new(told, watched.attempt)
+            return if_new(told, watched.attempt)
         try:
-            return _if_new(checked_status(told, watched.attempt), watched.attempt)
+            return if_new(checked_status(told, watched.attempt), watched.attempt)
         except DocumentError as problem:
             self._refuse(watched.attempt, problem)
             return self._status(watched.attempt)
@@ -335,7 +359,7 @@ class Observer:
         except DocumentError as problem:
             self._refuse(attempt, problem)
             return None
-        return None if status is None else _if_new(status, attempt)
+        return None if status is None else if_new(status, attempt)
 
     def _refuse(self, attempt: Attempt, problem: DocumentError) -> None:
         self._telemetry.tell(Happening.DOCUMENT_REFUSED, attempt=attempt.key, why=problem.message)
@@ -374,9 +398,3 @@ class Observer:
         """Nobody but us ends an attempt that has no worker when its time is over: no margin then."""
         patience = self._options.patience
         return patience if watched.attempt.waits_for is None else replaced(patience, timeout_margin_seconds=0.0)
-
-
-def _if_new(status: Status, attempt: Attempt) -> Status | None:
-    if status.seq < attempt.seq or (status.seq == attempt.seq and status.is_final):
-        return None
-    return status

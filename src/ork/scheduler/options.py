@@ -55,7 +55,6 @@ class SchedulerOptions(Record):
     durability: str = "normal"
     script_dir: str | None = None
     builds_dir: str = ".ork"  # where environments and programs are built that tasks need
-    trust_saved_heartbeats: bool = False  # for ticks: nobody watched between two of them
     fires_schedules: bool = True
     schedule_grace_seconds: float = 60.0  # a time that is later than this was missed
     wake_url: str | None = None  # what a worker calls when it has ended, to wake a control plane that sleeps

@@ -75,6 +75,13 @@ def _read_closely(data: bytes, attempt: Attempt) -> Status:
         raise DocumentError(f"the status in {stem} is malformed: {problem!r}") from None
 
 
+def if_new(status: Status, attempt: Attempt) -> Status | None:
+    """None if it is older than what is known of the attempt."""
+    if status.seq < attempt.seq or (status.seq == attempt.seq and status.is_final):
+        return None
+    return status
+
+
 def gate_state(objects: ObjectStore, attempt: Attempt) -> str | None:
     """ "started", "closed", or None while nobody holds it. A gate that cannot be read counts as started: something
     was written there, so nobody else can win it any more."""

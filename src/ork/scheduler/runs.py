@@ -172,11 +172,6 @@ class OwnedRuns:
                 due[run] = None
         return list(due)
 
-    def save_heartbeats(self) -> None:
-        for run, owned in self._owned.items():
-            owned.machine.save_heartbeats()
-            self._touched[run] = None
-
     def collect(self, name: NameAttempt, now: datetime) -> dict[RunId, Decided]:
         """Everything decided since the last time, and what to launch next, also in the place of what ends by that."""
         taken = {run: owned.machine.take() for run in self._touched if (owned := self._owned.get(run)) is not None}

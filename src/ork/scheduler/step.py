@@ -129,9 +129,8 @@ class Scheduler:
     async def stop(self, now: datetime) -> None:
         """Lets everything go at once: attempts go on, and whoever comes next adopts them."""
         await self._finish_commit(now)
-        self._runs.save_heartbeats()
-        await self._begin_commit(now)
-        await self._finish_commit(now)
+        if heartbeats := self._observer.heartbeats():
+            await self._store.note_heartbeats(heartbeats)
         await self._store.release(self.lead.id)
         for run in self.owned_runs:
             self._forget(run)
@@ -283,20 +282,21 @@ class Scheduler:
             if run.id not in self._runs:
                 self._to_release[run.id] = None
             return
-        adopted = [(attempt, owned.machine.spec(attempt.key.task).timeout) for attempt in claimed.attempts]
-        await self._observer.adopt(adopted, now)
+        adopted = [(attempt, owned.machine.spec(attempt.key.task)) for attempt in claimed.attempts]
+        await self._observer.adopt(adopted, claimed.heartbeats, now)
 
     async def _observe(self, now: datetime) -> list[Attempt]:
         """Feeds what was seen to the machines; returns attempts that never came to life and are started again."""
         seen = await self._observer.look(now)
         self._feed(seen.events, now)
+        if seen.heartbeats:
+            await self._store.note_heartbeats(seen.heartbeats)
         return seen.launch
 
     async def _go_on_meanwhile(self, now: datetime) -> list[Attempt]:
         """While a commit is under way: what happens is looked at. Returns what can be started when it is over."""
-        seen = await self._observer.look(now)
-        self._feed(seen.events, now)
-        return [*await self._finish_commit(now), *seen.launch]
+        launch = await self._observe(now)
+        return [*await self._finish_commit(now), *launch]
 
     async def _begin_commit(self, now: datetime) -> None:
         await self.commits.begin(self._launcher.name, now)
@@ -343,7 +343,7 @@ class Scheduler:
         self._observer.release(ended)
         for attempt in launched:
             if owned is not None:
-                self._observer.begin(attempt, owned.machine.spec(attempt.key.task).timeout)
+                self._observer.begin(attempt, owned.machine.spec(attempt.key.task))
         if decided.changes.rest:
             self._forget(run)
             self._claim_at = 0.0  # its place, here or below its workflow's max_active_runs, is free

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from ork.core import events as ev
-from ork.executors.executor import DEFERRED, Executor, Told
+from ork.executors.executor import DEFERRED, Executor, Presence, Told
 from ork.model.ids import RunId
 from ork.model.record import Record, made
 from ork.model.status import Status
-from ork.model.task import Attempt
+from ork.model.task import Attempt, Heartbeat
+from ork.model.workflow import TaskSpec
 
 
 class Watched(Record, frozen=False):
     """One attempt we are responsible for. All times are of our monotonic clock."""
 
     attempt: Attempt
-    timeout: float | None
+    task: TaskSpec
     watched_since: float
     last_seen: float
     running_since: float | None = None
@@ -28,6 +30,20 @@ class Watched(Record, frozen=False):
     gone_since: float | None = None
     close_looks: int = 0
     told: Told | None = None  # came with the last news, for the next look
+    noted_seq: int = -1  # the newest heartbeat that the store knows of, with the time it was first seen
+    is_adopted: bool = False
+
+    @property
+    def timeout(self) -> float | None:
+        return self.task.timeout
+
+    @property
+    def has_news_to_note(self) -> bool:
+        """The store does not know of its newest heartbeat."""
+        return self.attempt.seq > max(self.noted_seq, 0) and self.attempt.waits_for is None
+
+    def heartbeat(self, mono: float) -> Heartbeat:
+        return Heartbeat(self.attempt.key, self.attempt.seq, mono - self.last_seen)
 
 
 class Seen(Record):
@@ -36,6 +52,38 @@ class Seen(Record):
     events: list[tuple[RunId, ev.AttemptEvent]]
     launch: list[Attempt]
     handed_over: list[Attempt] = made(default_factory=list)  # they wait for jobs from now on, without a worker
+    heartbeats: list[Heartbeat] = made(default_factory=list)  # to be noted in the store
+
+
+def taken_over(attempt: Attempt, task: TaskSpec, heard: Heartbeat | None, mono: float, now: datetime) -> Watched:
+    """One that somebody else started. `heard` is what the store knows of its heartbeats."""
+    running = None if attempt.started_at is None else mono - max(0.0, (now - attempt.started_at).total_seconds())
+    waited = max(0.0, (now - attempt.dispatched_at).total_seconds())
+    watched = Watched(attempt, task, mono - waited, mono, running, closing=attempt.closing is not None)
+    watched.is_adopted = True
+    if heard is not None and attempt.waits_for is None:
+        watched.noted_seq, watched.last_seen = heard.seq, mono - heard.age
+    return watched
+
+
+def note_gate(watched: Watched, mono: float, seen: Seen) -> None:
+    """Its worker has won the gate, at the latest now, and has written nothing: its silence counts from here."""
+    if watched.attempt.seq == 0 and watched.noted_seq < 0:
+        watched.last_seen, watched.noted_seq = mono, 0
+        seen.heartbeats.append(watched.heartbeat(mono))
+
+
+async def find(executor: Executor | None, attempts: list[Attempt]) -> Sequence[Presence]:
+    """Of an executor that this scheduler does not have, it cannot tell."""
+    return [Presence.UNKNOWN] * len(attempts) if executor is None else await executor.find(attempts)
+
+
+def note_silence(watched: Watched, mono: float, shows_after: float, seen: Seen) -> None:
+    """So that every owner of the run judges silence alike, the store keeps since when a heartbeat is the last one. It is
+    noted after a take-over, and when silence begins to show; not with every heartbeat."""
+    if watched.has_news_to_note and (watched.is_adopted or mono - watched.last_seen >= shows_after):
+        watched.is_adopted, watched.noted_seq = False, watched.attempt.seq
+        seen.heartbeats.append(watched.heartbeat(mono))
 
 
 def by_executor(attempts: list[Attempt]) -> list[tuple[str, list[Attempt]]]:
@@ -53,6 +101,19 @@ def has_just_handed_over(status: Status | None, watched: Watched) -> bool:
 def is_vouched_for(attempt: Attempt, executors: Mapping[str, Executor]) -> bool:
     """Its executor's word that it lives is enough: it has no worker that could fall silent."""
     return attempt.waits_for is not None or getattr(executors.get(attempt.executor), "vouches", False)
+
+
+def release(executors: Mapping[str, Executor], attempts: list[Attempt]) -> None:
+    for executor, group in by_executor(attempts):
+        release = getattr(executors.get(executor), "release", None)
+        if release is not None:
+            release(group)
+
+
+def forget_waits(executors: Mapping[str, Executor], run: RunId) -> None:
+    forget = getattr(executors.get(DEFERRED), "forget", None)
+    if forget is not None:
+        forget(run)
 
 
 def executor_of(attempt: Attempt) -> str:

@@ -22,6 +22,7 @@ class Defaults(TypedDict, total=False):
     retries: int
     retry_delay: Duration
     retry_on: str | Sequence[Literal["exit", "lost", "timeout"]]
+    on_unreachable: Literal["retry", "fail", "wait"]
     timeout: Duration
     pool: str
     priority: int

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from ork.model.record import Record
 from ork.model.run import Run, RunCommand
-from ork.model.task import Attempt, Task
+from ork.model.task import Attempt, Heartbeat, Task
 from ork.model.workflow import Version
 
 Claimable: TypeAlias = "tuple[str, str, bool, bool]"
@@ -15,13 +15,15 @@ Claimable: TypeAlias = "tuple[str, str, bool, bool]"
 
 
 class ClaimedRun(Record):
-    """All a new owner needs to go on with a run: `attempts` holds the current attempt of each active task."""
+    """All a new owner needs to go on with a run: `attempts` holds the current attempt of each active task, `heartbeats`
+    what was noted of them, with ages by the store's clock."""
 
     run: Run
     epoch: int
     version: Version
     tasks: tuple[Task, ...]
     attempts: tuple[Attempt, ...]
+    heartbeats: tuple[Heartbeat, ...] = ()
 
 
 class Claim(Record):

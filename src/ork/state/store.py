@@ -19,6 +19,7 @@ from ork.model.task import Attempt, Output, Task, TaskStatus
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
 from ork.state.claims import Claim as Claim
 from ork.state.claims import ClaimedRun as ClaimedRun
+from ork.state.heartbeats import HeartbeatVerbs
 from ork.state.installation import InstallationVerbs
 from ork.state.locations import LocationVerbs
 from ork.state.schedules import ScheduleVerbs
@@ -131,11 +132,9 @@ class LimitUse(NamedTuple):
     holders: tuple[AttemptKey, ...] = ()
 
 
-class StateStore(ScheduleVerbs, LocationVerbs, InstallationVerbs, Protocol):
-    """The verbs that change something, and the reads that people need.
-
-    `works_elsewhere`: while a verb is awaited its work is done by others, so that this process may do something else.
-    """
+class StateStore(ScheduleVerbs, LocationVerbs, InstallationVerbs, HeartbeatVerbs, Protocol):
+    """The verbs that change something, and the reads that people need. `works_elsewhere`: while a verb is awaited its
+    work is done by others, so that this process may do something else."""
 
     works_elsewhere: bool
 

@@ -20,6 +20,7 @@ class Patience(NamedTuple):
     heartbeat_seconds: float = 10.0
     stale_seconds: float = 60.0
     start_limit_seconds: float = 300.0
+    fence_seconds: float = 45.0
 
 
 class Explained(NamedTuple):

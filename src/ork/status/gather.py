@@ -35,7 +35,7 @@ async def gather(store: StateStore, objects: ObjectStore, target: Target, run: R
         schedulers=tuple(await live_schedulers(store, None)),
         owner=await store.get_owner(run),
         attempts=attempts,
-        beats=_beats(objects, attempts),
+        beats=last_beats(objects, attempts),
         limits=limits,
         commands=await store.pending_commands(run),
         active_runs=active_runs,
@@ -75,7 +75,7 @@ def _is_told_of(key: TaskKey, target: Target) -> bool:
     return key.name == target.task and target.instance in (None, key.index)
 
 
-def _beats(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> dict[TaskKey, datetime]:
+def last_beats(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> dict[TaskKey, datetime]:
     """When each worker last wrote its status, by its own clock; unreadable documents tell nothing."""
     beats: dict[TaskKey, datetime] = {}
     for key, attempt in list(attempts.items())[:MAX_BEATS]:

@@ -37,6 +37,7 @@ _HINTS = {
     ("retry", ""): "wait for its end, or `ork cancel {run}`",
     ("approve", ""): "ork show {run}",
     ("reject", ""): "ork show {run}",
+    ("declare-dead", ""): "ork show {run}",
     ("", "failed"): "ork retry {run}",
     ("", "cancelled"): "ork retry {run}",
     ("", "success"): "`ork rerun {run}` starts a new one like it",

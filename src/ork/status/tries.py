@@ -7,7 +7,7 @@ from itertools import groupby
 
 from ork.core.retry import RETRY_REASON
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, Task, TaskStatus
-from ork.model.workflow import TaskSpec
+from ork.model.workflow import OnUnreachable, TaskSpec
 from ork.status.words import duration
 
 MAX_GROUPS = 4
@@ -53,6 +53,8 @@ def _why_not_retried(spec: TaskSpec, task: Task) -> str | None:
     assert task.failure is not None
     if task.attempt == 0 or task.attempt - task.earlier_attempts > spec.retries:
         return None
+    if "unreachable" in (task.failure.detail or {}) and spec.on_unreachable is OnUnreachable.FAIL:
+        return "not retried: `on_unreachable` is fail"
     if (task.failure.detail or {}).get("retry") is False:
         return "not retried: the task said that another try is useless"
     reason = RETRY_REASON.get(task.failure.kind)

@@ -8,10 +8,11 @@ from itertools import islice
 
 from ork.core.limits import EVERYTHING
 from ork.model.ids import RunId, SchedulerId, TaskKey
+from ork.model.places import is_fenced, machine_of
 from ork.model.record import Record, made
 from ork.model.run import RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, FailureKind, GiveUp, Task, TaskStatus
-from ork.model.workflow import Approval
+from ork.model.workflow import Approval, OnUnreachable
 from ork.state.store import LimitUse
 from ork.status.follow import RunView
 from ork.status.instances import Instances, is_group
@@ -44,6 +45,7 @@ class Snapshot(Record):
     heartbeat_seconds: float = 10.0
     stale_seconds: float = 60.0
     start_limit_seconds: float = 300.0
+    fence_seconds: float = 45.0
     is_disk_full: bool = False  # under the objects
 
     def short(self, run: RunId) -> str:
@@ -285,7 +287,30 @@ def _closing(snap: Snapshot, task: Task) -> str | None:
     if attempt is None or attempt.closing is None:
         return None
     since = ago(attempt.closing_since, snap.now)
-    return f"being given up since {since}: {_GIVEN_UP[attempt.closing]}; what is left of it is being stopped"
+    text = f"being given up since {since}: {_GIVEN_UP[attempt.closing]}"
+    # Whoever answers ends it soon.
+    quiet_since = max(attempt.closing_since or snap.now, snap.beats.get(task.key) or attempt.dispatched_at)
+    if (
+        attempt.waits_for is not None
+        or (snap.now - quiet_since).total_seconds() < snap.heartbeat_seconds * MISSED_BEATS
+    ):
+        return f"{text}; what is left of it is being stopped"
+    return f"{text}; {_unreachable(snap, task, attempt)}"
+
+
+def _unreachable(snap: Snapshot, task: Task, attempt: Attempt) -> str:
+    """What is waited for where its machine does not answer: until when, and what a person can do."""
+    machine = machine_of(attempt.external_name)
+    where = f"machine {machine}" if machine else "its machine"
+    declare = f"`ork declare-dead {snap.view.short} {argument(task.key)}` if you know that it is over"
+    spec, beat = snap.view.specs.get(task.key.name), snap.beats.get(task.key)
+    if spec is not None and spec.on_unreachable is OnUnreachable.WAIT:
+        return f"if {where} does not answer, it is waited for (on_unreachable: wait); {declare}"
+    if not is_fenced(attempt.external_name):
+        return f"if {where} does not answer, it is waited for, since nothing else ends it; {declare}"
+    since = beat or attempt.closing_since or snap.now
+    over = since + timedelta(seconds=snap.stale_seconds + snap.fence_seconds)
+    return f"if {where} does not answer, it counts as over at {clock_time(over, snap.now)}; {declare}"
 
 
 _GIVEN_UP = {
@@ -294,6 +319,7 @@ _GIVEN_UP = {
     GiveUp.VANISHED: "its process is gone and left no result (lost)",
     GiveUp.TIMEOUT: "it took too long",
     GiveUp.CANCEL: "the run is being cancelled",
+    GiveUp.DECLARED_DEAD: "a person declared it dead",
 }
 
 

@@ -17,6 +17,8 @@ from ork.testing.faults import Process
 class ScriptedExecutor:
     """One scheduler's hold on the cluster. It starts attempts on its own machine and can find them on any."""
 
+    fences = True
+
     def __init__(self, name: str, cluster: Cluster, machine: Machine, process: Process) -> None:
         self.name = name
         self._cluster = cluster

@@ -11,7 +11,7 @@ import os
 import select
 import time
 
-from ork.errors import ObjectsError
+from ork.errors import DocumentError, ObjectsError
 from ork.objects import layout
 from ork.objects.documents import DOCUMENT_LIMIT, open_signed
 from ork.worker import system
@@ -208,7 +208,7 @@ class Shim:
         """Returns when nothing of the attempt is alive and every pipe has been emptied."""
         now = time.monotonic()
         deadline = _NEVER if timeout is None else (self._since or now) + timeout
-        last_beat, next_beat = now, now + FIRST_BEAT_SECONDS
+        heard_at, next_beat = awake_seconds(), now + FIRST_BEAT_SECONDS
         readers = job.pipes()
         late = [] if job.reply < 0 else [job.reply]
         if self._host is not None:
@@ -228,12 +228,8 @@ class Shim:
             now = time.monotonic()
             self._has_returned = job.is_over or self._main_status is not None
             if now >= next_beat:
-                if self._beat():
-                    last_beat, next_beat = now, now + self._spec["heartbeat_seconds"]
-                else:
-                    next_beat = now + _RETRY_BEAT_SECONDS
-                self._look_for_stop(now)
-            self._judge(now, timeout, deadline, last_beat)
+                heard_at, next_beat = self._beat(now, heard_at)
+            self._judge(now, timeout, deadline)
             self._reap(job, now)
             if self._are_all_gone or (job.is_over and self._is_done_with(job, now)):
                 break
@@ -267,32 +263,42 @@ class Shim:
             until = min(until, now + _KILL_AGAIN_SECONDS if self._is_killing else self._kill_at)
         return max(0.0, until - now) * 1000 + 1
 
-    def _beat(self) -> bool:
+    def _beat(self, now: float, heard_at: float) -> tuple[float, float]:
+        """Writes a heartbeat, then looks whether the attempt was given up; when it was last written, and the next is due.
+
+        In this order: whoever gives an attempt up for lost asks it to stop before reading its status for the last time,
+        so that one of the two sees the other. A task that went unheard for the fence time is ended at once, unless a
+        heartbeat can be written now and nobody has asked it to stop: then it was this machine that stood still.
+        """
+        awake, next_beat = awake_seconds(), now + _RETRY_BEAT_SECONDS
+        silent = awake - heard_at
+        is_fenced = silent > self._spec["fence_seconds"]
         try:
             self._status.beat()
+            heard_at, next_beat = awake, now + self._spec["heartbeat_seconds"]
+            self._look_for_stop(now, at_once=is_fenced)
         except ObjectsError:
-            return False
-        return True
+            if is_fenced:
+                silence = f"no heartbeat could be written for {silent:.0f}s; the task was stopped"
+                self._end(failed("lost", silence), now, at_once=True)
+        return heard_at, next_beat
 
-    def _look_for_stop(self, now: float) -> None:
+    def _look_for_stop(self, now: float, *, at_once: bool) -> None:
+        data = self._objects.get(layout.stop_key(self._stem), limit=DOCUMENT_LIMIT)
         try:
-            data = self._objects.get(layout.stop_key(self._stem), limit=DOCUMENT_LIMIT)
             stop = open_signed(data, self._signer.token_hash) if data is not None else None
-        except ObjectsError:
+        except DocumentError:
             return
         if stop is None or stop.get("attempt") != self._spec["attempt"]:
             return
-        self._end(_stopped(str(stop.get("why"))), now, at_once=stop.get("at_once") is True)
+        self._end(_stopped(str(stop.get("why"))), now, at_once=at_once or stop.get("at_once") is True)
 
-    def _judge(self, now: float, timeout: float | None, deadline: float, last_beat: float) -> None:
+    def _judge(self, now: float, timeout: float | None, deadline: float) -> None:
         """Whether it is time to end the task ourselves."""
         if self._signals.terms:
             self._end(_stopped("asked by the scheduler"), now)
         if now >= deadline:
             self._end(_timed_out(timeout), now)
-        if now - last_beat > self._spec["fence_seconds"]:
-            silence = f"no heartbeat could be written for {now - last_beat:.0f}s; the task was stopped"
-            self._end(failed("lost", silence), now, at_once=True)
 
     def _end(self, ending: Ending, now: float, *, at_once: bool = False) -> None:
         """The first reason stands; a later one may only hurry."""
@@ -354,6 +360,11 @@ class Shim:
                 os.kill(pid, number)
             except OSError:
                 continue
+
+
+def awake_seconds() -> float:
+    """Goes on while the machine sleeps: a task that wakes up with it may have been given up meanwhile."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _job_of(kind: str) -> Callable[..., BriefJob]:

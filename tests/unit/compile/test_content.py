@@ -17,6 +17,7 @@ from ork.model.workflow import (
     Command,
     CompiledWorkflow,
     Const,
+    OnUnreachable,
     Param,
     ParamType,
     PythonCall,
@@ -69,6 +70,7 @@ tasks = st.builds(
     st.integers(-5, 5),
     st.sampled_from(RunIf),
 )
+tasks = st.builds(lambda task, way: replaced(task, on_unreachable=way), tasks, st.sampled_from(OnUnreachable))
 workflows = st.builds(
     CompiledWorkflow,
     names,

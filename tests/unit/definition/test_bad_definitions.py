@@ -100,6 +100,7 @@ MISTAKES = [
     ("endless number", in_task("retries: " + "9" * 6000), [("ORK103", 5, 14)]),
     ("no such rule", in_task("run_if: all_succes"), [("ORK104", 5, 13)]),
     ("no such retry reason", in_task("retry_on: [exit, sigkill]"), [("ORK104", 5, 22)]),
+    ("no such way out", in_task("on_unreachable: ignore"), [("ORK104", 5, 21)]),
     ("hostile workflow name", 'name: "../../etc"\ntasks: {a: {command: x}}', [("ORK105", 1, 7)]),
     ("hostile task name", 'name: w\ntasks:\n  "a/b": {command: x}', [("ORK105", 3, 3)]),
     ("name too long", f"name: {'n' * 129}\ntasks: {{a: {{command: x}}}}", [("ORK105", 1, 7)]),

@@ -32,6 +32,8 @@ class HandExecutor:
         self.watched: list[AttemptKey] = []
         self.alive: set[AttemptKey] = set()
         self.refusals: list[NotStarted] = []
+        self.is_reachable = True
+        self.fences = True
         self.before_start: Callable[[Sequence[LaunchOrder]], Awaitable[None]] | None = None
 
     def name_for(self, attempt: AttemptKey) -> str:
@@ -46,6 +48,8 @@ class HandExecutor:
         return refused
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
+        if not self.is_reachable:
+            return [Presence.UNKNOWN] * len(attempts)
         return [Presence.RUNNING if attempt.key in self.alive else Presence.GONE for attempt in attempts]
 
     async def watch(self, attempts: Sequence[Attempt], news: News) -> None:

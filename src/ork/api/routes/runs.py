@@ -32,13 +32,15 @@ from ork.api.routes.workflows import known_workflow
 from ork.api.routing import Routes
 from ork.api.triggering import Wanted, trigger
 from ork.api.views import view_of_run, whole_run
-from ork.errors import NotFoundError
+from ork.core.commands import parse_key
+from ork.errors import NotFoundError, UsageError
 from ork.model.access import Role
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, AttemptKey, RunId, TaskKey
 from ork.model.run import CommandKind, RunCommand, RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Trigger
 from ork.state.store import Accepted, RunFilter, TaskFilter, TooLate
+from ork.status.declaring import check_declared_dead
 from ork.status.explain import explain
 from ork.status.facts import with_facts
 from ork.status.follow import open_view
@@ -223,7 +225,7 @@ def _command_route(kind: CommandKind) -> Callable[[Request, RunText], Awaitable[
         return await _submit(api_of(request), caller_of(request), kind, run, await read_body(request, CommandBody))
 
     submit.__doc__ = f"Asks to {kind.value} the run: 202 when accepted, 409 when it is too late."
-    submit.__name__ = f"{kind.value}_run"
+    submit.__name__ = f"{kind.value.replace('-', '_')}_run"
     return submit
 
 
@@ -246,6 +248,11 @@ async def _submit(api: Api, caller: Caller, kind: CommandKind, run: str, body: C
         target = parse_target(found, body.task)
         choose = waiting_task if kind in (CommandKind.APPROVE, CommandKind.REJECT) else named_task
         task = choose(view, target)
+    if kind is CommandKind.DECLARE_DEAD:
+        if task is None:
+            raise UsageError("`task` says which attempt is dead", hint="TASK or TASK[3]")
+        stale = api.patience.stale_seconds
+        await check_declared_dead(api.store, api.objects, view, parse_key(task), api.now(), stale)
     command = RunCommand(found, kind, caller.name, task, body.everything, body.comment)
     check_retry(command, await api.store.get_run(found), found)
     match await api.store.submit_command(command, api.now()):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -16,6 +17,7 @@ from ork.errors import NotFoundError
 
 if TYPE_CHECKING:
     from ork.app import Installation
+    from ork.model.ids import TaskKey
     from ork.model.run import Run, SchedulerEntry
     from ork.status.follow import RunView
     from ork.status.ids import Target
@@ -30,6 +32,7 @@ SAID = {
     "retry all": "run {run} runs everything again",
     "approve": "{task} of run {run} is approved",
     "reject": "{task} of run {run} is rejected",
+    "declare-dead": "{task} of run {run} is declared dead",
 }
 
 
@@ -111,6 +114,7 @@ class Wish(NamedTuple):
     everything: bool = False
     comment: str | None = None
     choose: Callable[[RunView, Target], str | None] | None = None
+    check: Callable[[Installation, RunView, TaskKey], Awaitable[None]] | None = None  # or refuses, having looked closer
 
 
 class Asked(NamedTuple):
@@ -156,6 +160,7 @@ def _kind_of(wish: Wish) -> str:
 
 
 async def _submit(installation: Installation, run: str, wish: Wish) -> Asked:
+    from ork.model.ids import TaskKey
     from ork.model.run import CommandKind, RunCommand
     from ork.state.store import Accepted, TooLate
     from ork.status.follow import open_view
@@ -172,13 +177,16 @@ async def _submit(installation: Installation, run: str, wish: Wish) -> Asked:
 
         view, _ = await open_view(store, found)
         task = (wish.choose or named_task)(view, target)
+        if wish.check is not None and target.task is not None:
+            await wish.check(installation, view, TaskKey(target.task, target.instance))
     command = RunCommand(found, CommandKind(wish.kind), who_asks(), task, wish.everything, wish.comment)
     short = await short_id(store, found)
     check_retry(command, await store.get_run(found), short)
     answer = await store.submit_command(command, now())
     match answer:
         case Accepted(run=row):
-            await installation.record(who_asks(), f"run.{wish.kind}", found)
+            detail = json.dumps({"task": task}) if task else None
+            await installation.record(who_asks(), f"run.{wish.kind}", found, detail)
             served_by = tuple(await live_schedulers(store, None))
             return Asked(row, short, task, served_by, installation.can_work)
         case TooLate(run=row):

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 from ork.core.effects import Alert
 from ork.model.access import AuditEntry, Token
-from ork.model.ids import RunId, SchedulerId, TaskKey, VersionId
+from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.installation import SharedSettings
 from ork.model.notice import Notice, NoticeKind
 from ork.model.record import Record, made
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
-from ork.model.task import Attempt, Task
+from ork.model.task import Attempt, Heartbeat, Task
 from ork.model.workflow import Rate, Version, WorkflowEntry
 from ork.state.admission import ActiveAttempts, Bucket
 from ork.state.memory.locations import LocationRow
@@ -44,6 +44,17 @@ class RunRow(Record, frozen=False):
     task_changed: dict[TaskKey, int] = made(default_factory=dict)
     attempts: dict[tuple[TaskKey, int], Attempt] = made(default_factory=dict)
     alerts: list[Alert] = made(default_factory=list)
+    heard: dict[AttemptKey, tuple[int, float]] = made(default_factory=dict)  # number and moment of heartbeats
+
+    def note(self, heartbeat: Heartbeat, now: float) -> None:
+        key, attempt = heartbeat.attempt, self.attempts.get((heartbeat.attempt.task, heartbeat.attempt.number))
+        if attempt is None or attempt.status.is_final or (key in self.heard and self.heard[key][0] >= heartbeat.seq):
+            return
+        self.heard[key] = heartbeat.seq, now - heartbeat.age
+
+    def heartbeats(self, now: float) -> tuple[Heartbeat, ...]:
+        active = [each.key for each in self.attempts.values() if not each.status.is_final and each.key in self.heard]
+        return tuple(Heartbeat(key, seq, max(0.0, now - at)) for key in active for seq, at in [self.heard[key]])
 
     @property
     def has_active(self) -> bool:
@@ -122,11 +133,11 @@ class Shared(Record, frozen=False):
         free = free if only is None else [row for row in free if _is_one_of(row, only)]
         return sorted(free, key=lambda row: (-row.run.priority, row.run.created_at, row.run.id))
 
-    def claimed(self, row: RunRow) -> ClaimedRun:
+    def claimed(self, row: RunRow, now: float) -> ClaimedRun:
         tasks = self.tasks_in_order(row)
         active = [task for task in tasks if task.status.is_active and task.attempt]
         attempts = tuple(row.attempts[task.key, task.attempt] for task in active)
-        return ClaimedRun(row.run, row.epoch, self.versions[row.run.version], tasks, attempts)
+        return ClaimedRun(row.run, row.epoch, self.versions[row.run.version], tasks, attempts, row.heartbeats(now))
 
     def room_in_workflow(self, name: str) -> float:
         """How many more runs of it may be active."""

@@ -21,6 +21,7 @@ from ork.state.admission import room_left
 from ork.state.installation import check_terms
 from ork.state.memory.access import AccessVerbs
 from ork.state.memory.commit import came_to_nothing, write_changes
+from ork.state.memory.heartbeats import HeartbeatsInMemory
 from ork.state.memory.installation import InstallationInMemory
 from ork.state.memory.locations import LocationsInMemory
 from ork.state.memory.pages import attempts_page, listed, runs_page, tasks_page
@@ -52,7 +53,7 @@ _HOLDERS_SHOWN = 5
 _BY_SLOT = (Trigger.SCHEDULE, Trigger.BACKFILL)
 
 
-class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, TimelyVerbs):
+class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, HeartbeatsInMemory, TimelyVerbs):
     """One handle; `sibling` gives another on the same state. Awaiting a verb never yields, but for waiting itself."""
 
     works_elsewhere = False
@@ -216,7 +217,7 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, TimelyVe
                 row.owner = scheduler
                 row.epoch += 1
                 taken.append(row)
-        return tuple(self._shared.claimed(row) for row in taken)
+        return tuple(self._shared.claimed(row, self._clock()) for row in taken)
 
     async def commit(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:
         state = self._used()

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from ork.model.ids import RunId, SchedulerId
 from ork.model.run import SchedulerEntry
+from ork.model.task import Heartbeat
 from ork.state.installation import settings_differ
 from ork.state.postgres.connection import Row
 from ork.state.postgres.database import Database
 from ork.state.postgres.rows import attempt_of, free_text, run_of, task_of
-from ork.state.rows import Columns, command_of
+from ork.state.rows import Columns, attempt_key, command_of, index_number
 from ork.state.store import Claim, ClaimedRun
 
 _RUN_COLUMNS = 19  # of a row of `ork.claim`; what follows is a command
@@ -76,7 +77,7 @@ async def claim_runs(
 async def _load(db: Database, scheduler: SchedulerId, taken: Sequence[Columns]) -> tuple[ClaimedRun, ...]:
     # At epoch 1 nobody owned it before, so nobody can have written below it.
     older = {row[0]: row[-2] for row in taken if row[-2] > 1}
-    below = await _read_below(db, scheduler, older) if older else _Below(frozenset(), {}, {})
+    below = await _read_below(db, scheduler, older) if older else _Below(frozenset(), {}, {}, {})
     found = []
     for row in taken:
         run = run_of(row)
@@ -85,7 +86,9 @@ async def _load(db: Database, scheduler: SchedulerId, taken: Sequence[Columns]) 
         db.note_run(run.id, run.version)
         tasks = tuple(task_of(task[1:]) for task in below.tasks.get(run.id, ()))
         attempts = tuple(attempt_of(attempt) for attempt in below.attempts.get(run.id, ()))
-        found.append(ClaimedRun(run, row[-2], await db.needed_version(db, run.version), tasks, attempts))
+        heartbeats = tuple(Heartbeat(attempt_key(of[:4]), of[4], of[5]) for of in below.heartbeats.get(run.id, ()))
+        version = await db.needed_version(db, run.version)
+        found.append(ClaimedRun(run, row[-2], version, tasks, attempts, heartbeats))
     return tuple(found)
 
 
@@ -95,6 +98,7 @@ class _Below(NamedTuple):
     ours: frozenset[str]
     tasks: dict[str, list[Row]]
     attempts: dict[str, list[Row]]
+    heartbeats: dict[str, list[Row]]
 
 
 async def _read_below(db: Database, scheduler: SchedulerId, epochs: dict[str, int]) -> _Below:
@@ -102,11 +106,21 @@ async def _read_below(db: Database, scheduler: SchedulerId, epochs: dict[str, in
         ours = [id for (id,) in await session.rows("still_ours", scheduler, list(epochs), list(epochs.values()))]
         tasks = await session.rows("tasks_of_runs", ours)
         attempts = await session.rows("current_attempts", ours)
-    return _Below(frozenset(ours), _by_run(tasks), _by_run(attempts))
+        heartbeats = await session.rows("heartbeats_of_runs", ours, db.moment()) if attempts else []
+    return _Below(frozenset(ours), _by_run(tasks), _by_run(attempts), _by_run(heartbeats))
 
 
 def _by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return {run: list(of_run) for run, of_run in groupby(rows, key=lambda row: str(row[0]))}
+
+
+async def note_heartbeats(db: Database, heartbeats: Sequence[Heartbeat]) -> None:
+    rows = [
+        (run, name, index_number(index), number, seq, age)
+        for (run, (name, index), number), seq, age in ((each.attempt, each.seq, each.age) for each in heartbeats)
+    ]
+    if rows:
+        await db.run("note_heartbeats", *map(list, zip(*rows, strict=True)), db.moment())
 
 
 async def list_schedulers(db: Database) -> tuple[SchedulerEntry, ...]:

@@ -7,11 +7,13 @@ from datetime import datetime
 
 from ork.model.ids import RunId, SchedulerId
 from ork.model.run import RunCommand, SchedulerEntry
+from ork.model.task import Heartbeat
 from ork.state.claims import that_fit
 from ork.state.installation import check_terms
+from ork.state.rows import attempt_key
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.installation import read_shared_settings
-from ork.state.sqlite.rows import attempt_of, command_of, json_text, moment_of, task_of, time_text
+from ork.state.sqlite.rows import attempt_of, command_of, index_number, json_text, moment_of, task_of, time_text
 from ork.state.store import Claim, ClaimedRun
 
 
@@ -120,8 +122,24 @@ def _load(db: Database, ids: list[str]) -> tuple[ClaimedRun, ...]:
         of_run = {"run": run.id}
         tasks = tuple(task_of(task) for task in db.connection.rows("tasks_of_run", of_run))
         attempts = tuple(attempt_of(attempt) for attempt in db.connection.rows("current_attempts", of_run))
-        claimed.append(ClaimedRun(run, epoch, version, tasks, attempts))
+        claimed.append(ClaimedRun(run, epoch, version, tasks, attempts, _heartbeats(db, run.id) if attempts else ()))
     return tuple(claimed)
+
+
+def _heartbeats(db: Database, run: RunId) -> tuple[Heartbeat, ...]:
+    boot, now = db.clock()
+    rows = db.connection.rows("heartbeats_of_run", {"run": run, "boot": boot})
+    return tuple(Heartbeat(attempt_key(row[:4]), row[4], max(0.0, now - row[5])) for row in rows)
+
+
+def note_heartbeats(db: Database, heartbeats: Sequence[Heartbeat]) -> None:
+    boot, now = db.clock()
+    rows = [
+        (seq, boot, now - age, run, name, index_number(index), number, seq)
+        for (run, (name, index), number), seq, age in ((each.attempt, each.seq, each.age) for each in heartbeats)
+    ]
+    with db.connection.writing():
+        db.connection.run_many("note_heartbeat", rows)
 
 
 def _commands(db: Database, scheduler: SchedulerId) -> tuple[RunCommand, ...]:

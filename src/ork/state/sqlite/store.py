@@ -176,6 +176,7 @@ class SqliteStore:
 
     introduce = _verb(ownership.introduce)
     claim_runs = _verb(ownership.claim_runs)
+    note_heartbeats = _verb(ownership.note_heartbeats)
     renew = _verb(ownership.renew)
     bury = _verb(ownership.bury)
     release = _verb(ownership.release)

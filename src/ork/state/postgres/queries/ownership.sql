@@ -76,3 +76,24 @@ ORDER BY s.started_at, s.id;
 
 -- name: get_owner
 SELECT owner FROM ork.runs WHERE id = $1;
+
+-- name: note_heartbeats
+-- Rows that somebody else has locked are skipped: they are being written, or noted, right now.
+WITH noted AS (
+    SELECT a.run_id, a.ordinal, a.idx, a.number, n.seq, n.age
+    FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::float8[])
+             AS n (run_id, name, idx, number, seq, age)
+        JOIN ork.attempts AS a ON a.run_id = n.run_id AND a.name = n.name AND a.idx = n.idx AND a.number = n.number
+    WHERE a.status IN ('dispatched', 'running') AND (a.heard_seq IS NULL OR a.heard_seq < n.seq)
+    FOR UPDATE OF a SKIP LOCKED)
+UPDATE ork.attempts AS a
+SET heard_seq = n.seq, heard_at = coalesce($7::timestamptz, clock_timestamp()) - make_interval(secs => n.age)
+FROM noted AS n
+WHERE a.run_id = n.run_id AND a.ordinal = n.ordinal AND a.idx = n.idx AND a.number = n.number;
+
+-- name: heartbeats_of_runs
+SELECT run_id, name, idx, number, heard_seq,
+       greatest(0, extract(epoch FROM coalesce($2::timestamptz, clock_timestamp()) - heard_at))::float8
+FROM ork.attempts
+WHERE run_id = ANY ($1::text[]) AND status IN ('dispatched', 'running') AND heard_at IS NOT NULL
+ORDER BY run_id, ordinal, idx, number;

@@ -102,3 +102,13 @@ ORDER BY s.started_at, s.id;
 
 -- name: get_owner
 SELECT owner FROM runs WHERE id = :run;
+
+-- name: note_heartbeat
+UPDATE attempts SET heard_seq = ?, heard_boot = ?, heard_at = ?
+WHERE run_id = ? AND name = ? AND idx = ? AND number = ? AND status IN ('dispatched', 'running')
+  AND (heard_seq IS NULL OR heard_seq < ?);
+
+-- name: heartbeats_of_run
+SELECT run_id, name, idx, number, heard_seq, heard_at FROM attempts
+WHERE run_id = :run AND status IN ('dispatched', 'running') AND heard_boot = :boot
+ORDER BY ordinal, idx, number;

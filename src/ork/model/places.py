@@ -1,0 +1,19 @@
+"""What an attempt's external name says about where it is, for people."""
+
+from __future__ import annotations
+
+
+def machine_of(external_name: str) -> str | None:
+    """The machine's name; None if the external name does not tell."""
+    kind, _, rest = external_name.partition(":")
+    place = rest.partition(":")[0]
+    if kind == "local" or kind == "sim":
+        return place.partition("+")[0] or None
+    if kind == "docker" and "@" in place:
+        return place.rpartition("@")[2] or None
+    return None
+
+
+def is_fenced(external_name: str) -> bool:
+    """Whether a worker performs it that ends its task when it cannot write a heartbeat."""
+    return external_name.startswith(("local:", "sim:"))

@@ -1,0 +1,51 @@
+"""Attempts that nobody can ask about: how long one is waited for, and what is said of it then."""
+
+from __future__ import annotations
+
+from ork.errors import DocumentError
+from ork.executors.executor import Executor
+from ork.model.places import machine_of
+from ork.model.task import Attempt, GiveUp
+from ork.model.workflow import Container, OnUnreachable, TaskSpec
+from ork.objects import documents, layout
+from ork.objects.store import ObjectStore
+from ork.scheduler.options import SchedulerOptions
+
+
+def over_after(
+    task: TaskSpec, attempt: Attempt, executor: Executor | None, objects: ObjectStore, options: SchedulerOptions
+) -> float | None:
+    """Seconds of silence after which an attempt must have ended by itself; None if nothing ends it.
+
+    A worker that cannot write its heartbeat ends its task after the fence time that its spec names. One in a container
+    writes where nothing fails, so only its timeout ends it. In a plain container there is no worker at all.
+    """
+    if task.on_unreachable is OnUnreachable.WAIT:
+        return None
+    stale = options.patience.stale_seconds
+    if getattr(executor, "fences", False):
+        return stale + max(options.fence_seconds, _fence_seconds(objects, attempt))
+    if task.timeout is None or isinstance(task.action, Container):
+        return None
+    return stale + task.timeout + options.stop_grace_seconds
+
+
+def why_over(attempt: Attempt, silent_seconds: float) -> str:
+    """Why it counts as over, as part of its failure's message."""
+    machine = machine_of(attempt.external_name)
+    where = f"machine {machine} does not answer" if machine else "its machine does not answer"
+    if attempt.closing is GiveUp.DECLARED_DEAD:
+        return where
+    return f"{where}, and its worker has been silent for {silent_seconds:.0f} s"
+
+
+def _fence_seconds(objects: ObjectStore, attempt: Attempt) -> float:
+    """As its worker was told, which may have been by a scheduler with other settings."""
+    data = objects.get(layout.spec_key(layout.attempt_stem(attempt.key)), limit=documents.SPEC_LIMIT)
+    if data is None:
+        return 0.0
+    try:
+        spec = documents.open_signed(data, attempt.token_hash, limit=documents.SPEC_LIMIT)
+        return float(spec.get("fence_seconds", 0.0))
+    except (DocumentError, TypeError, ValueError):
+        return 0.0
