@@ -20,7 +20,7 @@ from ork.api.problems import problem
 from ork.api.quotas import Quota
 from ork.api.routing import Match, Route
 from ork.api.signatures import is_signed, secret_name, verified_key
-from ork.api.throttle import Throttle
+from ork.api.throttle import Throttle, suspect_of
 from ork.api.tokens import digest_of
 from ork.errors import RefusedError
 from ork.model.access import Role, Token
@@ -79,16 +79,20 @@ class Callers:
         if kind.lower() != "bearer" or not text.strip():
             hint = "`ork token create` makes one: set ORK_TOKEN, or send `Authorization: Bearer TOKEN`"
             return problem(401, problems.UNAUTHENTICATED, "this needs a token", hint, _CHALLENGE)
-        digest, address = digest_of(text.strip()), address_in(scope)
+        digest, suspect = digest_of(text.strip()), suspect_of(address_in(scope), text.strip())
         now = self._monotonic()
-        wait = self._throttle.seconds_to_wait(address, digest, now)
+        wait = self._throttle.seconds_to_wait(suspect, digest, now)
         if wait is not None:
             return problem(
-                429, problems.TOO_MANY, "too many wrong tokens from this address", None, {"Retry-After": f"{wait:.0f}"}
+                429,
+                problems.TOO_MANY,
+                "too many wrong tokens like this one from this address",
+                None,
+                {"Retry-After": f"{wait:.0f}"},
             )
         token = await self._known.find_token(digest)
         if token is None or token.revoked_at is not None:
-            self._throttle.failed(address, digest, now)
+            self._throttle.failed(suspect, digest, now)
             hint = "`ork token create` makes another, where the store can be reached"
             return problem(401, problems.UNAUTHENTICATED, "this token is unknown or revoked", hint, _CHALLENGE)
         self._throttle.succeeded(digest)
@@ -115,7 +119,7 @@ class Callers:
             if not is_free:
                 retry = {"Retry-After": str(RETRY_SECONDS)}
                 detail = "too many unfinished hook requests from this address, or in all"
-                return problem(429, problems.TOO_MANY, detail, None, retry), receive
+                return problem(429, problems.TOO_MUCH_AT_ONCE, detail, None, retry), receive
             body = await _read_body(receive, route.body_limit)
         if body is None:
             detail = (
@@ -146,12 +150,12 @@ class Callers:
     async def _check_worker(self, scope: Scope, headers: Headers) -> Response | None:
         """A proof made with an attempt's own key says no more than that its news are worth a look."""
         named, digest = headers["x-ork-attempt"], headers.get("x-ork-proof", "")
-        address, now = address_in(scope), self._monotonic()
-        wait = self._throttle.seconds_to_wait(address, digest, now)
+        suspect, now = suspect_of(address_in(scope), named), self._monotonic()
+        wait = self._throttle.seconds_to_wait(suspect, digest, now)
         if wait is None and await self._is_of_attempt(named, digest):
             scope["ork.caller"] = Caller(f"attempt {named}", Role.OPERATOR)
             return None
-        self._throttle.failed(address, digest, now)
+        self._throttle.failed(suspect, digest, now)
         return problem(
             401, problems.UNAUTHENTICATED, "this attempt is unknown, or the proof is not its own", None, _CHALLENGE
         )

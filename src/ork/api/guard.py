@@ -16,11 +16,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ork.api import problems
 from ork.api.callers import Callers, Known, limited
+from ork.api.connections import IS_FULL
 from ork.api.context import Caller
 from ork.api.origins import Origins
 from ork.api.problems import problem
 from ork.api.proxies import TrustedProxies
-from ork.api.routing import Route, RouteTable
+from ork.api.quotas import Quota
+from ork.api.routing import Match, Route, RouteTable
 from ork.api.streams import LiveTokens, Streams, TokenEnded
 from ork.errors import NotFoundError, OrkError, UsageError
 
@@ -35,6 +37,9 @@ SECURITY_HEADERS = {
 }
 HSTS = "max-age=31536000"
 HEAD_LIMIT = 96 * 1024  # a query may hold two paths of 4000 characters, each of them nine bytes
+REQUESTS, REQUESTS_OF_ONE_TOKEN = 1000, 100
+_LATER = {"Retry-After": "10"}
+_CLOSE = {"Connection": "close"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -61,6 +66,7 @@ class Guard:
         self._proxies = proxies or TrustedProxies()
         self._callers = Callers(store, hook_secret)
         self._streams = Streams(store)
+        self._requests = Quota(REQUESTS, REQUESTS_OF_ONE_TOKEN)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -72,24 +78,40 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})  # there is no route for any other protocol
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
         match = self._table.match(scope["method"], scope["path"])
         try:
-            refused = self._refuse_strangers(scope, headers)
-            if refused is None and (match.route is None or match.route.role is not None):
-                refused, receive = await self._callers.check(scope, headers, receive, match)
-                refused = refused or self._check_route(scope, headers, match.route, match.methods)
+            refused, receive = await self._check(scope, receive, match)
         except OrkError as error:
             refused = problems.of_error(error)
         if refused is not None:
             await refused(scope, receive, send)
             return
         assert match.route is not None
-        receive = limited(receive, match.route.body_limit)
-        if match.route.is_stream:
-            await self._stream(scope, receive, send)
-        else:
+        await self._pass_on(match.route, scope, limited(receive, match.route.body_limit), send)
+
+    async def _check(self, scope: Scope, receive: Receive, match: Match) -> tuple[Response | None, Receive]:
+        headers = Headers(scope=scope)
+        refused = self._refuse_strangers(scope, headers)
+        is_for_all = match.route is not None and match.route.role is None
+        if refused is not None or is_for_all:
+            return refused, receive
+        if scope.get("state", {}).get(IS_FULL):
+            return _no_room(), receive
+        refused, receive = await self._callers.check(scope, headers, receive, match)
+        return refused or self._check_route(scope, headers, match.route, match.methods), receive
+
+    async def _pass_on(self, route: Route, scope: Scope, receive: Receive, send: Send) -> None:
+        caller: Caller | None = scope.get("ork.caller")
+        if caller is None:
             await self.app(scope, receive, send)
+            return
+        with self._requests.held(caller.digest or caller.name) as is_free:
+            if not is_free:
+                await _too_many_requests()(scope, receive, send)
+            elif route.is_stream:
+                await self._stream(scope, receive, send)
+            else:
+                await self.app(scope, receive, send)
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The answer ends when the token does, like any that is complete."""
@@ -153,9 +175,17 @@ class _Sent:
             await self({"type": "http.response.body", "body": b"", "more_body": False})
 
 
+def _no_room() -> Response:
+    return problem(503, problems.TOO_MUCH_AT_ONCE, "the server has no room for more", None, {**_LATER, **_CLOSE})
+
+
+def _too_many_requests() -> Response:
+    return problem(429, problems.TOO_MUCH_AT_ONCE, "too many requests of this token are being answered", None, _LATER)
+
+
 def _too_many_streams() -> Response:
     detail = "too many streams are open with this token, or in all"
-    return problem(429, problems.TOO_MANY, detail, "close some, or use another token", {"Retry-After": "10"})
+    return problem(429, problems.TOO_MUCH_AT_ONCE, detail, "close some, or use another token", _LATER)
 
 
 def _head_size(scope: Scope) -> int:

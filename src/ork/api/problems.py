@@ -33,6 +33,7 @@ FOREIGN = "ORK832"
 TOO_LARGE = "ORK833"
 TOO_MANY = "ORK834"
 NO_SUCH_METHOD = "ORK835"
+TOO_MUCH_AT_ONCE = "ORK836"
 INTERNAL = "ORK899"
 
 _TITLES = {
@@ -47,7 +48,7 @@ _TITLES = {
     416: "Range not satisfiable",
     421: "Not the host asked for",
     422: "Cannot be understood",
-    429: "Too many failed attempts",
+    429: "Too many requests",
     431: "Headers too large",
     500: "Internal error",
     503: "Try again later",

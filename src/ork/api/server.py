@@ -14,7 +14,7 @@ from typing import NamedTuple
 import uvicorn
 from starlette.types import ASGIApp
 
-from ork.api.connections import Connection
+from ork.api.connections import ConnectionPool
 from ork.api.guard import HEAD_LIMIT
 from ork.api.origins import is_loopback
 from ork.errors import RefusedError, StoreError, UsageError
@@ -73,7 +73,7 @@ class ApiServer:
         config = uvicorn.Config(
             app,
             loop="asyncio",
-            http=Connection,
+            http=ConnectionPool().connection,  # type: ignore[arg-type]
             h11_max_incomplete_event_size=HEAD_LIMIT,
             ws="none",
             lifespan="off",

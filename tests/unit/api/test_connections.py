@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
 from ork.api import connections
+from ork.api.quotas import Quota
 from ork.api.server import ApiServer, Place
 from ork.model.access import Role
+from ork.model.ids import RunId
+from ork.model.run import NewRun
 from ork.telemetry import Happening
-from tests.unit.api.conftest import Bench
+from tests.unit.api.conftest import NOW, Bench
 
 PATIENCE_SECONDS = 30
+TCP_CLOSE, TCP_CLOSE_WAIT = 7, 8  # as the kernel numbers them
 HOST = b"Host: localhost\r\n"
+
+
+HEALTH = b"GET /healthz HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
+
+
+def site_authorization(token: str) -> bytes:
+    return f"Authorization: Bearer {token}\r\n".encode()
 
 
 class Site:
     """The API on a real socket, spoken to in bytes."""
 
     def __init__(self, port: int, token: str) -> None:
-        self._port = port
-        self.authorization = f"Authorization: Bearer {token}\r\n".encode()
+        self.port = port
+        self.authorization = site_authorization(token)
 
     @asynccontextmanager
-    async def connect(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+    async def connect(
+        self, source: str = "127.0.0.1"
+    ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, local_addr=(source, 0))
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 yield reader, writer
@@ -121,14 +135,105 @@ async def test_an_answer_that_takes_long_is_not_cut_off(bench: Bench) -> None:
         bench.api.hub.close()
 
 
-async def test_one_connection_too_many_is_closed_and_those_before_go_on(
+async def test_connections_without_a_request_make_room_the_oldest_first(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 2)
-    async with served(bench) as site, site.connect() as (reader, writer), site.connect():
-        assert not await site.is_well()
-        writer.write(b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n")
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 3)
+    async with served(bench) as site, AsyncExitStack() as stack:
+        silent = [await stack.enter_async_context(site.connect()) for _ in range(3)]
+        silent[0][1].write(b"GET /healthz HT")
+        assert await site.is_well()
+        assert await _rest(silent[0][0]) == b""
+        _, writer = silent[2]
+        writer.write(HEALTH)
+        assert b" 200 " in await silent[2][0].readline()
+
+
+async def test_the_address_with_most_silent_connections_makes_room(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 4)
+    async with served(bench) as site, AsyncExitStack() as stack:
+        reader, writer = await stack.enter_async_context(site.connect("127.0.0.2"))
+        for _ in range(10):
+            await stack.enter_async_context(site.connect())
+        assert await site.is_well()
+        writer.write(HEALTH)  # the oldest of all, and kept
         assert b" 200 " in await reader.readline()
+
+
+async def test_when_all_are_busy_only_probes_are_answered(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(connections, "RESERVED_FOR_PROBES", 1)
+    async with served(bench) as site, AsyncExitStack() as stack:
+        busy = [await stack.enter_async_context(site.connect()) for _ in range(2)]
+        for reader, writer in busy:
+            writer.write(b"GET /api/v1/events HTTP/1.1\r\n" + HOST + site.authorization + b"\r\n")
+            await reader.readuntil(b"event: ready")
+        for path in (b"/healthz", b"/readyz", b"/api/v1/healthz"):
+            assert await site.status(b"GET " + path + b" HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n") == 200
+        told = await site.say(b"GET /api/v1/runs HTTP/1.1\r\n" + HOST + site.authorization + b"\r\n")
+        assert b" 503 " in told.partition(b"\r\n")[0]
+        assert b"ORK836" in told
+        await stack.enter_async_context(site.connect())  # silent, in the place that is kept for probes
+        assert await site.is_well()
+        bench.api.hub.close()
+
+
+async def test_one_token_cannot_open_more_streams_than_its_share(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.app._streams, "_quota", Quota(10, 2))
+    events = b"GET /api/v1/events HTTP/1.1\r\n" + HOST
+    async with served(bench) as site, AsyncExitStack() as stack:
+        for _ in range(2):
+            reader, writer = await stack.enter_async_context(site.connect())
+            writer.write(events + site.authorization + b"\r\n")
+            await reader.readuntil(b"event: ready")
+        told = await site.say(events + site.authorization + b"Connection: close\r\n\r\n")
+        assert b" 429 " in told.partition(b"\r\n")[0]
+        other = f"Authorization: Bearer {await bench.token(Role.VIEWER)}\r\n".encode()
+        reader, writer = await stack.enter_async_context(site.connect())
+        writer.write(events + other + b"\r\n")
+        await reader.readuntil(b"event: ready")
+        bench.api.hub.close()
+
+
+async def test_a_client_that_does_not_read_its_answer_is_left(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "UNREAD_SECONDS", 0.2)
+    version = await bench.deploy()
+    large = {"n": 1, "event": {"text": "x" * 900_000}}
+    await bench.store.create_runs([NewRun(RunId("00000000000a"), "flow", version.id, large)], NOW)
+    request = (
+        b"GET /api/v1/runs/@last HTTP/1.1\r\n" + HOST + site_authorization(await bench.token(Role.ADMIN)) + b"\r\n"
+    )
+    async with served(bench) as site:
+        with socket.create_connection(("127.0.0.1", site.port)) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.setblocking(False)
+            for _ in range(20):  # more than the buffers in between hold
+                await asyncio.get_running_loop().sock_sendall(client, request)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while not _is_cut(client):
+                    await asyncio.sleep(0.05)
+        assert await site.is_well()
+
+
+def _is_cut(client: socket.socket) -> bool:
+    """Whether the server has closed or reset the connection; nothing is read for that."""
+    state = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+    return state in (TCP_CLOSE, TCP_CLOSE_WAIT)
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_the_body_of_a_refused_request_is_not_waited_for(bench: Bench) -> None:
+    async with served(bench) as site, site.connect() as (reader, writer):
+        writer.write(b"POST /api/v1/wake HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n")
+        assert b" 401 " in await reader.readline()
+        with pytest.raises(ConnectionError):  # noqa: PT012 (it comes when the server has let go)
+            while True:  # far quicker than the slowest that is allowed
+                writer.write(b"800\r\n" + b"x" * 2048 + b"\r\n")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+        assert await site.is_well()
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from ork.api.app import all_routes
 from ork.api.guard import SECURITY_HEADERS
+from ork.api.quotas import Quota
 from ork.api.throttle import FAILURES
 from ork.model.access import Role
 from ork.state.store import RunFilter
@@ -120,19 +123,53 @@ async def test_every_answer_carries_the_security_headers(bench: Bench) -> None:
             assert {name: answer.headers.get(name) for name in SECURITY_HEADERS} == SECURITY_HEADERS
 
 
-async def test_guessing_is_slowed_down_and_those_who_know_are_not_locked_out(bench: Bench) -> None:
+async def test_tokens_that_look_alike_are_slowed_down_and_good_ones_never_are(bench: Bench) -> None:
     good = {"Authorization": f"Bearer {await bench.token(Role.VIEWER)}"}
-    late = {"Authorization": f"Bearer {await bench.token(Role.ADMIN)}"}
     async with await bench.client(None) as client:
-        assert (await client.get("/api/v1/runs", headers=good)).status_code == 200
-        statuses = [
-            (await client.get("/api/v1/runs", headers={"Authorization": f"Bearer {n}"})).status_code
-            for n in range(FAILURES + 3)
-        ]
-        assert statuses == [401] * FAILURES + [429] * 3
-        assert (await client.get("/api/v1/runs", headers=good)).status_code == 200
-        blocked = await client.get("/api/v1/runs", headers=late)
+
+        async def statuses(*texts: str) -> list[int]:
+            return [
+                (await client.get("/api/v1/runs", headers={"Authorization": f"Bearer {text}"})).status_code
+                for text in texts
+            ]
+
+        alike = [f"ork_AAAA{number}" for number in range(FAILURES + 3)]
+        assert await statuses(*alike) == [401] * FAILURES + [429] * 3
+        blocked = await client.get("/api/v1/runs", headers={"Authorization": "Bearer ork_AAAAnother"})
         assert (blocked.status_code, int(blocked.headers["retry-after"]) > 0) == (429, True)
+        # Seen for the first time, from the very same address.
+        assert (await client.get("/api/v1/runs", headers=good)).status_code == 200
+        assert await statuses("ork_BBBB") == [401]
+
+
+async def test_a_token_that_was_good_lately_is_not_slowed_down_by_others_that_begin_like_it(bench: Bench) -> None:
+    text = await bench.token(Role.VIEWER)
+    async with await bench.client(None) as client:
+        for shown in (text, *(f"{text[:8]}{number}" for number in range(FAILURES)), text):
+            answer = await client.get("/api/v1/runs", headers={"Authorization": f"Bearer {shown}"})
+        assert answer.status_code == 200
+
+
+async def test_one_token_has_a_limit_of_requests_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    going, go_on = asyncio.Event(), asyncio.Event()
+    list_runs = bench.store.list_runs
+
+    async def slow(query: RunFilter) -> object:
+        going.set()
+        await go_on.wait()
+        return await list_runs(query)
+
+    monkeypatch.setattr(bench.store, "list_runs", slow)
+    monkeypatch.setattr(bench.app, "_requests", Quota(10, 1))
+    async with await bench.client(Role.VIEWER) as client, await bench.client(Role.OPERATOR) as other:
+        first = asyncio.create_task(client.get("/api/v1/runs"))
+        await going.wait()
+        second = await client.get("/api/v1/workflows")
+        assert (second.status_code, second.json()["code"], second.headers["retry-after"]) == (429, "ORK836", "10")
+        assert (await other.get("/api/v1/workflows")).status_code == 200
+        go_on.set()
+        assert (await first).status_code == 200
+        assert (await client.get("/api/v1/workflows")).status_code == 200
 
 
 async def test_a_body_that_is_too_large_is_refused_however_it_is_sent(bench: Bench) -> None:

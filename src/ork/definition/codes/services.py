@@ -88,7 +88,7 @@ CODES = by_code(
     Explanation(
         "ORK834",
         "too many wrong tokens",
-        "This address has shown so many tokens that are unknown that it is not listened to for a minute.",
+        "This address has shown so many unknown tokens that begin alike that such tokens are not looked up for a minute.",
     ),
     Explanation(
         "ORK835",
@@ -113,6 +113,12 @@ CODES = by_code(
         "The project declares the secret, and where its value should be there is none: the variable is not set, the file is\n"
         "not there, or the command failed.",
         right="# ork.yaml\nsecrets:\n  KEY: {from: command, argv: [vault, kv, get, -field=value, secret/key]}",
+    ),
+    Explanation(
+        "ORK836",
+        "too much at once",
+        "This token or address has more requests or streams open than one may have, or the server has no room for more.\n"
+        "The header `Retry-After` says when to try again.",
     ),
     Explanation(
         "ORK890",
