@@ -62,6 +62,7 @@ class Installation:
         """A scheduler of this process, ready to run; with `only`, for that run and what it needs. The limits in the
         settings hold from now on."""
         from ork.executors.processes import identity, is_provably_dead, watch_death
+        from ork.places import check_task_user
         from ork.scheduler.service import SchedulerService
         from ork.scheduler.step import Scheduler
         from ork.scheduler.waiting import Waiting
@@ -71,6 +72,7 @@ class Installation:
         await self.store.set_limits(limits_of(self.settings), rates_of(self.settings))
         telemetry = Telemetry()
         self._traces = _start_traces(self.settings, telemetry)
+        check_task_user(self.settings.task_user)
         options = scheduler_options(self.settings, kind)
         if self._traces is not None:
             options = replaced(options, traceparent=self._traces.traceparent)
@@ -107,6 +109,7 @@ class Installation:
         """Looks into the project's locations, which hold from now on; None where the project does not speak of any."""
         if not os.path.exists(os.path.join(self.settings.root, LOCATIONS_FILE)):
             return None
+        from ork.executors.local_environment import inherited
         from ork.locations.places import Places
         from ork.locations.refresh import Refresher
         from ork.locations.written import usable_locations
@@ -124,7 +127,7 @@ class Installation:
         places = Places(
             settings.root,
             os.path.join(settings.home, "cache"),
-            settings.environ,
+            inherited(settings.environ, settings.pass_env),
             await self.store.signing_key(),
             settings.workers,
             settings.docker_host,
@@ -153,6 +156,7 @@ class Installation:
         return made
 
     def _poller(self, options: SchedulerOptions) -> Poller:
+
         from ork.executors.local_poll import ask_process
         from ork.objects.attempts import AttemptDocuments
         from ork.scheduler.poll import Poller
@@ -163,7 +167,7 @@ class Installation:
             log_path=AttemptDocuments(self.objects).log_path,
             secrets=partial(self.settings.secrets.value, waits=True),
             rule=self.settings.outbound,
-            ask_process=ask_process,
+            ask_process=partial(ask_process, pass_env=self.settings.pass_env),
             on_change=self._wake_service,
             interpreter_for=options.interpreter_for,
         )

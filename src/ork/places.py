@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ork.errors import DefinitionError
+from ork.errors import DefinitionError, UsageError
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local import LocalExecutor
 from ork.executors.on_demand import OnDemand
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ork.settings import Settings
 
 CONTAINER = "container"
+_CAP_SETUID = 7
 
 
 def executors_of(settings: Settings, objects: LocalObjects, *, expects_work: bool = False) -> dict[str, Executor]:
@@ -33,6 +35,7 @@ def executors_of(settings: Settings, objects: LocalObjects, *, expects_work: boo
         documents=AttemptDocuments(objects),
         isolation=Isolation(settings.isolation),
         servers=ForkServers(),
+        pass_env=settings.pass_env,
     )
     functions = make("python")
     if expects_work:
@@ -78,3 +81,33 @@ def _containers(settings: Settings, objects: LocalObjects) -> Executor:
         logins=settings.docker_config,
         find_mask=partial(mask_of, secrets=partial(settings.secrets.value, waits=True)),
     )
+
+
+def check_task_user(name: str | None) -> None:
+    """UsageError if there is no such user, or this process cannot run anything as it. Said when a scheduler starts: a task
+    never runs as somebody else than it should."""
+    if name is None:
+        return
+    from ork.worker.confinement import TaskUserError
+    from ork.worker.task_user import TaskUser
+
+    try:
+        user = TaskUser(name)
+    except TaskUserError as error:
+        raise UsageError(str(error)) from None
+    if user.uid != os.getuid() and not _may_change_user():
+        message = f"task_user: this process may not run tasks as `{user.name}`"
+        raise UsageError(
+            message, hint="start it as root, or with CAP_SETUID; or leave task_user away (see docs/security.md)"
+        )
+
+
+def _may_change_user() -> bool:
+    if os.geteuid() == 0:
+        return True
+    try:
+        with open("/proc/self/status", encoding="ascii") as file:
+            effective = next(line.split()[1] for line in file if line.startswith("CapEff:"))
+    except (OSError, StopIteration):
+        return False
+    return bool(int(effective, 16) >> _CAP_SETUID & 1)

@@ -27,6 +27,7 @@ def scheduler_options(settings: Settings, kind: str) -> SchedulerOptions:
         durability=settings.durability,
         script_dir=settings.script_dir,
         builds_dir=settings.home,
+        task_user=settings.task_user,
         fires_schedules=kind != "run",
         schedule_grace_seconds=settings.schedule_grace_seconds or (TICK_GRACE if kind == "tick" else SERVICE_GRACE),
         wake_url=settings.wake_url,

@@ -25,9 +25,6 @@ LOCATIONS_FILE = "locations.yaml"
 HOME = ".ork"
 LEASE_SECONDS = 55.0  # with what it takes to notice: all is taken over within a minute of the last renewal
 
-# Names that carry Ork's own credentials or address: they never reach a task.
-OWN_VARIABLES = ("ORK_STORE", "ORK_OBJECTS", "ORK_SERVER", "ORK_TOKEN")
-
 
 class Settings(NamedTuple):
     """Where things are, how many may run, and after how long somebody counts as gone."""
@@ -37,6 +34,7 @@ class Settings(NamedTuple):
     objects: str
     durability: str = "normal"
     isolation: str = "fork"
+    task_user: str | None = None
     script_dir: str | None = None
     env_file: str | None = None
     pools: Mapping[str, int] = MappingProxyType({})
@@ -82,6 +80,11 @@ class Settings(NamedTuple):
     def workers(self) -> Mapping[str, WorkerConfig]:
         """What workers.yaml says."""
         return (self.project.workers if self.project is not None else None) or {}
+
+    @property
+    def pass_env(self) -> tuple[str, ...]:
+        """Variables that local tasks inherit besides the usual ones."""
+        return self.project.pass_env if self.project is not None else ()
 
     @property
     def docker_host(self) -> str | None:
@@ -147,6 +150,7 @@ def load_settings(
     store: str | None = None,
     objects: str | None = None,
     server: str | None = None,
+    task_user: str | None = None,
     folder: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
@@ -164,6 +168,7 @@ def load_settings(
         objects=objects or given.get("ORK_OBJECTS") or wished["objects"] or _usual_objects(chosen, home),
         durability=_choice(given, "ORK_DURABILITY", ("normal", "full")) or wished["durability"] or "normal",
         isolation=_choice(given, "ORK_ISOLATION", ("fork", "interpreter", "shared")) or wished["isolation"] or "fork",
+        task_user=task_user or given.get("ORK_TASK_USER") or (project.task_user if project else None),
         script_dir=_inside(root, given.get("ORK_SCRIPT_DIR") or wished["script_dir"]),
         env_file=_inside(root, given.get("ORK_ENV_FILE") or wished["env_file"]),
         pools=dict(project.pools) if project else {},

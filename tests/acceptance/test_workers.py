@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
+import pytest
+
+from ork.worker.limits import enforcement
 from tests.conftest import OrkCli
 
 TREE = Path(__file__).parents[2]
@@ -105,3 +109,46 @@ def test_variables_and_time_of_a_local_worker_config_hold_for_its_tasks(ork_cli:
     said = ork_cli("run", cwd=tmp_path)
     assert "timed out after 1s" in said.stderr
     assert json.loads(ork_cli("output", "@last", "told", cwd=tmp_path).stdout) == "config task"
+
+
+HUNGRY = """
+name: w
+tasks:
+  small: {file: tasks.py, function: small, worker: tiny}
+  function: {file: tasks.py, function: hungry, worker: tiny}
+  command: {command: [python3, -c, "x = b'x' * (600 << 20)"], worker: tiny}
+"""
+TASKS = """
+def small():
+    return len(b"x" * (20 << 20))
+
+def hungry():
+    return len(b"x" * (600 << 20))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("isolation", ["fork", "interpreter", "shared"])
+def test_a_local_task_that_uses_more_memory_than_its_config_allows_fails_with_its_own_sentence(
+    ork_cli: OrkCli, tmp_path: Path, isolation: str
+) -> None:
+    if enforcement()["memory"] != "cgroup":
+        pytest.skip("no memory control group can be made here")
+    (tmp_path / "workers.yaml").write_text("tiny: {memory: 200Mi}\n")
+    (tmp_path / "workflow.yaml").write_text(HUNGRY)
+    (tmp_path / "tasks.py").write_text(TASKS)
+    said = ork_cli("run", cwd=tmp_path, env={"ORK_ISOLATION": isolation})
+    sentence = "out of memory: the task used more than the memory limit of 200Mi in worker config `tiny`"
+    assert said.stderr.count(sentence) + said.stdout.count(sentence) == 2, said.stdout + said.stderr
+    assert json.loads(ork_cli("output", "@last", "small", cwd=tmp_path).stdout) == 20 << 20
+    run = json.loads(ork_cli("show", "@last", "--json", cwd=tmp_path).stdout)["id"]
+    assert not [name for _, folders, _ in os.walk("/sys/fs/cgroup") for name in folders if f"ork-{run}" in name]
+
+
+def test_a_task_may_ask_for_less_without_a_config(ork_cli: OrkCli, tmp_path: Path) -> None:
+    (tmp_path / "workflow.yaml").write_text(
+        "name: w\ntasks: {a: {file: tasks.py, function: cpus, resources: {cpu: 1, memory: 1Gi}}}\n"
+    )
+    (tmp_path / "tasks.py").write_text("def cpus():\n    return 1\n")
+    said = ork_cli("run", cwd=tmp_path)
+    assert said.returncode == 0, said.stderr

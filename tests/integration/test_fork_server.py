@@ -16,6 +16,7 @@ import pytest
 
 from ork.executors import fork_servers, residents
 from ork.executors.executor import Presence
+from ork.executors.local import LocalExecutor
 from ork.model.record import replaced
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
@@ -307,6 +308,7 @@ def test_a_server_with_another_environment_than_ours_is_replaced(
     @in_workshop
     async def inside(shop: Workshop) -> None:
         shop.write("tasks.py", "import os\n\ndef main():\n    return os.environ.get('COLOUR_OF_THE_DAY')\n")
+        shop.executor = LocalExecutor("python", shop.documents, isolation=shop.isolation, pass_env=["COLOUR_*"])
         assert (await shop.run(shop.attempt("before")))["output"] is None
         monkeypatch.setenv("COLOUR_OF_THE_DAY", "blue")
         assert (await shop.run(shop.attempt("after")))["output"] == {"inline": '"blue"'}

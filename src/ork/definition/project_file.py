@@ -26,6 +26,7 @@ from ork.definition.values import (
     read_name,
     read_text,
 )
+from ork.definition.variables import PASS_ENV_SCHEMA, read_pass_env
 from ork.definition.yaml_tree import parse_yaml
 from ork.model.infra import WorkerConfig
 from ork.model.record import Record, made
@@ -62,6 +63,8 @@ class Project(Record):
     wake_url: str | None = None
     traces: bool | None = None
     trusted_proxies: tuple[str, ...] = ()
+    task_user: str | None = None
+    pass_env: tuple[str, ...] = ()
     workers: Mapping[str, WorkerConfig] | None = None  # from workers.yaml; None where nobody looked for it
     broken_workers: Mapping[str, str] = made(default_factory=dict)  # see `ork.definition.workers_file.Workers`
     worker_problems: tuple[Problem, ...] = ()
@@ -235,6 +238,18 @@ PROJECT_TABLE = Table(
             choice(Isolation),
             "How the processes of tasks that do not say come about: fork, or interpreter.",
             {"enum": [option.value for option in Isolation]},
+        ),
+        Key(
+            "task_user",
+            read_text,
+            "The user that local tasks run as, by name or number. Default: the user of the scheduler.",
+            {"type": ["string", "integer"]},
+        ),
+        Key(
+            "pass_env",
+            read_pass_env,
+            "Variables of the scheduler that local tasks inherit, besides PATH, HOME and the like: `[AWS_*]`.",
+            PASS_ENV_SCHEMA,
         ),
         Key("store", read_text, "The URL of the state store.", {"type": "string"}),
         Key("objects", read_text, "The URL of the object store.", {"type": "string"}),

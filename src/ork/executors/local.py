@@ -21,6 +21,7 @@ from ork.executors import descriptors, local_names, processes
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.executors.fork_server import MARK, SEVERAL
 from ork.executors.fork_servers import ForkServers
+from ork.executors.local_environment import Environment, inherited
 from ork.executors.local_news import NewsSocket
 from ork.executors.local_python import InterpreterError, Pythons
 from ork.executors.local_spawn import spawn_worker
@@ -69,6 +70,7 @@ class LocalExecutor:
         uses_project_python: bool = True,
         isolation: Isolation = Isolation.INTERPRETER,
         servers: ForkServers | None = None,
+        pass_env: Sequence[str] = (),
     ) -> None:
         self.name = name
         self._documents = documents
@@ -78,6 +80,7 @@ class LocalExecutor:
         self._isolation = isolation
         self._alike = {each: _told_alike(documents.url, each) for each in Isolation}
         self._servers = servers or ForkServers()
+        self._environment = Environment(pass_env)
         self._residents = Residents(self, self._servers)
         self._on_the_way: dict[str, _OnTheWay] = {}
         self._taken: dict[str, tuple[int, int]] = {}  # by residents of ours: their pid and start time
@@ -97,14 +100,14 @@ class LocalExecutor:
     def expect(self, root: str) -> None:
         """Work of the project in this folder will come soon. Only with a running event loop."""
         if self._isolation is not Isolation.INTERPRETER:
-            self._servers.use_environment(_variables())
+            self._servers.use_environment(self._environment.variables())
             with contextlib.suppress(InterpreterError):
                 self._residents.expect(self._pythons.of_project(root), str(self._isolation))
 
     async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
         descriptors.make_room()
         self._news.listen(self._listeners)
-        self._servers.use_environment(_variables())
+        self._servers.use_environment(self._environment.variables())
         self._pythons.look_again()
         problems = []
         for order in orders:
@@ -241,7 +244,8 @@ class LocalExecutor:
         key = order.attempt.key
         os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))  # what cannot be watched is not started
         log = self._documents.log_path(key)
-        pid = spawn_worker(self._pythons.of(order), self._documents.url, order, log)
+        environ = inherited(os.environ, self._environment.pass_env)
+        pid = spawn_worker(self._pythons.of(order), self._documents.url, order, log, environ)
         descriptors.leave_as_it_was(pid)
         self._children[key] = pid
         self._listen_for(key, news)
@@ -378,8 +382,3 @@ class LocalExecutor:
 def _told_alike(objects_url: str, isolation: Isolation) -> str:
     """What every request for a worker says, as part of its text."""
     return f'"objects":{quoted(objects_url)},"isolation":"{isolation}"'
-
-
-def _variables() -> Mapping[bytes, bytes]:
-    """Of our environment, as the system's library has them: all at once, and as good to compare."""
-    return os.environ._data  # type: ignore[attr-defined, no-any-return]

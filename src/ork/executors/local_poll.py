@@ -6,17 +6,23 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ork.errors import ExecutorError
 from ork.executors.executor import LaunchOrder
+from ork.executors.local_environment import inherited
 from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for
 
 POLL_SECONDS = 60.0
 
 
 async def ask_process(
-    order: LaunchOrder, request: bytes, secrets: Mapping[str, str], log: str, seconds: float = POLL_SECONDS
+    order: LaunchOrder,
+    request: bytes,
+    secrets: Mapping[str, str],
+    log: str,
+    seconds: float = POLL_SECONDS,
+    pass_env: Sequence[str] = (),
 ) -> bytes:
     """The reply to the request; ExecutorError if there is none in time. What is printed goes to the log."""
     try:
@@ -30,7 +36,7 @@ async def ask_process(
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE if secrets else errors,
-                env={**os.environ, **secrets},
+                env={**inherited(os.environ, pass_env), **secrets},
                 start_new_session=True,
             )
     except OSError as error:

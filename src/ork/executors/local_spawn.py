@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from ork.executors.executor import LaunchOrder
 from ork.executors.fork_server import MARK, ORDINARY_SIGNALS
 from ork.executors.local_python import BOOTSTRAP
 
 
-def spawn_worker(interpreter: str, documents: str, order: LaunchOrder, log: str) -> int:
-    """Starts it and returns its pid. OSError if that is not possible."""
+def spawn_worker(interpreter: str, documents: str, order: LaunchOrder, log: str, environ: Mapping[str, str]) -> int:
+    """Starts it with `environ` and what the order adds, and returns its pid. OSError if that is not possible."""
     env = {
-        **os.environ,
+        **environ,
         **dict(order.secrets),
         "ORK_TOKEN": order.token,
         MARK: str(order.attempt.key),

@@ -23,6 +23,7 @@ def is_plain(key: TaskKey, spec: TaskSpec, config: WorkerConfig | None) -> bool:
         and config is None
         and spec.environment is None
         and spec.image is None
+        and spec.resources is None
         and spec.output_type is None
         and not (spec.inputs or spec.env or spec.depends_on or spec.input_types)
     )
@@ -77,6 +78,7 @@ def _about_options(options: SchedulerOptions) -> dict[str, Any]:
     return {
         "script_dir": options.script_dir,
         "builds": options.builds_dir,
+        "task_user": options.task_user,
         "heartbeat_seconds": options.heartbeat_seconds,
         "fence_seconds": options.fence_seconds,
         "stop_grace_seconds": options.stop_grace_seconds,

@@ -36,6 +36,17 @@ def container_document(spec: TaskSpec, config: WorkerConfig | None) -> dict[str,
     }
 
 
+def local_limits(spec: TaskSpec, config: WorkerConfig | None) -> dict[str, Any] | None:
+    """How large the process of a task without an image may be; None if nothing limits it."""
+    if spec.image is not None:
+        return None
+    asked, allowed = spec.resources or Resources(), config.resources if config is not None else Resources()
+    cpu, memory = least(asked.cpu, allowed.cpu), least(asked.memory, allowed.memory)
+    if cpu is None and memory is None:
+        return None
+    return {"cpu": cpu, "memory": memory, "worker": config.name if config is not None else "none"}
+
+
 def root_in_place(root: str, spec: TaskSpec) -> str:
     """Where the task's files are, seen from its process; in an image that does not say, its working directory."""
     if spec.image is None:

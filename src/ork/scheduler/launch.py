@@ -38,7 +38,7 @@ from ork.objects.specs import joined
 from ork.objects.store import ObjectStore, put_specs
 from ork.scheduler import reading
 from ork.scheduler.alike import Alike, is_plain
-from ork.scheduler.containers import container_document, least, paths_in_place, root_in_place
+from ork.scheduler.containers import container_document, least, local_limits, paths_in_place, root_in_place
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.spec_secrets import SECRET_PREFIX
 
@@ -229,6 +229,7 @@ class Launcher:
             "root": root_in_place(job.version.root, spec),
             "paths": paths_in_place(job.version, spec),
             "container": container_document(spec, config),
+            "limits": local_limits(spec, config),
             "environment": _environment(spec),
             "inputs": {name: _without_value(scope.bind(value)) for name, value in spec.inputs} or None,
             "upstream": {name: self._share(job, name, scope.upstream(name)) for name in spec.depends_on},

@@ -55,6 +55,7 @@ class SchedulerOptions(Record):
     durability: str = "normal"
     script_dir: str | None = None
     builds_dir: str = ".ork"  # where environments and programs are built that tasks need
+    task_user: str | None = None  # whom local tasks run as; None: as the scheduler
     fires_schedules: bool = True
     schedule_grace_seconds: float = 60.0  # a time that is later than this was missed
     wake_url: str | None = None  # what a worker calls when it has ended, to wake a control plane that sleeps

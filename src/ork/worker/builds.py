@@ -28,7 +28,8 @@ class Build:
         self.shelf = shelf
         self.folder = f"{shelf}/{digest}"
         _make_shelf(shelf)
-        self.lock = os.open(self.folder + _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.lock = os.open(self.folder + _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        _give_to_owner(self.lock, shelf)
 
     def is_ready(self) -> bool:
         """Never waits. True: it is there, and stays while we have it open."""
@@ -60,7 +61,7 @@ class Build:
     def _touch(self) -> bool:
         """Whether it is complete; its stamp says when it was last used."""
         try:
-            os.utime(f"{self.folder}/{_STAMP}")
+            os.utime(f"{self.folder}/{_STAMP}", follow_symlinks=False)
         except FileNotFoundError:
             return False
         return True
@@ -106,6 +107,13 @@ def _last_used(folder: str) -> float:
         return os.stat(f"{folder}/{_STAMP}").st_mtime
     except FileNotFoundError:
         return os.stat(folder).st_mtime
+
+
+def _give_to_owner(lock: int, shelf: str) -> None:
+    """A shelf of the task's user (see `task_user`) has locks of that user, who prunes it."""
+    owner, found = os.stat(shelf), os.fstat(lock)
+    if found.st_uid == os.getuid() != owner.st_uid and found.st_nlink == 1:
+        os.fchown(lock, owner.st_uid, owner.st_gid)
 
 
 def _make_shelf(shelf: str) -> None:

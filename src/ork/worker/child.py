@@ -27,7 +27,13 @@ class Child:
 
     Standard output and standard error are one pipe, `printed`; `source` is where answers come from, a line each."""
 
-    def __init__(self, body: Callable[[int, int], NoReturn], *, ahead: Ahead | None = None) -> None:
+    def __init__(
+        self,
+        body: Callable[[int, int], NoReturn],
+        *,
+        ahead: Ahead | None = None,
+        confine: Callable[[tuple[int, ...]], None] | None = None,
+    ) -> None:
         self.root = ahead.root if ahead else None  # the project it has settled in
         self.paths = ahead.paths if ahead else []  # more folders of it to import from
         self.files: dict[str, int | None] = {}  # that it has loaded, and their times
@@ -44,6 +50,8 @@ class Child:
             self._close()
             os.dup2(speak, 1)
             os.dup2(speak, 2)
+            if confine is not None:
+                confine((orders, answer))
             body(orders, answer)
 
         try:

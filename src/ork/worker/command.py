@@ -13,6 +13,7 @@ from ork.objects.json_text import dumps, strict_json
 from ork.worker import no_input
 from ork.worker.bound import Bindings, InputError
 from ork.worker.child import dismiss_waiting
+from ork.worker.confinement import TaskUserError, confinement_of
 from ork.worker.environment import inherited, task_environment
 from ork.worker.loading import import_paths
 from ork.worker.outputs import store_output
@@ -27,11 +28,14 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from ork.objects.local import LocalObjects
+    from ork.worker.confinement import Confinement
     from ork.worker.job import Host
     from ork.worker.log import Log
     from ork.worker.moment import Moment
+    from ork.worker.task_user import Exchange
 
 _INPUT_PATIENCE_SECONDS = 60.0
+_OUTPUT = "output.json"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _LARGEST_LAST_LINE = 8 << 20  # it is held in memory
 _ENDED_BY = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these; programs expect to be ended by them
@@ -58,6 +62,7 @@ class CommandJob:
         self._last: LastLine | None = None
         self._log: Log | None = None
         self._pid = 0
+        self._confinement: Confinement | None = None
 
     def start(self, log: Log) -> Ending | int:
         self._log = log
@@ -81,8 +86,9 @@ class CommandJob:
 
     def begin(self) -> Ending | int:
         spec = self._spec
-        bindings = Bindings(self._objects, spec["output_limit"], inherited())
         try:
+            confinement = self._confinement = confinement_of(spec)
+            bindings = Bindings(self._objects, spec["output_limit"], self._inherited())
             env = task_environment(spec, bindings.environ, bindings)
             path = env.get("PATH", os.defpath)
             paths = import_paths(spec)
@@ -91,15 +97,27 @@ class CommandJob:
             data = input_text(spec, bindings)
             if spec.get("input_type") is not None:
                 self._check(data)
+            if self._exchange is not None:
+                self._output_file = f"{self._exchange.folder}/{_OUTPUT}"
             env["ORK_INPUT_FILE"] = self._open_input(data)
             env["ORK_OUTPUT_FILE"] = self._output_file
-        except ProgramError as error:
+        except (ProgramError, TaskUserError) as error:
             return failed("start", str(error))
         except (InputError, ObjectsError) as error:
             return failed("input", str(error))
         except OSError as error:
             return failed("start", f"the input could not be written: {error.strerror}")
+        if confinement is not None and confinement.exchange is not None:
+            confinement.exchange.hand_over()
         return self._start_process(argv, env)
+
+    def _inherited(self) -> dict[str, str]:
+        user = self._confinement.user if self._confinement is not None else None
+        return inherited() if user is None else {**inherited(), **user.variables()}
+
+    @property
+    def _exchange(self) -> Exchange | None:
+        return self._confinement.exchange if self._confinement is not None else None
 
     def _check(self, data: bytes) -> None:
         from ork.worker.declared import check_input
@@ -127,7 +145,8 @@ class CommandJob:
 
     def ending(self, wait_status: int) -> Ending:
         if wait_status != 0:
-            return ended_badly(wait_status, self._objects, self._stem, self._log)
+            ending = ended_badly(wait_status, self._objects, self._stem, self._log)
+            return ending if self._confinement is None else self._confinement.explain(ending)
         try:
             text = self._output_text()
         except (DocumentError, OSError) as error:
@@ -148,6 +167,10 @@ class CommandJob:
     def clean(self) -> None:
         for descriptor in self._ours:
             os.close(descriptor)
+        if self._confinement is not None:
+            self._confinement.remove()
+        if self._exchange is not None:
+            return
         if self._has_written:
             _remove(self._output_file)
         if self._input_file is not None:
@@ -155,7 +178,7 @@ class CommandJob:
 
     def _open_input(self, data: bytes) -> str:
         """Opens standard input; the path under which the same can be read again, by any process of the task."""
-        if data == no_input.TEXT:
+        if data == no_input.TEXT and self._exchange is None:
             # Most commands have no input, and files are a good part of what a small task costs.
             try:
                 self._stdin, path = no_input.opened()
@@ -163,6 +186,8 @@ class CommandJob:
             except OSError:
                 pass  # then as any other
         self._input_file = self._objects.path(layout.input_key(self._stem))
+        if self._exchange is not None:
+            self._input_file = f"{self._exchange.folder}/input.json"
         give_up_at = time.monotonic() + _INPUT_PATIENCE_SECONDS
         while True:
             try:
@@ -191,9 +216,13 @@ class CommandJob:
         self._ours += (stdout, self._said)
         self._complained, stderr = os.pipe()
         self._ours += (stderr, self._complained)
-        start = _spawned if self._host is not None and self._host.is_guarded() else _forked
+        streams = self._stdin, stdout, stderr
         try:
-            self._pid = start(argv, env, self._spec["root"], (self._stdin, stdout, stderr))
+            if self._confinement is not None:
+                self._pid = _forked(argv, env, self._spec["root"], streams, self._confinement)
+            else:
+                start = _spawned if self._host is not None and self._host.is_guarded() else _forked
+                self._pid = start(argv, env, self._spec["root"], streams)
         except OSError as error:
             why = error.strerror or error
             return failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why}")
@@ -202,6 +231,9 @@ class CommandJob:
     def _output_text(self) -> str | None:
         """JSON: from the file if it was written, else from the last line if that is JSON, else None."""
         limit = self._spec["output_limit"]
+        if self._exchange is not None:
+            data = self._exchange.read(_OUTPUT, limit)
+            return self._last_line() if data is None else dumps(strict_json(data, max_size=limit))
         try:
             descriptor = os.open(self._output_file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
@@ -284,16 +316,24 @@ def _usual_signals() -> list[int]:
     return _usual
 
 
-def _forked(argv: list[str], env: dict[str, str], folder: str, streams: tuple[int, int, int]) -> int:
+def _forked(
+    argv: list[str],
+    env: dict[str, str],
+    folder: str,
+    streams: tuple[int, int, int],
+    confinement: Confinement | None = None,
+) -> int:
     """The same, with a process that sees to that itself."""
     problem, report = os.pipe()
     given_input = os.dup(streams[0])  # the one of those that have none is not for other processes
 
     def body() -> NoReturn:
         try:
-            os.chdir(folder)
             for wanted, given in enumerate((given_input, *streams[1:])):
                 os.dup2(given, wanted)
+            if confinement is not None:
+                confinement.enter((report,), executes=True)
+            os.chdir(folder)
             for number in _ENDED_BY:
                 _signal.signal(number, _signal.SIG_DFL)
             _execute(argv, env)

@@ -42,7 +42,8 @@ def describe(error: BaseException, root: str, inputs: dict[str, str], paths: Seq
         if not error.retry:
             detail["retry"] = False
     else:
-        sentence = _sentence(name, message, blamed_on_hidden(error, root, paths))
+        blame = blamed_on_hidden(error, root, paths) or _missing_variable(error)
+        sentence = _sentence(name, message, blame)
     return {"kind": "exception", "message": storable(sentence), "detail": detail}
 
 
@@ -63,6 +64,17 @@ def print_traceback(error: BaseException) -> None:
 def _sentence(name: str, message: str, blame: str | None) -> str:
     sentence = f"{name}: {message}" if message else name
     return f"{sentence} ({blame})" if blame else sentence
+
+
+def _missing_variable(error: BaseException) -> str | None:
+    """Where the error is a look into `os.environ`: what tasks inherit, and how to pass on more."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if type(error) is not KeyError or last is None or last.tb_frame.f_globals is not vars(os):
+        return None
+    name = error.args[0] if error.args else ""
+    return f"tasks do not inherit this variable: set it with `env`, or list it as `pass_env: [{name}]` in ork.yaml"
 
 
 def _causes(error: BaseException) -> list[BaseException]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 
-from ork.errors import DocumentError
+from ork.errors import DocumentError, ObjectsError
+from ork.objects import layout
 from ork.objects.documents import DOCUMENT_LIMIT
 from ork.objects.json_text import strict_json
 from ork.objects.local import LocalObjects
-from ork.worker.child import Child, keep, take_waiting
+from ork.worker.child import Child, dismiss_waiting, keep, take_waiting
+from ork.worker.confinement import TaskUserError, confinement_of
 from ork.worker.forker import Forker
 from ork.worker.invoke import call_here
 from ork.worker.loading import import_paths, make_ready
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ork.worker.confinement import Confinement
     from ork.worker.job import Host
     from ork.worker.log import Log
     from ork.worker.moment import Moment
@@ -52,13 +55,22 @@ class FunctionJob:
         self._host = host
         self._child: Child | None = None
         self._pid = 0  # if no forker looks after it
+        self._confinement: Confinement | None = None
         self._reply = bytearray()
         self._log: Log | None = None
         self._printed: Stream | None = None
 
     def begin(self) -> Ending | int:
         try:
-            child = self._child = self._with_one_that_waits() or self._with_a_new_one()
+            self._confinement = confinement_of(self._spec)
+            if self._confinement is None:
+                child = self._child = self._with_one_that_waits() or self._with_a_new_one()
+            else:
+                child = self._child = self._with_a_confined_one(self._confinement)
+        except TaskUserError as error:
+            return failed("start", str(error))
+        except ObjectsError as error:
+            return failed("input", error.message)
         except OSError as error:
             return failed("start", f"no process could be made: {error.strerror}")
         if isinstance(child, Forker):
@@ -108,6 +120,16 @@ class FunctionJob:
         objects = LocalObjects(self._objects.root, spec["durability"])  # without what we have open
         return Child(lambda _orders, answer: call_here(objects, self._stem, spec, answer))
 
+    def _with_a_confined_one(self, confinement: Confinement) -> Child:
+        """Made for it alone, by a fork of the worker, and confined before anything of the user's is loaded."""
+        dismiss_waiting()
+        spec, exchange = self._spec, confinement.exchange
+        objects = LocalObjects(self._objects.root, spec["durability"])
+        if exchange is not None:
+            objects = exchange.objects(self._objects, spec)
+            exchange.hand_over()
+        return Child(lambda _orders, answer: call_here(objects, self._stem, spec, answer), confine=confinement.enter)
+
     def pipes(self) -> dict[int, Callable[[], bool]]:
         if self._child is None or self._printed is None:
             return {}
@@ -120,10 +142,14 @@ class FunctionJob:
 
     def ending(self, wait_status: int) -> Ending:
         if self._reply:
-            return self._replied()
-        return ended_without_reply(wait_status, self._objects, self._stem, self._log)
+            ending = self._replied()
+        else:
+            ending = ended_without_reply(wait_status, self._objects, self._stem, self._log)
+        return ending if self._confinement is None else self._confinement.explain(ending)
 
     def clean(self) -> None:
+        if self._confinement is not None:
+            self._confinement.remove()
         if self._child is None:
             return
         if isinstance(self._child, Forker):
@@ -161,7 +187,21 @@ class FunctionJob:
         if self._host is not None and ("imports" in reply or not reply["is_quiet"]):
             self._host.learn(self._spec, reply.get("imports"), is_quiet=reply["is_quiet"])
         self.is_swift = "is_swift" in reply
-        return returned(reply)
+        ending = returned(reply)
+        return ending if self._confinement is None else self._taken_over(ending, self._confinement)
+
+    def _taken_over(self, ending: Ending, confinement: Confinement) -> Ending:
+        """A large output of another user's process is in its folder: it is brought to where outputs are."""
+        if confinement.exchange is None or "object" not in (ending.output or {}):
+            return ending
+        try:
+            size = confinement.exchange.take_output(self._objects, self._stem, self._spec["output_limit"])
+        except (OSError, ObjectsError) as error:
+            return failed("output", f"the output could not be stored: {error}")
+        if size is None:
+            return failed("output", "the output that the task speaks of is not there")
+        ending.output = {"object": layout.output_key(self._stem), "size": size}
+        return ending
 
 
 def _word_in(usual: bytes) -> str | None:

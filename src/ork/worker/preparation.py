@@ -13,10 +13,12 @@ from ork.objects import layout
 from ork.worker.bound import Bindings, InputError
 from ork.worker.builds import prune
 from ork.worker.child import dismiss_waiting
+from ork.worker.confinement import TaskUserError
 from ork.worker.environment import task_environment
 from ork.worker.process import fork_into, log_tail
 from ork.worker.pump import Stream
 from ork.worker.status import Ending, failed, storable
+from ork.worker.task_user import user_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from ork.objects.local import LocalObjects
     from ork.worker.builds import Build
     from ork.worker.log import Log
+    from ork.worker.task_user import TaskUser
 
     class Need(Protocol):
         """Something to be built once per content."""
@@ -61,6 +64,7 @@ class Preparation:
         self._stem = stem
         self._spec = spec
         self._needs: list[Need] = []
+        self._user: TaskUser | None = None
         self._source = -1
         self._reply = bytearray()
         self._printed: Stream | None = None
@@ -68,7 +72,12 @@ class Preparation:
     def look(self) -> Ending | None:
         """Finds out what is needed; the ending if that cannot be had."""
         try:
+            self._user = user_of(self._spec)
+            if self._user is not None:
+                self._spec["builds"] = self._user.builds()
             self._needs = _needs_of(self._spec)
+        except TaskUserError as error:
+            return _failed(str(error), None, True)
         except PreparationError as error:
             return _failed(str(error), None, error.is_final)
         except OSError as error:
@@ -90,6 +99,8 @@ class Preparation:
             os.close(self._source)
             os.dup2(log.opened() if printed is None else printed, 1)
             os.dup2(1, 2)
+            if self._user is not None:
+                self._user.become([answer, *(need.build.lock for need in self._needs)])
             os._exit(self._build(answer))
 
         dismiss_waiting()
@@ -185,7 +196,7 @@ class Tools:
         """What the program wrote to its standard output, and None or, where it failed, what else it printed."""
         import subprocess
 
-        before = self._objects.size(self._log_key) or 0
+        before = self._printed_bytes()
         done = subprocess.run(
             argv,
             cwd=self._working_folder,
@@ -198,8 +209,16 @@ class Tools:
         if done.returncode == 0:
             return done.stdout.decode("utf-8", "replace"), None
         os.write(2, done.stdout)
-        printed = self._objects.read(self._log_key, before, _READ_BACK).decode("utf-8", "replace")
-        return "", printed
+        try:
+            return "", self._objects.read(self._log_key, before, _READ_BACK).decode("utf-8", "replace")
+        except (ObjectsError, OSError):  # as another user than the worker's: it is in the log
+            return "", ""
+
+    def _printed_bytes(self) -> int:
+        try:
+            return self._objects.size(self._log_key) or 0
+        except (ObjectsError, OSError):
+            return 0
 
 
 def _needs_of(spec: dict[str, Any]) -> list[Need]:

@@ -19,6 +19,7 @@ from ork.objects.opening import root_of_url
 from ork.worker import process, system
 from ork.worker.ahead import Ahead
 from ork.worker.child import dismiss_waiting, keep, waiting
+from ork.worker.confinement import is_confined
 from ork.worker.forker import Forker
 from ork.worker.guard import Guard
 from ork.worker.loading import import_paths
@@ -236,7 +237,7 @@ class Resident:
         if spec.get("environment") is not None or spec["kind"] == "rust":
             self._room = 0  # what was built for a task stays locked as long as its worker lives
         # So the next one will call a function of that project too, most likely.
-        is_function = spec["kind"] == "python"
+        is_function = spec["kind"] == "python" and not is_confined(spec)
         self._called = (spec["root"], import_paths(spec), spec["file"], objects.root) if is_function else None
         is_alone = request["isolation"] != "shared"
         if self._called is not None and waiting() is None and self._traces is not None and is_alone:

@@ -17,6 +17,7 @@ from ork.errors import ObjectsError
 from ork.objects import layout
 from ork.objects.documents import Signer, token_hash, utc_text
 from ork.worker.ahead import time_of
+from ork.worker.confinement import is_confined
 from ork.worker.environment import additions, hidden_names, inherited
 from ork.worker.invoke import (
     Call,
@@ -108,7 +109,12 @@ class Server:
         self._mark.write(attempt)
         try:
             objects, spec = read_spec(objects_url, key, secret, position, document)
-            if spec["kind"] != "python" or spec.get("environment") is not None or spec.get("wake_url"):
+            if (
+                spec["kind"] != "python"
+                or spec.get("environment") is not None
+                or spec.get("wake_url")
+                or is_confined(spec)
+            ):
                 self._answer(ALONE)
                 self._wait_for_go()
             elif self._calls >= MOST_CALLS or not self._place.is_fit_for(spec):

@@ -87,7 +87,7 @@ class StandIn:
     def objects_of(self, spec: dict[str, Any]) -> dict[str, bytes]:
         """The spec itself and every object it points at, by key: all that a worker in a place of its own needs."""
         needed = {self.spec_key: self._objects.get(self.spec_key) or b""}
-        for key in _objects_bound(spec):
+        for key in objects_bound(spec):
             data = self._objects.get(key, limit=spec["output_limit"])
             if data is None:
                 raise DocumentError(f"the output of an earlier task is gone: {key}")
@@ -192,10 +192,12 @@ def is_left_over(objects: LocalObjects, attempt: str) -> bool:
         return False
 
 
-def _objects_bound(spec: dict[str, Any]) -> list[str]:
+def objects_bound(spec: dict[str, Any]) -> list[str]:
+    """Keys of the objects that values of the spec point at."""
     named = (spec["inputs"] or {}, spec["upstream"], spec["env"])
     bounds = [bound for group in named for bound in group.values()]
-    return [key for bound in [*bounds, spec.get("item") or {}] for key in _keys_in(bound)]
+    single = [spec.get(name) or {} for name in ("item", "config", "task_config")]
+    return [key for bound in [*bounds, *single] for key in _keys_in(bound)]
 
 
 def _keys_in(bound: dict[str, Any]) -> list[str]:

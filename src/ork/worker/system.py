@@ -58,14 +58,14 @@ def set_subreaper(wanted: bool) -> bool:
     """Whether it was one before."""
     global _is_subreaper
     before = _is_subreaper
-    if wanted != before and _prctl(_PR_SET_CHILD_SUBREAPER, int(wanted)):
+    if wanted != before and prctl(_PR_SET_CHILD_SUBREAPER, int(wanted)):
         _is_subreaper = wanted
     return before
 
 
 def die_with_parent(parent: int) -> None:
     """The calling process is killed when its parent dies, and at once if that has happened already."""
-    _prctl(*DEATH_WITH_PARENT[:2])
+    prctl(*DEATH_WITH_PARENT[:2])
     if getppid() != parent:
         os._exit(1)
 
@@ -157,7 +157,7 @@ def call_of(name: str) -> tuple[Callable[[int, tuple[int, ...]], int], int]:
         return lambda _address, _arguments: -1, 0
 
 
-def _prctl(option: int, argument: int) -> bool:
+def prctl(option: int, argument: int) -> bool:
     global _call, _prctl_at
     if _prctl_at is None:
         _call, _prctl_at = call_of("prctl")

@@ -12,7 +12,7 @@ import click
 from ork.cli.naming import run_argument, task_argument
 from ork.cli.session import look, settings_beside_the_store, store_options
 from ork.errors import NotFoundError, RefusedError, UsageError
-from ork.settings import OWN_VARIABLES, Settings
+from ork.settings import Settings
 
 if TYPE_CHECKING:
     from ork.app import Installation
@@ -41,8 +41,13 @@ def debug_command(run: str, task: str | None, number: int | None, trace: bool) -
     found = look(lambda installation: _find(installation, run, task, number))
     python = _interpreter(found)
     arguments = [_bootstrap(), "ork.worker.debug", found.objects_url, found.spec_key, "trace" if trace else "fail"]
-    inherited = {name: value for name, value in settings.environ.items() if name not in OWN_VARIABLES}
-    environment = {**inherited, "ORK_TOKEN": found.token, **_secrets(found.spec, settings)}
+    from ork.executors.local_environment import inherited
+
+    environment = {
+        **inherited(settings.environ, settings.pass_env),
+        "ORK_TOKEN": found.token,
+        **_secrets(found.spec, settings),
+    }
     sys.stdout.flush()
     # The task gets the terminal to itself, and its end is this command's end.
     os.execve(python, [python, "-S", "-E", *arguments], environment)

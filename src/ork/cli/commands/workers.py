@@ -11,6 +11,7 @@ import click
 from ork.cli.errors import DONE, WRONG_USE
 from ork.cli.session import current_settings, json_option, palette, print_json, store_options, warn_of_workers
 from ork.errors import OrkError
+from ork.model.infra import Place
 
 if TYPE_CHECKING:
     from ork.cli.paint import Line, Span
@@ -36,11 +37,31 @@ def workers_command(as_json: bool) -> int:
         print_json({"workers": rows})
     elif rows:
         palette(sys.stdout).write(sys.stdout, _table(rows))
+        for note in _notes(settings):
+            print(note, file=sys.stderr)
     else:
         print("no worker configs: write them into workers.yaml, beside ork.yaml", file=sys.stderr)
     warn_of_workers(settings)
     has_mistakes = settings.project is not None and bool(settings.project.worker_problems)
     return WRONG_USE if has_mistakes and settings.server is None else DONE
+
+
+def _notes(settings: Settings) -> list[str]:
+    """How limits of local tasks are kept on this machine, where that is less than a control group would."""
+    limited = [config.resources for config in settings.workers.values() if config.where in (None, Place.LOCAL)]
+    has_memory, has_cpu = any(each.memory for each in limited), any(each.cpu for each in limited)
+    if settings.server is not None or not (has_memory or has_cpu):
+        return []
+    from ork.worker.limits import enforcement
+
+    how, notes = enforcement(), []
+    if has_memory and how["memory"] != "cgroup":
+        notes.append(
+            "memory of local tasks: no control group can be made here, so each process gets an address-space limit"
+        )
+    if has_cpu and how["cpu"] != "cgroup":
+        notes.append("cpu of local tasks: no control group can be made here, so they are bound to as many processors")
+    return [f"note: {note}" for note in notes]
 
 
 def _of_server(settings: Settings) -> list[dict[str, Any]]:

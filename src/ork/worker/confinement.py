@@ -1,0 +1,61 @@
+"""What a local task's process is confined to: the user it runs as (`task_user`) and how large it may be (worker config)."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Any
+
+    from ork.worker.limits import Limits
+    from ork.worker.status import Ending
+    from ork.worker.task_user import Exchange, TaskUser
+
+
+class TaskUserError(Exception):
+    """A sentence saying why the task cannot run as its user."""
+
+
+class Confinement:
+    """Made by the worker for one attempt; removed when that has ended. `exchange` is there if the user is another one."""
+
+    def __init__(self, user: TaskUser | None, limits: Limits | None) -> None:
+        self.user = user
+        self.limits = limits
+        self.exchange: Exchange | None = None
+        if user is not None:
+            from ork.worker.task_user import Exchange
+
+            self.exchange = Exchange(user)
+
+    def enter(self, keep: Collection[int] = (), *, executes: bool = False) -> None:
+        """In the task's process, before anything of the user's; `keep` stays open. OSError if that is not possible: then it must end."""
+        if self.limits is not None:
+            self.limits.enter(executes=executes)
+        if self.user is not None:
+            self.user.become(keep)
+
+    def explain(self, ending: Ending) -> Ending:
+        return ending if self.limits is None else self.limits.explain(ending)
+
+    def remove(self) -> None:
+        if self.limits is not None:
+            self.limits.remove()
+        if self.exchange is not None:
+            self.exchange.remove()
+
+
+def is_confined(spec: dict[str, Any]) -> bool:
+    """Whether its process is made for it alone: one that waits, or is shared, belongs to the worker's user."""
+    return bool(spec.get("task_user") or spec.get("limits")) and spec.get("container") is None
+
+
+def confinement_of(spec: dict[str, Any]) -> Confinement | None:
+    """TaskUserError if there is no such user, OSError if its folder cannot be made."""
+    if not is_confined(spec):
+        return None
+    from ork.worker.limits import limits_of
+    from ork.worker.task_user import user_of
+
+    user, limits = user_of(spec), limits_of(spec)
+    return None if user is None and limits is None else Confinement(user, limits)

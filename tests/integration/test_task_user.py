@@ -1,0 +1,166 @@
+"""Tasks as another user (`task_user`): who they are, what they cannot reach, and that all else works as ever."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import OrkCli
+
+USER = "nobody"
+PYTHON = "/usr/bin/python3"
+ISOLATIONS = ["fork", "interpreter", "shared"]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.getuid() != 0, reason="only root can run tasks as another user"),
+]
+
+
+class Yard:
+    """A project that another user can read, with an interpreter that it can run."""
+
+    def __init__(self, folder: Path, ork: OrkCli) -> None:
+        self.folder = folder
+        self._ork = ork
+        subprocess.run([PYTHON, "-m", "venv", "--without-pip", folder / ".venv"], check=True)
+        self.write("ork.yaml", f"task_user: {USER}\n")
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text)
+
+    def run(self, tasks: str, code: str = "", *, isolation: str = "fork", expected: int = 0) -> str:
+        self.write("workflow.yaml", f"name: w\ntasks:\n{tasks}")
+        self.write("tasks.py", code)
+        done = self._ork("run", cwd=self.folder, env={"ORK_ISOLATION": isolation})
+        assert done.returncode == expected, done.stdout + done.stderr
+        return str(done.stdout + done.stderr)
+
+    def output(self, task: str) -> Any:
+        return json.loads(self._ork("output", "@last", task, cwd=self.folder).stdout)
+
+    def log(self, task: str) -> str:
+        return str(self._ork("logs", "@last", task, cwd=self.folder).stdout)
+
+
+@pytest.fixture
+def yard(ork_cli: OrkCli) -> Iterator[Yard]:
+    """Not below pytest's own folder, which nobody else may enter."""
+    if not os.access(PYTHON, os.X_OK):
+        pytest.skip(f"there is no {PYTHON}, an interpreter that another user can run")
+    folder = Path(f"/tmp/ork-task-user-{os.getpid()}")
+    folder.mkdir(mode=0o755)
+    yield Yard(folder, ork_cli)
+    shutil.rmtree(folder)
+
+
+WHO = """
+import os
+
+def who():
+    caps = [line.split()[1] for line in open("/proc/self/status") if line.startswith("CapEff")]
+    return [*os.getresuid(), *os.getresgid(), os.environ["USER"], int(caps[0], 16)]
+"""
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_functions_and_commands_run_as_that_user_for_good(yard: Yard, isolation: str) -> None:
+    yard.run(
+        "  who: {file: tasks.py, function: who}\n  command: {command: [sh, -c, 'echo told > /dev/stderr; id -u']}\n",
+        WHO,
+        isolation=isolation,
+    )
+    known = pwd.getpwnam(USER)
+    assert yard.output("who") == [known.pw_uid] * 3 + [known.pw_gid] * 3 + [USER, 0]
+    assert yard.output("command") == known.pw_uid
+    assert "told" in yard.log("command")
+
+
+PEEK = """
+import os
+
+def tried(path):
+    try:
+        os.listdir(path) if os.path.isdir(path) else open(path, "rb").close()
+        return "open"
+    except OSError as error:
+        return error.strerror
+
+def peek():
+    worker = os.getppid()
+    paths = [".ork/ork.db", ".ork/objects", ".ork/token", f"/proc/{worker}/environ", f"/proc/{worker}/mem"]
+    found = {path: tried(path) for path in paths}
+    try:
+        os.kill(worker, 9)
+        found["kill"] = "done"
+    except OSError as error:
+        found["kill"] = error.strerror
+    kinds = [os.readlink(f"/proc/self/fd/{each}").partition(":")[0] for each in os.listdir("/proc/self/fd") if int(each) > 2
+             and os.path.exists(f"/proc/self/fd/{each}")]
+    return [sorted(set(found.values())), [kind for kind in kinds if kind != "pipe" and "/fd" not in kind]]
+"""
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_nothing_of_the_installation_is_within_reach(yard: Yard, isolation: str) -> None:
+    (yard.folder / ".ork").mkdir(0o700)
+    (yard.folder / ".ork" / "token").write_text("secret")
+    yard.run("  peek: {file: tasks.py, function: peek}\n", PEEK, isolation=isolation)
+    assert yard.output("peek") == [["Operation not permitted", "Permission denied"], []]
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_large_values_go_in_and_come_out(yard: Yard, isolation: str) -> None:
+    yard.run(
+        "  make: {file: tasks.py, function: make}\n"
+        "  take: {file: tasks.py, function: take, depends_on: [make]}\n"
+        "  count: {command: [sh, -c, 'wc -c < $ORK_INPUT_FILE > $ORK_OUTPUT_FILE'], depends_on: [make]}\n",
+        "def make():\n    return 'x' * 300_000\n\ndef take(make):\n    return len(make)\n",
+        isolation=isolation,
+    )
+    assert (yard.output("take"), yard.output("count")) == (300_000, 300_002)
+
+
+@pytest.mark.parametrize("trick", ["ln -s /etc/shadow $ORK_OUTPUT_FILE", "mkfifo $ORK_OUTPUT_FILE"])
+def test_no_link_makes_the_worker_read_what_only_it_may_read(yard: Yard, trick: str) -> None:
+    said = yard.run(f"  trick: {{command: [sh, -c, '{trick}']}}\n", expected=1)
+    assert "cannot be used" in said
+    assert "root:" not in said
+
+
+def test_a_task_of_another_user_is_ended_with_its_children(yard: Yard) -> None:
+    said = yard.run(
+        "  slow: {command: [sh, -c, 'sleep 987654 & trap \"\" TERM; sleep 987654'], timeout: 1s}\n", expected=1
+    )
+    assert "timed out after 1s" in said
+    left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert "sleep 987654" not in left
+
+
+def test_an_environment_is_built_by_that_user(yard: Yard) -> None:
+    with zipfile.ZipFile(yard.folder / "tiny-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tiny.py", "SIZE = 7\n")
+        wheel.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        wheel.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("tiny-1.0.dist-info/RECORD", "tiny.py,,\ntiny-1.0.dist-info/METADATA,,\n")
+    yard.run(
+        "  use: {file: tasks.py, function: use, environment: {requirements: [./tiny-1.0-py3-none-any.whl]}}\n",
+        "def use():\n    import os, tiny\n    return [tiny.SIZE, os.stat(tiny.__file__).st_uid, os.getuid()]\n",
+    )
+    uid = pwd.getpwnam(USER).pw_uid
+    assert yard.output("use") == [7, uid, uid]
+
+
+@pytest.mark.parametrize(("user", "why"), [("nobody-at-all", "there is no user"), ("root", "do not run as root")])
+def test_a_user_that_cannot_be_is_said_at_the_start(yard: Yard, user: str, why: str) -> None:
+    yard.write("ork.yaml", f"task_user: {user}\n")
+    assert why in yard.run("  a: {command: 'true'}\n", expected=2)
