@@ -20,6 +20,7 @@ from ork.model.task import Attempt, Task
 from ork.scheduler.service import SchedulerService
 from ork.status.follow import RunView, open_view, refresh
 from ork.status.history import History, load_history
+from ork.status.people import Question, waits_only_for_people
 from ork.status.serving import LASTING, NO_SCHEDULER, live_schedulers
 from ork.telemetry import Happening
 
@@ -45,6 +46,7 @@ class Ending(Enum):
     TIMED_OUT = "timed out"
     INTERRUPTED = "interrupted"
     DETACHED = "detached"
+    WAITING = "waiting for a person"
 
 
 class Interrupts:
@@ -83,6 +85,7 @@ class Attendant:
         *,
         may_work: bool,
         timeout: float | None = None,
+        waits_for_people: bool = True,
     ) -> None:
         self._installation = installation
         self._store = installation.store
@@ -91,6 +94,8 @@ class Attendant:
         self._interrupts = interrupts
         self._may_work = may_work and installation.can_work
         self._timeout = timeout
+        self._waits_for_people = waits_for_people
+        self.questions: list[Question] = []  # what nothing of the run can go on without
         self._news = asyncio.Event()
         self._service: SchedulerService | None = None
         self._work: asyncio.Task[None] | None = None
@@ -145,7 +150,7 @@ class Attendant:
         await self._tell_missed(changed)
         while True:
             wait = self._progress.show(self.view, changed, datetime.now(UTC), self._history)
-            if self._leave or await self._is_over():
+            if self._leave or await self._is_over() or await self._only_people_are_missing():
                 return
             await self._wait(wait)
             await self._heed_timeout()
@@ -167,6 +172,15 @@ class Attendant:
     async def _is_over(self) -> bool:
         """A final run that somebody asked to retry is about to go on."""
         return self.view.run.status.is_final and not await self._store.pending_commands(self._run)
+
+    async def _only_people_are_missing(self) -> bool:
+        """Then there is nothing to stay for: a decision may take days. What is being cancelled is seen to its end."""
+        if self._waits_for_people or self._ending is not None:
+            return False
+        self.questions = await waits_only_for_people(self._store, self.view)
+        if self.questions:
+            self._ending = Ending.WAITING
+        return bool(self.questions)
 
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING
+
 import click
 
 from ork.cli.commands.act import Wish, ask
 from ork.cli.errors import DONE
 from ork.cli.naming import run_argument, task_argument
-from ork.cli.session import json_option, store_options
+from ork.cli.session import json_option, look, now, palette, print_json, store_options
+from ork.cli.visible import visible
+
+if TYPE_CHECKING:
+    from ork.cli.paint import Line
+    from ork.status.people import Question
 
 COMMENT = click.option("--comment", metavar="TEXT", help="Kept with the decision.")
 DETACH = click.option("--detach", is_flag=True, help="Only decide; some scheduler will go on with the run.")
@@ -45,6 +53,46 @@ def reject_command(run: str, task: str | None, comment: str | None, detach: bool
     Example:  ork reject 7f3k release --comment "not before Monday"
     """
     return _decide("reject", run, task, comment, detach, as_json)
+
+
+@click.command(name="approvals")
+@json_option
+@store_options
+def approvals_command(as_json: bool) -> int:
+    """What waits for a person: the questions, for whom they are, since when, and until when.
+
+    \b
+    Example:  ork approvals
+    """
+    from ork.status.people import list_questions, question_json
+
+    questions = look(lambda installation: list_questions(installation.store))
+    if as_json:
+        print_json({"approvals": [question_json(each) for each in questions]})
+    elif questions:
+        palette(sys.stdout).write(sys.stdout, _lines(questions))
+    else:
+        print("nothing waits for a person", file=sys.stderr)
+    return DONE
+
+
+def _lines(questions: list[Question]) -> list[Line]:
+    from ork.cli.tables import table
+    from ork.status.words import ago
+
+    rows = [
+        (
+            asked.short,
+            asked.workflow,
+            str(asked.task),
+            asked.whom,
+            ago(asked.since, now()) if asked.since is not None else "–",
+            "never" if asked.due is None else ago(asked.due, now()),
+            visible(asked.message),
+        )
+        for asked in questions
+    ]
+    return table(("run", "workflow", "task", "for", "waits since", "fails", "question"), rows)
 
 
 def _decide(kind: str, run: str, task: str | None, comment: str | None, detach: bool, as_json: bool) -> int:

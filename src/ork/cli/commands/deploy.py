@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +15,6 @@ from ork.cli.session import json_option, look, note_other_project, now, print_js
 
 if TYPE_CHECKING:
     from ork.app import Installation
-    from ork.model.run import Run
     from ork.model.workflow import Version
     from ork.settings import Settings
 
@@ -111,22 +111,11 @@ def trigger_command(name: str, params: tuple[str, ...], key: str | None, wait: b
     \b
     Example:  ork trigger my_etl -p day=2026-01-01 --key nightly-2026-01-01
     """
-    from ork.cli.commands.act import NOBODY_YET
+    from ork.cli.commands.run import created_for_others
     from ork.cli.starting import Prepared, create_run
 
-    async def create(installation: Installation) -> tuple[Run, bool]:
-        from ork.status.serving import live_schedulers
-
-        run = await create_run(installation, Prepared(None, name, params, key))
-        return run, bool(await live_schedulers(installation.store, None))
-
-    run, is_served = look(create)
-    if as_json:
-        print_json({"id": run.id})
-    else:
-        print(run.id, flush=True)
-    if not is_served and not run.status.is_final:
-        print(f"  {NOBODY_YET}", file=sys.stderr, flush=True)
+    create = partial(create_run, prepared=Prepared(None, name, params, key))
+    run = created_for_others(create, as_json=as_json, creates=False)
     if not wait:
         return DONE
     from ork.cli.commands.run import wait_for_end

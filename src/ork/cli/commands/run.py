@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ork.cli.errors import DONE, FAILED, INTERRUPTED, TIMED_OUT
+from ork.cli.errors import DONE, FAILED, INTERRUPTED, TIMED_OUT, WAITING
 from ork.cli.naming import complete_file_or_workflow, run_argument
-from ork.cli.session import json_option, palette, print_json, serve, store_options
+from ork.cli.session import json_option, look, palette, print_json, serve, store_options
 from ork.errors import NotFoundError
 from ork.model.ids import RunId
 from ork.settings import is_dumb_terminal
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ork.cli.progress import Progress
     from ork.model.run import Run
     from ork.status.follow import RunView
+    from ork.status.people import Question
 
 PROGRESS = click.option(
     "--progress",
@@ -48,6 +49,7 @@ FULL = click.option("--full", is_flag=True, help="Every frame of a failure.")
 @click.argument("name", required=False)
 @PARAMS
 @NO_CACHE
+@click.option("--detach", is_flag=True, help="Create the run, print its id and leave; a scheduler does the work.")
 @TIMEOUT
 @PROGRESS
 @FULL
@@ -58,6 +60,7 @@ def run_command(
     name: str | None,
     params: tuple[str, ...],
     fresh: bool,
+    detach: bool,
     timeout: float | None,
     mode: str,
     full: bool,
@@ -67,7 +70,7 @@ def run_command(
 
     A file is validated and registered first; without one it is workflow.yaml in this folder. NAME says which workflow
     of a Python file is meant. If a scheduler serves this store it does the work, else this process does. Ctrl-C
-    cancels the run.
+    cancels the run. Where nothing can go on before a person approves, it ends with exit code 5.
 
     \b
     Example:  ork run etl.yaml -p day=2026-01-01
@@ -79,7 +82,32 @@ def run_command(
         return 2
 
     create = partial(create_run, prepared=prepared._replace(fresh=fresh))
+    if detach:
+        created_for_others(create, as_json=as_json, creates=True)
+        return DONE
     return _run_to_its_end(create, Attended(RunId(""), _progress(mode, full), timeout, as_json))
+
+
+def created_for_others(
+    create: Callable[[Installation], Coroutine[Any, Any, Run]], *, as_json: bool, creates: bool
+) -> Run:
+    """Creates a run for a scheduler to work on, prints its id, and says if there is nobody to do it."""
+    from ork.cli.commands.act import NOBODY_YET
+
+    async def work(installation: Installation) -> tuple[Run, bool]:
+        from ork.status.serving import live_schedulers
+
+        run = await create(installation)
+        return run, bool(await live_schedulers(installation.store, None))
+
+    run, is_served = look(work, creates=creates)
+    if as_json:
+        print_json({"id": run.id})
+    else:
+        print(run.id, flush=True)
+    if not is_served and not run.status.is_final:
+        print(f"  {NOBODY_YET}", file=sys.stderr, flush=True)
+    return run
 
 
 @click.command(name="rerun")
@@ -152,7 +180,7 @@ def watch_command(run: str, timeout: float | None, mode: str, full: bool, as_jso
 
         found = await resolve_run(installation.store, parse_target(run).run)
         with Interrupts() as interrupts:
-            attended = Attended(found, _progress(mode, full), timeout, as_json, may_work=False)
+            attended = Attended(found, _progress(mode, full), timeout, as_json, may_work=False, waits_for_people=True)
             return await _attend(installation, attended, interrupts)
 
     return serve(work)
@@ -167,22 +195,46 @@ class Attended(NamedTuple):
     as_json: bool = False
     may_work: bool = True
     is_quiet: bool = False
+    waits_for_people: bool = False
 
 
 async def _attend(installation: Installation, attended: Attended, interrupts: Interrupts) -> int:
     from ork.cli.attend import Attendant
 
-    run, progress, timeout, as_json, may_work, is_quiet = attended
-    attendant = Attendant(installation, run, progress, interrupts, may_work=may_work, timeout=timeout)
+    run, progress, timeout, as_json, may_work, is_quiet, waits_for_people = attended
+    attendant = Attendant(
+        installation,
+        run,
+        progress,
+        interrupts,
+        may_work=may_work,
+        timeout=timeout,
+        waits_for_people=waits_for_people,
+    )
     view, ending = await attendant.stay()
     if as_json:
         from ork.status.shapes import full_run_json
 
         attempts = await installation.store.list_attempts(run)
         print_json(full_run_json(view.run, view.version, view.tasks.values(), attempts))
+    elif not is_quiet and attendant.questions:
+        _print_questions(attendant.questions)
     elif not is_quiet:
         _conclude(view, ending)
     return _exit_code(view, ending)
+
+
+def _print_questions(questions: list[Question]) -> None:
+    """What is asked on stdout; how to go on on stderr."""
+    from ork.cli.paint import Span, line
+
+    sys.stderr.write("\n")
+    for asked in questions:
+        words = line(Span("◷", "wait"), f" run {asked.short} waits for a person: {asked.task}: {asked.message}")
+        palette(sys.stdout).write(sys.stdout, [words])
+        sys.stdout.flush()
+        named = f"{asked.short} {asked.task}"
+        palette(sys.stderr).write(sys.stderr, [line(f"  ork approve {named}   ork reject {named}")])
 
 
 def _conclude(view: RunView, ending: Ending) -> None:
@@ -210,6 +262,8 @@ def _exit_code(view: RunView, ending: Ending) -> int:
             return TIMED_OUT
         case Ending.INTERRUPTED | Ending.DETACHED:
             return INTERRUPTED
+        case Ending.WAITING:
+            return WAITING
         case Ending.FINAL:
             return DONE if view.run.status == "success" else FAILED
 
@@ -231,7 +285,7 @@ def _progress(mode: str, full: bool) -> Progress:
 
 def wait_for_end(run: RunId) -> int:
     """Waits without showing anything; 0 only if the run succeeded."""
-    return _stay(Attended(run, _progress("quiet", False), may_work=False, is_quiet=True))
+    return _stay(Attended(run, _progress("quiet", False), may_work=False, is_quiet=True, waits_for_people=True))
 
 
 def go_on(run: RunId, *, quietly: bool) -> int:
@@ -241,7 +295,7 @@ def go_on(run: RunId, *, quietly: bool) -> int:
 
 def finish_quietly(run: RunId) -> None:
     """Works on a run that is being cancelled until nothing of it is left."""
-    _stay(Attended(run, _progress("quiet", False), is_quiet=True))
+    _stay(Attended(run, _progress("quiet", False), is_quiet=True, waits_for_people=True))
 
 
 def _stay(attended: Attended) -> int:

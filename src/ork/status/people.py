@@ -1,0 +1,109 @@
+"""What waits for a decision of a person, in one run with its sub-workflows or in the whole store."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from ork.model.ids import RunId, TaskKey
+from ork.model.run import RunStatus
+from ork.model.task import Task, TaskStatus
+from ork.model.workflow import Approval, SubWorkflow
+from ork.state.store import RunFilter, StateStore
+from ork.status.follow import RunView, open_view
+from ork.status.instances import is_group
+from ork.status.shapes import time_json
+from ork.status.why import waits_for_a_person
+
+MOST_RUNS = 1000
+_UNFINISHED = frozenset(status for status in RunStatus if not status.is_final)
+
+
+class Question(NamedTuple):
+    """A task that waits for a person, and since when; `due` is when it fails if nobody decides."""
+
+    run: RunId
+    short: str
+    workflow: str
+    task: TaskKey
+    message: str
+    since: datetime | None
+    due: datetime | None
+    whom: str = "anyone"
+
+
+async def waits_only_for_people(store: StateStore, view: RunView) -> list[Question]:
+    """The questions, if nothing of the run can go on before a person decides; none if something else can."""
+    if not _may_wait(view) or view.count(TaskStatus.DISPATCHED):
+        return []
+    asked: list[Question] = []
+    for task in view.by_status[TaskStatus.RUNNING].values():
+        found = [_question(view, task)] if waits_for_a_person(view, task) else await _asked_below(store, view, task)
+        if not found and not is_group(task):
+            return []
+        asked += found
+    if not asked or any(_can_start(view, task) for task in view.by_status[TaskStatus.PENDING].values()):
+        return []
+    return [] if await store.pending_commands(view.run.id) else asked
+
+
+def _may_wait(view: RunView) -> bool:
+    """Quickly: most runs have nobody to wait for."""
+    if view.run.status is not RunStatus.RUNNING or view.run.cancel_requested_at is not None:
+        return False
+    return any(isinstance(spec.action, Approval | SubWorkflow) for spec in view.specs.values())
+
+
+async def list_questions(store: StateStore) -> list[Question]:
+    """All of them, those of the newest runs first."""
+    asked: list[Question] = []
+    page = await store.list_runs(RunFilter(statuses=_UNFINISHED, limit=MOST_RUNS))
+    for run in page.runs:
+        version = await store.get_version(run.version)
+        if version is None or not any(isinstance(spec.action, Approval) for spec in version.workflow.tasks):
+            continue
+        view, _ = await open_view(store, run.id)
+        asked += [_question(view, task) for task in view.tasks.values() if waits_for_a_person(view, task)]
+    return asked
+
+
+def question_json(question: Question) -> dict[str, Any]:
+    return {
+        "run": question.run,
+        "workflow": question.workflow,
+        "task": question.task.name,
+        "message": question.message,
+        "for": question.whom,
+        "since": time_json(question.since),
+        "due": time_json(question.due),
+    }
+
+
+def _question(view: RunView, task: Task) -> Question:
+    spec = view.specs[task.key.name]
+    assert isinstance(spec.action, Approval)
+    due = None
+    if spec.timeout is not None and task.started_at is not None:
+        due = task.started_at + timedelta(seconds=spec.timeout)
+    return Question(view.run.id, view.short, view.run.workflow, task.key, spec.action.message, task.started_at, due)
+
+
+def _can_start(view: RunView, task: Task) -> bool:
+    """Also in a while: a retry has its time."""
+    if task.retry_at is not None:
+        return True
+    above = [view.whole(name) for name in view.specs[task.key.name].depends_on]
+    return all(each is not None and each.status.is_final for each in above)
+
+
+async def _asked_below(store: StateStore, view: RunView, task: Task) -> list[Question]:
+    """What the sub-workflow of the task waits for, if that is nothing but people."""
+    if not isinstance(view.specs[task.key.name].action, SubWorkflow) or task.status is not TaskStatus.RUNNING:
+        return []
+    attempts = await store.list_attempts(view.run.id, task.key)
+    jobs = json.loads(attempts[-1].waits_for or "[]") if attempts else []
+    if not jobs or await store.get_run(jobs[0].get("run", "")) is None:
+        return []
+    below, _ = await open_view(store, RunId(jobs[0]["run"]))
+    return await waits_only_for_people(store, below)
