@@ -79,7 +79,7 @@ def wait_for_all(here: Opened) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("host", [None], ids=["same machine"])
+@pytest.mark.parametrize("host", [None, "a-machine-that-is-gone"], ids=["same machine", "another machine"])
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 @pytest.mark.parametrize("release", RELEASES)
 def test_all_its_runs_end_and_no_attempt_starts_twice(
