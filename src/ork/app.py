@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from ork.errors import StoreError, UsageError
+from ork.errors import UsageError
 from ork.model.access import AuditEntry
 from ork.model.ids import RunId, SchedulerId
 from ork.model.record import replaced
@@ -19,15 +19,17 @@ from ork.settings import LOCATIONS_FILE, Settings
 from ork.state.store import StateStore
 from ork.state.urls import without_password
 from ork.status.shown import hide
-from ork.stores import bring_store_up_to_date, empty_store, is_on_a_server, open_store, store_path, store_schema
+from ork.stores import empty_store, is_on_a_server, make_home, open_store, store_path
 
 if TYPE_CHECKING:
     from ork.alerts.outbox import Outbox
     from ork.api.client.connection import Server
     from ork.api.context import Api
+    from ork.definition.problems import Problem
     from ork.executors.executor import Executor
     from ork.locations.refresh import Refresher
     from ork.model.installation import SharedSettings
+    from ork.model.location import Location
     from ork.scheduler.options import SchedulerOptions
     from ork.scheduler.poll import Poller
     from ork.scheduler.service import SchedulerService, TickReport
@@ -66,12 +68,12 @@ class Installation:
         from ork.scheduler.service import SchedulerService
         from ork.scheduler.step import Scheduler
         from ork.scheduler.waiting import Waiting
-        from ork.scheduler_settings import limits_of, rates_of, scheduler_options
+        from ork.scheduler_settings import limits_of, rates_of, scheduler_options, start_traces
         from ork.telemetry import Telemetry
 
         await self.store.set_limits(limits_of(self.settings), rates_of(self.settings))
         telemetry = Telemetry()
-        self._traces = _start_traces(self.settings, telemetry)
+        self._traces = start_traces(self.settings, telemetry)
         check_task_user(self.settings.task_user)
         options = scheduler_options(self.settings, kind)
         if self._traces is not None:
@@ -105,17 +107,35 @@ class Installation:
         )
         return self._service
 
-    async def refresher(self, telemetry: Telemetry) -> Refresher | None:
-        """Looks into the project's locations, which hold from now on; None where the project does not speak of any."""
+    async def tick(self, telemetry: Telemetry | None = None, *, stays: bool = False) -> TickReport:
+        """One tick. A few reads find out whether there is anything to do; only then a scheduler is made."""
+        from ork.scheduler.idle import next_due
+        from ork.scheduler.service import TickReport
+        from ork.scheduler_settings import limits_of, rates_of
+
+        await self.store.set_limits(limits_of(self.settings), rates_of(self.settings))
+        locations = await self._set_locations()
+        now = datetime.now(UTC)  # what was set just now is due
+        look_at = None if locations is None else await self.store.next_location_at(locations[0])
+        moments = [moment for moment in (await next_due(self.store, now), look_at) if moment is not None]
+        if (locations is None or not locations[1]) and all(moment > now for moment in moments):
+            return TickReport(0, 0, 0, min(moments, default=None))
+        service = await self.scheduler("tick")
+        if telemetry is not None:
+            service.telemetry.listen(lambda happening, fields: telemetry.tell(happening, **fields))
+        report = await service.tick(stays=stays)
+        if telemetry is not None:
+            telemetry.add_what_was_spent(service.telemetry)
+        return report
+
+    async def _set_locations(self) -> tuple[dict[str, Location], Sequence[Problem]] | None:
+        """The project's locations hold from now on. Returns those that this process looks into, and mistakes in the file;
+        None where the project does not have any."""
         if not os.path.exists(os.path.join(self.settings.root, LOCATIONS_FILE)):
             return None
-        from ork.executors.local_environment import inherited
-        from ork.locations.places import Places
-        from ork.locations.refresh import Refresher
         from ork.locations.written import usable_locations
 
-        settings = self.settings
-        locations, problems = usable_locations(settings.root) or ({}, ())
+        locations, problems = usable_locations(self.settings.root) or ({}, ())
         known: dict[str, str] = {}
         if not self.looks_into_images:
             locations = {name: location for name, location in locations.items() if location.path is not None}
@@ -124,6 +144,18 @@ class Installation:
             known = {entry.name: entry.source for entry in await self.store.list_locations()}
         sources = known | {name: location.source for name, location in locations.items()}
         await self.store.set_locations(sources, datetime.now(UTC))
+        return locations, problems
+
+    async def refresher(self, telemetry: Telemetry) -> Refresher | None:
+        """Looks into the project's locations; None where the project does not speak of any."""
+        found = await self._set_locations()
+        if found is None:
+            return None
+        from ork.executors.local_environment import inherited
+        from ork.locations.places import Places
+        from ork.locations.refresh import Refresher
+
+        settings, (locations, problems) = self.settings, found
         places = Places(
             settings.root,
             os.path.join(settings.home, "cache"),
@@ -245,26 +277,6 @@ class RemoteInstallation(Installation):
         """The server knows by the token who asks."""
 
 
-def _start_traces(settings: Settings, telemetry: Telemetry) -> Traces | None:
-    """If they are asked for. Who only has OpenTelemetry's variables set, for other programs perhaps, may lack its
-    packages; who asks Ork for traces may not."""
-    if settings.forbids_traces or not (settings.traces or settings.names_a_collector):
-        return None
-    try:
-        from ork.traces.sender import Traces
-    except ImportError as error:
-        if settings.traces:
-            raise UsageError(
-                f"traces need packages that are not here: {error.name}", hint="pip install 'ork-orchestrator[traces]'"
-            ) from None
-        return None
-    from ork.telemetry import Happening
-
-    traces = Traces(telemetry)
-    telemetry.listen(traces, Happening.RUN_FINISHED, Happening.ATTEMPT_ENDED)
-    return traces
-
-
 def http_api(installation: Installation, service: SchedulerService | None) -> Api:
     """What the routes of the HTTP API work with. The installation's store handle is theirs alone: what they write wakes
     the scheduler, in this process or any other."""
@@ -298,13 +310,9 @@ def _ticker(settings: Settings, telemetry: Telemetry) -> Callable[[], Awaitable[
         async with alone:
             installation = await open_installation(settings)
             try:
-                service = await installation.scheduler("tick")
-                service.telemetry.listen(lambda happening, fields: telemetry.tell(happening, **fields))
-                report = await service.tick()
+                return await installation.tick(telemetry)
             finally:
                 await installation.close()
-            telemetry.add_what_was_spent(service.telemetry)
-            return report
 
     return tick
 
@@ -363,15 +371,8 @@ def answers_at_once(settings: Settings) -> bool:
     return settings.server is not None or not is_on_a_server(settings)
 
 
-def migrate_store(settings: Settings) -> tuple[int, int]:
-    """Brings the store up to date; gives the schema before and after."""
-    before, _ = store_schema(settings)
-    _make_home(settings)
-    return before, bring_store_up_to_date(settings)
-
-
 def _open(settings: Settings, *, inline: bool) -> Installation:
-    _make_home(settings)
+    make_home(settings)
     objects = objects_here(settings, creates=not inline)  # who only looks leaves it as it is
     return Installation(settings, open_store(settings, inline=inline), objects)
 
@@ -380,19 +381,6 @@ def objects_here(settings: Settings, *, creates: bool) -> LocalObjects:
     """The object store that the settings name, whether it is the installation's or not."""
     url = settings.objects if creates else FILE + root_of_url(settings.objects)
     return open_objects(url, settings.durability, within=settings.root)
-
-
-def _make_home(settings: Settings) -> None:
-    """`.ork` in the project, if anything is kept there, ignored by Git."""
-    ignored = os.path.join(settings.home, ".gitignore")
-    if not any(settings.home in url for url in (settings.store, settings.objects)) or os.path.exists(ignored):
-        return
-    try:
-        os.makedirs(settings.home, mode=0o700, exist_ok=True)
-        with open(ignored, "w", encoding="utf-8") as file:
-            file.write("*\n")
-    except OSError as error:
-        raise StoreError(f"cannot create {settings.home}: {error.strerror}", hint="see `ork doctor`") from error
 
 
 def _boot_seconds() -> float:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ork.core.limits import EVERYTHING
 from ork.core.liveness import Patience
+from ork.errors import UsageError
 from ork.model.workflow import Rate
 from ork.places import worker_configs
 from ork.scheduler.options import SchedulerOptions
 from ork.settings import Settings
+
+if TYPE_CHECKING:
+    from ork.telemetry import Telemetry
+    from ork.traces.sender import Traces
 
 # How late a scheduled time may be and still be on time. Ticks come when somebody calls them.
 SERVICE_GRACE, TICK_GRACE = 60.0, 900.0
@@ -45,3 +52,23 @@ def limits_of(settings: Settings) -> dict[str, int]:
 
 def rates_of(settings: Settings) -> dict[str, Rate]:
     return {f"pool:{name}": rate for name, rate in settings.pool_rates.items()}
+
+
+def start_traces(settings: Settings, telemetry: Telemetry) -> Traces | None:
+    """If they are asked for. Who only has OpenTelemetry's variables set, for other programs perhaps, may lack its
+    packages; who asks Ork for traces may not."""
+    if settings.forbids_traces or not (settings.traces or settings.names_a_collector):
+        return None
+    try:
+        from ork.traces.sender import Traces
+    except ImportError as error:
+        if settings.traces:
+            raise UsageError(
+                f"traces need packages that are not here: {error.name}", hint="pip install 'ork-orchestrator[traces]'"
+            ) from None
+        return None
+    from ork.telemetry import Happening
+
+    traces = Traces(telemetry)
+    telemetry.listen(traces, Happening.RUN_FINISHED, Happening.ATTEMPT_ENDED)
+    return traces

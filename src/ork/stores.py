@@ -6,7 +6,7 @@ import os
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from ork.errors import UsageError
+from ork.errors import StoreError, UsageError
 from ork.settings import Settings
 
 if TYPE_CHECKING:
@@ -77,6 +77,26 @@ def bring_store_up_to_date(settings: Settings) -> int:
     from ork.state.sqlite import migrate
 
     return migrate(path).current
+
+
+def migrate_store(settings: Settings) -> tuple[int, int]:
+    """Brings the store up to date; gives the schema before and after."""
+    before, _ = store_schema(settings)
+    make_home(settings)
+    return before, bring_store_up_to_date(settings)
+
+
+def make_home(settings: Settings) -> None:
+    """`.ork` in the project, if anything is kept there, ignored by Git."""
+    ignored = os.path.join(settings.home, ".gitignore")
+    if not any(settings.home in url for url in (settings.store, settings.objects)) or os.path.exists(ignored):
+        return
+    try:
+        os.makedirs(settings.home, mode=0o700, exist_ok=True)
+        with open(ignored, "w", encoding="utf-8") as file:
+            file.write("*\n")
+    except OSError as error:
+        raise StoreError(f"cannot create {settings.home}: {error.strerror}", hint="see `ork doctor`") from error
 
 
 def _postgres() -> ModuleType:

@@ -10,6 +10,7 @@ from ork.model.task import (
     AttemptStatus,
     TaskStatus,
 )
+from ork.model.workflow import Rate
 from ork.state.store import Committed, StateStore
 from tests.conformance.state_samples import (
     ANN,
@@ -144,3 +145,16 @@ async def test_limits_are_never_exceeded_whoever_commits_at_the_same_time(stores
     admitted = [key for answer in answers for committed in answer for key in committed.admitted]
     assert len(admitted) == len(set(admitted)) == 7
     assert {use.name: use.used for use in await here.limit_use()} == {"*": 7, "pool:api": 7}
+
+
+async def test_limits_that_hold_already_are_not_written_and_wake_nobody(stores) -> None:
+    here, there = stores.open(), stores.open()
+    rates = {"pool:api": Rate(5, 1.0)}
+    await here.set_limits({"*": 4, "pool:api": 2}, rates)
+    await there.wait_for_change(0)
+    before = (await here.changes_since(None)).mark
+    await here.set_limits({"pool:api": 2, "*": 4}, rates)
+    assert (await here.changes_since(None)).mark == before
+    assert not await there.wait_for_change(0)
+    await here.set_limits({"pool:api": 2, "*": 4}, {"pool:api": Rate(6, 1.0)})
+    assert await there.wait_for_change(None if there.works_elsewhere else 1)

@@ -379,3 +379,20 @@ async def test_after_a_restart_of_the_machine_a_heartbeat_says_nothing(tmp_path)
     await introduce(store, BEN)
     (again,) = await claim(store, BEN)
     assert (again.attempts[0].key, again.heartbeats) == (key, ())
+
+
+# ── whether anything needs an owner ──────────────────────────────────────────────────────────────
+
+
+async def test_a_run_needs_an_owner_until_it_has_ended_and_again_when_something_is_asked_of_it(store) -> None:
+    assert not await store.needs_owner()
+    claimed = await owned_run(store)
+    assert await store.needs_owner()
+    await store.release(ANN)
+    assert await store.needs_owner()
+    await introduce(store, ANN)
+    (claimed,) = await claim(store)
+    await store.commit(ANN, [ended(claimed, RunStatus.FAILED)], NOW)
+    assert not await store.needs_owner()
+    await store.submit_command(command(claimed.run.id, CommandKind.RETRY), NOW)
+    assert await store.needs_owner()

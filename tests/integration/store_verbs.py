@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ork.core.effects import Alert
 from ork.model.access import AuditEntry, Role, Token
 from ork.model.ids import RunId
+from ork.model.installation import SharedSettings
 from ork.model.location import LocationEntry, Look
 from ork.model.record import replaced
 from ork.model.run import NewRun, RunStatus
@@ -84,6 +85,7 @@ def _commit(store: StateStore, given: Given) -> Awaitable[Any]:
     return store.commit(ANN, [changes(owned, run=run, **what)], NOW)
 
 
+SHARED = SharedSettings("id", 10.0, 60.0, "file:/objects", "host", NOW)
 Verb = Callable[[StateStore, Given], Awaitable[Any]]
 
 WRITES: dict[str, Verb] = {
@@ -91,6 +93,8 @@ WRITES: dict[str, Verb] = {
     "set_enabled": lambda store, _: store.set_enabled("idle", False),
     "delete_workflow": lambda store, _: store.delete_workflow("idle"),
     "set_limits": lambda store, _: store.set_limits({"*": 7, "pool:other": 3}),
+    "record_shared_settings": lambda store, _: store.record_shared_settings(SHARED),
+    "replace_shared_settings": lambda store, _: store.replace_shared_settings(SHARED),
     "create_runs": lambda store, given: store.create_runs(given.new, NOW),
     "submit_command": lambda store, given: store.submit_command(command(given.ready), NOW),
     "introduce": lambda store, _: store.introduce(BEN, "ben", "scheduler", NOW),
@@ -126,6 +130,8 @@ READS: dict[str, Verb] = {
     "get_run": lambda store, given: store.get_run(given.ready),
     "get_version": lambda store, given: store.get_version(given.due.version),
     "get_workflow": lambda store, _: store.get_workflow("flow"),
+    "needs_owner": lambda store, _: store.needs_owner(),
+    "read_shared_settings": lambda store, _: store.read_shared_settings(),
     "leftovers": lambda store, _: store.leftovers(10),
     "last_runs": lambda store, _: store.last_runs(["flow"]),
     "limit_use": lambda store, _: store.limit_use(),

@@ -10,10 +10,14 @@ import pytest
 
 from ork.app import open_installation
 from ork.model.workflow import Schedule
+from ork.scheduler.service import TickReport
 from ork.settings import load_settings
 from ork.state.sqlite import waiting
 from ork.telemetry import Happening
-from tests.conformance.state_samples import version
+from tests.conformance.state_samples import new_run, version
+from tests.postgres import server_or_skip
+
+MOST_STATEMENTS_OF_AN_IDLE_TICK = 10
 
 
 @pytest.mark.parametrize("schedules", [0, 50])
@@ -56,3 +60,63 @@ def test_an_idle_scheduler_runs_no_statement_however_often_it_looks(
     assert seen > 5
     assert before > 0
     assert after == before
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:{tmp_path}/ork.db"
+    server = server_or_skip()
+    return server.url(server.new_database())
+
+
+async def _tick(store: str) -> tuple[TickReport, int, int]:
+    """What it reports, how many statements it ran, and by how much it moved the mark of changes."""
+    installation = await open_installation(load_settings(store=store))
+    try:
+        mark = (await installation.store.changes_since(None)).mark
+        before = await installation.store.statement_count()
+        report = await installation.tick()
+        statements = await installation.store.statement_count() - before
+        return report, statements, (await installation.store.changes_since(None)).mark - mark
+    finally:
+        await installation.close()
+
+
+@pytest.mark.parametrize("schedules", [0, 50])
+def test_an_idle_tick_takes_few_statements_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store_url: str, schedules: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ork.yaml").write_text("pools: {api: 3, paced: {slots: 2, rate: 5/s}}\nmax_workers: 4\n")
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "locations.yaml").write_text('- {name: mine, path: flows, refresh: "0 0 1 1 *"}\n')
+
+    async def ticks() -> list[tuple[TickReport, int, int]]:
+        installation = await open_installation(load_settings(store=store_url))
+        for number in range(schedules):
+            of = version(f"flow{number}", schedule=Schedule("0 0 1 1 *"))
+            await installation.store.save_version(of, origin=None, now=datetime.now(UTC))
+        await installation.close()
+        return [await _tick(store_url) for _ in range(3)]
+
+    _, *idle = asyncio.run(ticks())  # the first one plans schedules and looks into the location
+    for report, statements, changes in idle:
+        # Opening the store takes a few more: its schema, the last change, the shared settings.
+        assert statements <= MOST_STATEMENTS_OF_AN_IDLE_TICK - 3
+        assert (report.steps, report.launched, changes) == (0, 0, 0)
+        assert report.next_wake is not None
+
+
+def test_a_tick_that_finds_a_run_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store_url: str) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def triggered() -> TickReport:
+        installation = await open_installation(load_settings(store=store_url))
+        flow = version("flow", tasks=("only",))
+        await installation.store.save_version(flow, origin=None, now=datetime.now(UTC))
+        await installation.store.create_runs([new_run(flow)], datetime.now(UTC))
+        await installation.close()
+        return (await _tick(store_url))[0]
+
+    assert asyncio.run(triggered()).launched == 1

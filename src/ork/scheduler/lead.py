@@ -43,11 +43,13 @@ class Lead:
         self._monotonic = monotonic
         self._is_provably_dead = is_provably_dead
         self._terms = terms
+        self._may_be_known = False
         self._renewed_at: float | None = None
         self._looked_at: float | None = None
 
     async def introduce(self, now: datetime) -> None:
         sent = self._monotonic()
+        self._may_be_known = True
         await self._store.introduce(self.id, self._identity, self._kind, now, terms=self._terms)
         self._renewed_at = sent
 
@@ -61,6 +63,11 @@ class Lead:
         found = {claimed.run.id for claimed in claim.runs} - self._only
         self._only |= found
         return claim, 0.0 if found else None
+
+    async def release(self) -> None:
+        """Gives up what the store may believe to be ours."""
+        if self._may_be_known:
+            await self._store.release(self.id)
 
     @property
     def is_trusted(self) -> bool:

@@ -216,7 +216,7 @@ class Scheduler:
         self._fresh_start_at = self._monotonic() + STORE_RETRY_SECONDS
 
     async def _start_afresh(self, now: datetime) -> None:
-        await self._store.release(self.lead.id)
+        await self.lead.release()
         await self.start(now)
 
     async def _fire_schedules(self, now: datetime) -> None:

@@ -28,6 +28,12 @@ class InstallationVerbs(Protocol):
         """
         ...
 
+    # ── whether there is anything to do ──────────────────────────────────────────────────────────
+
+    async def needs_owner(self) -> bool:
+        """Whether there is a run that needs an owner, or has one."""
+        ...
+
 
 def attempts_are_active(number: int) -> RefusedError:
     some = "1 attempt is" if number == 1 else f"{number} attempts are"

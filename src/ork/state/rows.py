@@ -7,7 +7,7 @@ store to store, so a store makes a `RowCodec` of its own; the rest is the same f
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -25,7 +25,7 @@ from ork.model.task import (
     Task,
     TaskStatus,
 )
-from ork.model.workflow import Catchup, Schedule, Trigger, WorkflowEntry
+from ork.model.workflow import Catchup, Rate, Schedule, Trigger, WorkflowEntry
 
 Row: TypeAlias = Sequence[Any]
 Columns: TypeAlias = tuple[Any, ...]
@@ -199,3 +199,9 @@ class RowCodec:
             None if closing is None else GiveUp(closing), self._moment(closing_since), seq, self._moment(seen_at),
             waits_for,
         )  # fmt: skip
+
+
+def limit_rows(limits: Mapping[str, int], rates: Mapping[str, Rate]) -> list[tuple[str, int, float | None]]:
+    """As the query `limits_and_rates` gives them, in order."""
+    rows = [(name, slots, None) for name, slots in limits.items()]
+    return sorted([*rows, *((f"rate of {name}", rate.count, rate.seconds) for name, rate in rates.items())])

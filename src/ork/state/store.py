@@ -167,7 +167,8 @@ class StateStore(ScheduleVerbs, LocationVerbs, InstallationVerbs, HeartbeatVerbs
     async def set_limits(self, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
         """These limits and rates (of "pool:NAME") hold from the next commit on, and no others.
 
-        Running attempts are not touched, and how much of a rate is used up stays known.
+        Running attempts are not touched, and how much of a rate is used up stays known. Where they hold already,
+        nothing is written and nobody is woken.
         """
         ...
 

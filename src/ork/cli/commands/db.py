@@ -28,7 +28,7 @@ def migrate_command(as_json: bool) -> None:
     \b
     Example:  ork db migrate
     """
-    from ork.app import migrate_store
+    from ork.stores import migrate_store
 
     before, after = migrate_store(settings_beside_the_store("db"))
     if as_json:

@@ -90,14 +90,14 @@ async def _tick(installation: Installation, log_format: str | None, *, stays: bo
         if stays:
             raise UsageError("a server does not stay for its tasks", hint="leave --stay away, or --server")
         return _tick_there(installation)
-    from ork.telemetry import Happening
+    from ork.telemetry import Happening, Telemetry
 
-    service = await installation.scheduler("tick")
+    telemetry = Telemetry()
     if log_format is not None:
-        service.telemetry.listen(ServiceLog(log_format))
+        telemetry.listen(ServiceLog(log_format))
     else:
-        service.telemetry.listen(ServiceLog("text"), Happening.LOCATION_FAILED)
-    return await service.tick(stays=stays)
+        telemetry.listen(ServiceLog("text"), Happening.LOCATION_FAILED)
+    return await installation.tick(telemetry, stays=stays)
 
 
 def _tick_there(installation: RemoteInstallation) -> TickReport:

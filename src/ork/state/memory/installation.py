@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ork.model.installation import SharedSettings
+from ork.model.workflow import Rate
 from ork.state.installation import attempts_are_active
+from ork.state.store import NO_RATES
 
 if TYPE_CHECKING:
     from ork.state.memory.rows import Shared
@@ -37,3 +40,12 @@ class InstallationInMemory:
         state.settings = settings
         state.disown(list(state.schedulers))
         state.schedulers.clear()
+
+    async def needs_owner(self) -> bool:
+        state = self._used()
+        return bool(state.claimable()) or any(row.owner is not None for row in state.runs.values())
+
+    async def set_limits(self, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
+        if (self._used().limits, self._used().rates) != (dict(limits), dict(rates)):
+            state = self._changing()
+            state.limits, state.rates = dict(limits), dict(rates)

@@ -16,7 +16,7 @@ from ork.model.location import location_of
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, TaskStatus
-from ork.model.workflow import Rate, Trigger, Version, VersionEntry, WorkflowEntry
+from ork.model.workflow import Trigger, Version, VersionEntry, WorkflowEntry
 from ork.state.admission import room_left
 from ork.state.installation import check_terms
 from ork.state.memory.access import AccessVerbs
@@ -30,7 +30,6 @@ from ork.state.memory.timely import TimelyVerbs, plan
 from ork.state.refusals import check_same_request, is_too_late, still_has_runs
 from ork.state.store import (
     ALL_TASKS,
-    NO_RATES,
     Accepted,
     Cached,
     Changes,
@@ -114,10 +113,6 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, Heartbea
         self._check_owner(workflow, None)
         del self._changing().workflows[workflow]
         return True
-
-    async def set_limits(self, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
-        state = self._changing()
-        state.limits, state.rates = dict(limits), dict(rates)
 
     # ── runs and what people ask of them ─────────────────────────────────────────────────────────
 

@@ -12,7 +12,7 @@ from ork.state.postgres.database import Database
 from ork.state.postgres.locations import check_workflow_owner
 from ork.state.postgres.rows import workflow_of
 from ork.state.refusals import still_has_runs
-from ork.state.rows import json_text, schedule_of, schedule_text
+from ork.state.rows import json_text, limit_rows, schedule_of, schedule_text
 from ork.state.store import NO_RATES
 
 
@@ -63,6 +63,8 @@ async def delete_workflow(db: Database, workflow: str) -> bool:
 
 
 async def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
+    if sorted(map(tuple, await db.rows("limits_and_rates"))) == limit_rows(limits, rates):
+        return  # every scheduler says so when it starts: nobody need be woken by that
     async with db.writing() as session:
         await session.rows("lock_all_limits")
         await session.run("forget_limits", list(limits))

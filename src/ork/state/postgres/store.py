@@ -136,6 +136,7 @@ class PostgresStore:
     find_cached = _verb(reads.find_cached)
     list_alerts = _verb(reads.list_alerts)
     list_schedulers = _verb(ownership.list_schedulers)
+    needs_owner = _verb(ownership.needs_owner)
     get_owner = _verb(ownership.get_owner)
     pending_commands = _verb(requests.pending_commands)
     limit_use = _verb(reads.limit_use)

@@ -9,6 +9,7 @@ from ork.compile.content import to_document
 from ork.model.ids import VersionId
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
 from ork.state.refusals import still_has_runs
+from ork.state.rows import limit_rows
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.locations import check_workflow_owner
 from ork.state.sqlite.rows import json_text, schedule_text, time_of, time_text, workflow_of
@@ -79,6 +80,8 @@ def list_versions(db: Database, workflow: str, limit: int = 20) -> tuple[Version
 
 
 def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
+    if sorted(db.connection.rows("limits_and_rates")) == limit_rows(limits, rates):
+        return  # every scheduler says so when it starts: nobody need be woken by that
     with db.changing():
         db.connection.run("forget_limits")
         db.connection.run_many("add_limit", sorted(limits.items()))

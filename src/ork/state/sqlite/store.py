@@ -221,6 +221,7 @@ class SqliteStore:
     async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:
         return await self._do_quickly(ownership.list_schedulers)
 
+    needs_owner = _verb(ownership.needs_owner)
     get_owner = _verb(ownership.get_owner)
     pending_commands = _verb(requests.pending_commands)
     limit_use = _verb(reads.limit_use)

@@ -41,6 +41,9 @@ SELECT EXISTS (SELECT 1 FROM ork.runs WHERE workflow = $1 AND status IN ('pendin
 -- name: delete_workflow
 DELETE FROM ork.workflows WHERE name = $1;
 
+-- name: limits_and_rates
+SELECT name, slots, NULL::float8 FROM ork.limits UNION ALL SELECT 'rate of ' || name, count, seconds FROM ork.rates;
+
 -- name: lock_all_limits
 SELECT name FROM ork.limits ORDER BY name FOR UPDATE;
 

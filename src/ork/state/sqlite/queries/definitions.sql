@@ -32,6 +32,9 @@ UPDATE workflows SET
     enabled = :enabled
 WHERE name = :name;
 
+-- name: limits_and_rates
+SELECT name, slots, NULL FROM limits UNION ALL SELECT 'rate of ' || name, count, seconds FROM rates;
+
 -- name: forget_limits
 DELETE FROM limits;
 

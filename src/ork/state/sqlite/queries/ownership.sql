@@ -100,6 +100,10 @@ SELECT s.id, s.identity, s.kind, s.started_at, s.lease_boot, s.lease_until,
 FROM schedulers AS s
 ORDER BY s.started_at, s.id;
 
+-- name: needs_owner
+SELECT EXISTS (SELECT 1 FROM runs WHERE attention = 1 AND owner IS NULL)
+    OR EXISTS (SELECT 1 FROM runs WHERE owner IS NOT NULL);
+
 -- name: get_owner
 SELECT owner FROM runs WHERE id = :run;
 

@@ -1,0 +1,30 @@
+"""Whether a tick has anything to do, found out with a few reads and without registering a scheduler."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ork.core.cron import first_fire
+from ork.errors import UsageError
+from ork.state.schedules import ScheduleEntry
+from ork.state.store import StateStore
+
+
+async def next_due(store: StateStore, now: datetime) -> datetime | None:
+    """When there is something to do; `now` or earlier: there is. None: not before something changes in the store."""
+    if await store.needs_owner():
+        return now
+    moments = [_fires_at(entry, now) for entry in await store.list_schedules() if entry.enabled]
+    alert = await store.next_alert_at()
+    return min([*moments, *([] if alert is None else [alert])], default=None)
+
+
+def _fires_at(entry: ScheduleEntry, now: datetime) -> datetime:
+    """A schedule that nobody has planned yet, or that was planned before the clock was set back, is planned at once."""
+    if entry.next_fire is None or entry.next_fire <= now:
+        return now
+    try:
+        first = first_fire(entry.schedule, entry.workflow, now)
+    except UsageError:
+        return entry.next_fire  # reported when it is due
+    return now if first is not None and first < entry.next_fire else entry.next_fire
