@@ -72,8 +72,9 @@ def _running(view: RunView, task: Task, now: datetime, history: History | None) 
     this, most = view.tries(task)
     tries = f"   attempt {this} of {most}" if this > 1 else ""
     slow = history.slower_than(task.key.name, seconds) if history else None
+    note = task.reason or slow
     return line(
-        "  ", glyph(task.status), " ", name, duration(seconds), tries, Span(f"   {slow}" if slow else "", "wait")
+        "  ", glyph(task.status), " ", name, duration(seconds), tries, Span(f"   {note}" if note else "", "wait")
     )
 
 

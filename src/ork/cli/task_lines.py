@@ -74,7 +74,8 @@ def any_lines(view: RunView, task: Task, now: datetime, *, full: bool = False) -
         return [decision_line(view, task, now)]
     start = line("  ", glyph(task.status), " ", name_span(view, task))
     if task.status is TaskStatus.RUNNING and task.started_at is not None:
-        return [start + line(duration((now - task.started_at).total_seconds()))]
+        note = Span(f"   {task.reason}" if task.reason else "", "wait")
+        return [start + line(duration((now - task.started_at).total_seconds()), note)]
     return [start + line(Span("starting" if task.status is TaskStatus.DISPATCHED else "waiting", "dim"))]
 
 

@@ -28,12 +28,14 @@ class Commanded(NamedTuple):
 
 
 class Started(NamedTuple):
-    """The worker won the gate and said so; `at` is its own time, for people only."""
+    """The worker won the gate and said so; `at` is its own time, for people only. `is_preparing`: what the task runs in is
+    being built first."""
 
     key: TaskKey
     attempt: int
     seq: int
     at: datetime
+    is_preparing: bool = False
 
 
 class Beat(NamedTuple):
@@ -42,6 +44,7 @@ class Beat(NamedTuple):
     key: TaskKey
     attempt: int
     seq: int
+    is_preparing: bool = False
 
 
 class Deferred(NamedTuple):

@@ -39,7 +39,7 @@ from ork.model.task import (
     Task,
     TaskStatus,
 )
-from ork.model.workflow import Approval, CompiledWorkflow, TaskSpec
+from ork.model.workflow import Approval, CompiledWorkflow, RustProgram, TaskSpec
 
 NameAttempt = Callable[[AttemptKey, TaskSpec], tuple[str, str]]
 """Gives an attempt's external name and the hash of its token."""
@@ -304,8 +304,9 @@ class RunMachine:
                 task, ended = rows.succeeded(self.tasks[event.key], attempt, event, now)
                 self._book.write_attempt(ended)
                 self._flow.end_task(task, now)
-            case ev.Beat(seq=seq):
-                self.active[event.key] = replaced(attempt, seq=seq, seen_at=now)
+            case ev.Beat():
+                self.active[event.key] = replaced(attempt, seq=event.seq, seen_at=now)
+                self._note_preparation(self.tasks[event.key], event.is_preparing)
             case ev.Deferred():
                 self._deferred(event, attempt, now)
             case ev.Failed():
@@ -316,10 +317,24 @@ class RunMachine:
     def _started(self, event: ev.Started, attempt: Attempt, now: datetime) -> None:
         if attempt.status is AttemptStatus.RUNNING:
             self.active[event.key] = replaced(attempt, seq=event.seq, seen_at=now)
+            self._note_preparation(self.tasks[event.key], event.is_preparing)
             return
         task, running = rows.started(self.tasks[event.key], attempt, event, now)
-        self._book.write(task)
+        self._book.write(replaced(task, reason=self._preparation(task)) if event.is_preparing else task)
         self._book.write_attempt(running)
+
+    def _note_preparation(self, task: Task, is_preparing: bool) -> None:
+        """Shown to people while it lasts; the row is written when it begins and when it is over."""
+        reason = self._preparation(task) if is_preparing else None
+        if task.reason != reason:
+            self._book.write(replaced(task, reason=reason))
+
+    def _preparation(self, task: Task) -> str:
+        return (
+            "compiling its program"
+            if isinstance(self.spec(task.key).action, RustProgram)
+            else "building its environment"
+        )
 
     def _deferred(self, event: ev.Deferred, attempt: Attempt, now: datetime) -> None:
         """The attempt goes on without a worker; it may never have been seen running."""

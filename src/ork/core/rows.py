@@ -50,6 +50,7 @@ def succeeded(task: Task, attempt: Attempt, event: Succeeded, now: datetime) -> 
             exit_code=event.exit_code,
             output=event.output,
             failure=None,
+            reason=None,
         ),
         Attempt.replaced(
             attempt,
@@ -96,6 +97,7 @@ def after_failure(task: Task, attempt: Attempt, step: TaskStep) -> Task:
         finished_at=attempt.finished_at,
         exit_code=attempt.exit_code,
         failure=attempt.failure,
+        reason=None,
     )
 
 

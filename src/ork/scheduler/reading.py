@@ -120,7 +120,7 @@ def as_event(status: Status, attempt: Attempt) -> ev.AttemptEvent:
     if status.jobs is not None:
         return ev.Deferred(key, number, status.seq, status.jobs)
     if not status.is_final:
-        return ev.Started(key, number, status.seq, status.started_at)
+        return ev.Started(key, number, status.seq, status.started_at, status.is_preparing)
     failure = status.failure or Failure(FailureKind.EXIT, f"ended as {status.state}")
     if status.state == "stopped":
         failure = Failure(FailureKind.LOST, "its worker was told to stop", failure.detail)

@@ -246,6 +246,8 @@ def _why_running(snap: Snapshot, task: Task) -> str:
         shown = ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
         return f"waiting for {count(len(names), 'external job')} for {between(task.started_at, snap.now)}: {shown}"
     this, most = snap.view.tries(task)
+    if task.reason is not None:
+        return f"{task.reason} for {between(task.started_at, snap.now)}, attempt {this} of {most}; its timeout has not begun"
     text = f"running for {between(task.started_at, snap.now)}, attempt {this} of {most}"
     beat = snap.beats.get(task.key)
     if beat is not None:

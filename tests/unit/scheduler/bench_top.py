@@ -10,7 +10,7 @@ from ork.compile.content import make_version
 from ork.executors.executor import DEFERRED, LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey, RunId, SchedulerId
 from ork.model.run import NewRun, Run
-from ork.model.task import Attempt
+from ork.model.task import Attempt, Task
 from ork.model.workflow import CompiledWorkflow
 from ork.objects import documents, layout
 from ork.scheduler.options import SchedulerOptions
@@ -113,6 +113,11 @@ class BenchTop:
         return {str(task.key): str(task.status) for task in self.do(self.store.run_updates(id)).tasks}
 
     # ── playing the worker ───────────────────────────────────────────────────────────────────────
+
+    def task(self, name: str) -> Task:
+        """The row of the task of that name, in the run it was launched for last."""
+        update = self.do(self.store.run_updates(self.order(name).attempt.key.run))
+        return next(task for task in update.tasks if task.key.name == name)
 
     def order(self, task: str) -> LaunchOrder:
         return next(order for order in reversed(self.executor.started) if order.attempt.key.task.name == task)

@@ -37,6 +37,25 @@ def test_a_timeout_begins_when_the_build_is_done() -> None:
 
 
 @pytest.mark.parametrize(
+    ("action", "words"),
+    [(Command((Const("x"),)), "building its environment"), (RustProgram("app", ()), "compiling its program")],
+)
+def test_people_see_that_it_is_being_built_until_it_runs(action: Command | RustProgram, words: str) -> None:
+    bench = on_bench(replaced(TASK, action=action))
+    bench.win_gate("a")
+    bench.say("a", "running", 1, preparing=True)
+    bench.step(2)
+    assert bench.task("a").reason == words
+    bench.say("a", "running", 2, preparing=True)
+    bench.step(2)
+    assert bench.task("a").reason == words
+    bench.say("a", "running", 3)
+    bench.clock.advance(10)
+    bench.step(3)
+    assert bench.task("a").reason is None
+
+
+@pytest.mark.parametrize(
     ("environment", "said"),
     [
         (None, None),
