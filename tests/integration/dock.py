@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ork.executors.docker.executor import DockerExecutor
+from ork.executors.docker.papers import FindMask
 from ork.executors.executor import LaunchOrder, Presence
 from ork.model.task import Attempt
 from ork.worker.stand_in import StandIn, is_left_over
@@ -29,7 +30,7 @@ class Dock(Workshop):
         self.daemon = daemon
         self.container = self.new_executor(url)
 
-    def new_executor(self, url: str | None = None) -> DockerExecutor:
+    def new_executor(self, url: str | None = None, find_mask: FindMask = lambda _spec: None) -> DockerExecutor:
         """Another scheduler's, if one is there already."""
         return DockerExecutor(
             "container",
@@ -38,6 +39,7 @@ class Dock(Workshop):
             is_left_over=lambda attempt: is_left_over(self.objects, attempt),
             host=url or self.daemon.url,
             logins=str(self.daemon.folder / "config"),
+            find_mask=find_mask,
         )
 
     def shell(self, attempt: Attempt, script: str, **spec: Any) -> LaunchOrder:

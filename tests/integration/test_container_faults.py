@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from ork.executors.executor import Presence
+from ork.model.record import replaced
+from ork.scheduler.spec_secrets import mask_of
 from tests.docker import Daemon, busybox, daemon_or_skip, own_daemon
 from tests.integration.cutting_proxy import CuttingProxy, Where
 from tests.integration.dock import Dock, play
@@ -218,5 +220,33 @@ def test_fifty_at_once_lose_no_start_and_no_end(daemon: Daemon, tmp_path: Path) 
             status = await dock.ended(attempt, seconds=240)
             assert status["exit_code"] == attempt.key.number % 3
             assert dock.log(attempt) == f"{attempt.key.number}\n".encode()
+
+    play(tmp_path, daemon, scene)
+
+
+def test_secrets_are_masked_also_by_a_scheduler_that_takes_over(daemon: Daemon, tmp_path: Path) -> None:
+    async def scene(dock: Dock) -> None:
+        attempt = dock.attempt()
+        say = 'echo "has $KEY"; printf %s "$KEY" | base64; echo "$KEY" >&2'
+        script = f"{say}; until [ -e /go ]; do sleep 0.05; done; {say}; exit 5"
+        order = dock.shell(attempt, script, env={"KEY": {"secret": "ORK_SECRET_KEY"}}, workflow="flow")
+        await dock.begin(replaced(order, secrets=(("ORK_SECRET_KEY", "correct-horse"),)))
+        async with asyncio.timeout(30):
+            while dock.log(attempt).count(b"***") < 3:
+                await asyncio.sleep(0.02)
+        await dock.container.close()
+        daemon.docker("exec", container_of(dock), "touch", "/go")
+        daemon.docker("wait", container_of(dock))
+        secrets = {("KEY", "flow"): "correct-horse"}
+        dock.container = dock.new_executor(find_mask=lambda spec: mask_of(spec, lambda *of: secrets[of]))
+        assert await dock.container.find([attempt]) == [Presence.RUNNING]
+        while not (dock.status(attempt) or {}).get("finished_at"):
+            await asyncio.sleep(0.02)
+        log = dock.log(attempt)
+        assert sorted(log.split(b"\n")) == sorted([b"has ***", b"***", b"***"] * 2 + [b""])
+        status = dock.status(attempt) or {}
+        assert b"horse" not in log
+        assert "horse" not in json.dumps(status)
+        assert "has ***" in status["failure"]["detail"]["tail"]
 
     play(tmp_path, daemon, scene)

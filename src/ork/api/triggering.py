@@ -12,7 +12,9 @@ from ork.compile.params import check_params
 from ork.errors import NotFoundError, RefusedError, UsageError
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId, VersionId
 from ork.model.run import NewRun, Run
-from ork.model.workflow import Trigger, Version
+from ork.model.sealed import SHOWN, is_sealed
+from ork.model.workflow import CompiledWorkflow, Trigger, Version
+from ork.state.sealing import stored_params
 
 
 class Wanted(NamedTuple):
@@ -37,7 +39,7 @@ async def trigger(api: Api, wanted: Wanted) -> tuple[Run, bool]:
         id=new_run_id(),
         workflow=wanted.workflow,
         version=version.id,
-        params=check_params(version.workflow, wanted.params),
+        params=await _params(api, wanted, version.workflow),
         trigger=wanted.by,
         scheduled_for=wanted.scheduled_for,
         key=wanted.key,
@@ -72,11 +74,22 @@ async def _is_same(api: Api, wanted: Wanted, existing: Run) -> bool:
         return False
     version = await api.store.get_version(existing.version)
     try:
-        params = check_params(version.workflow, wanted.params) if version else wanted.params
+        params = await _params(api, wanted, version.workflow) if version else wanted.params
     except UsageError:
         return False
     # As text, because to Python 1, 1.0 and True are equal and to JSON they are not.
     return _as_text(params) == _as_text(existing.params)
+
+
+async def _params(api: Api, wanted: Wanted, workflow: CompiledWorkflow) -> dict[str, Any]:
+    """Checked, and sealed where they are sensitive. A client that repeats a run knows such a param only as `•••`."""
+    given = dict(wanted.params)
+    hidden = [param.name for param in workflow.params if param.sensitive and given.get(param.name) == SHOWN]
+    if hidden and wanted.parent:
+        parent = await api.store.get_run(RunId(wanted.parent))
+        known = parent.params if parent is not None and parent.workflow == workflow.name else {}
+        given |= {name: known[name] for name in hidden if is_sealed(known.get(name))}
+    return await stored_params(api.store, workflow, check_params(workflow, given))
 
 
 def _as_text(params: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ork.app import Installation
 from ork.cli.definitions import default_file, is_file_name, parse_params, print_problems, read_versions
@@ -17,7 +17,7 @@ from ork.model.run import NewRun, Run
 from ork.status.schedules import deploy
 
 if TYPE_CHECKING:
-    from ork.model.workflow import Version
+    from ork.model.workflow import CompiledWorkflow, Version
 
 
 class Prepared(NamedTuple):
@@ -67,7 +67,7 @@ async def create_run(installation: Installation, prepared: Prepared) -> Run:
         id=new_run_id(),
         workflow=version.workflow.name,
         version=version.id,
-        params=parse_params(version.workflow, prepared.params),
+        params=await stored_params(installation, version.workflow, parse_params(version.workflow, prepared.params)),
         key=prepared.key,
         fresh=prepared.fresh,
     )
@@ -89,7 +89,7 @@ async def create_rerun(
         id=new_run_id(),
         workflow=workflow.name,
         version=version.id,
-        params=parse_params(workflow, params, kept),
+        params=await stored_params(installation, workflow, parse_params(workflow, params, kept)),
         fresh=fresh,
         parent=earlier.id,
     )
@@ -108,6 +108,17 @@ async def known_version(installation: Installation, name: str) -> Version:
     if version is None:
         raise NotFoundError(f"no workflow `{name}` here", hint="`ork workflows` lists them; `ork deploy FILE` adds one")
     return version
+
+
+async def stored_params(
+    installation: Installation, workflow: CompiledWorkflow, params: dict[str, Any]
+) -> dict[str, Any]:
+    """Checked params as a new run has them: sensitive ones are encrypted. A server does that itself."""
+    if not installation.can_work:
+        return params
+    from ork.state.sealing import stored_params
+
+    return await stored_params(installation.store, workflow, params)
 
 
 def new_run_id() -> RunId:

@@ -225,6 +225,7 @@ _PARAM = {
     "required": _Field(True),
     "default": _Field(None),
     "description": _Field(None),
+    "sensitive": _Field(False),
 }
 
 _SCHEDULE = {

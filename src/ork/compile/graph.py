@@ -18,6 +18,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 _SHOWN_IN_CYCLE = 12
 # Judged once for the whole task, before there are instances.
+_FOR_SENSITIVE = ("inputs", "env", "config")
 _BEFORE_INSTANCES = frozenset({"foreach", "parallel", "when"})
 
 
@@ -93,6 +94,7 @@ class _Names:
     def __init__(self, written: WrittenWorkflow) -> None:
         self.tasks = written.tasks
         self.params = written.written_params
+        self.sensitive = {param.name for param in written.params if param.sensitive}
         self.similar_task = Suggester(self.tasks)
         self.similar_param = Suggester(self.params)
 
@@ -141,6 +143,10 @@ def _is_ref(task: WrittenTask, ref: Ref, path: Path, names: _Names, report: Repo
         name = str(ref.path[1])
         hint = names.similar_param.hint(name) or f"declare it: `params: {{{name}: {{type: str}}}}`"
         report.add("ORK206", f"the workflow has no param {quoted(name)}", task.place(*path), hint=hint)
+        return False
+    if ref.path[0] == "params" and ref.path[1] in names.sensitive and path[0] not in _FOR_SENSITIVE:
+        message = f"param {quoted(str(ref.path[1]))} is sensitive, and would be seen here"
+        report.add("ORK122", message, task.place(*path), hint="use it in `inputs` or `env`")
         return False
     return True
 

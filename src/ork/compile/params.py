@@ -11,6 +11,7 @@ from ork.definition.param_types import WrongTypeError, fit, type_in_words
 from ork.definition.problems import quoted
 from ork.definition.report import Suggester
 from ork.errors import UsageError
+from ork.model.sealed import SHOWN, is_sealed
 from ork.model.workflow import CompiledWorkflow, Param, ParamType
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def parse_param(param: Param, text: str, types: Names | None = None) -> Any:
         return _typed(param.type, text, types)
     except (WrongTypeError, ValueError) as error:
         place = f" {error.place}" if isinstance(error, WrongTypeError) and error.place else ""
-        message = f"param {quoted(param.name)}: {quoted(text)} is not {type_in_words(param.type)}{place}"
+        shown = SHOWN if param.sensitive else text
+        message = f"param {quoted(param.name)}: {quoted(shown)} is not {type_in_words(param.type)}{place}"
         raise UsageError(message, code="ORK403") from None
 
 
@@ -70,12 +72,18 @@ def check_params(
                 wrong.append(f"param {quoted(name)} is missing{_meant_task(workflow, name)}")
             values[name] = param.default
             continue
+        if is_sealed(given[name]):  # of an earlier run, or made up
+            if not param.sensitive:
+                wrong.append(f"param {quoted(name)}: an object with `$sealed` is Ork's own")
+            values[name] = given[name]
+            continue
         try:
             # Null is a value where the workflow itself says so.
             optional = given[name] is None and not param.required and param.default is None
             values[name] = None if optional else fit(param.type, given[name], types)
         except WrongTypeError as error:
-            wrong.append(f"param {quoted(name)}: {quoted(_shown(given[name]))} {error}")
+            shown = SHOWN if param.sensitive else _shown(given[name])
+            wrong.append(f"param {quoted(name)}: {quoted(shown)} {error}")
     if wrong:
         raise UsageError("; ".join(wrong), code="ORK403", hint=_hint(workflow))
     return values

@@ -9,11 +9,14 @@ from typing import Any, TypeAlias, assert_never
 from ork.errors import OrkError
 from ork.model.record import Record
 from ork.model.run import Run
+from ork.model.sealed import PARAM_PREFIX, is_sealed
 from ork.model.task import InlineOutput, Output, StoredOutput
 from ork.model.workflow import Const, Ref, Secret, Value
 
 Bound: TypeAlias = dict[str, Any]
-"""{"value": …}, {"object": key, "path": […]}, {"list": [Bound…]}, {"secret": name} or {"missing": True}."""
+"""{"value": …}, {"object": key, "path": […]}, {"list": [Bound…]}, {"secret": name} or {"missing": True}.
+
+{"secret": variable, "json": True, "path": […]} for a sensitive param."""
 
 MISSING: Bound = {"missing": True}
 
@@ -61,6 +64,8 @@ class Scope:
         match ref.path:
             case ("tasks", str(task), "output", *rest):
                 return self._follow_output(self._outputs.get(task), rest, ref)
+            case ("params", str(name), *rest) if is_sealed(self._run.params.get(name)):
+                return sealed_param(name, rest)
             case ("params", *rest):
                 return {"value": walk(self._run.params, rest, ref)}
             case ("item", *rest) if self._item is not None:
@@ -111,6 +116,11 @@ def _rows(gathered: Gathered) -> list[Output | Gathered | None]:
         return list(gathered.outputs)
     starts = range(0, len(gathered.outputs), width)
     return [Gathered(gathered.outputs[start : start + width]) for start in starts]
+
+
+def sealed_param(name: str, path: Sequence[str | int] = ()) -> Bound:
+    """A sensitive param: its value is JSON in a variable of the worker."""
+    return {"secret": PARAM_PREFIX + name, "json": True, "path": list(path)}
 
 
 def walk(value: Any, path: Sequence[str | int], ref: object) -> Any:

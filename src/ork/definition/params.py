@@ -10,7 +10,7 @@ from ork.definition.nodes import Kind, Node, is_null, scalar_value
 from ork.definition.param_types import WrongTypeError, fit
 from ork.definition.problems import quoted
 from ork.definition.types import read_type
-from ork.definition.values import NotJsonError, is_scalar, json_constant, read_text
+from ork.definition.values import NotJsonError, is_scalar, json_constant, read_boolean, read_text
 from ork.model.workflow import Const, Param, ParamType
 
 _PARAM_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}")
@@ -44,6 +44,12 @@ PARAM_TABLE = Table(
         Key("type", _read_type, "What values it takes; any JSON value when left out.", {"$ref": "#/$defs/type"}),
         Key("default", _read_default, "Its value when a run is not given one.", {}, nullable=True),
         Key("description", read_text, "What it is for.", {"type": "string"}),
+        Key(
+            "sensitive",
+            read_boolean,
+            "Whether its values are stored encrypted, shown as •••, and masked in logs.",
+            {"type": "boolean"},
+        ),
     ),
 )
 
@@ -64,15 +70,20 @@ def _param(key: Node, value: Node, reading: Reading) -> Param | None:
         return _short_param(name, value, reading)
     values = PARAM_TABLE.read(value, reading) or {}
     param_type = values.get("type", ParamType.ANY)
+    more = {"description": values.get("description"), "sensitive": values.get("sensitive", False)}
     if "default" not in values:
-        return Param(name, param_type, description=values.get("description"))
+        return Param(name, param_type, **more)
+    if more["sensitive"] and values["default"].value is not None:
+        hint = "leave it out, or write `default: null`"
+        message = f"sensitive param {quoted(name)} cannot have a default: everybody could read it here"
+        reading.refuse("ORK104", message, value.get("default") or value, hint=hint)
     default = values["default"].value
     if default is not None:
         try:
             default = fit(param_type, default, reading.types)
         except WrongTypeError as error:
             _refuse_default(name, param_type, value.get("default") or value, error, reading)
-    return Param(name, param_type, required=False, default=default, description=values.get("description"))
+    return Param(name, param_type, required=False, default=default, **more)
 
 
 def _short_param(name: str, value: Node, reading: Reading) -> Param | None:

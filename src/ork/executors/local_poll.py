@@ -49,10 +49,10 @@ async def ask_process(
     finally:
         _end(process)
     if printed:
-        from ork.model.masking import Mask
+        from ork.model.masking import Mask, given_values
 
         with contextlib.suppress(OSError), open(log, "ab") as errors:
-            errors.write(Mask(secrets.values()).data(printed))
+            errors.write(Mask(given_values(secrets)).data(printed))
     if not reply:
         raise ExecutorError(f"the process that asked ended with {process.returncode}; see the log")
     return reply

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -103,6 +103,27 @@ class MaskedStream:
         return self._mask.data(held)
 
 
+def given_values(variables: Mapping[str, str]) -> Iterator[str]:
+    """The texts to mask of what a worker is given: secrets as they are, and every text and number in sensitive params."""
+    for name, value in variables.items():
+        if name.startswith("ORK_PARAM_"):
+            import json
+
+            yield from _texts_in(json.loads(value))
+        else:
+            yield value
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _texts_in(item)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield str(value)
+
+
 def _forms(value: str) -> Iterator[bytes]:
     whole = value.strip()
     if len(whole) < LEAST_CHARACTERS:
@@ -136,6 +157,8 @@ def _json(text: str, *, ascii_only: bool = True) -> str:
 def _in_base64(data: bytes, offset: int) -> Iterator[bytes]:
     """The characters that do not depend on what stands before and after the value: `user:` before a password, say."""
     encoded = b64encode(bytes(offset) + data)
+    if offset == 0:
+        yield encoded  # by itself, to its last character
     part = encoded[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
     yield part
     yield part.replace(b"+", b"-").replace(b"/", b"_")

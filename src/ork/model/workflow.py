@@ -211,6 +211,7 @@ class Param(Record):
     required: bool = True
     default: Any = None
     description: str | None = None
+    sensitive: bool = False  # stored encrypted, shown as •••, masked in logs
 
 
 class Schedule(Record):

@@ -8,6 +8,7 @@ from typing import Any
 from ork.model.ids import TaskKey
 from ork.model.infra import WorkerConfig
 from ork.model.run import Run
+from ork.model.sealed import sealed_names
 from ork.model.workflow import TaskSpec
 from ork.objects import documents
 from ork.scheduler.options import SchedulerOptions
@@ -65,12 +66,14 @@ class Alike:
 
 
 def _about_run(run: Run) -> dict[str, Any]:
+    sealed = sealed_names(run.params)  # their values go another way
     return {
         "run_id": run.id,
         "workflow": run.workflow,
         "round": run.round,
         "scheduled_for": run.scheduled_for.isoformat() if run.scheduled_for else None,
-        "params": run.params,
+        "params": {name: value for name, value in run.params.items() if name not in sealed} if sealed else run.params,
+        **({"sealed_params": sealed} if sealed else {}),
     }
 
 

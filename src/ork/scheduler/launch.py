@@ -16,6 +16,7 @@ from ork.executors.executor import Executor, LaunchOrder, News, NotStarted
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.infra import WorkerConfig
 from ork.model.record import Record
+from ork.model.sealed import PARAM_PREFIX
 from ork.model.task import Attempt, Failure, FailureKind
 from ork.model.trees import Tree, bind_tree, pointers
 from ork.model.workflow import (
@@ -40,6 +41,7 @@ from ork.scheduler import reading
 from ork.scheduler.alike import Alike, is_plain
 from ork.scheduler.containers import container_document, least, local_limits, paths_in_place, root_in_place
 from ork.scheduler.options import SchedulerOptions
+from ork.scheduler.sensitive import opened_params
 from ork.scheduler.spec_secrets import SECRET_PREFIX
 
 SHARED_BY_INSTANCES = 2048  # bytes of an upstream output that an instance carries itself
@@ -94,6 +96,7 @@ class Launcher:
         self._alike = Alike(options)
 
     def use_key(self, signing_key: bytes) -> None:
+        self._key = signing_key
         # Remembered for the moment between an attempt's commit and its launch.
         self._token = lru_cache(maxsize=1024)(documents.token_maker(signing_key))
 
@@ -158,7 +161,9 @@ class Launcher:
         spec = job.machine.spec(job.attempt.key.task)
         document = self._signed(job, spec) if self._place(job.attempt.executor).reads_specs else b""
         key = layout.spec_key(layout.attempt_stem(job.attempt.key))
-        return _Prepared(job, spec, key, document, self._secrets(spec, job.machine.run.workflow))
+        run = job.machine.run
+        secrets = self._secrets(spec, run.workflow) + opened_params(spec, run, self._key)
+        return _Prepared(job, spec, key, document, secrets)
 
     def _place(self, executor: str) -> _Place:
         """Asked for once in a launch."""
@@ -338,6 +343,9 @@ def _word(value: Value, scope: Scope) -> str:
             return json.dumps(other)
         case {"missing": _}:
             return ""
+        case {"secret": variable, "json": True}:
+            name = variable.removeprefix(PARAM_PREFIX)
+            raise BindError(f"param `{name}` is sensitive, and every process could see an argument: use `env`")
         case {"secret": name}:
             raise BindError(f"secret `{name}` cannot be an argument, where every process could see it: use `env`")
         case _:
@@ -346,4 +354,4 @@ def _word(value: Value, scope: Scope) -> str:
 
 def _without_value(bound: dict[str, Any]) -> dict[str, Any]:
     """A secret is named in the spec by the environment variable that will hold it."""
-    return {"secret": SECRET_PREFIX + bound["secret"]} if "secret" in bound else bound
+    return {"secret": SECRET_PREFIX + bound["secret"]} if "secret" in bound and "json" not in bound else bound

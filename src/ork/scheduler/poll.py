@@ -25,6 +25,7 @@ from ork.objects import documents, layout
 from ork.objects.store import ObjectStore
 from ork.scheduler.child_output import output_of_run
 from ork.scheduler.poll_jobs import Answer, AskProcess, Done, Handover, JobFailed, Jobs, NotYet
+from ork.scheduler.sensitive import all_opened
 from ork.sdk.defer import checked_job
 from ork.state.store import StateStore
 
@@ -65,10 +66,14 @@ class Poller:
         self._log_path = log_path
         self._on_change = on_change
         self._interpreter_for = interpreter_for
-        self._jobs = Jobs(secrets, rule, ask_process)
+        self._jobs = Jobs(secrets, rule, ask_process, self._opened_params)
         self._waits: dict[AttemptKey, _Wait] = {}
         self._nudges: dict[RunId, asyncio.Event] = {}
         self._finished = 0
+
+    async def _opened_params(self, id: RunId) -> dict[str, str]:
+        run = await self._store.get_run(id)
+        return {} if run is None else all_opened(run, await self._store.signing_key())
 
     def is_waiting(self, key: AttemptKey) -> bool:
         return key in self._waits

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from ork.errors import ExecutorError, SecretError, SecretNotYetError, UndeclaredSecretError
 from ork.executors.executor import LaunchOrder
+from ork.model.ids import RunId
 from ork.model.outbound import OutboundRule
 from ork.model.record import Record
 from ork.model.task import Failure, FailureKind
@@ -45,6 +46,10 @@ class JobFailed(Record):
 Answer = NotYet | Done | JobFailed
 
 
+OpenParams: TypeAlias = Callable[[RunId], Awaitable[dict[str, str]]]
+"""The sensitive params of a run, as variables of a worker."""
+
+
 class AskProcess(Protocol):
     async def __call__(self, order: LaunchOrder, request: bytes, secrets: Mapping[str, str], log: str) -> bytes: ...
 
@@ -61,8 +66,11 @@ class Handover(Record):
 class Jobs:
     """Asks jobs of all kinds but sub-workflows. Slow answers hold up nobody: HTTP goes through a few threads."""
 
-    def __init__(self, secrets: Callable[[str, str], str], rule: OutboundRule, ask_process: AskProcess) -> None:
+    def __init__(
+        self, secrets: Callable[[str, str], str], rule: OutboundRule, ask_process: AskProcess, params: OpenParams
+    ) -> None:
         self._secrets = secrets
+        self._params = params
         self._rule = rule
         self._ask_process = ask_process
         self._room = asyncio.Semaphore(AT_ONCE)
@@ -142,6 +150,8 @@ class Jobs:
         names = names_in(spec["env"])
         values = await in_thread(lambda: [self._secrets(name, spec["workflow"]) for name in names])
         secrets = {SECRET_PREFIX + name: value for name, value in zip(names, values, strict=True)}
+        if spec.get("sealed_params"):
+            secrets |= await self._params(handover.order.attempt.run)
         data = json.dumps(request).encode()
         async with self._room:
             reply = await self._ask_process(handover.order, data, secrets, handover.log)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ork.errors import SecretError
 from ork.model.masking import Mask
 
 SECRET_PREFIX = "ORK_SECRET_"
@@ -12,8 +13,17 @@ SECRET_PREFIX = "ORK_SECRET_"
 
 def mask_of(spec: Mapping[str, Any], secrets: Callable[[str, str], str]) -> Mask | None:
     """What the values of the spec's secrets are masked with; None if it names none. SecretError if one has no value."""
+    if _has_sealed([spec.get(part) for part in ("inputs", "env")]):
+        raise SecretError("it is given a sensitive param")
     names = secrets_in(spec)
     return (Mask(secrets(name, spec["workflow"]) for name in names) or None) if names else None
+
+
+def _has_sealed(bound: Any) -> bool:
+    below = list(bound.values()) if isinstance(bound, dict) and "value" not in bound else bound
+    if isinstance(bound, dict) and "json" in bound:
+        return True
+    return isinstance(below, list) and any(map(_has_sealed, below))
 
 
 def secrets_in(spec: Mapping[str, Any]) -> frozenset[str]:

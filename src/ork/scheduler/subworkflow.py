@@ -10,15 +10,20 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ork.compile.params import check_params
+from ork.core.bind import walk
 from ork.errors import DocumentError, ExecutorError, ObjectsError, OrkError, StoreError
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.model.digest import sha256
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, AttemptKey, RunId
 from ork.model.run import CommandKind, NewRun, Run, RunCommand
+from ork.model.sealed import PARAM_PREFIX
 from ork.model.task import Attempt
+from ork.model.workflow import CompiledWorkflow
 from ork.objects import documents, layout
 from ork.objects.store import ObjectStore
 from ork.scheduler.reading import gate_state
+from ork.scheduler.sensitive import opened_param
+from ork.state.sealing import stored_params
 from ork.state.store import StateStore
 
 MOST_NESTED = 10
@@ -136,22 +141,34 @@ class WorkflowExecutor:
             raise CannotStartError(f"there is no workflow `{name}`: deploy it with `ork deploy FILE`")
         parent = await self._parent(attempt, name)
         try:
-            params = check_params(version.workflow, self._params(spec))
+            given = await self._params(spec, parent, version.workflow)
+            params = await stored_params(self._store, version.workflow, check_params(version.workflow, given))
         except OrkError as problem:
             raise CannotStartError(f"workflow `{name}`: {problem.message}") from None
         key = str(attempt.key)
         return NewRun(id, name, version.id, params, key=key, priority=parent.priority, fresh=parent.fresh, parent=key)
 
-    def _params(self, spec: dict[str, Any]) -> dict[str, Any]:
+    async def _params(self, spec: dict[str, Any], parent: Run, child: CompiledWorkflow) -> dict[str, Any]:
         """Only what the task gives by name: the params of a run are kept in the store, so no secrets."""
         from ork.scheduler.child_output import open_bound
 
         given = {}
         for name, bound in (spec["inputs"] or {}).items():
-            if "secret" in bound:
+            if "json" in bound:
+                given[name] = await self._sensitive(name, bound, parent, child)
+            elif "secret" in bound:
                 raise CannotStartError(f"input `{name}` is a secret, and the params of a run are no place for one")
-            given[name] = open_bound(bound, self._objects, PARAMS_LIMIT)
+            else:
+                given[name] = open_bound(bound, self._objects, PARAMS_LIMIT)
         return given
+
+    async def _sensitive(self, name: str, bound: dict[str, Any], parent: Run, child: CompiledWorkflow) -> Any:
+        """A sensitive param of the parent, for one of the child's that is so, too."""
+        own = bound["secret"].removeprefix(PARAM_PREFIX)
+        if not any(param.name == name and param.sensitive for param in child.params):
+            hint = f"write `{name}: {{sensitive: true}}` in `params` of `{child.name}`"
+            raise CannotStartError(f"param `{own}` is sensitive, and `{name}` of `{child.name}` is not: {hint}")
+        return walk(opened_param(parent, own, await self._store.signing_key()), bound["path"], own)
 
     async def _parent(self, attempt: Attempt, name: str) -> Run:
         """The run the attempt belongs to. A chain of runs that is too long most likely never ends."""

@@ -8,6 +8,7 @@ from typing import Any
 from ork.compile.content import to_document
 from ork.model.ids import TaskKey
 from ork.model.run import Run
+from ork.model.sealed import shown_params
 from ork.model.task import InlineOutput, Output, StoredOutput, Task
 from ork.model.workflow import CompiledWorkflow
 from ork.status.shapes import run_json
@@ -26,7 +27,7 @@ def diff_runs(a: Run, a_tasks: Iterable[Task], b: Run, b_tasks: Iterable[Task], 
         "a": a.id,
         "b": b.id,
         **fields,
-        "params": _diff_maps(a.params, b.params),
+        "params": _shown_pairs(_diff_maps(a.params, b.params)),
         "seconds": {"a": _seconds(a), "b": _seconds(b)},
         "tasks": _diff_tasks({t.key: t for t in a_tasks}, {t.key: t for t in b_tasks}, read),
     }
@@ -93,3 +94,8 @@ def _text(task: Task | None, read: ReadOutput) -> str | None:
         return shown_text(output.json)
     data = read(output)
     return None if data is None else shown_text(data.decode("utf-8", "replace"))
+
+
+def _shown_pairs(params: Difference) -> Difference:
+    """That sensitive params differ can be told, and nothing more."""
+    return {name: shown_params(pair) for name, pair in params.items()}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ork.model.ids import TaskKey
 from ork.model.run import Run
+from ork.model.sealed import shown_params
 from ork.model.task import Attempt, Failure, InlineOutput, Output, StoredOutput, Task
 from ork.model.workflow import Schedule, Version, WorkflowEntry
 from ork.status.instances import is_group
@@ -34,7 +35,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "version": run.version,
         "status": run.status.value,
         "trigger": run.trigger.value,
-        "params": run.params,
+        "params": shown_params(run.params),
         "scheduled_for": time_json(run.scheduled_for),
         "created_at": time_json(run.created_at),
         "started_at": time_json(run.started_at),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ork.worker.bound import HIDDEN, Bindings, InputError, is_missing
+from ork.worker.bound import HIDDEN, Bindings, InputError, is_missing, param_bounds
 from ork.worker.scalars import JSON_TYPES, ConversionError
 
 TYPE_CHECKING = False
@@ -88,7 +88,9 @@ def _source(name: str, spec: dict[str, Any]) -> dict[str, Any] | None:
         return spec["item"]  # type: ignore[no-any-return]
     if name in spec["upstream"]:
         return spec["upstream"][name]  # type: ignore[no-any-return]
-    return {"value": spec["params"][name]} if name in spec["params"] else None
+    if name in spec["params"]:
+        return {"value": spec["params"][name]}
+    return param_bounds(spec).get(name) if "sealed_params" in spec else None
 
 
 def _argument(parameter: Parameter, annotation: Any, bound: dict[str, Any], bindings: Bindings) -> Any:
@@ -197,7 +199,7 @@ def _is_context(annotation: Any) -> bool:
 
 def _unbound_sentence(names: list[str], spec: dict[str, Any]) -> str:
     listed = ", ".join(f"`{name}`" for name in names)
-    known = [*(spec["inputs"] or {}), *spec["upstream"], *spec["params"]]
+    known = [*(spec["inputs"] or {}), *spec["upstream"], *param_bounds(spec)]
     given = ", ".join(known) if known else "nothing"
     noun = "parameter" if len(names) == 1 else "parameters"
     return f"nothing to pass for the {noun} {listed} of `{spec['function']}`; given: {given}"

@@ -35,7 +35,10 @@ class Bindings:
         if "object" in bound:
             return _follow(self._whole(bound["object"]), bound.get("path", []))
         if "secret" in bound:
-            return self._secret(bound["secret"])
+            text = self._secret(bound["secret"])
+            if "json" not in bound:
+                return text
+            return _follow(strict_json(text.encode(), max_size=self._limit), bound["path"])
         if "list" in bound:
             return [self.value(item) for item in bound["list"]]
         if "map" in bound:
@@ -64,6 +67,14 @@ class Bindings:
             return self.environ[variable]
         except KeyError:
             raise InputError(f"the secret {variable} was not given to this worker") from None
+
+
+def param_bounds(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """All params of the run, by name; the values of sensitive ones are in the worker's environment."""
+    bounds = {name: {"value": value} for name, value in spec["params"].items()}
+    for name in spec.get("sealed_params", ()):
+        bounds[name] = {"secret": f"ORK_PARAM_{name}", "json": True, "path": []}
+    return bounds
 
 
 def is_missing(bound: dict[str, Any]) -> bool:

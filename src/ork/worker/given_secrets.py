@@ -8,14 +8,14 @@ if TYPE_CHECKING:
 
     from ork.model.masking import Mask
 
-PREFIXES = ("ORK_SECRET_", "ORK_PARAM_")
+PREFIXES = ("ORK_SECRET_", "ORK_PARAM_")  # of secrets, and of sensitive params
 
 
 def given_mask(environ: Mapping[str, str]) -> Mask | None:
     """What their values are masked with in all that is written about the attempt; None if there are none."""
-    values = [value for name, value in environ.items() if name.startswith(PREFIXES)]
-    if not values:
+    given = {name: value for name, value in environ.items() if name.startswith(PREFIXES)}
+    if not given:
         return None
-    from ork.model.masking import Mask
+    from ork.model.masking import Mask, given_values
 
-    return Mask(values) or None
+    return Mask(given_values(given)) or None

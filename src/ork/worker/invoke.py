@@ -12,7 +12,7 @@ from ork.objects.local import LocalObjects
 from ork.worker import packages, system
 from ork.worker.ahead import WORTH_SECONDS, imported
 from ork.worker.arguments import bind_arguments
-from ork.worker.bound import Bindings, InputError
+from ork.worker.bound import Bindings, InputError, param_bounds
 from ork.worker.environment import additions, hidden_names, inherited, task_id
 from ork.worker.hidden import import_before_hidden
 from ork.worker.leaving import finish_as_the_interpreter_would, flush_streams
@@ -277,10 +277,17 @@ class Call:
             parallel_index=spec.get("parallel_index", spec["index"]),
             parallel_count=spec["parallel_count"],
             scheduled_for=spec["scheduled_for"],
-            params=spec["params"],
+            params=self._params(),
             upstream_states=spec.get("upstream_states"),
         )
         return self._context
+
+    def _params(self) -> dict[str, Any]:
+        spec = self._spec
+        if "sealed_params" not in spec:
+            return spec["params"]  # type: ignore[no-any-return]
+        bindings = Bindings(self._objects, spec["output_limit"], self._environ)
+        return {name: bindings.value(bound) for name, bound in param_bounds(spec).items()}
 
     def _store(self, text: str | None) -> None:
         if self._spec.get("output_type") is not None:

@@ -23,6 +23,7 @@ from ork.errors import RefusedError, UsageError
 from ork.model.access import Role
 from ork.model.run import NewRun
 from ork.model.workflow import Schedule, Trigger
+from ork.state.sealing import stored_params
 from ork.status.schedules import switch, upcoming
 from ork.status.shapes import time_json, upcoming_json
 
@@ -83,7 +84,7 @@ async def backfill(request: Request, name: WorkflowName) -> Response:
     if version is None or version.workflow.schedule is None:
         raise RefusedError(f"workflow `{name}` has no schedule", hint="POST its `runs` to create a single one")
     times = _times(version.workflow.schedule, moment_of(body.first, "from"), min(moment_of(body.last, "to"), api.now()))
-    params = check_params(version.workflow, body.params)
+    params = await stored_params(api.store, version.workflow, check_params(version.workflow, body.params))
     created = 0
     for place in range(0, 0 if body.dry_run else len(times), AT_ONCE):
         wanted = [

@@ -82,7 +82,7 @@ class Asked(NamedTuple):
 
 
 async def _backfill(installation: Installation, asked: Asked) -> dict[str, Any]:
-    from ork.cli.starting import known_version
+    from ork.cli.starting import known_version, stored_params
     from ork.status.shapes import time_json
 
     version = await known_version(installation, asked.name)
@@ -92,7 +92,10 @@ async def _backfill(installation: Installation, asked: Asked) -> dict[str, Any]:
     times = _times(schedule, asked.start, asked.end)
     if asked.dry_run:
         return {"times": [time_json(time) for time in times], "total": len(times)}
-    runs = _runs(version, times, asked.params)
+    from ork.cli.definitions import parse_params
+
+    values = await stored_params(installation, version.workflow, parse_params(version.workflow, asked.params))
+    runs = _runs(version, times, values)
     progress = Progress(installation, len(times), asked)
     await progress.create(runs)
     return {"created": progress.created, "existing": progress.existing, "total": len(times)}
@@ -119,12 +122,10 @@ def _bound(text: str, option: str, zone: ZoneInfo, *, is_end: bool) -> datetime:
     return (moment.replace(tzinfo=zone) if moment.tzinfo is None else moment).astimezone(UTC)
 
 
-def _runs(version: Version, times: Sequence[datetime], params: Sequence[str]) -> Iterator[NewRun]:
-    from ork.cli.definitions import parse_params
+def _runs(version: Version, times: Sequence[datetime], values: dict[str, Any]) -> Iterator[NewRun]:
     from ork.model.workflow import Trigger
     from ork.scheduler.fire import scheduled_run
 
-    values = parse_params(version.workflow, params)
     for time in times:
         yield scheduled_run(version, time, Trigger.BACKFILL, values)
 

@@ -47,6 +47,7 @@ def debug_command(run: str, task: str | None, number: int | None, trace: bool) -
         **inherited(settings.environ, settings.pass_env),
         "ORK_TOKEN": found.token,
         **_secrets(found.spec, settings),
+        **found.params,
     }
     sys.stdout.flush()
     # The task gets the terminal to itself, and its end is this command's end.
@@ -59,11 +60,13 @@ class _Found(NamedTuple):
     spec_key: str
     token: str
     objects_url: str
+    params: dict[str, str]  # sensitive ones, as variables
 
 
 async def _find(installation: Installation, run: str, task: str | None, number: int | None) -> _Found:
     from ork.objects.documents import SPEC_LIMIT, derive_token, open_signed
     from ork.objects.layout import attempt_stem, spec_key
+    from ork.scheduler.sensitive import all_opened
     from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run
 
@@ -82,7 +85,9 @@ async def _find(installation: Installation, run: str, task: str | None, number: 
     if (container := spec.get("container")) is not None:
         hint = f"look inside: docker run --rm -it --entrypoint sh {container['image']}"
         raise RefusedError(f"`{key}` ran in an image, and nothing of that runs outside of it", hint=hint)
-    return _Found(attempt, spec, name, derive_token(await store.signing_key(), str(attempt.key)), objects.url)
+    signing_key = await store.signing_key()
+    token = derive_token(signing_key, str(attempt.key))
+    return _Found(attempt, spec, name, token, objects.url, all_opened(view.run, signing_key))
 
 
 def _task_of(view: RunView, task: str | None, instance: int | None) -> TaskKey:
@@ -138,6 +143,8 @@ def _secrets(spec: Mapping[str, Any], settings: Settings) -> dict[str, str]:
     values = {}
     bound = [spec.get(part) for part in ("inputs", "env", "config", "task_config")]
     for variable in set(_secret_variables(bound)):
+        if not variable.startswith(SECRET_PREFIX):
+            continue
         name = variable.removeprefix(SECRET_PREFIX)
         values[variable] = settings.secrets.value(name, spec["workflow"], waits=True)
     return values

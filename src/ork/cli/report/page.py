@@ -18,6 +18,7 @@ from ork.cli.report.timeline import Span, chosen, draw_timeline
 from ork.cli.visible import shorten, visible
 from ork.compile.drawing import draw_svg
 from ork.model.ids import AttemptKey
+from ork.model.sealed import shown_params
 from ork.model.task import Attempt, InlineOutput, StoredOutput, Task, TaskStatus
 from ork.status.follow import RunView
 from ork.status.instances import is_group
@@ -84,7 +85,7 @@ def _facts(report: Report) -> str:
         ("finished", _moment(run.finished_at)),
         ("trigger", str(run.trigger)),
         ("scheduled for", _moment(run.scheduled_for)),
-        ("params", ", ".join(f"{name}={json.dumps(value)}" for name, value in run.params.items())),
+        ("params", ", ".join(f"{name}={json.dumps(value)}" for name, value in shown_params(run.params).items())),
         ("version", run.version),
         ("repeats", run.parent),
         ("error", run.error),

@@ -1,0 +1,91 @@
+"""Sensitive params: encrypted with the installation's key where they are stored, opened where an attempt is launched.
+
+SIV with HMAC-SHA-256: the tag over name and value is also the nonce of the key stream, so equal values look equal and
+nothing can be changed unnoticed. Why not a library: docs/adr/0009.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from ork.model.workflow import CompiledWorkflow
+
+SHOWN = "•••"
+PARAM_PREFIX = "ORK_PARAM_"  # of the variables that hold values in a worker's environment
+_FIELD = "$sealed"
+_VERSION = b"\x01"
+_TAG_BYTES = 16
+_BLOCK_BYTES = 32
+
+
+class SealError(Exception):
+    """The value was sealed with another key, for another param, or was changed."""
+
+
+def is_sealed(value: Any) -> bool:
+    return isinstance(value, dict) and len(value) == 1 and isinstance(value.get(_FIELD), str)
+
+
+def seal(key: bytes, workflow: str, name: str, value: Any) -> dict[str, str]:
+    text = json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
+    tag = _tag(key, workflow, name, text)
+    return {_FIELD: b64encode(_VERSION + tag + _mixed(key, tag, text)).decode()}
+
+
+def unseal(key: bytes, workflow: str, name: str, sealed: Any) -> Any:
+    """SealError if it is not what was sealed for this param."""
+    try:
+        data = b64decode(sealed[_FIELD], validate=True)
+    except (ValueError, KeyError, TypeError):
+        raise SealError from None
+    version, tag, mixed = data[:1], data[1 : 1 + _TAG_BYTES], data[1 + _TAG_BYTES :]
+    text = _mixed(key, tag, mixed)
+    if version != _VERSION or not hmac.compare_digest(tag, _tag(key, workflow, name, text)):
+        raise SealError
+    return json.loads(text)
+
+
+def seal_params(workflow: CompiledWorkflow, params: Mapping[str, Any], key: bytes) -> dict[str, Any]:
+    """The params of a run as they are stored. Null stays null, and what is sealed stays as it is."""
+    names = {param.name for param in workflow.params if param.sensitive}
+    return {
+        name: seal(key, workflow.name, name, value)
+        if name in names and value is not None and not is_sealed(value)
+        else value
+        for name, value in params.items()
+    }
+
+
+def has_sensitive(workflow: CompiledWorkflow) -> bool:
+    return any(param.sensitive for param in workflow.params)
+
+
+def sealed_names(params: Mapping[str, Any]) -> list[str]:
+    return [name for name, value in params.items() if is_sealed(value)]
+
+
+def shown_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """For people."""
+    return {name: SHOWN if is_sealed(value) else value for name, value in params.items()}
+
+
+def _tag(key: bytes, workflow: str, name: str, text: bytes) -> bytes:
+    about = b"".join(len(part).to_bytes(4, "big") + part for part in (workflow.encode(), name.encode()))
+    return hmac.digest(_derived(key, b"tag"), about + text, "sha256")[:_TAG_BYTES]
+
+
+def _mixed(key: bytes, tag: bytes, data: bytes) -> bytes:
+    """The data xor a key stream: applied twice, it is as before."""
+    own, size = _derived(key, b"stream"), len(data)
+    blocks = range(-(-size // _BLOCK_BYTES))
+    stream = b"".join(hmac.digest(own, tag + number.to_bytes(8, "big"), "sha256") for number in blocks)[:size]
+    return (int.from_bytes(data, "big") ^ int.from_bytes(stream, "big")).to_bytes(size, "big")
+
+
+def _derived(key: bytes, purpose: bytes) -> bytes:
+    """A key for each purpose: the installation's key also signs attempts' tokens."""
+    return hmac.digest(key, b"ork sealed params v1 " + purpose, "sha256")

@@ -1,0 +1,34 @@
+"""Sensitive params of a run, opened for an attempt: as variables of its worker, like secrets."""
+
+from __future__ import annotations
+
+import json
+
+from ork.core.bind import BindError
+from ork.model.run import Run
+from ork.model.sealed import PARAM_PREFIX, SealError, sealed_names, unseal
+from ork.model.workflow import Custom, PythonCall, Ref, TaskSpec
+
+
+def opened_params(spec: TaskSpec, run: Run, key: bytes) -> tuple[tuple[str, str], ...]:
+    """Those that the task can ask for: a function all of them, as with any param, a program those it refers to."""
+    names = sealed_names(run.params)
+    if not names:
+        return ()
+    if not isinstance(spec.action, PythonCall | Custom):
+        refs = [value.path for _, value in (*spec.inputs, *spec.env) if isinstance(value, Ref)]
+        referred = {path[1] for path in refs if path[0] == "params"}
+        names = [name for name in names if name in referred]
+    return tuple((PARAM_PREFIX + name, json.dumps(opened_param(run, name, key))) for name in names)
+
+
+def all_opened(run: Run, key: bytes) -> dict[str, str]:
+    """All sensitive params of the run, as variables."""
+    return {PARAM_PREFIX + name: json.dumps(opened_param(run, name, key)) for name in sealed_names(run.params)}
+
+
+def opened_param(run: Run, name: str, key: bytes) -> object:
+    try:
+        return unseal(key, run.workflow, name, run.params[name])
+    except SealError:
+        raise BindError(f"param `{name}` cannot be decrypted: it was not sealed by this installation") from None

@@ -1,0 +1,163 @@
+"""Params that are declared sensitive: given to tasks, and shown to nobody."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import serving
+
+OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
+
+VALUE = "correct-horse-battery"
+WORKFLOW = """
+name: flow
+params:
+  token: {type: str, sensitive: true}
+  limits: {type: any, default: null, sensitive: true}
+  day: {type: str, default: today}
+tasks:
+  function: {file: tasks.py, function: by_name}
+  context: {file: tasks.py, function: by_context}
+  command: {command: [sh, -c, 'echo "has $TOKEN"; case "$TOKEN" in *-horse-*) ;; *) exit 3;; esac'], env: {TOKEN: {ref: params.token}}}
+  child: {workflow: child, inputs: {key: {ref: params.token}}}
+  unable: {file: tasks.py, function: unable, depends_on: [function]}
+"""
+CHILD = """
+name: child
+params: {key: {type: str, sensitive: true}}
+tasks:
+  use: {file: tasks.py, function: use_key}
+"""
+TASKS = """
+import os
+
+def by_name(token, day):
+    print("got", token, day)
+    return len(token)
+
+def by_context(ctx):
+    print("got", ctx.params["token"], ctx.params["day"])
+    assert VALUE == ctx.params["token"]
+    assert not [name for name in os.environ if "PARAM" in name]
+    return sorted(ctx.params)
+
+def use_key(key):
+    print("got", key)
+    assert key == VALUE
+
+def unable(token):
+    if not os.path.exists("go"):
+        raise ValueError("no: " + token)
+
+VALUE = "-".join(["correct", "horse", "battery"])
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "workflow.yaml").write_text(WORKFLOW)
+    (tmp_path / "child.yaml").write_text(CHILD)
+    (tmp_path / "tasks.py").write_text(TASKS)
+    return tmp_path
+
+
+def kept_in(folder: Path) -> list[str]:
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".yaml"]
+    return [str(path) for path in files if VALUE.encode() in path.read_bytes()]
+
+
+def states(text: str) -> dict[str, str]:
+    run: Any = json.loads(text)
+    return {task["name"]: task["status"] for task in run["tasks"]}
+
+
+def test_tasks_get_it_and_nothing_shows_or_keeps_it(project: Path, ork_cli: OrkCli) -> None:
+    def ork(*args: str) -> subprocess.CompletedProcess[str]:
+        return ork_cli(*args, cwd=project)
+
+    done = ork("run", "--json", "-p", f"token={VALUE}", "-p", 'limits={"pin": 12345678}')
+    good = {"function": "success", "context": "success", "command": "success", "child": "success"}
+    assert states(done.stdout) == {**good, "unable": "failed"}, done.stdout
+    assert json.loads(done.stdout)["params"] == {"token": "•••", "limits": "•••", "day": "today"}
+    (project / "go").touch()
+    retried = ork("retry", "@last")
+    assert retried.returncode == 0, retried.stderr
+    again = ork("rerun", "@last", "--json", "-p", "day=tomorrow")
+    assert again.returncode == 0, again.stderr
+    other = ork("run", "--json", "-p", "token=another-word")
+    shown = [done, again, other]
+    shown += [ork(*look) for look in (("show", "@last"), ("runs", "--json"), ("logs", "@last~1"), ("why", "@last~1"))]
+    ids = [json.loads(run.stdout)["id"] for run in (done, again, other)]
+    same, differ = (json.loads(ork("runs", "diff", ids[0], each, "--json").stdout) for each in ids[1:])
+    assert "token" not in same["params"]
+    assert differ["params"]["token"] == {"a": "•••", "b": "•••"}
+    shown += [ork("logs", ids[0], task) for task in states(done.stdout)]
+    shown += [ork("report", ids[0], "-o", "-")]
+    assert [run.args for run in shown if VALUE in run.stdout + run.stderr] == []
+    assert "got *** today" in "".join(run.stdout for run in shown)
+    assert "ValueError: no: ***" in done.stdout
+    assert kept_in(project) == []
+
+
+def test_a_wrong_value_is_not_repeated(project: Path, ork_cli: OrkCli) -> None:
+    (project / "workflow.yaml").write_text(
+        "name: f\nparams: {pin: {type: int, sensitive: true}}\ntasks:\n  a: {command: 'true'}\n"
+    )
+    done = ork_cli("run", "-p", f"pin={VALUE}", cwd=project)
+    assert done.returncode == 2
+    assert "•••" in done.stderr
+    assert VALUE not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("task", "what"),
+    [
+        ("{command: [echo, {ref: params.token}]}", "is sensitive"),
+        ("{command: echo, when: {ref: params.token, equals: x}}", "is sensitive"),
+        ("{command: echo, foreach: params.token}", "is sensitive"),
+    ],
+)
+def test_where_it_would_be_seen_it_is_refused(project: Path, ork_cli: OrkCli, task: str, what: str) -> None:
+    (project / "workflow.yaml").write_text(f"name: f\nparams: {{token: {{sensitive: true}}}}\ntasks:\n  a: {task}\n")
+    done = ork_cli("validate", cwd=project)
+    assert done.returncode == 2
+    assert what in done.stderr
+
+
+def test_a_default_and_a_child_that_would_show_it_are_refused(project: Path, ork_cli: OrkCli) -> None:
+    (project / "workflow.yaml").write_text(
+        "name: f\nparams: {token: {sensitive: true, default: x}}\ntasks:\n  a: {command: 'true'}\n"
+    )
+    assert "cannot have a default" in ork_cli("validate", cwd=project).stderr
+    (project / "workflow.yaml").write_text(WORKFLOW)
+    (project / "child.yaml").write_text(CHILD.replace(", sensitive: true", ""))
+    done = ork_cli("run", "--json", "-p", f"token={VALUE}", cwd=project)
+    assert "`key` of `child` is not" in done.stdout
+
+
+def test_through_a_server(project: Path, ork_cli: OrkCli, plain_environment: dict[str, str]) -> None:
+    """The server encrypts what it is sent, shows none of it, and repeats a run with what it was given."""
+    assert ork_cli("deploy", "workflow.yaml", cwd=project).returncode == 0
+    (project / "go").touch()
+    with serving.serving(project, plain_environment) as server:
+
+        def ork(*args: str) -> subprocess.CompletedProcess[str]:
+            return ork_cli(*args, cwd=project, env=server.remote)
+
+        first = ork("trigger", "flow", "-p", f"token={VALUE}", "--key", "k", "--wait")
+        assert first.returncode == 0, first.stderr
+        again = ork("trigger", "flow", "-p", f"token={VALUE}", "--key", "k")
+        assert again.stdout.split()[0] == first.stdout.split()[0]
+        assert ork("trigger", "flow", "-p", "token=another", "--key", "k").returncode == 4
+        rerun = ork("rerun", first.stdout.split()[0], "--json")
+        assert rerun.returncode == 0, rerun.stdout + rerun.stderr
+        assert json.loads(rerun.stdout)["params"]["token"] == "•••"
+    assert kept_in(project) == []
+    assert os.path.exists(project / ".ork/ork.db")
