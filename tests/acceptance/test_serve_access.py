@@ -158,3 +158,93 @@ def test_a_trusted_proxy_that_is_no_address_is_refused_at_the_start(place: Place
     assert "'proxy.local' is neither an IP address nor a network" in said
     (place.folder / "ork.yaml").write_text("trusted_proxies: [10.0.0.0/40]\n")
     assert "expected an IP address or a network" in place.ork("serve", "--port", "0", code=2)
+
+
+def test_tokens_expire_and_are_rotated_with_an_overlap(place: Place) -> None:
+    served = place.serve("--no-scheduler")
+    through = ("--server", served.url)
+
+    def statuses(*texts: str) -> list[int]:
+        return [served.ask("GET", "/runs", Authorization=f"Bearer {text}")[0] for text in texts]
+
+    for where in ((), through):
+        made = json.loads(place.ork(*where, "token", "create", "--name", "ci", "--expires", "90d", "--json"))
+        listed = {each["id"]: each for each in json.loads(place.ork(*where, "token", "list", "--json"))["tokens"]}
+        id = next(id for id, each in listed.items() if each["name"] == "ci" and each["last_used_at"] is None)
+        assert listed[id]["expires_at"] is not None
+        new = place.ork(*where, "token", "rotate", id).strip()
+        assert statuses(made["token"], new) == [200, 200]
+        shown = json.loads(place.ork(*where, "token", "list", "--json"))["tokens"]
+        successor = next(each for each in shown if each["name"] == "ci" and each["expires_at"] is None)
+        assert successor["last_used_at"] is not None
+        last = place.ork(*where, "token", "rotate", successor["id"], "--overlap", "0s", "--expires", "12h").strip()
+        assert statuses(new, last) == [401, 200]
+        assert "expired" in place.ork(*where, "token", "list")
+        assert "no token" in place.ork(*where, "token", "rotate", successor["id"], code=3)
+        for each in json.loads(place.ork("token", "list", "--json"))["tokens"]:
+            if each["name"] == "ci" and each["revoked_at"] is None:
+                place.ork("token", "revoke", each["id"])
+    for wrong in ("0d", "soon", "9999999999d"):
+        place.ork("token", "create", "--expires", wrong, code=2)
+
+
+def test_the_audit_trail_names_token_and_address_and_failed_sign_ins(place: Place) -> None:
+    served = place.serve("--no-scheduler", "--trusted-proxy", "127.0.0.1")
+    place.ork("deploy", "held.yaml")
+    id, text = new_token(place, "operator")
+    client = {"Authorization": f"Bearer {text}", "X-Forwarded-For": "192.0.2.7"}
+    assert served.ask("POST", "/workflows/held/runs", {}, **client)[0] == 201
+    for number in range(30):
+        wrong = {"Authorization": f"Bearer ork_{number:040}", "X-Forwarded-For": "192.0.2.66"}
+        assert served.ask("GET", "/runs", **wrong)[0] in (401, 429)
+    assert served.ask("GET", "/runs", **{**client, "X-Forwarded-For": "192.0.2.66"})[0] == 200
+    entries = json.loads(place.ork("--server", served.url, "audit", "--json"))["entries"]
+    assert entries == json.loads(place.ork("audit", "--json"))["entries"]
+    trigger = next(entry for entry in entries if entry["action"] == "run.trigger")
+    assert (trigger["token"], trigger["address"]) == (id, "192.0.2.7")
+    failed = [entry for entry in entries if entry["action"] == "sign_in.failed"]
+    assert [(entry["address"], entry["detail"]["failures"]) for entry in failed] == [
+        ("192.0.2.66", 10),
+        ("192.0.2.66", 1),
+    ]
+    assert "192.0.2.66" in place.ork("audit")
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_a_weak_token_is_not_even_sent(place: Place) -> None:
+    served = place.serve("--no-scheduler")
+    (place.folder / "file").write_text("secretsecretsecretsecret\n")
+    for weak in ({"ORK_TOKEN": "changeme"}, {"ORK_TOKEN_FILE": str(place.folder / "file")}):
+        place.environment |= {"ORK_SERVER": served.url, **weak}
+        said = place.ork("runs", code=2)
+        assert "too easy to guess" in said
+        assert "ork token create" in said
+        assert "changeme" not in said
+        place.environment.pop("ORK_TOKEN", None)
+    place.environment.pop("ORK_TOKEN_FILE")
+    (place.folder / ".ork/token").write_text("changeme\n")
+    assert "too easy to guess" in place.ork("runs", code=2)
+
+
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+def test_a_weak_token_in_the_servers_own_file_is_replaced(place: Place) -> None:
+    place.serve("--no-scheduler").stop()
+    (place.folder / ".ork/token").write_text("changeme\n")
+    served = place.serve("--no-scheduler")
+    assert served.token != "changeme"
+    assert served.ask("GET", "/runs")[0] == 200
+
+
+@pytest.mark.parametrize("place", ["postgres"], indirect=True)
+def test_a_password_on_the_command_line_is_warned_about(place: Place) -> None:
+    url = place.environment.pop("ORK_STORE")
+    secret = url.replace("://ork@", "://ork:hush@")
+    assert secret != url
+    for words in (("--store", secret, "runs"), ("runs", "--store", secret)):
+        said = place.ork(*words)
+        assert said.count("warning: the password in --store is visible in the process list") == 1
+        assert "ORK_STORE_FILE" in said
+        assert "hush" not in said
+    assert "warning" not in place.ork("--store", url, "runs")
+    place.environment["ORK_STORE"] = secret
+    assert "warning" not in place.ork("runs")

@@ -271,7 +271,7 @@ def test_tick_and_doctor(far: Far) -> None:
     checks = {each["subject"]: each["says"] for each in far.json("doctor")["checks"]}
     assert far.served.url in checks["server"]
     assert checks["schedulers"] == "1 running"
-    far.environment["ORK_TOKEN"] = "nobody"
+    far.environment["ORK_TOKEN"] = "ork_a1B2c3D4e5F6g7H8i9J0"  # known to nobody
     assert far("doctor", code=1).stdout.count("✗") == 1
 
 

@@ -69,12 +69,30 @@ class PruneBody(Body):
     dry_run: bool = Field(False, description="Only say which.")
 
 
+_DIGEST: Any = Field(
+    None, pattern="^[0-9a-f]{64}$", description="SHA-256 of a token that was made elsewhere; default: one is made."
+)
+_EXPIRY: Any = Field(
+    None, max_length=60, description="When it expires (RFC 3339); default: never.", json_schema_extra=_MOMENT
+)
+
+
 class TokenBody(Body):
     name: str = Field(min_length=1, max_length=100)
     role: str = Field(json_schema_extra={"enum": [role.value for role in Role]})
-    digest: str | None = Field(
-        None, pattern="^[0-9a-f]{64}$", description="SHA-256 of a token that was made elsewhere; default: one is made."
+    digest: str | None = _DIGEST
+    expires_at: str | None = _EXPIRY
+
+
+class RotateBody(Body):
+    until: str | None = Field(
+        None,
+        max_length=60,
+        description="How long the old token is valid beside the new one (RFC 3339); default: an hour.",
+        json_schema_extra=_MOMENT,
     )
+    digest: str | None = _DIGEST
+    expires_at: str | None = _EXPIRY
 
 
 async def read_json(request: Request, limit: int = BODY_LIMIT) -> Any:

@@ -7,6 +7,8 @@ import hmac
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from starlette.datastructures import Headers
@@ -16,16 +18,18 @@ from starlette.types import Message, Receive, Scope
 
 from ork.api import problems
 from ork.api.context import Caller
+from ork.api.failed_sign_ins import FailedSignIns
 from ork.api.problems import problem
 from ork.api.quotas import Quota
 from ork.api.routing import Match, Route
 from ork.api.signatures import is_signed, secret_name, verified_key
 from ork.api.throttle import Throttle, suspect_of
 from ork.api.tokens import digest_of
-from ork.errors import RefusedError
-from ork.model.access import Role, Token
+from ork.errors import RefusedError, StoreError
+from ork.model.access import AuditEntry, Role, Token
 from ork.model.ids import NAME_PATTERN, RunId, TaskKey
 from ork.model.task import Attempt
+from ork.model.token_strength import weakness_of
 from ork.model.workflow import WorkflowEntry
 from ork.objects.documents import wake_proof
 
@@ -33,6 +37,8 @@ from ork.objects.documents import wake_proof
 HOOK_BODY_SECONDS = 10.0
 HOOK_BODIES, HOOK_BODIES_OF_ONE_ADDRESS = 32, 8
 RETRY_SECONDS = 2
+# How exact the time of a token's last use is.
+USE_SECONDS = 300.0
 _ATTEMPT = re.compile(rf"(?P<run>[0-9a-z]{{1,40}})/(?P<task>{NAME_PATTERN})/(?P<index>\d{{1,9}})/(?P<number>\d{{1,6}})")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ork"'}
 
@@ -48,6 +54,10 @@ class Known(Protocol):
 
     async def list_workflows(self) -> tuple[WorkflowEntry, ...]: ...
 
+    async def mark_token_used(self, id: str, now: datetime) -> None: ...
+
+    async def record(self, entry: AuditEntry, keep: int | None = None) -> None: ...
+
 
 class Callers:
     """Puts the caller into the scope as `ork.caller`, or gives the answer that refuses the request."""
@@ -60,6 +70,8 @@ class Callers:
         self._monotonic = monotonic
         self._throttle = Throttle()
         self._hook_bodies = Quota(HOOK_BODIES, HOOK_BODIES_OF_ONE_ADDRESS)
+        self._failed_sign_ins = FailedSignIns(known, monotonic)
+        self._noted_uses: dict[str, float] = {}
 
     async def check(
         self, scope: Scope, headers: Headers, receive: Receive, match: Match
@@ -79,10 +91,12 @@ class Callers:
         if kind.lower() != "bearer" or not text.strip():
             hint = "`ork token create` makes one: set ORK_TOKEN, or send `Authorization: Bearer TOKEN`"
             return problem(401, problems.UNAUTHENTICATED, "this needs a token", hint, _CHALLENGE)
-        digest, suspect = digest_of(text.strip()), suspect_of(address_in(scope), text.strip())
+        text, address = text.strip(), address_in(scope)
+        digest, suspect = digest_of(text), suspect_of(address, text)
         now = self._monotonic()
         wait = self._throttle.seconds_to_wait(suspect, digest, now)
         if wait is not None:
+            await self._failed_sign_ins.note(address, "too many wrong tokens")
             return problem(
                 429,
                 problems.TOO_MANY,
@@ -91,13 +105,28 @@ class Callers:
                 {"Retry-After": f"{wait:.0f}"},
             )
         token = await self._known.find_token(digest)
-        if token is None or token.revoked_at is not None:
+        flaw = _flaw(token, text)
+        if token is None or flaw is not None:
             self._throttle.failed(suspect, digest, now)
+            await self._failed_sign_ins.note(address, f"{flaw} token", token)
             hint = "`ork token create` makes another, where the store can be reached"
-            return problem(401, problems.UNAUTHENTICATED, "this token is unknown or revoked", hint, _CHALLENGE)
+            return problem(401, problems.UNAUTHENTICATED, f"this token is {flaw}", hint, _CHALLENGE)
         self._throttle.succeeded(digest)
-        scope["ork.caller"] = Caller(token.name, token.role, digest)
+        await self._note_use(token, now)
+        scope["ork.caller"] = Caller(token.name, token.role, digest, token.id, address)
         return None
+
+    async def _note_use(self, token: Token, now: float) -> None:
+        """At most every few minutes: a request that only reads writes nothing but this."""
+        noted_at = self._noted_uses.get(token.id)
+        if noted_at is not None and now - noted_at < USE_SECONDS:
+            return
+        self._noted_uses[token.id] = now
+        moment = datetime.now(UTC)
+        if token.last_used_at is not None and (moment - token.last_used_at).total_seconds() < USE_SECONDS:
+            return  # another process has noted it
+        with suppress(StoreError):
+            await self._known.mark_token_used(token.id, moment)
 
     # ── hooks ────────────────────────────────────────────────────────────────────────────────────
 
@@ -128,9 +157,10 @@ class Callers:
             return problem(413, problems.TOO_LARGE, detail, None, {"Connection": "close"}), receive
         key = verified_key(secret, headers, body, time.time())
         if key is None:
+            await self._failed_sign_ins.note(address_in(scope), f"wrong signature for hook {name}")
             return _unsigned(), receive
         await self._check_collisions(name)
-        scope["ork.caller"] = Caller(f"hook {name}", Role.OPERATOR)
+        scope["ork.caller"] = Caller(f"hook {name}", Role.OPERATOR, address=address_in(scope))
         scope["ork.hook_key"] = key
         return None, _replay(body)
 
@@ -153,9 +183,10 @@ class Callers:
         suspect, now = suspect_of(address_in(scope), named), self._monotonic()
         wait = self._throttle.seconds_to_wait(suspect, digest, now)
         if wait is None and await self._is_of_attempt(named, digest):
-            scope["ork.caller"] = Caller(f"attempt {named}", Role.OPERATOR)
+            scope["ork.caller"] = Caller(f"attempt {named}", Role.OPERATOR, address=suspect.address)
             return None
         self._throttle.failed(suspect, digest, now)
+        await self._failed_sign_ins.note(suspect.address, "wrong proof of an attempt")
         return problem(
             401, problems.UNAUTHENTICATED, "this attempt is unknown, or the proof is not its own", None, _CHALLENGE
         )
@@ -170,6 +201,15 @@ class Callers:
         attempts = [each for key in keys for each in await self._known.list_attempts(run, key)]
         proofs = [wake_proof(named, each.token_hash) for each in attempts if each.key.number == number]
         return any(hmac.compare_digest(each, proof) for each in proofs)
+
+
+def _flaw(token: Token | None, text: str) -> str | None:
+    """Why a token opens nothing; None for one that does."""
+    if weakness_of(text) is not None:
+        return "too easy to guess"
+    if token is None or token.revoked_at is not None:
+        return "unknown or revoked"
+    return None if token.is_live(datetime.now(UTC)) else "expired"
 
 
 def address_in(scope: Scope) -> str:

@@ -10,7 +10,7 @@ from fastapi import Request
 
 from ork.api.events import Hub
 from ork.model.access import AuditEntry, Role
-from ork.model.record import Record, made
+from ork.model.record import Record, made, replaced
 from ork.objects.store import ObjectStore
 from ork.state.store import StateStore
 from ork.status.explain import Patience
@@ -45,11 +45,13 @@ def _utc_now() -> datetime:
 
 
 class Caller(Record):
-    """Who asks, by the token they showed. A signed hook has a name and no token."""
+    """Who asks, by the token they showed, and from where. A signed hook has a name and no token."""
 
     name: str
     role: Role
     digest: str | None = None
+    token_id: str | None = None
+    address: str | None = None
 
 
 class Api(Record):
@@ -74,7 +76,8 @@ class Api(Record):
         Called before the answer is sent, so that no change is acknowledged that is not in the audit trail.
         """
         self.hub.poke()
-        await self.store.record(AuditEntry(self.now(), caller.name, action, subject, detail))
+        entry = AuditEntry(self.now(), caller.name, action, subject, detail)
+        await self.store.record(replaced(entry, token=caller.token_id, address=caller.address))
 
 
 def api_of(request: Request) -> Api:

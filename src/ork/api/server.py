@@ -9,6 +9,7 @@ import socket
 import ssl
 import traceback
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import uvicorn
@@ -41,7 +42,7 @@ def check_exposure(place: Place, tokens: Sequence[Token]) -> None:
     """What others can reach is not opened by accident: who may come in, and under which name, must have been said."""
     if is_loopback(place.host):
         return
-    if not any(token.revoked_at is None for token in tokens):
+    if not any(token.is_live(datetime.now(UTC)) for token in tokens):
         raise RefusedError(f"{place.host} can be reached by others, and there is no token", hint="ork token create")
     if not place.allowed_hosts:
         raise RefusedError(

@@ -277,6 +277,8 @@ class TokenShape(Shape):
     role: str
     created_at: str
     revoked_at: str | None
+    expires_at: str | None
+    last_used_at: str | None
 
 
 class NewTokenShape(TokenShape):

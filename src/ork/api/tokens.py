@@ -9,6 +9,7 @@ from hashlib import sha256
 
 from ork.errors import StoreError, UsageError
 from ork.model.access import Role, Token
+from ork.model.token_strength import weakness_of
 from ork.state.store import StateStore
 
 PREFIX = "ork_"
@@ -16,10 +17,10 @@ FILE = "token"
 FIRST = "first"
 
 
-def make_token(name: str, role: Role, now: datetime) -> tuple[str, Token]:
+def make_token(name: str, role: Role, now: datetime, expires_at: datetime | None = None) -> tuple[str, Token]:
     """Its text, which is told once and kept nowhere, and what is kept."""
     text = PREFIX + secrets.token_urlsafe(32)
-    return text, Token(secrets.token_hex(4), name, role, digest_of(text), now)
+    return text, Token(secrets.token_hex(4), name, role, digest_of(text), now, expires_at=expires_at)
 
 
 def digest_of(text: str) -> str:
@@ -32,7 +33,7 @@ async def ensure_first_token(store: StateStore, home: str, now: datetime) -> str
     path = os.path.join(home, FILE)
     text = read_token_file(home)
     known = await store.find_token(digest_of(text)) if text else None
-    if known is not None and known.revoked_at is None:
+    if text and weakness_of(text) is None and known is not None and known.is_live(now):
         return path
     text, token = make_token(FIRST, Role.ADMIN, now)
     await store.add_token(token)  # first: a file without a row would be a key to nothing

@@ -75,9 +75,24 @@ def note_other_project(settings: Settings) -> None:
 
 
 def _load(given: dict[str, Any], folder: str | None) -> Settings:
+    if given.get("store") and not given.get("is_warned"):
+        given["is_warned"] = _warn_of_password(given["store"])
     return load_settings(
         store=given.get("store"), objects=given.get("objects"), server=given.get("server"), folder=folder
     )
+
+
+def _warn_of_password(store: str) -> bool:
+    """A command's arguments can be read by every user of the machine."""
+    from ork.state.urls import without_password
+
+    if without_password(store) != store:
+        print(
+            "warning: the password in --store is visible in the process list; set ORK_STORE, or ORK_STORE_FILE to a file "
+            "that holds the URL",
+            file=sys.stderr,
+        )
+    return True
 
 
 def settings_beside_the_store(command: str) -> Settings:

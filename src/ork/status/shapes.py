@@ -17,6 +17,7 @@ from ork.status.jobs import job_names
 from ork.status.shown import shown_value
 
 if TYPE_CHECKING:
+    from ork.model.access import AuditEntry, Token
     from ork.status.schedules import Upcoming
 
 
@@ -107,6 +108,31 @@ def workflow_json(entry: WorkflowEntry, last_run: Run | None) -> dict[str, Any]:
         "enabled": entry.enabled,
         "origin": entry.origin,
         "last_run": listed_run_json(last_run) if last_run else None,
+    }
+
+
+def token_json(token: Token) -> dict[str, Any]:
+    return {
+        "id": token.id,
+        "name": token.name,
+        "role": token.role.value,
+        "created_at": time_json(token.created_at),
+        "revoked_at": time_json(token.revoked_at),
+        "expires_at": time_json(token.expires_at),
+        "last_used_at": time_json(token.last_used_at),
+    }
+
+
+def audit_json(entry: AuditEntry) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "at": time_json(entry.at),
+        "by": entry.by,
+        "action": entry.action,
+        "subject": entry.subject,
+        "detail": json.loads(entry.detail) if entry.detail else None,
+        "token": entry.token,
+        "address": entry.address,
     }
 
 

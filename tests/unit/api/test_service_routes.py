@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from ork.api.tokens import digest_of, make_token
 from ork.model.access import Role
 from ork.model.workflow import Schedule, Trigger
 from ork.objects.documents import token_hash, wake_proof
 from ork.state.store import RunFilter
-from tests.unit.api.conftest import Bench, worked_on
+from tests.unit.api.conftest import NOW, Bench, worked_on
 
 YAML = "name: posted\ntasks:\n  a: {command: 'true'}\n  b: {command: 'true', depends_on: [a]}\n"
 
@@ -55,7 +57,8 @@ async def test_tokens_are_made_told_once_listed_and_revoked(bench: Bench) -> Non
         assert (await client.delete(f"/api/v1/tokens/{made['id']}")).status_code == 404
         assert (await client.post("/api/v1/tokens", json={"name": "x", "role": "king"})).status_code == 400
         entries = (await client.get("/api/v1/audit")).json()["entries"]
-        assert [entry["action"] for entry in entries] == ["token.revoke", "token.create"]
+        assert [entry["action"] for entry in entries] == ["sign_in.failed", "token.revoke", "token.create"]
+        assert (entries[0]["by"], entries[0]["token"]) == ("ci", made["id"])
 
 
 async def test_no_change_is_acknowledged_that_is_not_in_the_audit_trail(
@@ -133,3 +136,60 @@ async def test_a_worker_may_wake_us_with_the_proof_of_its_attempt_and_do_nothing
             assert (await client.post("/api/v1/wake", headers=wrong)).status_code == 401, wrong
         assert (await client.post("/api/v1/tick", headers=good)).status_code == 401
         assert (await client.get("/api/v1/runs", headers=good)).status_code == 401
+
+
+async def test_a_token_expires_and_says_when_it_was_last_used(bench: Bench) -> None:
+    soon = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    async with await bench.client() as client:
+        body = {"name": "ci", "role": "viewer", "expires_at": soon}
+        made = (await client.post("/api/v1/tokens", json=body)).json()
+        assert (made["expires_at"][:16], made["last_used_at"]) == (soon[:16], None)
+        for wrong in ("2020-01-01T00:00:00Z", "tomorrow", "2030-01-01T00:00:00"):
+            assert (await client.post("/api/v1/tokens", json={**body, "expires_at": wrong})).status_code == 400
+        theirs = {"Authorization": f"Bearer {made['token']}"}
+        assert (await client.get("/api/v1/runs", headers=theirs)).status_code == 200
+        (used,) = [each for each in (await client.get("/api/v1/tokens")).json()["tokens"] if each["id"] == made["id"]]
+        assert used["last_used_at"] is not None
+        before = await bench.store.list_tokens()
+        assert (await client.get("/api/v1/runs", headers=theirs)).status_code == 200
+        assert await bench.store.list_tokens() == before  # written at most every few minutes
+        await bench.store.rotate_token(made["id"], make_token("ci", Role.VIEWER, NOW)[1], NOW, NOW)
+        refused = await client.get("/api/v1/runs", headers=theirs)
+        assert (refused.status_code, refused.json()["detail"]) == (401, "this token is expired")
+
+
+async def test_a_rotated_token_and_its_successor_are_good_until_the_overlap_is_over(bench: Bench) -> None:
+    async with await bench.client() as client:
+        old = (await client.post("/api/v1/tokens", json={"name": "ci", "role": "viewer"})).json()
+        answer = await client.post(f"/api/v1/tokens/{old['id']}/rotate")
+        new = answer.json()
+        assert (answer.status_code, new["name"], new["role"]) == (201, "ci", "viewer")
+        for each in (old, new):
+            theirs = {"Authorization": f"Bearer {each['token']}"}
+            assert (await client.get("/api/v1/runs", headers=theirs)).status_code == 200
+        body = {"until": datetime.now(UTC).isoformat()}
+        newest = (await client.post(f"/api/v1/tokens/{new['id']}/rotate", json=body)).json()
+        theirs = {"Authorization": f"Bearer {new['token']}"}
+        assert (await client.get("/api/v1/runs", headers=theirs)).status_code == 401
+        assert (await client.post(f"/api/v1/tokens/{new['id']}/rotate")).status_code == 404
+        assert (await client.post("/api/v1/tokens/00/rotate")).status_code == 404
+        entries = (await client.get("/api/v1/audit")).json()["entries"]
+        rotated = [entry for entry in entries if entry["action"] == "token.rotate"]
+        assert [entry["detail"]["by"] for entry in rotated] == [newest["id"], new["id"]]
+
+
+async def test_the_audit_trail_names_the_token_and_the_address(bench: Bench) -> None:
+    await bench.deploy()
+    async with await bench.client(Role.OPERATOR) as client:
+        assert (await client.post("/api/v1/workflows/flow/runs")).status_code == 201
+    (token,) = await bench.store.list_tokens()
+    (entry,) = await bench.store.list_audit()
+    assert (entry.by, entry.token, entry.address) == ("the operator", token.id, "127.0.0.1")
+
+
+async def test_a_weak_token_opens_nothing_even_if_its_digest_is_known(bench: Bench) -> None:
+    async with await bench.client() as client:
+        body = {"name": "x", "role": "admin", "digest": digest_of("changeme")}
+        assert (await client.post("/api/v1/tokens", json=body)).status_code == 201
+        refused = await client.get("/api/v1/runs", headers={"Authorization": "Bearer changeme"})
+        assert (refused.status_code, refused.json()["detail"]) == (401, "this token is too easy to guess")

@@ -17,6 +17,7 @@ from ork.errors import (
     StoreUnavailableError,
     UsageError,
 )
+from ork.model.token_strength import weakness_of
 
 PREFIX = "/api/v1"
 TIMEOUT_SECONDS = 60.0
@@ -47,6 +48,7 @@ class Server:
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._parts = parts
         self._token = token or (_token_in(home) if parts.hostname in _LOOPBACK else None)
+        _refuse_weak(self._token, "ORK_TOKEN (or ORK_TOKEN_FILE)" if token else f"{home}/token")
         self._connection: HTTPConnection | None = None
 
     def get(self, *path: object, **query: Any) -> Any:
@@ -113,6 +115,16 @@ class Server:
     def unreachable(self, error: Exception) -> StoreUnavailableError:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return StoreUnavailableError(f"cannot reach {self.url}: {why}", hint="is `ork serve` running there?")
+
+
+def _refuse_weak(token: str | None, where: str) -> None:
+    """No server takes such a token: it is not even sent."""
+    weakness = weakness_of(token) if token else None
+    if weakness is not None:
+        raise UsageError(
+            f"the token in {where} is too easy to guess: {weakness}",
+            hint="`ork token create` makes a good one, where the store can be reached",
+        )
 
 
 def _token_in(home: str) -> str | None:

@@ -223,7 +223,8 @@ class RemoteStore:
     # ── who may do what ──────────────────────────────────────────────────────────────────────────
 
     async def add_token(self, token: Token) -> None:
-        self._server.post("tokens", body={"name": token.name, "role": token.role.value, "digest": token.digest})
+        body = {"name": token.name, "role": token.role.value, "digest": token.digest, **_expiry(token)}
+        self._server.post("tokens", body=body)
 
     async def list_tokens(self) -> tuple[Token, ...]:
         return tuple(
@@ -234,6 +235,8 @@ class RemoteStore:
                 "",
                 read_moment(row["created_at"]),
                 read_time(row["revoked_at"]),
+                read_time(row.get("expires_at")),
+                read_time(row.get("last_used_at")),
             )
             for page in self._pages("tokens")
             for row in page["tokens"]
@@ -242,12 +245,17 @@ class RemoteStore:
     async def revoke_token(self, id: str, now: datetime) -> bool:  # noqa: ARG002
         return self._found("DELETE", ("tokens", id))
 
+    async def rotate_token(self, id: str, successor: Token, until: datetime, now: datetime) -> bool:  # noqa: ARG002
+        body = {"digest": successor.digest, "until": until.isoformat(), **_expiry(successor)}
+        return self._found("POST", ("tokens", id, "rotate"), json.dumps(body).encode())
+
     async def list_audit(self, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
         rows = self._server.get("audit", limit=limit, cursor=before)["entries"]
         return tuple(
             AuditEntry(
                 read_moment(row["at"]), row["by"], row["action"], row["subject"],
                 json.dumps(row["detail"]) if row["detail"] is not None else None, row["id"],
+                row.get("token"), row.get("address"),
             )
             for row in rows
         )  # fmt: skip
@@ -296,6 +304,11 @@ def explained(server: Server, target: Target) -> Explained:
     task = None if target.task is None else str(TaskKey(target.task, target.instance))
     found = server.get("runs", target.run, "why", task=task)
     return Explained(found["subject"], found["why"])
+
+
+def _expiry(token: Token) -> dict[str, str]:
+    """Named only where there is one: an older server does not know it."""
+    return {} if token.expires_at is None else {"expires_at": token.expires_at.isoformat()}
 
 
 def _notice(row: dict[str, Any]) -> Notice:

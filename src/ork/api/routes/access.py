@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from datetime import datetime, timedelta
+from typing import Annotated
 
 from fastapi import Path, Request
 from starlette.responses import Response
 
 from ork.api import shapes
-from ork.api.bodies import TokenBody, answer, described, read_body
+from ork.api.bodies import RotateBody, TokenBody, answer, described, read_body
 from ork.api.context import api_of, caller_of
 from ork.api.paging import page_behind
-from ork.api.parameters import LARGEST_PAGE, IdCursor, Limit, NumberCursor
+from ork.api.parameters import LARGEST_PAGE, IdCursor, Limit, NumberCursor, moment_of
 from ork.api.routing import Routes
 from ork.api.tokens import make_token
 from ork.errors import NotFoundError, RefusedError, UsageError
-from ork.model.access import Role, Token
+from ork.model.access import Role
 from ork.model.record import replaced
-from ork.status.shapes import time_json
+from ork.status.shapes import audit_json, time_json, token_json
 
 routes = Routes()
+
+OVERLAP = timedelta(hours=1)
+TokenId = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$")]
 
 
 @routes.add("GET", "/tokens", Role.ADMIN, response_model=shapes.TokensShape)
@@ -45,7 +49,7 @@ async def create_token(request: Request) -> Response:
     body = await read_body(request, TokenBody)
     if body.role not in set(Role):
         raise UsageError(f"there is no role {body.role!r}", hint=f"one of: {', '.join(Role)}")
-    text, token = make_token(body.name, Role(body.role), api.now())
+    text, token = make_token(body.name, Role(body.role), api.now(), _expiry(body.expires_at, api.now()))
     if body.digest is not None:
         token = replaced(token, digest=body.digest)
     await api.store.add_token(token)
@@ -53,16 +57,41 @@ async def create_token(request: Request) -> Response:
     return answer({**token_json(token), "token": text if body.digest is None else None}, 201)
 
 
+@routes.add(
+    "POST",
+    "/tokens/{id}/rotate",
+    Role.ADMIN,
+    status_code=201,
+    response_model=shapes.NewTokenShape,
+    openapi_extra=described(RotateBody),
+)
+async def rotate_token(request: Request, id: TokenId) -> Response:
+    """Makes another token of the same name and role, and tells its text, once. The old one opens things until `until`,
+    an hour from now if that is not given."""
+    api, caller = api_of(request), caller_of(request)
+    body, now = await read_body(request, RotateBody), api.now()
+    old = next((token for token in await api.store.list_tokens() if token.id == id), None)
+    if old is None:
+        raise _not_in_use(id)
+    text, token = make_token(old.name, old.role, now, _expiry(body.expires_at, now))
+    if body.digest is not None:
+        token = replaced(token, digest=body.digest)
+    until = now + OVERLAP if body.until is None else moment_of(body.until, "until")
+    if not await api.store.rotate_token(id, token, until, now):
+        raise _not_in_use(id)
+    await api.changed(caller, "token.rotate", id, json.dumps({"by": token.id, "until": time_json(until)}))
+    return answer({**token_json(token), "token": text if body.digest is None else None}, 201)
+
+
 @routes.add("DELETE", "/tokens/{id}", Role.ADMIN, status_code=204)
-async def revoke_token(request: Request, id: Annotated[str, Path(pattern="^[0-9a-f]{1,64}$")]) -> Response:
+async def revoke_token(request: Request, id: TokenId) -> Response:
     """From now on it opens nothing. No token revokes itself."""
     api, caller = api_of(request), caller_of(request)
-    own = await api.store.find_token(caller.digest) if caller.digest else None
-    if own is not None and own.id == id:
+    if caller.token_id == id:
         # Who does so by mistake would have nothing left to mend it with.
         raise RefusedError("this is the token you ask with", hint="revoke it with another one, or beside the store")
     if not await api.store.revoke_token(id, api.now()):
-        raise NotFoundError(f"no token `{id}` that is in use", hint="`ork token list` lists them")
+        raise _not_in_use(id)
     await api.changed(caller, "token.revoke", id)
     return Response(status_code=204)
 
@@ -71,25 +100,16 @@ async def revoke_token(request: Request, id: Annotated[str, Path(pattern="^[0-9a
 async def list_audit(request: Request, limit: Limit = 50, cursor: NumberCursor = None) -> Response:
     """Who changed what, newest first."""
     entries = await api_of(request).store.list_audit(limit, cursor)
-    rows = [
-        {
-            "id": entry.id,
-            "at": time_json(entry.at),
-            "by": entry.by,
-            "action": entry.action,
-            "subject": entry.subject,
-            "detail": json.loads(entry.detail) if entry.detail else None,
-        }
-        for entry in entries
-    ]
+    rows = [audit_json(entry) for entry in entries]
     return answer({"entries": rows, "cursor": str(entries[-1].id) if len(entries) == limit else None})
 
 
-def token_json(token: Token) -> dict[str, Any]:
-    return {
-        "id": token.id,
-        "name": token.name,
-        "role": token.role.value,
-        "created_at": time_json(token.created_at),
-        "revoked_at": time_json(token.revoked_at),
-    }
+def _expiry(text: str | None, now: datetime) -> datetime | None:
+    moment = None if text is None else moment_of(text, "expires_at")
+    if moment is not None and moment <= now:
+        raise UsageError("expires_at: that time has passed", hint="leave it out for a token that does not expire")
+    return moment
+
+
+def _not_in_use(id: str) -> NotFoundError:
+    return NotFoundError(f"no token `{id}` that is in use", hint="`ork token list` lists them")

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.session import json_option, look, now, palette, print_json, store_options
-from ork.errors import NotFoundError
+from ork.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from ork.app import Installation
     from ork.model.access import Token
 
@@ -20,7 +22,7 @@ ROLES = ("viewer", "operator", "admin")
 
 @click.group(name="token")
 def token_command() -> None:
-    """Who may do what through the API: create, list, revoke.
+    """Who may do what through the API: create, list, rotate, revoke.
 
     \b
     Example:  ork token create --role operator --name ci
@@ -30,21 +32,22 @@ def token_command() -> None:
 @token_command.command(name="create")
 @click.option("--role", type=click.Choice(ROLES), default="viewer", show_default=True)
 @click.option("--name", default="token", show_default=True, help="Stands in the audit trail beside what it does.")
+@click.option("--expires", metavar="AGE", help="After which it opens nothing: 90d, 12h (default: never).")
 @json_option
 @store_options
-def create_command(role: str, name: str, as_json: bool) -> None:
+def create_command(role: str, name: str, expires: str | None, as_json: bool) -> None:
     """Make a token and print it, once: it is kept nowhere.
 
     A viewer looks, an operator also starts, stops and decides, an admin also deploys and makes tokens.
 
     \b
-    Example:  export ORK_TOKEN=$(ork token create --role operator --name ci)
+    Example:  export ORK_TOKEN=$(ork token create --role operator --name ci --expires 90d)
     """
     from ork.api.tokens import make_token
     from ork.cli.commands.act import who_asks
     from ork.model.access import Role
 
-    text, token = make_token(name, Role(role), now())
+    text, token = make_token(name, Role(role), now(), _expiry(expires))
 
     async def add(installation: Installation) -> None:
         await installation.store.add_token(token)
@@ -52,10 +55,70 @@ def create_command(role: str, name: str, as_json: bool) -> None:
         await installation.record(who_asks(), "token.create", token.id, detail)
 
     look(add, creates=True)
-    if as_json:
-        print_json({"id": token.id, "name": name, "role": role, "token": text})
-    else:
+    _tell(text, token, as_json)
+
+
+@token_command.command(name="rotate")
+@click.argument("id")
+@click.option("--overlap", metavar="AGE", default="1h", show_default=True, help="How long the old one stays valid.")
+@click.option("--expires", metavar="AGE", help="After which the new one opens nothing: 90d, 12h (default: never).")
+@json_option
+@store_options
+def rotate_command(id: str, overlap: str, expires: str | None, as_json: bool) -> None:
+    """Make another token of the same name and role and print it, once. The old one expires when the overlap is over.
+
+    \b
+    Example:  ork token rotate 3f9c01ab --overlap 1d --expires 90d
+    """
+    from ork.api.tokens import make_token
+    from ork.cli.commands.act import who_asks
+
+    until = _after(overlap, "--overlap")
+
+    async def rotate(installation: Installation) -> tuple[str, Token]:
+        old = next((token for token in await installation.store.list_tokens() if token.id == id), None)
+        if old is None:
+            raise _not_in_use(id)
+        text, token = make_token(old.name, old.role, now(), _expiry(expires))
+        if not await installation.store.rotate_token(id, token, until, now()):
+            raise _not_in_use(id)
+        await installation.record(who_asks(), "token.rotate", id, json.dumps({"by": token.id}))
+        return text, token
+
+    text, token = look(rotate)
+    _tell(text, token, as_json)
+
+
+def _expiry(age: str | None) -> datetime | None:
+    moment = None if age is None else _after(age, "--expires")
+    if moment is not None and moment <= now():
+        raise UsageError(
+            f"--expires {age} is no time from now", hint="such as 90d or 12h; without it a token never expires"
+        )
+    return moment
+
+
+def _after(age: str, option: str) -> datetime:
+    from ork.cli.commands.prune import read_age
+
+    try:
+        return now() + read_age(age)
+    except OverflowError:
+        raise UsageError(f"{option} {age} is too long", hint="such as 90d or 12h") from None
+
+
+def _tell(text: str, token: Token, as_json: bool) -> None:
+    if not as_json:
         print(text)
+        return
+    from ork.status.shapes import time_json
+
+    shape = {"id": token.id, "name": token.name, "role": token.role.value, "expires_at": time_json(token.expires_at)}
+    print_json({**shape, "token": text})
+
+
+def _not_in_use(id: str) -> NotFoundError:
+    return NotFoundError(f"no token `{id}` that is in use", hint="`ork token list` lists them")
 
 
 @token_command.command(name="list")
@@ -73,24 +136,34 @@ def list_command(as_json: bool) -> None:
 
     tokens = look(read)
     if as_json:
-        from ork.status.shapes import time_json
+        from ork.status.shapes import token_json
 
-        shapes = [
-            {"id": t.id, "name": t.name, "role": t.role.value, "created_at": time_json(t.created_at),
-             "revoked_at": time_json(t.revoked_at)}
-            for t in tokens
-        ]  # fmt: skip
-        print_json({"tokens": shapes})
+        print_json({"tokens": [token_json(token) for token in tokens]})
         return
     from ork.cli.tables import table
     from ork.cli.visible import visible
     from ork.status.words import ago
 
     rows = [
-        (t.id, visible(t.name), t.role.value, ago(t.created_at, now()), "revoked" if t.revoked_at else "in use")
+        (
+            t.id,
+            visible(t.name),
+            t.role.value,
+            ago(t.created_at, now()),
+            "never" if t.last_used_at is None else ago(t.last_used_at, now()),
+            _state(t),
+        )
         for t in tokens
     ]
-    palette(sys.stdout).write(sys.stdout, table(("id", "name", "role", "created", ""), rows))
+    palette(sys.stdout).write(sys.stdout, table(("id", "name", "role", "created", "used", ""), rows, less=(3,)))
+
+
+def _state(token: Token) -> str:
+    if token.revoked_at is not None:
+        return "revoked"
+    if not token.is_live(now()):
+        return "expired"
+    return "in use" if token.expires_at is None else f"until {token.expires_at:%Y-%m-%d %H:%M} UTC"
 
 
 @token_command.command(name="revoke")
@@ -111,7 +184,7 @@ def revoke_command(id: str) -> None:
         return is_done
 
     if not look(revoke):
-        raise NotFoundError(f"no token `{id}` that is in use", hint="`ork token list` lists them")
+        raise _not_in_use(id)
     print(f"token {id} is revoked")
 
 
@@ -127,18 +200,24 @@ def audit_command(limit: int, as_json: bool) -> None:
     """
     entries = look(lambda installation: installation.store.list_audit(limit))
     if as_json:
-        from ork.status.shapes import time_json
+        from ork.status.shapes import audit_json
 
-        fields = [
-            {"id": e.id, "at": time_json(e.at), "by": e.by, "action": e.action, "subject": e.subject,
-             "detail": json.loads(e.detail) if e.detail else None}
-            for e in entries
-        ]  # fmt: skip
-        print_json({"entries": fields})
+        print_json({"entries": [audit_json(entry) for entry in entries]})
         return
     from ork.cli.tables import table
     from ork.cli.visible import visible
     from ork.status.words import ago
 
-    rows = [(ago(e.at, now()), visible(e.by), e.action, visible(e.subject), visible(e.detail or "")) for e in entries]
-    palette(sys.stdout).write(sys.stdout, table(("when", "who", "what", "", ""), rows))
+    rows = [
+        (
+            ago(e.at, now()),
+            visible(e.by),
+            e.action,
+            visible(e.subject),
+            e.token or "",
+            visible(e.address or ""),
+            visible(e.detail or ""),
+        )
+        for e in entries
+    ]
+    palette(sys.stdout).write(sys.stdout, table(("when", "who", "what", "", "token", "from", ""), rows, less=(6, 5, 4)))
