@@ -19,7 +19,7 @@ from ork.settings import LOCATIONS_FILE, Settings
 from ork.state.store import StateStore
 from ork.state.urls import without_password
 from ork.status.shown import hide
-from ork.stores import empty_store, is_on_a_server, make_home, open_store, store_path
+from ork.stores import empty_store, has_store, is_on_a_server, make_home, open_store
 
 if TYPE_CHECKING:
     from ork.alerts.outbox import Outbox
@@ -347,13 +347,13 @@ async def open_installation(settings: Settings) -> Installation:
     return installation
 
 
-async def open_for_a_look(settings: Settings, *, creates: bool) -> Installation:
+async def open_for_a_look(settings: Settings, *, creates: bool, may_be_new: bool = False) -> Installation:
     """Opens them for a few calls in one thread. Unless it `creates`, a project without a store gets an empty one
-    in memory: looking leaves no traces."""
+    in memory: looking leaves no traces. Where there is no project, or its store has gone, that is an error, unless it
+    `may_be_new`."""
     if settings.server is not None:
         return _remote(settings, settings.server)
-    path = store_path(settings)
-    if creates or path is None or os.path.exists(path):
+    if creates or has_store(settings, may_be_new=may_be_new):
         from ork.shared_settings import objects_to_read
 
         installation = _open(settings, inline=True)

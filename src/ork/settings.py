@@ -216,7 +216,7 @@ def find_root(folder: str) -> str:
     Folders above that others may write to, such as /tmp, are never somebody's project.
     """
     start = place = os.path.abspath(folder)
-    while not _is_project(place) or (place != start and _is_open_to_others(place)):
+    while not is_project(place) or (place != start and _is_open_to_others(place)):
         above = os.path.dirname(place)
         if above == place:
             return start
@@ -231,13 +231,13 @@ def project_folder(file: str) -> str:
     """
     own = os.path.dirname(os.path.abspath(file))
     found = find_root(own)
-    if _is_project(found):
+    if is_project(found):
         return found
     current = os.getcwd()
     return current if own.startswith(os.path.join(current, "")) else own
 
 
-def _is_project(folder: str) -> bool:
+def is_project(folder: str) -> bool:
     files = (PROJECT_FILE, WORKERS_FILE, LOCATIONS_FILE)
     return any(os.path.isfile(os.path.join(folder, name)) for name in files) or os.path.isdir(
         os.path.join(folder, HOME)

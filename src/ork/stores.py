@@ -6,8 +6,8 @@ import os
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from ork.errors import StoreError, UsageError
-from ork.settings import Settings
+from ork.errors import NotFoundError, StoreError, UsageError
+from ork.settings import Settings, is_project
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -36,6 +36,40 @@ def store_path(settings: Settings) -> str | None:
         )
     path = path[2:] if path.startswith("///") else path
     return os.path.join(settings.root, path)
+
+
+def has_store(settings: Settings, *, may_be_new: bool) -> bool:
+    """Whether there is something to look at. False for a project that has not run anything yet; NotFoundError where
+    there should be a store and is none, unless it `may_be_new`; StoreError where nobody can tell."""
+    path = store_path(settings)
+    if path is None:
+        return True
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        if not may_be_new:
+            _check_is_new(settings, path)
+        return False
+    except OSError as error:
+        raise StoreError(f"cannot reach the store {path}: {error.strerror}", hint="see `ork doctor`") from error
+    return True
+
+
+def _check_is_new(settings: Settings, path: str) -> None:
+    if settings.store != f"sqlite:{settings.home}/ork.db":
+        hint = "check --store, ORK_STORE and `store` in ork.yaml; `ork db migrate` creates it"
+        raise NotFoundError(f"there is no store {path}", hint=hint)
+    if os.path.isdir(os.path.join(settings.home, "objects")):
+        hint = f"bring it back; to begin anew, remove {settings.home}"
+        raise NotFoundError(f"the store {path} is gone, though there have been runs", hint=hint)
+    if not (is_project(settings.root) or any(map(os.path.isfile, _of_a_workflow(settings.root)))):
+        hint = "go to the project's folder, or begin with `ork init`"
+        raise NotFoundError(f"there is no Ork project in {settings.root} or above it", hint=hint)
+
+
+def _of_a_workflow(folder: str) -> list[str]:
+    """A folder with one of these is a project that has not run anything yet."""
+    return [os.path.join(folder, name) for name in ("workflow.yaml", "workflow.yml", "workflow.py")]
 
 
 def open_store(settings: Settings, *, inline: bool) -> StateStore:

@@ -241,7 +241,7 @@ def test_backfill_with_progress_limit_and_a_pause(far: Far) -> None:
     assert waiting.returncode == 130
     assert len(far.json("runs", "--workflow", "held_daily")["runs"]) == 2
     (far.folder / "go").touch()
-    assert far.json(*times, "--max-active", "2") == {"created": 4, "existing": 2, "total": 6}
+    assert far.json(*times, "--max-active", "2") == {"created": 4, "existing": 2, "total": 6, "is_served": True}
 
 
 def test_prune(far: Far, done: str) -> None:

@@ -49,6 +49,12 @@ class LogCopier:
     def is_store_missing(self) -> bool:
         return self.folder is not None and not os.path.isdir(self.folder)
 
+    @property
+    def missing_folder(self) -> str | None:
+        """Where the logs of the run should be, if that folder is not there. A task that prints nothing has no log."""
+        place = os.path.join(self.folder, "runs", self.view.run.id) if self.folder is not None else None
+        return None if place is None or os.path.isdir(place) else place
+
     def copy(self, task: Task, number: int) -> None:
         """What the attempt's log holds beyond the last copy; a finished attempt's last line is ended."""
         attempt = AttemptKey(self.view.run.id, task.key, number)

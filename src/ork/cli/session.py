@@ -118,7 +118,9 @@ def print_json(value: object) -> None:
     sys.stdout.write("\n")
 
 
-def look(work: Callable[[Installation], Coroutine[Any, Any, T]], *, creates: bool = False) -> T:
+def look(
+    work: Callable[[Installation], Coroutine[Any, Any, T]], *, creates: bool = False, may_be_new: bool = False
+) -> T:
     """Opens the installation for a few reads or one small write and runs `work`, without an event loop if it can.
 
     A store in a file never waits for anything but the disk, so that there is nothing to loop over, and the command
@@ -127,7 +129,7 @@ def look(work: Callable[[Installation], Coroutine[Any, Any, T]], *, creates: boo
     from ork.app import answers_at_once, open_for_a_look
 
     settings = current_settings()
-    looking = _with_installation(open_for_a_look(settings, creates=creates), work)
+    looking = _with_installation(open_for_a_look(settings, creates=creates, may_be_new=may_be_new), work)
     if answers_at_once(settings):
         return _drive(looking)
     import asyncio

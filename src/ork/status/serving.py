@@ -9,6 +9,16 @@ from ork.state.store import StateStore
 LASTING = "scheduler"
 NO_SCHEDULER = "no scheduler is running on this store: start `ork scheduler` or `ork tick`"
 
+NOTHING_FIRES = "no scheduler is running: schedules fire only while `ork scheduler` or `ork serve` runs, or when `ork tick` is called"
+NOTHING_STARTS = (
+    "no scheduler is running: these runs wait until `ork scheduler` or `ork serve` runs, or `ork tick` is called"
+)
+
+
+async def fires_schedules(store: StateStore) -> bool:
+    """Whether somebody is there who does; `ork run` works on its own run only."""
+    return any(entry.kind != "run" for entry in await live_schedulers(store, None))
+
 
 async def live_schedulers(store: StateStore, kind: str | None = LASTING) -> list[SchedulerEntry]:
     """Those that can be counted on; `kind` None means of any kind."""

@@ -66,7 +66,11 @@ def backfill_command(
     else:
         left = made["total"] - made["created"] - made["existing"]
         rest = f" {left:,} times are left for the next time." if left else ""
-        print(f"{made['created']:,} runs created, {made['existing']:,} were there already.{rest}")
+        print(f"{made['created']:,} runs created, {made['existing']:,} were there already.{rest}", flush=True)
+        if not made["is_served"]:
+            from ork.status.serving import NOTHING_STARTS
+
+            print(f"note: {NOTHING_STARTS}", file=sys.stderr)
     return DONE
 
 
@@ -83,6 +87,7 @@ class Asked(NamedTuple):
 
 async def _backfill(installation: Installation, asked: Asked) -> dict[str, Any]:
     from ork.cli.starting import known_version, stored_params
+    from ork.status.serving import fires_schedules
     from ork.status.shapes import time_json
 
     version = await known_version(installation, asked.name)
@@ -98,7 +103,8 @@ async def _backfill(installation: Installation, asked: Asked) -> dict[str, Any]:
     runs = _runs(version, times, values)
     progress = Progress(installation, len(times), asked)
     await progress.create(runs)
-    return {"created": progress.created, "existing": progress.existing, "total": len(times)}
+    is_served = await fires_schedules(installation.store)
+    return {"created": progress.created, "existing": progress.existing, "total": len(times), "is_served": is_served}
 
 
 def _times(schedule: Schedule, start: str, end: str) -> list[datetime]:

@@ -44,8 +44,8 @@ def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
         print(f"{len(problems):,} error{'' if len(problems) == 1 else 's'}. Nothing was deployed.", file=sys.stderr)
         return WRONG_USE
     versions = [make_version(read.workflow, read.root, _absolute(read.file)) for read in results if read.workflow]
-    news = look(lambda installation: _save(installation, versions), creates=True)
-    notes = _notes(versions, settings)
+    news, is_served = look(lambda installation: _save(installation, versions), creates=True)
+    notes = _notes(versions, settings, is_served)
     if as_json:
         rows = [{"name": v.workflow.name, "version": v.id, "new": new} for v, new in zip(versions, news, strict=True)]
         print_json({"workflows": rows, "notes": notes})
@@ -58,28 +58,25 @@ def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
     return DONE
 
 
-def _notes(versions: list[Version], settings: Settings) -> list[str]:
+def _notes(versions: list[Version], settings: Settings, is_served: bool) -> list[str]:
     """What a person who deploys this should know, though nothing is wrong."""
-    if settings.server is not None:
-        return []  # the server's own ork.yaml says who is told
     from ork.alerts.channels import hears_of_all
+    from ork.status.serving import NOTHING_FIRES
 
-    quiet = [
-        version.workflow.name
-        for version in versions
-        if version.workflow.schedule is not None and not version.workflow.alerts
-    ]
-    if hears_of_all(settings.alerts):
-        return []
-    return [
-        f"{name} has a schedule and no alert target: nobody is told when it fails; write `alerts: [NAME]` in it"
-        for name in quiet
-    ]
+    scheduled = [each.workflow for each in versions if each.workflow.schedule and each.workflow.schedule.enabled]
+    notes = [NOTHING_FIRES] if scheduled and not is_served else []
+    if settings.server is not None or hears_of_all(settings.alerts):  # a server has an ork.yaml of its own
+        return notes
+    told = "nobody is told when it fails; write `alerts: [NAME]` in it"
+    quiet = [workflow.name for workflow in scheduled if not workflow.alerts]
+    return notes + [f"{name} has a schedule and no alert target: {told}" for name in quiet]
 
 
-async def _save(installation: Installation, versions: list[Version]) -> list[bool]:
+async def _save(installation: Installation, versions: list[Version]) -> tuple[list[bool], bool]:
+    """Which of them are new, and whether somebody is there for whom schedules count."""
     from ork.cli.commands.act import who_asks
     from ork.status.schedules import deploy
+    from ork.status.serving import fires_schedules
 
     moment, news = now(), []
     for version in versions:
@@ -87,7 +84,7 @@ async def _save(installation: Installation, versions: list[Version]) -> list[boo
         await installation.record(
             who_asks(), "workflow.deploy", version.workflow.name, f'{{"version": "{version.id}"}}'
         )
-    return news
+    return news, await fires_schedules(installation.store)
 
 
 def _absolute(file: str) -> str:

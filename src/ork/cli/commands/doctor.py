@@ -201,7 +201,7 @@ def _permissions(settings: Settings) -> Iterator[Finding]:
 def _schedulers(settings: Settings) -> Iterator[Finding]:
     from ork.app import Installation
     from ork.model.run import SchedulerEntry
-    from ork.status.serving import is_alive
+    from ork.status.serving import fires_schedules, is_alive
     from ork.status.words import count
     from ork.stores import store_path
 
@@ -209,10 +209,12 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
     if settings.server is None and path is not None and not os.path.exists(path):
         return
 
-    async def read(installation: Installation) -> tuple[SchedulerEntry, ...]:
-        return await installation.store.list_schedulers()
+    async def read(installation: Installation) -> tuple[tuple[SchedulerEntry, ...], int, bool]:
+        store = installation.store
+        enabled = sum(entry.enabled for entry in await store.list_schedules())
+        return await store.list_schedulers(), enabled, await fires_schedules(store)
 
-    entries = look(read)
+    entries, schedules, is_served = look(read)
     dead = [entry for entry in entries if not is_alive(entry)]
     if dead:
         runs = sum(entry.active_runs for entry in dead)
@@ -222,6 +224,9 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
             "`ork tick` or `ork scheduler` goes on",
         )
     yield Finding("schedulers", f"{len(entries) - len(dead)} running")
+    if schedules and not is_served:
+        fix = "start `ork scheduler` or `ork serve`, or call `ork tick` regularly"
+        yield Finding("schedules", f"{count(schedules, 'schedule')} and no scheduler: they do not fire", fix)
 
 
 def _alerts(settings: Settings) -> Iterator[Finding]:

@@ -42,7 +42,7 @@ def plan_command(files: tuple[str, ...], as_json: bool) -> int:
         print_problems(problems)
         return WRONG_USE
     versions = [make_version(read.workflow, read.root, read.file) for read in results if read.workflow]
-    plans = look(lambda installation: _plans(installation, versions))
+    plans = look(lambda installation: _plans(installation, versions), may_be_new=True)
     if as_json:
         print_json({"workflows": plans})
         return DONE

@@ -29,21 +29,29 @@ def schedules_command(count: int, after: str | None, as_json: bool) -> None:
     Example:  ork schedules --next 5
     """
     moment = now() if after is None else read_moment(after, "--after")
-    found = look(lambda installation: _upcoming(installation, moment, count))
+    from ork.status.serving import NOTHING_FIRES
+
+    found, is_served = look(lambda installation: _upcoming(installation, moment, count))
     if as_json:
         from ork.status.shapes import upcoming_json
 
-        print_json({"schedules": [upcoming_json(each) for each in found]})
+        print_json({"schedules": [upcoming_json(each) for each in found], "is_served": is_served})
     elif not found:
         print("no schedules: give a workflow a `schedule` and `ork deploy` it", file=sys.stderr)
     else:
         palette(sys.stdout).write(sys.stdout, _table(found))
+        if not is_served and any(each.entry.enabled for each in found):
+            sys.stdout.flush()
+            print(f"note: {NOTHING_FIRES}", file=sys.stderr)
 
 
-async def _upcoming(installation: Installation, moment: datetime, count: int) -> list[Upcoming]:
+async def _upcoming(installation: Installation, moment: datetime, count: int) -> tuple[list[Upcoming], bool]:
     from ork.status.schedules import upcoming
+    from ork.status.serving import fires_schedules
 
-    return [upcoming(entry, moment, count) for entry in await installation.store.list_schedules()]
+    store = installation.store
+    found = [upcoming(entry, moment, count) for entry in await store.list_schedules()]
+    return found, await fires_schedules(store)
 
 
 def _table(found: list[Upcoming]) -> list[Line]:

@@ -33,7 +33,8 @@ def status_command(as_json: bool) -> None:
     if as_json:
         from ork.status.pulse import pulse_json
 
-        print_json({"store": found.store, "is_disk_full": found.is_disk_full, **pulse_json(found.pulse, now())})
+        about = {"store": found.store, "is_disk_full": found.is_disk_full, "schedules": found.schedules}
+        print_json({**about, "is_served": found.is_served, **pulse_json(found.pulse, now())})
     else:
         palette(sys.stdout).write(sys.stdout, _lines(found))
 
@@ -43,21 +44,29 @@ class Found(NamedTuple):
     pulse: Pulse
     short: dict[RunId, str]
     is_disk_full: bool
+    schedules: int  # that are on
+    is_served: bool
 
 
 async def _gather(installation: Installation) -> Found:
     from ork.status.ids import short_ids
     from ork.status.pulse import take_pulse
+    from ork.status.serving import fires_schedules
 
-    pulse = await take_pulse(installation.store)
-    short = await short_ids(installation.store, [run.id for run in pulse.runs])
-    return Found(installation.address, pulse, short, installation.objects.is_full())
+    store = installation.store
+    pulse = await take_pulse(store)
+    short = await short_ids(store, [run.id for run in pulse.runs])
+    schedules = sum(entry.enabled for entry in await store.list_schedules())
+    is_full = installation.objects.is_full()
+    return Found(installation.address, pulse, short, is_full, schedules, await fires_schedules(store))
 
 
 def _lines(found: Found) -> list[Line]:
     from ork.cli.looks import state_word
     from ork.cli.paint import line
     from ork.cli.tables import table
+    from ork.model.run import RunStatus
+    from ork.status.serving import NOTHING_FIRES, NOTHING_STARTS
     from ork.status.why import FULL_DISK
     from ork.status.words import ago, count
 
@@ -69,6 +78,10 @@ def _lines(found: Found) -> list[Line]:
         lines.append(_fact("scheduler", what))
     if not pulse.schedulers:
         lines.append(_fact("scheduler", "none is running"))
+    if found.schedules and not found.is_served:
+        lines.append(_fact("schedules", f"{count(found.schedules, 'schedule')}: {NOTHING_FIRES}"))
+    if pulse.counts.get(RunStatus.PENDING) and not found.is_served:
+        lines.append(_fact("waiting", f"{count(pulse.counts[RunStatus.PENDING], 'run')}: {NOTHING_STARTS}"))
     if found.is_disk_full:
         lines.append(_fact("disk", FULL_DISK))
     lines += [_fact("limit", f"{use.name}: {use.used} of {use.slots}") for use in pulse.limits]
