@@ -32,6 +32,10 @@ class FaultRates(Record):
     worker_death: float = 0.0
     worker_silence: float = 0.0
     worker_babble: float = 0.0  # a status that is signed and makes no sense
+    garbled_gate: float = 0.0  # a gate that was won, and cannot be read
+    mistaken_status: float = 0.0  # a signed status that speaks of another attempt
+    late_write: float = 0.0  # a write that takes effect after its caller has given up
+    lock_wait: float = 0.0  # a write that waits for the store's lock while others write
     clock_skew: float = 0.0
     meddling: float = 0.0  # somebody asks for something just when an attempt ends
     outages: int = 0
@@ -57,7 +61,8 @@ def draw_rates(random: Random) -> FaultRates:
         slow_start=rate(0.3), forgotten=rate(0.3), unreachable=rate(0.2), start_error=rate(0.1),
         worker_death=rate(0.25), worker_silence=rate(0.25), worker_babble=rate(0.1), clock_skew=rate(1.0),
         outages=windows(2), full_disks=windows(1), partitions=windows(2), reboots=windows(2), clean_stops=windows(2),
-        forgeries=windows(6), meddling=rate(0.2),
+        forgeries=windows(6), meddling=rate(0.2), garbled_gate=rate(0.1), mistaken_status=rate(0.2),
+        late_write=rate(0.03), lock_wait=rate(0.05),
     )  # fmt: skip
 
 
@@ -68,6 +73,7 @@ class Faults:
         self.rates = rates
         self.random = Random(f"faults {seed}")
         self.healed = False
+        self.late_writes = 0  # that are still on their way
         self._kernel = kernel
         self._outages: Sequence[tuple[float, float]] = ()
         self._full_disks: Sequence[tuple[float, float]] = ()

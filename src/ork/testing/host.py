@@ -116,11 +116,22 @@ class Host:
 
     async def _step(self, scheduler: Scheduler, process: Process) -> datetime | None:
         self._count_step()
+        self._check_trust(scheduler)
         try:
-            return await scheduler.step(process.clock.now())
+            due = await scheduler.step(process.clock.now())
+            self._check_trust(scheduler)
+            return due
         except Exception as problem:
             self._judge.violate("loop-lives", f"{self._id}: {problem!r} at {_place(problem)}")
             raise Crashed from problem
+
+    def trusts_its_lease(self, scheduler: SchedulerId) -> bool:
+        return scheduler == self._id and self.scheduler is not None and self.scheduler.lead.is_trusted
+
+    def _check_trust(self, scheduler: Scheduler) -> None:
+        """A scheduler that owns nothing may believe what it likes until it asks for work."""
+        if scheduler.owned_runs:
+            self._judge.leases.check(self._id)
 
     @property
     def _id(self) -> SchedulerId:

@@ -17,6 +17,7 @@ from ork.objects.store import ObjectStore
 from ork.state.store import Accepted, Claim, ClaimedRun, Committed, RunChanges, TooLate
 from ork.testing.attempt_checks import AttemptChecks
 from ork.testing.language_checks import LanguageChecks, has_tried, is_cached, is_decided_by_people, is_hopeless
+from ork.testing.lease_checks import LeaseChecks
 from ork.testing.ledger import Ledger, RunRecord, may_start, must_skip
 from ork.testing.rate_checks import RateChecks
 from ork.testing.values import Values
@@ -33,6 +34,7 @@ class Judge:
         self.violations: list[Violation] = []
         self.workflows: dict[str, CompiledWorkflow] = {}
         self.alive: set[SchedulerId] = set()
+        self.next_fire: dict[str, datetime | None] = {}  # of each schedule
         self._clock = clock
         self._lease_seconds = lease_seconds
         self._slots: dict[tuple[str, str], RunId] = {}
@@ -41,6 +43,7 @@ class Judge:
         self.trace_lines: list[str] | None = None
         values = Values(objects)
         self.attempts = AttemptChecks(self.ledger, self.violate, self.trace, values)
+        self.leases = LeaseChecks(self.ledger, self.violate, clock)
         self.rates = RateChecks(clock, self.violate)
         self._language = LanguageChecks(values, self.violate)
 
@@ -75,10 +78,14 @@ class Judge:
                     self.attempts.check_birth(run.id, run.parent)
 
     def fire(
-        self, answer: bool, _workflow: str, _expected: object, runs: Sequence[NewRun], _next: object, now: datetime,
-        **_: object,
+        self, answer: bool, workflow: str, expected: object, runs: Sequence[NewRun], following: datetime | None,
+        now: datetime, **_: object,
     ) -> None:  # fmt: skip
         """A schedule's runs exist from here on; those of times that had theirs are the same runs."""
+        if answer and expected != self.next_fire[workflow]:
+            self.violate("one-fire", f"{workflow} was moved on from {expected}; it was at {self.next_fire[workflow]}")
+        if answer:
+            self.next_fire[workflow] = following
         for new in runs if answer else ():
             self.trace("fired", f"{new.id} {new.scheduled_for}")
             if new.id not in self.ledger.runs:
@@ -105,11 +112,13 @@ class Judge:
         """Whoever introduces itself begins anew: what it owned before is free."""
         self.trace("introduced", scheduler)
         self._set_free(scheduler)
+        self.leases.introduced(scheduler)
         self.ledger.leases[scheduler] = self._clock() + self._lease_seconds
 
     def renew(self, answer: bool, scheduler: SchedulerId) -> None:
         if answer:
             self.ledger.leases[scheduler] = self._clock() + self._lease_seconds
+            self.leases.renewed(scheduler)
 
     def bury(self, _answer: None, schedulers: Sequence[SchedulerId]) -> None:
         for scheduler in schedulers:
@@ -135,6 +144,7 @@ class Judge:
             self.violate("released", f"{scheduler} stopped and still owns {owned}")
 
     def claim_runs(self, answer: Claim, scheduler: SchedulerId, *_: object) -> None:
+        self.leases.check(scheduler)
         for claimed in answer.runs:
             record = self.ledger.runs[claimed.run.id]
             self.trace("claimed", f"{claimed.run.id} {scheduler} {claimed.epoch}")
@@ -142,6 +152,7 @@ class Judge:
                 self.violate("one-owner", f"{scheduler} took {claimed.run.id} from {record.owner}, whose lease holds")
             if claimed.epoch <= record.epoch:
                 self.violate("epoch-fence", f"{claimed.run.id} claimed at {claimed.epoch} after {record.epoch}")
+            self.leases.taken_over(record.owner, scheduler)
             record.owner, record.epoch = scheduler, claimed.epoch
             self._compare(claimed, record)
         self._check_active_runs(answer)

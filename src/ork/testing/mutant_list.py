@@ -11,10 +11,12 @@ from ork.state import refusals
 from ork.state.sqlite import commit as sqlite_commit
 from ork.state.sqlite import ownership
 from ork.state.sqlite.store import SqliteStore
+from ork.testing import lease_mutations as leases
 from ork.testing import mutations as m
 from ork.testing.executor import ScriptedExecutor
 from ork.testing.language_mutants import LANGUAGE_MUTANTS
 from ork.testing.mutations import Mutant
+from ork.testing.schedule_mutations import SCHEDULE_MUTANTS
 from ork.testing.worker import SimulatedWorker
 
 MUTANTS = (
@@ -24,6 +26,35 @@ MUTANTS = (
         ((step.Scheduler, "_begin_commit", m.launch_before_commit),),
     ),
     Mutant("no-fence", "a stale owner's commit is written", ((sqlite_commit, "_pass_fence", m.write_as_the_owner),)),
+    Mutant(
+        "epoch-not-compared",
+        "an owner's commit of an earlier ownership is written",
+        ((sqlite_commit, "_pass_fence", m.write_at_any_epoch),),
+    ),
+    Mutant("lease-trusted-for-ever", "a lease is never doubted", ((lead.Lead, "is_trusted", leases.trust_for_ever),)),
+    Mutant(
+        "lease-from-the-answer",
+        "a renewal is counted from its answer, not from its request",
+        ((lead.Lead, "renew", leases.count_from_the_answer),),
+    ),
+    Mutant(
+        "renewal-not-read", "what a renewal answers is not looked at", ((lead.Lead, "renew", leases.take_any_answer),)
+    ),
+    Mutant(
+        "renewal-of-nothing",
+        "the store renews leases that it has given up",
+        ((SqliteStore, "renew", leases.renew_what_is_gone),),
+    ),
+    Mutant(
+        "unreadable-gate",
+        "a gate that cannot be read is taken for one that was never won",
+        ((reading, "gate_state", m.unreadable_is_not_started),),
+    ),
+    Mutant(
+        "status-of-another-attempt",
+        "a status counts whichever attempt it speaks of",
+        ((reading, "checked_status", m.believe_any_attempt),),
+    ),
     Mutant("no-gate", "workers start without winning the gate", ((SimulatedWorker, "_win_gate", m.always(True)),)),
     Mutant(
         "gate-left-open",
@@ -158,4 +189,5 @@ MUTANTS = (
         "commands-reversed", "the last command is applied first", ((ownership, "_commands", m.last_come_first_served),)
     ),
     *LANGUAGE_MUTANTS,
+    *SCHEDULE_MUTANTS,
 )

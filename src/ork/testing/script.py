@@ -72,6 +72,8 @@ class Luck(Record):
     status_seconds: float = 0.0  # how long it takes over its last words
     heeds_stop_after: float = 0.1
     babble: tuple[tuple[str, object], ...] = ()  # what replaces fields of its statuses
+    garbles_gate: bool = False
+    is_mistaken: bool = False  # its first status is another attempt's success, under its own key and signature
 
 
 _NONSENSE: tuple[tuple[tuple[str, object], ...], ...] = (
@@ -117,6 +119,9 @@ def draw_luck(faults: Faults) -> Luck:
     slow = faults.happens(rates.slow_start)
     death = random.choice(list(Death)) if faults.happens(rates.worker_death) else None
     silent = faults.happens(rates.worker_silence)
+    garbles_gate = faults.happens(rates.garbled_gate)
+    if garbles_gate and random.random() < 0.5:
+        death = Death.WORKING  # whatever tore the gate ends the worker as well
     return Luck(
         start_seconds=random.uniform(1, 400) if slow else random.uniform(0.0, 0.05),
         death=death,
@@ -127,4 +132,6 @@ def draw_luck(faults: Faults) -> Luck:
         status_seconds=random.choice((0.0, 0.0, random.uniform(0, 30))) if not faults.healed else 0.0,
         heeds_stop_after=random.choice((0.1, 3.0, FOR_EVER)),
         babble=random.choice(_NONSENSE) if faults.happens(rates.worker_babble) else (),
+        garbles_gate=garbles_gate,
+        is_mistaken=faults.happens(rates.mistaken_status),
     )

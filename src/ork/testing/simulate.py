@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from itertools import count, takewhile
 from typing import Any
 
 from ork.model.record import Record
 from ork.testing.violations import INVARIANTS, Violation
-from ork.testing.world import World
+from ork.testing.world import PARTS, World
 
 USUAL_SEEDS = 200
 
@@ -21,10 +22,16 @@ class Report(Record):
     seeds: int
     violations: tuple[tuple[int, Violation], ...]
     trace_hash: str
+    played: Mapping[str, int]  # in how many worlds each part occurred
 
     def to_json(self) -> dict[str, Any]:
         found = [{"seed": seed, "invariant": bad.invariant, "detail": bad.detail} for seed, bad in self.violations]
-        return {"seeds": self.seeds, "violations": found, "trace_hash": self.trace_hash}
+        return {
+            "seeds": self.seeds,
+            "violations": found,
+            "trace_hash": self.trace_hash,
+            "played": dict(self.played),
+        }
 
 
 def simulate(seeds: Iterable[int], emit: Callable[[str], None] = lambda _line: None) -> Report:
@@ -32,14 +39,16 @@ def simulate(seeds: Iterable[int], emit: Callable[[str], None] = lambda _line: N
     traces = sha256()
     violations: list[tuple[int, Violation]] = []
     ran = 0
+    played = Counter(dict.fromkeys(PARTS, 0))
     for seed in seeds:
         outcome = World(seed).run()
         ran += 1
+        played.update(outcome.played)
         traces.update(outcome.trace_hash.encode())
         violations += [(seed, violation) for violation in outcome.violations]
         if outcome.violations:
             emit(f"{explain(outcome.violations[0])}\n  replay with: ork sim --seed {seed}")
-    return Report(ran, tuple(violations), traces.hexdigest())
+    return Report(ran, tuple(violations), traces.hexdigest(), played)
 
 
 def replay(seed: int, emit: Callable[[str], None]) -> Report:
@@ -50,7 +59,8 @@ def replay(seed: int, emit: Callable[[str], None]) -> Report:
     for violation in outcome.violations:
         emit(explain(violation))
     violations = tuple((seed, violation) for violation in outcome.violations)
-    return Report(1, violations, sha256(outcome.trace_hash.encode()).hexdigest())
+    played = {part: int(part in outcome.played) for part in PARTS}
+    return Report(1, violations, sha256(outcome.trace_hash.encode()).hexdigest(), played)
 
 
 def explain(violation: Violation) -> str:
@@ -81,7 +91,8 @@ def simulate_command(
 def _summary(report: Report) -> str:
     failing = len({seed for seed, _ in report.violations})
     found = f"{failing} broke a promise" if failing else "no promise broken"
-    return f"{report.seeds} {'seed' if report.seeds == 1 else 'seeds'}, {found}"
+    parts = ", ".join(f"{many} with {part}" for part, many in report.played.items())
+    return f"{report.seeds} {'seed' if report.seeds == 1 else 'seeds'} ({parts}), {found}"
 
 
 def _score_mutants(emit: Callable[[str], None]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from ork.errors import StoreUnavailableError
 from ork.state.store import StateStore
 from ork.testing.faults import Process
 
@@ -29,6 +30,11 @@ READS = frozenset(
         "next_fire_at",
     ]
 )
+# Calls that may take effect after their caller was told that they failed, as in a network partition.
+LATE = frozenset(["commit", "create_runs", "submit_command", "fire", "renew"])
+# Reads whose arguments name the present moment: the last answer is the old one, whatever it was asked with.
+OF_NOW = frozenset(["due_schedules"])
+LATEST_SECONDS = 30.0
 Seen = Callable[..., None]
 
 
@@ -63,7 +69,7 @@ class LaggingStore:
 
     async def _read(self, verb: str, call: Callable[..., Awaitable[Any]], args: Any, kwargs: Any) -> Any:
         await self._process.before_io(writes=False)
-        what = (verb, repr((args, kwargs)))
+        what = (verb, "" if verb in OF_NOW else repr((args, kwargs)))
         faults = self._process.faults
         if what not in self._last_read or not faults.happens(faults.rates.lag):
             self._last_read[what] = await call(*args, **kwargs)
@@ -71,10 +77,31 @@ class LaggingStore:
 
     async def _write(self, verb: str, call: Callable[..., Awaitable[Any]], args: Any, kwargs: Any) -> Any:
         await self._process.before_io(writes=verb != "signing_key")
+        faults = self._process.faults
+        if verb in LATE and faults.happens(faults.rates.late_write):
+            self._take_effect_later(verb, call, args, kwargs)
+            raise StoreUnavailableError("the store did not answer in time")
+        answer = await self._take_effect(verb, call, args, kwargs)
+        await self._process.after_io()
+        return answer
+
+    def _take_effect_later(self, verb: str, call: Callable[..., Awaitable[Any]], args: Any, kwargs: Any) -> None:
+        """The caller gives up; its request is on its way all the same."""
+
+        async def arrive() -> None:
+            try:
+                await self._take_effect(verb, call, args, kwargs)
+            finally:
+                self._process.faults.late_writes -= 1
+
+        faults, kernel = self._process.faults, self._process.kernel
+        faults.late_writes += 1
+        kernel.spawn(f"late {verb}", arrive(), faults.random.uniform(0.0, LATEST_SECONDS))
+
+    async def _take_effect(self, verb: str, call: Callable[..., Awaitable[Any]], args: Any, kwargs: Any) -> Any:
         answer = await call(*args, **kwargs)
         told: Seen | None = getattr(self._witness, verb, None)
         if told is not None:
             told(answer, *args, **kwargs)
         await self._on_write(self._process)
-        await self._process.after_io()
         return answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ork.errors import DocumentError, ObjectsError
@@ -82,6 +83,8 @@ class SimulatedWorker:
         self._begun_at, self._begun_wall = self._kernel.time, self._now()
         self.user_is_alive = True
         self._cluster.user_code_started(self)
+        if self._luck.is_mistaken:
+            self._put_mistaken_status()
         state = await self._work(spec, script)
         if state is None:
             self._exit(self._luck.orphan_seconds)
@@ -114,6 +117,8 @@ class SimulatedWorker:
             "boot_id": str(self.boot), "pid_ns": "0", "host": self.machine.name, "nonce": self._process.name, "at": self._now(),
         }  # fmt: skip
         signed = documents.sign(gate, self._token_hash)
+        if self._luck.garbles_gate:
+            signed = signed[: len(signed) // 2]
         try:
             return self._objects.put_if_absent(layout.gate_key(self._stem), signed)
         except ObjectsError:
@@ -222,6 +227,12 @@ class SimulatedWorker:
         except ObjectsError:
             return
         self._cluster.spread_news(self.attempt.key)
+
+    def _put_mistaken_status(self) -> None:
+        """A worker that is used for one attempt after the other, and has mixed them up."""
+        with suppress(ObjectsError):
+            self._put_status({"attempt": f"{self.attempt.key.run}/another/0/1", "state": "success"})
+            self._cluster.spread_news(self.attempt.key)
 
     def _put_status(self, fields: dict[str, Any]) -> None:
         self._seq += 1  # also when the write fails: it may have been done all the same

@@ -21,13 +21,18 @@ from ork.testing.host import OPTIONS, SHARED, Host
 from ork.testing.invariants import Judge
 from ork.testing.kernel import Kernel
 from ork.testing.language import PLAIN, draw_children, draw_features, draw_pool_rates
+from ork.testing.locking import wait_for_lock
 from ork.testing.objects import MemoryObjects
 from ork.testing.store import LaggingStore
+from ork.testing.timetable import NAME as TIMETABLE
+from ork.testing.timetable import Timetable
 from ork.testing.violations import Violation
 from ork.testing.workload import POOL, Client, People, draw_limits, draw_versions
 
 LONGEST_ATTEMPT = 150.0 + 75.0 + 100.0  # its work, the wait before it and the job it leaves behind
 MOST_INSTANCES = 10
+SCHEDULED_WORLDS = 0.25
+PARTS = ("fan-out", "sub-workflows", "schedules")
 MOST_WORK = 15_000.0
 SLOW_LOOK_SECONDS = 5.0  # how soon a scheduler finds out by itself what no message told it
 CALM_SECONDS = 150.0 + 100.0 + 60.0 + 60.0 + 300.0 + 130.0  # pause, restart, lease, stale, start limit, graces
@@ -39,13 +44,21 @@ class Outcome(Record):
     trace_hash: str
     trace: tuple[str, ...]
     steps: int
+    played: tuple[str, ...]  # which of PARTS occurred
 
 
 class World:
-    """`plain`: nothing but single tasks and their rules; the world is the same in everything else."""
+    """`plain`: nothing but single tasks and their rules; the world is the same in everything else. `scheduled`: whether
+    there is a workflow with a schedule; None leaves that to the seed."""
 
     def __init__(
-        self, seed: int, *, rates: FaultRates | None = None, keep_trace: bool = False, plain: bool = False
+        self,
+        seed: int,
+        *,
+        rates: FaultRates | None = None,
+        keep_trace: bool = False,
+        plain: bool = False,
+        scheduled: bool | None = None,
     ) -> None:
         self.seed = seed
         self._more = Random(f"language {seed}")
@@ -77,8 +90,12 @@ class World:
         self.versions = draw_versions(self.random, self._more, kin, self.features)
         self.limits = draw_limits(self.random)
         self.pool_rates = draw_pool_rates(self._more, self.features, POOL)
+        clock = Random(f"timetable {seed}")
+        has_schedule = clock.random() < SCHEDULED_WORLDS
+        self.timetable = Timetable(clock) if (has_schedule if scheduled is None else scheduled) else None
         self.ends_at_violation = True
         self.hosts = [self._make_host(number) for number in range(self.random.choice((1, 2, 2, 3)))]
+        self.judge.leases.is_trusted = lambda id: any(host.trusts_its_lease(id) for host in self.hosts)
         client = Client("people", self.kernel, self.faults)
         more = None if plain else self._more
         triggered = tuple(version for version in self.versions if not version.workflow.params)
@@ -93,7 +110,17 @@ class World:
             self.kernel.close()
         steps = sum(host.steps for host in self.hosts)
         lines = tuple(self.judge.trace_lines or ())
-        return Outcome(self.seed, tuple(self.judge.violations), self.judge.trace_hash, lines, steps)
+        violations, trace_hash = tuple(self.judge.violations), self.judge.trace_hash
+        return Outcome(self.seed, violations, trace_hash, lines, steps, self._played())
+
+    def _played(self) -> tuple[str, ...]:
+        records = self.judge.ledger.runs.values()
+        played = {
+            "fan-out": any(key.index is not None for record in records for key in record.tasks),
+            "sub-workflows": any(record.run.parent is not None for record in records),
+            "schedules": any(record.run.workflow == TIMETABLE for record in records),
+        }
+        return tuple(part for part in PARTS if played[part])
 
     def _live(self) -> None:
         self.kernel.spawn("prepare", self._prepare())
@@ -112,6 +139,8 @@ class World:
         if not self.judge.violations:
             self.kernel.run(self.kernel.time + 1.0, self._is_lost)
             self.kernel.spawn("check", check_end(self.store, self.judge, self.cluster, self.objects, self.random))
+            if self.timetable is not None:
+                self.kernel.spawn("slots", self.timetable.check(self.store, self.judge))
             self.kernel.run(self.kernel.time)
 
     async def _prepare(self) -> None:
@@ -122,6 +151,14 @@ class World:
         await self.store.record_shared_settings(SHARED)
         await self.store.set_limits(self.limits, self.pool_rates)
         self.judge.set_limits(None, self.limits, self.pool_rates)
+        if self.timetable is not None:
+            await self.timetable.prepare(self.store, self.judge)
+            self.kernel.spawn("closing", self._close_timetable(self.timetable))
+        wait_for_lock(self.store, self.kernel, self.faults)
+
+    async def _close_timetable(self, timetable: Timetable) -> None:
+        await self.kernel.pause(max(0.0, self.length - self.kernel.time))
+        await timetable.close(self.store)
 
     def _plan_disasters(self) -> None:
         rates, random = self.faults.rates, self.random
@@ -196,7 +233,8 @@ class World:
     def _is_over(self) -> bool:
         records = self.judge.ledger.runs.values()
         ended = all(record.run.status.is_final and not record.commands for record in records)
-        return ended and self.people.are_done and not self.cluster.living_workers()
+        is_quiet = self.people.are_done and not self.faults.late_writes
+        return ended and is_quiet and not self.cluster.living_workers()
 
     def _patience(self) -> float:
         """How long the promise allows, generously: what is left may have to run one by one."""

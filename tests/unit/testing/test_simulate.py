@@ -15,7 +15,9 @@ def test_the_answer_has_the_promised_shape() -> None:
     assert answer["seeds"] == 3
     assert answer["violations"] == []
     assert len(answer["trace_hash"]) == 64
-    assert lines == ["3 seeds, no promise broken"]
+    assert lines[-1].startswith("3 seeds (")
+    assert lines[-1].endswith(" with schedules), no promise broken")
+    assert set(answer["played"]) == {"fan-out", "sub-workflows", "schedules"}
 
 
 def test_one_seed_is_told_in_full() -> None:
