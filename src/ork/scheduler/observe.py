@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from ork.core import events as ev
-from ork.core.liveness import Patience, overdue_at, verdict
+from ork.core.liveness import overdue_at, verdict
 from ork.errors import DocumentError, ExecutorError, ObjectsError
 from ork.executors.executor import Executor, News, Presence, Told
 from ork.model.ids import AttemptKey, RunId
@@ -34,6 +34,7 @@ from ork.scheduler.watched import (
     is_vouched_for,
     note_gate,
     note_silence,
+    patience_with,
     release,
     taken_over,
 )
@@ -236,11 +237,14 @@ class Observer:
         elif watched.attempt.waits_for is not None or gate_state(self._objects, watched.attempt) is not None:
             gone = Failure(FailureKind.LOST, "its worker ended without leaving a result")
             self._give_up(watched, seen, GiveUp.VANISHED, gone)
+        elif (wait := watched.launch_again_at - self._monotonic()) > 0:
+            self._watched.look_again(watched, wait)
         elif watched.launches > RELAUNCHES:
             never = Failure(FailureKind.START, f"its worker ended before it began, {watched.launches} times")
             self._give_up(watched, seen, GiveUp.NOT_STARTED, never)
         else:
             watched.launches += 1
+            watched.launch_again_at = self._monotonic() + self._options.close_grace_seconds
             seen.launch.append(watched.attempt)
             self._watched.look_again(watched, RETRY_SECONDS * 2**watched.launches)
 
@@ -250,7 +254,7 @@ class Observer:
             watched.running_since = self._monotonic()
             note_gate(watched, watched.running_since, seen)
         given_up = verdict(
-            self._patience(watched),
+            patience_with(watched, self._options.patience),
             self._monotonic(),
             running_since=watched.running_since,
             watched_since=watched.watched_since,
@@ -383,7 +387,7 @@ class Observer:
     def _schedule_next(self, watched: Watched) -> None:
         mono = self._monotonic()
         overdue = overdue_at(
-            self._patience(watched),
+            patience_with(watched, self._options.patience),
             running_since=watched.running_since,
             watched_since=watched.watched_since,
             last_seen=watched.last_seen,
@@ -393,8 +397,3 @@ class Observer:
         is_waiting = watched.attempt.waits_for is not None
         often = self._options.patience.stale_seconds / 2 if is_waiting else self._options.monitor_seconds
         self._watched.look_again(watched, max(0.001, min(often, overdue - mono)))
-
-    def _patience(self, watched: Watched) -> Patience:
-        """Nobody but us ends an attempt that has no worker when its time is over: no margin then."""
-        patience = self._options.patience
-        return patience if watched.attempt.waits_for is None else replaced(patience, timeout_margin_seconds=0.0)

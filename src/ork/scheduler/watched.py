@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from ork.core import events as ev
+from ork.core.liveness import Patience
 from ork.executors.executor import DEFERRED, Executor, Presence, Told
 from ork.model.ids import RunId
-from ork.model.record import Record, made
+from ork.model.record import Record, made, replaced
 from ork.model.status import Status
 from ork.model.task import Attempt, Heartbeat
 from ork.model.workflow import TaskSpec
@@ -25,6 +26,7 @@ class Watched(Record, frozen=False):
     look_at: float = 0.0
     in_heap_at: float | None = None  # its place among those to be looked at; not later than `look_at`
     launches: int = 0
+    launch_again_at: float = 0.0  # not before: until then the gate of the last worker may not be visible
     closing: bool = False
     stop_asked_at: float | None = None
     gone_since: float | None = None
@@ -114,6 +116,11 @@ def forget_waits(executors: Mapping[str, Executor], run: RunId) -> None:
     forget = getattr(executors.get(DEFERRED), "forget", None)
     if forget is not None:
         forget(run)
+
+
+def patience_with(watched: Watched, usual: Patience) -> Patience:
+    """Only the scheduler ends an attempt that has no worker when its time is over: no margin then."""
+    return usual if watched.attempt.waits_for is None else replaced(usual, timeout_margin_seconds=0.0)
 
 
 def executor_of(attempt: Attempt) -> str:

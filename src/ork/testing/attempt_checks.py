@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ork.model.ids import AttemptKey, RunId
 from ork.model.task import Attempt, AttemptStatus, FailureKind, GiveUp, Task
-from ork.model.workflow import RetryOn, SubWorkflow, TaskSpec
+from ork.model.workflow import OnUnreachable, RetryOn, SubWorkflow, TaskSpec
 from ork.scheduler.subworkflow import child_id
 from ork.testing.ledger import Ledger, RunRecord
 from ork.testing.values import Values
@@ -39,6 +39,8 @@ class AttemptChecks:
         self._outputs: dict[AttemptKey, str | None] = {}
         self._lost: set[AttemptKey] = set()
         self._given_up_waiting: set[AttemptKey] = set()
+        self.is_frozen: Callable[[AttemptKey], bool] = lambda _attempt: False
+        self.abandoned: set[AttemptKey] = set()  # frozen where nobody could be asked: over, whatever comes of them
 
     # ── what really happens ──────────────────────────────────────────────────────────────────────
 
@@ -54,6 +56,7 @@ class AttemptChecks:
         row = self._row(attempt)
         if self._starts[attempt] > 1:
             self._violate("starts-once", f"{attempt} started {self._starts[attempt]} times")
+        rivals = tuple(rival for rival in rivals if rival not in self.abandoned)
         if rivals:
             self._violate("one-live-process", f"{attempt} started while {[str(rival) for rival in rivals]} was alive")
         if row is not None and (row.status.is_final or self._ledger.runs[attempt.run].run.status.is_final):
@@ -97,7 +100,10 @@ class AttemptChecks:
             self._violate("deferred", f"{attempt.key} waited for its job and was lost: {attempt.failure}")
         if not attempt.status.is_final or (old is not None and old.status.is_final):
             return
-        if self._alive.get(attempt.key):
+        if self._alive.get(attempt.key) and self._may_be_abandoned(record, attempt):
+            self._trace("abandoned", attempt.key)
+            self.abandoned.add(attempt.key)
+        elif self._alive.get(attempt.key):
             self._violate("no-end-while-alive", f"{attempt.key} became {attempt.status} while its user code ran")
         reported = self._reports.get(attempt.key)
         if attempt.status is not AttemptStatus.SUCCESS and reported == "success":
@@ -112,6 +118,13 @@ class AttemptChecks:
             self._check_child(attempt)
         if record.tasks[attempt.key.task].attempt < attempt.key.number:
             self._violate("attempt-numbers", f"{attempt.key} ended and is not yet its task's attempt")
+
+    def _may_be_abandoned(self, record: RunRecord, attempt: Attempt) -> bool:
+        """A machine that does not answer is not waited for longer than a worker takes to end itself. One that is frozen may
+        wake up after that; `on_unreachable: wait` is for work that must not overlap even then."""
+        if record.spec(attempt.key.task).on_unreachable is OnUnreachable.WAIT:
+            return attempt.closing is GiveUp.DECLARED_DEAD
+        return self.is_frozen(attempt.key)
 
     def check_birth(self, child: RunId, parent: str) -> None:
         for record in self._ledger.runs.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Protocol
 
 from ork.executors.executor import LaunchOrder, News
@@ -17,10 +17,13 @@ from ork.testing.objects import MemoryObjects
 from ork.testing.script import ExternalJob, Script, draw_luck, write_script
 from ork.testing.worker import SimulatedWorker
 
+FROZEN_SECONDS = 90.0  # one that is silent for so long on a machine that does not answer counts as over (stale + fence)
+
 
 class Machine(Record, frozen=False):
     name: str
     boot: int = 1
+    is_gone: bool = False
 
 
 class Witness(Protocol):
@@ -50,6 +53,9 @@ class Cluster:
         self.objects = objects
         self.on_report: Callable[[RunId], None] = lambda _run: None
         self.machines = [Machine(f"m{number}") for number in range(machines)]
+        self._names = [machine.name for machine in self.machines]
+        self._gone: list[Machine] = []
+        self.abandoned: Set[AttemptKey] = frozenset()  # nobody waits for these any more
         self.jobs: dict[AttemptKey, ExternalJob] = {}
         self._features = features
         self._seed = seed
@@ -68,7 +74,11 @@ class Cluster:
         return self._workers.get(attempt.key, [])
 
     def machine_named(self, name: str) -> Machine:
-        return next(machine for machine in self.machines if machine.name == name)
+        return next(machine for machine in (*self.machines, *self._gone) if machine.name == name)
+
+    def is_out_of_reach(self, attempt: Attempt) -> bool:
+        """For ever: its machine is gone."""
+        return any(attempt.external_name.startswith(f"sim:{machine.name}:") for machine in self._gone)
 
     def subscribe(self, attempt: AttemptKey, process: Process, news: News) -> None:
         self._watchers.setdefault(attempt, []).append((process, news))
@@ -123,7 +133,25 @@ class Cluster:
         return [worker.attempt.key for worker in self._all() if worker.user_is_alive and worker.is_alive]
 
     def living_workers(self) -> list[AttemptKey]:
-        return [worker.attempt.key for worker in self._all() if worker.is_alive or worker.user_is_alive]
+        living = [worker.attempt.key for worker in self._all() if worker.is_alive or worker.user_is_alive]
+        return [attempt for attempt in living if attempt not in self.abandoned]
+
+    def is_frozen(self, attempt: AttemptKey) -> bool:
+        """Whoever works on it has stood still for so long that nobody need wait for it any more."""
+        since = [worker.frozen_since for worker in self._workers.get(attempt, []) if worker.user_is_alive]
+        return all(moment is not None and self.kernel.time - moment >= FROZEN_SECONDS for moment in since)
+
+    def vanish(self, machine: Machine) -> Machine:
+        """It is gone for ever with everything on it, and nobody can tell. Gives the machine that takes its place."""
+        machine.is_gone = True
+        for worker in self._all():
+            if worker.machine is machine:
+                worker.kill(with_orphans=True)
+        new = Machine(f"m{len(self._names)}")
+        self._names.append(new.name)
+        self.machines[self.machines.index(machine)] = new
+        self._gone.append(machine)
+        return new
 
     def reboot(self, machine: Machine) -> None:
         """Everything on it dies, and what its workers wrote in the last seconds may be gone."""

@@ -35,6 +35,9 @@ class ScriptedExecutor:
             raise ExecutorError("the machine cannot be reached")
         for order in orders:
             machine, boot = self._place_of(order.attempt)
+            if machine.is_gone:
+                refused.append(NotStarted(order.attempt.key, f"{machine.name} does not answer", final=False))
+                continue
             if machine.boot != boot:
                 refused.append(NotStarted(order.attempt.key, f"{machine.name} has been restarted", final=False))
                 continue
@@ -59,7 +62,7 @@ class ScriptedExecutor:
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         await self._process.stumble_in_executor()
-        if self._fails():
+        if self._fails() or any(self._place_of(attempt)[0].is_gone for attempt in attempts):
             raise ExecutorError("the machine cannot be reached")
         for attempt in attempts:
             request = {"v": 1, "attempt": str(attempt.key), "why": "stop", "at_once": at_once}
@@ -77,9 +80,9 @@ class ScriptedExecutor:
 
     def _presence_of(self, attempt: Attempt) -> Presence:
         faults = self._process.faults
-        if faults.machines_are_cut_off() or faults.happens(faults.rates.unreachable):
-            return Presence.UNKNOWN
         machine, boot = self._place_of(attempt)
+        if machine.is_gone or faults.machines_are_cut_off() or faults.happens(faults.rates.unreachable):
+            return Presence.UNKNOWN
         if machine.boot != boot:
             return Presence.LOST
         workers = self._cluster.workers_of(attempt)

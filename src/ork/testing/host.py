@@ -60,6 +60,7 @@ class Host:
         self.steps = 0
         self._number = number
         self._incarnation = 0
+        self._first_here = 1  # of the incarnations that ran on the present machine
         self._kernel = kernel
         self._faults = faults
         self._cluster = cluster
@@ -84,6 +85,17 @@ class Host:
         if self._tick_seconds is not None:
             return random.uniform(0.5, self._tick_seconds)
         return 0.1 if self._faults.healed else random.choice((0.1, 3.0, random.uniform(0, 100)))
+
+    def move_to(self, machine: Machine) -> None:
+        """Its machine is gone: the scheduler there dies, and another one begins elsewhere."""
+        self._machine, self._first_here = machine, self._incarnation + 1
+        if self.process is not None:
+            self.process.is_dead = True
+            self.process.news.set()
+
+    @property
+    def machine(self) -> Machine:
+        return self._machine
 
     def request_stop(self) -> None:
         self.stop_requested = True
@@ -175,7 +187,9 @@ class Host:
 
     def _is_provably_dead(self, identity: str) -> bool:
         """Only those that ran on this machine can be told dead for certain."""
-        return identity.startswith(f"s{self._number}.") and identity not in self._judge.alive
+        number, _, incarnation = identity.partition(".")
+        was_here = number == f"s{self._number}" and int(incarnation) >= self._first_here
+        return was_here and identity not in self._judge.alive
 
     def _count_step(self) -> None:
         self.steps += 1

@@ -37,6 +37,7 @@ class SimulatedWorker:
         self.is_alive = True
         self.at_gate = False
         self.user_is_alive = False
+        self.frozen_since: float | None = None
         self._cluster = cluster
         self._kernel = cluster.kernel
         self._luck = luck
@@ -143,7 +144,9 @@ class SimulatedWorker:
                 return None if why_ended == "killed" else why_ended
             if self._kernel.time >= silent_at:
                 silent_at = FOR_EVER
+                self.frozen_since = self._kernel.time
                 await self._kernel.pause(self._luck.silent_seconds)
+                self.frozen_since = None
                 continue
             await self._process.news.wait(max(0.0, min(end, next_beat, silent_at) - self._kernel.time))
 

@@ -10,10 +10,20 @@ from typing import Any
 from ork.compile.content import make_version
 from ork.core.limits import EVERYTHING
 from ork.errors import StoreError
-from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId
+from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId, TaskKey
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, RunCommand
-from ork.model.workflow import Command, CompiledWorkflow, Const, RetryOn, RunIf, TaskSpec, Trigger, Version
+from ork.model.workflow import (
+    Command,
+    CompiledWorkflow,
+    Const,
+    OnUnreachable,
+    RetryOn,
+    RunIf,
+    TaskSpec,
+    Trigger,
+    Version,
+)
 from ork.state.store import StateStore
 from ork.testing.clock import EPOCH
 from ork.testing.faults import Process
@@ -47,6 +57,7 @@ def _draw_task(random: Random, number: int) -> TaskSpec:
         pool=POOL if random.random() < 0.3 else None,
         priority=random.choice((0, 0, 1, 5)),
         run_if=random.choice((*[RunIf.ALL_SUCCESS] * 4, *RunIf)) if above else RunIf.ALL_SUCCESS,
+        on_unreachable=random.choice((*[OnUnreachable.RETRY] * 4, *OnUnreachable)),
     )
 
 
@@ -123,6 +134,14 @@ class People:
         while True:
             for run in self.runs:
                 command = RunCommand(run, CommandKind.RESUME)
+                await self._insist(self._store.submit_command, command, self._client.clock.now())
+            await self._client.kernel.pause(every)
+
+    async def declare_dead(self, every: float, unanswered: Callable[[], list[tuple[RunId, TaskKey]]]) -> None:
+        """Looks in on what waits for a machine that is gone for ever, and says so."""
+        while True:
+            for run, task in unanswered():
+                command = RunCommand(run, CommandKind.DECLARE_DEAD, by="somebody", task=str(task))
                 await self._insist(self._store.submit_command, command, self._client.clock.now())
             await self._client.kernel.pause(every)
 

@@ -6,7 +6,7 @@ from functools import partial
 from random import Random
 from typing import cast
 
-from ork.model.ids import RunId
+from ork.model.ids import RunId, TaskKey
 from ork.model.record import Record, replaced
 from ork.model.task import TaskStatus
 from ork.model.workflow import Approval, CompiledWorkflow, SubWorkflow, TaskSpec
@@ -32,10 +32,12 @@ from ork.testing.workload import POOL, Client, People, draw_limits, draw_version
 LONGEST_ATTEMPT = 150.0 + 75.0 + 100.0  # its work, the wait before it and the job it leaves behind
 MOST_INSTANCES = 10
 SCHEDULED_WORLDS = 0.25
-PARTS = ("fan-out", "sub-workflows", "schedules")
+PARTS = ("fan-out", "sub-workflows", "schedules", "lost machines")
 MOST_WORK = 15_000.0
 SLOW_LOOK_SECONDS = 5.0  # how soon a scheduler finds out by itself what no message told it
-CALM_SECONDS = 150.0 + 100.0 + 60.0 + 60.0 + 300.0 + 130.0  # pause, restart, lease, stale, start limit, graces
+CALM_SECONDS = (
+    150.0 + 100.0 + 60.0 + 60.0 + 45.0 + 300.0 + 130.0
+)  # pause, restart, lease, stale, fence, start limit, graces
 
 
 class Outcome(Record):
@@ -94,6 +96,7 @@ class World:
         has_schedule = clock.random() < SCHEDULED_WORLDS
         self.timetable = Timetable(clock) if (has_schedule if scheduled is None else scheduled) else None
         self.ends_at_violation = True
+        self.has_lost_a_machine = False
         self.hosts = [self._make_host(number) for number in range(self.random.choice((1, 2, 2, 3)))]
         self.judge.leases.is_trusted = lambda id: any(host.trusts_its_lease(id) for host in self.hosts)
         client = Client("people", self.kernel, self.faults)
@@ -101,6 +104,8 @@ class World:
         triggered = tuple(version for version in self.versions if not version.workflow.params)
         self.people = People(self.random, client, self._seen_by(client), triggered, more, self._waiting_approvals)
         self.cluster.on_report = self._meddle
+        self.judge.attempts.is_frozen = self.cluster.is_frozen
+        self.cluster.abandoned = self.judge.attempts.abandoned
 
     def run(self) -> Outcome:
         """Faults for a while, then calm until everything has ended; every invariant is checked on the way."""
@@ -119,6 +124,7 @@ class World:
             "fan-out": any(key.index is not None for record in records for key in record.tasks),
             "sub-workflows": any(record.run.parent is not None for record in records),
             "schedules": any(record.run.workflow == TIMETABLE for record in records),
+            "lost machines": self.has_lost_a_machine,
         }
         return tuple(part for part in PARTS if played[part])
 
@@ -135,6 +141,7 @@ class World:
         self.kernel.run(self.length, self._is_lost)
         self.faults.heal()
         self.kernel.spawn("resume", self.people.resume_all(every=30.0))
+        self.kernel.spawn("declare", self.people.declare_dead(30.0, self._unanswered))
         self.kernel.run(self.kernel.time + self._patience(), lambda: self._is_lost() or self._is_over())
         if not self.judge.violations:
             self.kernel.run(self.kernel.time + 1.0, self._is_lost)
@@ -165,11 +172,22 @@ class World:
         for _ in range(rates.reboots):
             machine = random.choice(self.cluster.machines)
             self.kernel.later(random.uniform(0, self.length), partial(self.cluster.reboot, machine))
+        for _ in range(rates.vanishings):
+            self.kernel.later(random.uniform(0, self.length), self._lose_machine)
         for _ in range(rates.clean_stops):
             host = random.choice(self.hosts)
             self.kernel.later(random.uniform(0, self.length), host.request_stop)
         for _ in range(rates.forgeries):
             self.kernel.later(random.uniform(0, self.length), self._forge)
+
+    def _lose_machine(self) -> None:
+        lost = self.random.choice(self.cluster.machines)
+        self.judge.trace("vanished", lost.name)
+        self.has_lost_a_machine = True
+        new = self.cluster.vanish(lost)
+        for host in self.hosts:
+            if host.machine is lost:
+                host.move_to(new)
 
     def _forge(self) -> None:
         """Somebody without the attempt's token claims that it has succeeded."""
@@ -218,6 +236,12 @@ class World:
 
     def _ended_runs(self) -> list[RunId]:
         return [run for run, record in self.judge.ledger.runs.items() if record.run.status.is_final]
+
+    def _unanswered(self) -> list[tuple[RunId, TaskKey]]:
+        """What is being given up on a machine that is gone."""
+        active = self.judge.ledger.active_attempts()
+        closing = [attempt for attempt in active if attempt.closing is not None and attempt.waits_for is None]
+        return [(attempt.key.run, attempt.key.task) for attempt in closing if self.cluster.is_out_of_reach(attempt)]
 
     def _waiting_approvals(self) -> list[tuple[RunId, TaskSpec]]:
         return [
