@@ -8,6 +8,7 @@ OrkError                        carries a stable code and a hint
 ├── StoreError                  the state store cannot do it (disk full, locked, too new)    exit 1
 │   ├── StoreUnavailableError   it may work again later: try again                           exit 1
 │   └── SettingsDifferError     this process and the installation do not fit together        exit 1
+├── UnreadableError             one stored item cannot be decoded; the store works           exit 1
 ├── ObjectsError                the object store cannot do it                                exit 1
 │   └── DocumentError           a document from outside is malformed, forged or too large
 ├── ExecutorError               an attempt could not be started, found or stopped
@@ -64,6 +65,10 @@ class StoreError(OrkError):
 
 class StoreUnavailableError(StoreError):
     code = "ORK811"
+
+
+class UnreadableError(OrkError):
+    code = "ORK813"
 
 
 class SettingsDifferError(StoreError):

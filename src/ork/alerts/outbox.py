@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ork.errors import StoreError
+from ork.errors import StoreError, UnreadableError
 from ork.model.notice import Notice
 from ork.state.store import StateStore
 from ork.telemetry import Happening, Telemetry
@@ -144,7 +144,10 @@ class Outbox:
         run = None if notice.run is None else await self._store.get_run(notice.run)
         entry = None if run is not None else await self._store.get_workflow(notice.workflow)
         id = run.version if run is not None else entry.version if entry is not None else None
-        version = None if id is None else await self._store.get_version(id)
+        try:
+            version = None if id is None else await self._store.get_version(id)
+        except UnreadableError:
+            version = None  # those that are told of everything are told of this, too
         return () if version is None else version.workflow.alerts
 
     def _retry_at(self, notice: Notice) -> datetime | None:

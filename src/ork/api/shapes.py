@@ -37,6 +37,8 @@ class RunShape(Shape):
     finished_at: str | None
     error: str | None
     parent: str | None
+    note: str | None
+    unreadable: str | None
 
 
 class RunPageShape(Shape):
@@ -258,6 +260,17 @@ class WorkerPageShape(Shape):
 
 class LimitsShape(Shape):
     limits: list[dict[str, Any]]
+
+
+class QuarantinedShape(Shape):
+    kind: str
+    id: str
+    reason: str
+    since: str | None
+
+
+class QuarantineShape(Shape):
+    quarantined: list[QuarantinedShape]
 
 
 class TickShape(Shape):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ork.model.ids import RunId
 from ork.model.workflow import Version
 from ork.status.facts import with_facts
-from ork.status.follow import RunView
+from ork.status.follow import RunView, version_of
 from ork.status.ids import short_id
 from ork.status.shapes import full_run_json
 from ork.status.wire import run_row
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 async def view_of_run(api: Api, run: RunId) -> RunView | None:
     update = await api.store.run_updates(run)
-    version = await api.store.get_version(update.run.version) if update else None
-    if update is None or version is None:
+    if update is None:
         return None
+    version = await version_of(api.store, update.run)
     view = RunView(update.run, version, await short_id(api.store, run))
     await asyncio.to_thread(view.apply, update)
     return view
@@ -31,9 +31,9 @@ async def view_of_run(api: Api, run: RunId) -> RunView | None:
 async def whole_run(api: Api, run: RunId) -> str | None:
     """A run with its tasks and their attempts, as JSON."""
     update = await api.store.run_updates(run)
-    version = await api.store.get_version(update.run.version) if update else None
-    if update is None or version is None:
+    if update is None:
         return None
+    version = await version_of(api.store, update.run)
     attempts = await api.store.list_attempts(run)
     owner = await api.store.get_owner(run)
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ork.cli.paint import Span
+from ork.model.quarantine import SET_ASIDE
+
+if TYPE_CHECKING:
+    from ork.model.run import Run
 
 _LOOKS = {
     "success": ("✓", "good"),
@@ -15,6 +21,8 @@ _LOOKS = {
     "dispatched": ("▷", "busy"),
     "pending": ("◷", "dim"),
     "paused": ("‖", "wait"),
+    "unreadable": ("✗", "bad"),
+    "set aside": ("✗", "bad"),
 }
 
 
@@ -26,6 +34,13 @@ def glyph(state: str) -> Span:
 def state_word(state: str) -> Span:
     """Glyph and word together: a state is never told by colour alone."""
     return Span(state_text(state), style_of(state))
+
+
+def run_word(run: Run) -> Span:
+    """A run that was set aside, or whose row is damaged, says so instead of its status."""
+    if run.status == "paused" and (run.note or "").startswith(SET_ASIDE):
+        return state_word("set aside")
+    return state_word("unreadable" if run.unreadable else run.status)
 
 
 def state_text(state: str) -> str:

@@ -224,6 +224,8 @@ class RunMachine:
 
     def _cancel(self, by: str, now: datetime) -> None:
         reason = f"cancelled by {by}"
+        if not self.tasks:  # it was set aside before it began
+            self._flow.create_tasks(now)
         self._book.write_run(None, cancel_requested_at=self.run.cancel_requested_at or now, note=reason)
         self._flow.end_everything(now, reason, TaskStep.CANCEL)
         self._flow.finish_if_done(now)

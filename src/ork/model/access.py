@@ -33,6 +33,7 @@ class Token(Record):
     revoked_at: datetime | None = None
     expires_at: datetime | None = None  # None: never
     last_used_at: datetime | None = None  # give or take a few minutes
+    unreadable: str | None = None  # why its row cannot be decoded; such a token lets nobody in
 
     def is_live(self, now: datetime) -> bool:
         """Neither revoked nor expired."""

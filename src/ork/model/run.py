@@ -62,6 +62,7 @@ class Run(Record):
     note: str | None = None  # why it is paused or being cancelled, and by whom
     fresh: bool = False  # nothing is taken from the cache
     parent: str | None = None  # the attempt it is a sub-workflow of, or the run it is a rerun of
+    unreadable: str | None = None  # why parts of its row cannot be decoded; those hold neutral values
 
 
 class CommandKind(StrEnum):

@@ -293,6 +293,7 @@ class WorkflowEntry(Record):
     deployed_at: datetime
     origin: str | None
     schedule: Schedule | None
+    unreadable: str | None = None  # why parts of its row cannot be decoded; a damaged schedule counts as none
 
 
 class VersionEntry(Record):

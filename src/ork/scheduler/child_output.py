@@ -7,7 +7,7 @@ from typing import Any
 
 from ork.core.bind import Bound, Scope, walk
 from ork.core.machine import RunMachine
-from ork.errors import ObjectsError
+from ork.errors import ObjectsError, UnreadableError
 from ork.model.run import Run
 from ork.model.workflow import CompiledWorkflow
 from ork.objects.store import ObjectStore
@@ -16,7 +16,10 @@ from ork.state.store import StateStore
 
 async def output_of_run(store: StateStore, objects: ObjectStore, run: Run, limit: int) -> str | None:
     """JSON text: of the one last task its output, of several a map of them by name; None if there is none."""
-    version = await store.get_version(run.version)
+    try:
+        version = await store.get_version(run.version)
+    except UnreadableError as problem:
+        raise ObjectsError(problem.message) from problem
     update = await store.run_updates(run.id)
     if version is None or update is None:
         raise ObjectsError(f"run {run.id} is gone")

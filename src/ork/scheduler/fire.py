@@ -41,6 +41,7 @@ class Firing:
         self.must_look = self._is_on
         self._clock_offset: float | None = None  # of the wall clock, when plans were last known to fit it
         self.next_at: datetime | None = None
+        self._failures: dict[str, str] = {}  # what was last said of a workflow's schedule
 
     def look_again(self) -> None:
         """Something changed in the store: a schedule may be new, or fired by somebody else."""
@@ -64,14 +65,26 @@ class Firing:
         return fired
 
     async def _fire_one(self, entry: ScheduleEntry, now: datetime) -> Fired:
-        """A schedule that makes no sense here (a zone this machine does not know) is told of, and stops nobody else."""
+        """A schedule that cannot be used (it cannot be decoded, its zone is unknown here) is reported once and stops nobody
+        else."""
+        if entry.unreadable is not None:
+            return self._failed(entry.workflow, entry.unreadable)
         try:
-            return await self._try_to_fire(entry, now)
+            fired = await self._try_to_fire(entry, now)
         except StoreError:
             raise
         except OrkError as problem:
-            self._telemetry.tell(Happening.SCHEDULE_FAILED, workflow=entry.workflow, why=problem.message)
-            return Fired()
+            return self._failed(entry.workflow, problem.message)
+        except Exception as problem:
+            return self._failed(entry.workflow, repr(problem))
+        self._failures.pop(entry.workflow, None)
+        return fired
+
+    def _failed(self, workflow: str, why: str) -> Fired:
+        if self._failures.get(workflow) != why:
+            self._failures[workflow] = why
+            self._telemetry.tell(Happening.SCHEDULE_FAILED, workflow=workflow, why=why)
+        return Fired()
 
     async def _try_to_fire(self, entry: ScheduleEntry, now: datetime) -> Fired:
         schedule, name = entry.schedule, entry.workflow
@@ -110,12 +123,12 @@ class Firing:
         Times that have their run already get no second one: the store has one run per time, for ever.
         """
         for entry in await self._store.list_schedules():
-            if not entry.enabled or entry.next_fire is None or entry.next_fire <= now:
+            if not entry.enabled or entry.unreadable or entry.next_fire is None or entry.next_fire <= now:
                 continue
             try:
                 first = first_fire(entry.schedule, entry.workflow, now)
-            except UsageError:
-                continue  # told of when it is due
+            except Exception:
+                continue  # reported when it is due
             if first is not None and first < entry.next_fire:
                 await self._store.fire(entry.workflow, entry.next_fire, (), first, now)
 

@@ -13,7 +13,7 @@ from ork.core.limits import EVERYTHING, RATE, Room, limit_names
 from ork.core.machine import NameAttempt, RunMachine
 from ork.core.prepare import Question
 from ork.model.ids import RunId
-from ork.model.record import Record, replaced
+from ork.model.record import Record
 from ork.model.run import RunCommand, RunStatus
 from ork.model.task import Attempt
 from ork.model.workflow import Version
@@ -51,18 +51,16 @@ class OwnedRuns:
         self._timers: list[tuple[datetime, RunId]] = []
         self._room = Room()  # below limits that turned a wish away
         self._turned_away: set[str] = set()  # limits that others may have filled, since something of ours ended
-        self._errors: dict[RunId, int] = {}
-        self._condemned: dict[RunId, RunChanges] = {}
-        self._set_aside: dict[RunId, set[int]] = {}  # ours, not worked on, with the commands that did not help
+        self._errors: dict[RunId, tuple[int, str]] = {}  # how often in a row, and the last one
 
     def __len__(self) -> int:
-        return len(self._owned) + len(self._set_aside)
+        return len(self._owned)
 
     def __iter__(self) -> Iterator[RunId]:
-        return iter((*self._owned, *self._set_aside))
+        return iter(self._owned)
 
     def __contains__(self, run: RunId) -> bool:
-        return run in self._owned or run in self._set_aside
+        return run in self._owned
 
     def get(self, run: RunId) -> Owned | None:
         return self._owned.get(run)
@@ -70,15 +68,12 @@ class OwnedRuns:
     # ── coming and going ─────────────────────────────────────────────────────────────────────────
 
     def take_over(self, claimed: ClaimedRun, now: datetime) -> Owned | None:
-        """The run is ours. None if it has to be set aside because it keeps raising."""
+        """The run is ours. None if its machine raised."""
         run = claimed.run
-        if self._errors.get(run.id, 0) >= PATIENCE_WITH_ERRORS:
-            self._condemn(claimed)
-            return None
         try:
             machine = RunMachine(claimed.version.workflow, run, claimed.tasks, claimed.attempts)
         except Exception as problem:
-            self._note_error(run.id, problem)
+            self.note_error(run.id, problem)
             return None
         owned = Owned(machine, claimed.version, claimed.epoch, [])
         self._owned[run.id] = owned
@@ -93,23 +88,15 @@ class OwnedRuns:
         """False if we did not know it."""
         self._touched.pop(run, None)
         self._ready.pop(run, None)
-        self._condemned.pop(run, None)
-        was_set_aside = self._set_aside.pop(run, None) is not None
-        return self._owned.pop(run, None) is not None or was_set_aside
+        return self._owned.pop(run, None) is not None
 
-    def _condemn(self, claimed: ClaimedRun) -> None:
-        """A run whose machine keeps raising is paused with the reason; a person may resume it.
-
-        While something of it is active or a command waits we go on owning it: given back, it would be claimed again at
-        once, for ever.
-        """
-        run = claimed.run
-        del self._errors[run.id]
-        note = "set aside after an internal error; `ork resume` tries again"
-        paused = replaced(run, status=RunStatus.PAUSED, note=note)
-        self._condemned[run.id] = RunChanges(run.id, claimed.epoch, run=paused, rest=not claimed.attempts)
-        self._set_aside[run.id] = set()
-        self._telemetry.tell(Happening.RUN_QUARANTINED, run=run.id, workflow=run.workflow)
+    def keeps_raising(self, run: RunId) -> str | None:
+        """Why the run is to be set aside: its machine has raised so often in a row. Then the count begins anew."""
+        count, problem = self._errors.get(run, (0, ""))
+        if count < PATIENCE_WITH_ERRORS:
+            return None
+        del self._errors[run]
+        return f"it keeps causing an internal error ({problem})"
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────
 
@@ -125,7 +112,7 @@ class OwnedRuns:
             try:
                 owned.machine.handle(event, now)
             except Exception as problem:
-                self._note_error(run, problem)
+                self.note_error(run, problem)
                 broken.append(run)
         for run, owned in fed.items():
             self._touch(run)
@@ -138,21 +125,12 @@ class OwnedRuns:
         return owned is None or owned.machine.may_hear(event)
 
     def apply(self, command: RunCommand, now: datetime) -> bool:
-        """False if its machine raised, or if a new command is a reason to try once more with a run set aside."""
-        if command.run in self._set_aside:
-            return self._was_waiting(command)
+        """False if its machine raised."""
         owned = self._owned.get(command.run)
         if owned is None or command.id in owned.applied:
             return True
         owned.applied.append(command.id)
         return not self.feed([(command.run, ev.Commanded(command))], now)
-
-    def _was_waiting(self, command: RunCommand) -> bool:
-        """Whether it stood there already when the run was set aside, and so was tried and did not help."""
-        waiting = self._set_aside[command.run]
-        if command.run in self._condemned:
-            waiting.add(command.id)
-        return command.id in waiting
 
     def take_questions(self) -> list[tuple[RunId, Question]]:
         """What machines that were fed something need to know before they can go on."""
@@ -193,10 +171,7 @@ class OwnedRuns:
             )
             if decisions or changes.wishes or changes.commands_done or changes.rest:
                 decided[run] = Decided(decisions, changes)
-        for run, changes in self._condemned.items():
-            changes = replaced(changes, rest=changes.rest and not self._set_aside[run])
-            decided[run] = Decided(Decisions(changes.run, (), (), ()), changes)
-        self._touched, self._condemned = {}, {}
+        self._touched = {}
         return decided
 
     def _room_after(self, decided: Iterable[Decisions]) -> Room:
@@ -282,7 +257,7 @@ class OwnedRuns:
 
     @property
     def has_something_to_do(self) -> bool:
-        return bool(self._touched or self._condemned) or self._has_something_to_launch
+        return bool(self._touched) or self._has_something_to_launch
 
     def launch_nothing_more(self) -> None:
         self._launch_batch = 0
@@ -317,8 +292,8 @@ class OwnedRuns:
         self._touched[run] = None
         self._ready[run] = None
 
-    def _note_error(self, run: RunId, problem: Exception) -> None:
-        self._errors[run] = self._errors.get(run, 0) + 1
+    def note_error(self, run: RunId, problem: Exception) -> None:
+        self._errors[run] = self._errors.get(run, (0, ""))[0] + 1, repr(problem)
         self._telemetry.tell(Happening.STEP_FAILED, run=run, why=repr(problem))
 
 

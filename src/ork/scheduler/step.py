@@ -26,9 +26,10 @@ from ork.scheduler.lead import Lead, nobody_is_dead
 from ork.scheduler.observe import Observer
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.runs import Decided, OwnedRuns
+from ork.scheduler.take_over import TakeOver
 from ork.scheduler.trouble import Trouble
 from ork.scheduler.under_way import Commits
-from ork.state.store import ClaimedRun, StateStore
+from ork.state.store import StateStore
 from ork.telemetry import Happening, Telemetry
 
 STORE_RETRY_SECONDS = 1.0
@@ -61,6 +62,7 @@ class Scheduler:
         self._on_news: Callable[[], None] | None = None
         self._runs = OwnedRuns(self.telemetry, options.launch_batch)
         self._observer = Observer(objects, executors, options, monotonic, self.telemetry, self.news)
+        self._taking = TakeOver(store, objects, id, self._runs, self._observer, self.telemetry)
         self._launcher = Launcher(objects, executors, options, self.news)
         self._answers = Answers(store, objects, options, monotonic)
         self._trouble = Trouble(self.telemetry, monotonic)
@@ -245,9 +247,13 @@ class Scheduler:
         claim, self._claim_at = await self.lead.claim(0 if self._is_draining else room, now)
         if not self.lead.is_trusted or (claim.runs and self._runs.is_starved):
             self._claim_at = 0.0  # not trusted: we stood still for so long that the store may have answered a dead man
+        for broken in claim.set_aside:
+            self._taking.note(broken)
         for claimed in claim.runs:
-            await self._take_over(claimed, now)
-        self._has_left_some = len(claim.runs) >= room
+            if not await self._taking.take_over(claimed, now):
+                self._forget(claimed.run.id)
+                self._to_release[claimed.run.id] = None
+        self._has_left_some = len(claim.runs) + len(claim.set_aside) >= room
         for command in claim.commands:
             if not self._runs.apply(command, now):
                 self._let_go_of([command.run])
@@ -272,18 +278,6 @@ class Scheduler:
     @property
     def _wants_more(self) -> bool:
         return self._has_left_some and self._free_room > 0 and not self._is_draining
-
-    async def _take_over(self, claimed: ClaimedRun, now: datetime) -> None:
-        run = claimed.run
-        is_new = run.status is RunStatus.PENDING
-        self.telemetry.tell(Happening.RUN_STARTED if is_new else Happening.RUN_ADOPTED, **describe(run))
-        owned = self._runs.take_over(claimed, now)
-        if owned is None:
-            if run.id not in self._runs:
-                self._to_release[run.id] = None
-            return
-        adopted = [(attempt, owned.machine.spec(attempt.key.task)) for attempt in claimed.attempts]
-        await self._observer.adopt(adopted, claimed.heartbeats, now)
 
     async def _observe(self, now: datetime) -> list[Attempt]:
         """Feeds what was seen to the machines; returns attempts that never came to life and are started again."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ork.compile.params import check_params
 from ork.core.bind import walk
-from ork.errors import DocumentError, ExecutorError, ObjectsError, OrkError, StoreError
+from ork.errors import DocumentError, ExecutorError, ObjectsError, OrkError, StoreError, UnreadableError
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.model.digest import sha256
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, AttemptKey, RunId
@@ -136,7 +136,10 @@ class WorkflowExecutor:
         if there is not None:  # as it was created: the workflow may have been deployed anew since
             return NewRun(id, there.workflow, there.version, there.params, parent=there.parent)
         entry = await self._store.get_workflow(name)
-        version = await self._store.get_version(entry.version) if entry else None
+        try:
+            version = await self._store.get_version(entry.version) if entry else None
+        except UnreadableError as problem:
+            raise CannotStartError(f"workflow `{name}`: {problem.message}") from None
         if version is None:
             raise CannotStartError(f"there is no workflow `{name}`: deploy it with `ork deploy FILE`")
         parent = await self._parent(attempt, name)

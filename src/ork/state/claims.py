@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from ork.model.quarantine import SetAside
 from ork.model.record import Record
 from ork.model.run import Run, RunCommand
 from ork.model.task import Attempt, Heartbeat, Task
@@ -27,10 +28,12 @@ class ClaimedRun(Record):
 
 
 class Claim(Record):
-    """What a scheduler may now work on, and what people asked of the runs it owns (new and old)."""
+    """What a scheduler may now work on, what people asked of the runs it owns (new and old), and runs that it would have
+    got, but that cannot be decoded."""
 
     runs: tuple[ClaimedRun, ...] = ()
     commands: tuple[RunCommand, ...] = ()
+    set_aside: tuple[SetAside, ...] = ()
 
 
 def that_fit(found: Iterable[Claimable], free: dict[str, int]) -> list[str]:

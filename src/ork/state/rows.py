@@ -33,6 +33,7 @@ Columns: TypeAlias = tuple[Any, ...]
 NO_INDEX = -1
 
 _TASK_STATUS = {status.value: status for status in TaskStatus}
+_COMMANDS = {kind.value for kind in CommandKind}
 _ATTEMPT_STATUS = {status.value: status for status in AttemptStatus}
 
 
@@ -57,8 +58,15 @@ def failure_text(failure: Failure | None) -> str | None:
 def failure_of(text: str | None) -> Failure | None:
     if text is None:
         return None
-    known = json.loads(text)
+    known = json_object(text)
     return Failure(FailureKind(known["kind"]), known["message"], known["detail"])
+
+
+def json_object(text: str) -> dict[str, Any]:
+    known = json.loads(text)
+    if not isinstance(known, dict):
+        raise ValueError("not a JSON object")
+    return known
 
 
 def schedule_text(schedule: Schedule | None) -> str | None:
@@ -74,7 +82,16 @@ def schedule_of(text: str | None) -> Schedule | None:
     if text is None:
         return None
     cron, timezone, catchup, enabled, *later = json.loads(text)
-    return Schedule(cron, timezone, Catchup(catchup), enabled, *later)
+    schedule = Schedule(cron, timezone, Catchup(catchup), enabled, *later)
+    words, numbers = (cron, timezone), (schedule.jitter, schedule.catchup_limit)
+    if not all(isinstance(word, str) for word in words) or not all(isinstance(n, int | float) for n in numbers):
+        raise ValueError("a field is of the wrong type")
+    return schedule
+
+
+def is_command(row: Row) -> bool:
+    """False: of a kind that this Ork does not know."""
+    return row[2] in _COMMANDS
 
 
 def command_of(row: Row) -> RunCommand:
@@ -126,7 +143,7 @@ class RowCodec:
         (id, workflow, version, status, trigger, params, created_at, scheduled_for, started_at, finished_at, error,
          round, priority, cancel_requested_at, note, fresh, parent, _epoch, _changed) = row  # fmt: skip
         return Run(
-            RunId(id), workflow, VersionId(version), RunStatus(status), Trigger(trigger), json.loads(params),
+            RunId(id), workflow, VersionId(version), RunStatus(status), Trigger(trigger), json_object(params),
             self._moment(created_at), self._moment(scheduled_for), self._moment(started_at), self._moment(finished_at), error, round,
             priority, self._moment(cancel_requested_at), note, bool(fresh), parent,
         )  # fmt: skip

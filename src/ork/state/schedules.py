@@ -24,6 +24,7 @@ class ScheduleEntry(Record):
     schedule: Schedule
     enabled: bool  # the workflow and its schedule both are
     next_fire: datetime | None
+    unreadable: str | None = None  # why it cannot be decoded: it does not fire, and `schedule` says nothing
 
 
 class UnsentAlert(Record):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from ork.core.effects import Alert, Wish
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
@@ -17,15 +17,14 @@ from ork.model.record import Record
 from ork.model.run import NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, Output, Task, TaskStatus
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
+from ork.state.access import AccessVerbs
 from ork.state.claims import Claim as Claim
 from ork.state.claims import ClaimedRun as ClaimedRun
 from ork.state.heartbeats import HeartbeatVerbs
 from ork.state.installation import InstallationVerbs
 from ork.state.locations import LocationVerbs
+from ork.state.quarantine import QuarantineVerbs
 from ork.state.schedules import ScheduleVerbs
-
-if TYPE_CHECKING:
-    from ork.model.access import AuditEntry, Token
 
 NO_RATES: Mapping[str, Rate] = {}
 
@@ -132,7 +131,9 @@ class LimitUse(NamedTuple):
     holders: tuple[AttemptKey, ...] = ()
 
 
-class StateStore(ScheduleVerbs, LocationVerbs, InstallationVerbs, HeartbeatVerbs, Protocol):
+class StateStore(
+    AccessVerbs, ScheduleVerbs, LocationVerbs, InstallationVerbs, HeartbeatVerbs, QuarantineVerbs, Protocol
+):
     """The verbs that change something, and the reads that people need. `works_elsewhere`: while a verb is awaited its
     work is done by others, so that this process may do something else."""
 
@@ -215,6 +216,8 @@ class StateStore(ScheduleVerbs, LocationVerbs, InstallationVerbs, HeartbeatVerbs
         those runs, their sub-workflows, and what was left in the middle (the owner's lease has run out, or there is no
         owner and an attempt is active). Commands come for every run the scheduler owns, in order of id, until a commit
         says they are done. Two schedulers never get the same run at the same epoch.
+        A run that cannot be decoded (its row, a task, a current attempt, its version) is set aside, and a command of an
+        unknown kind is done with and listed by `list_quarantined`.
         """
         ...
 
@@ -256,6 +259,9 @@ class StateStore(ScheduleVerbs, LocationVerbs, InstallationVerbs, HeartbeatVerbs
         ...
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────
+
+    # Of a damaged row what can be decoded is shown, and `unreadable` says what cannot. A damaged version is an
+    # UnreadableError; saving it again repairs it.
 
     async def get_version(self, version: VersionId) -> Version | None: ...
 
@@ -332,49 +338,6 @@ class StateStore(ScheduleVerbs, LocationVerbs, InstallationVerbs, HeartbeatVerbs
     async def pending_commands(self, run: RunId) -> tuple[RunCommand, ...]: ...
 
     async def limit_use(self) -> tuple[LimitUse, ...]: ...
-
-    # ── who may do what, and who did what; none of it wakes anybody ──────────────────────────────
-
-    async def add_token(self, token: Token) -> None:
-        """The token is durable. A digest or id that exists already is RefusedError."""
-        ...
-
-    async def find_token(self, digest: str) -> Token | None:
-        """Also one that has been revoked: it says so."""
-        ...
-
-    async def list_tokens(self) -> tuple[Token, ...]:
-        """Oldest first, revoked ones included."""
-        ...
-
-    async def live_tokens(self, digests: frozenset[str], now: datetime) -> frozenset[str]:
-        """Those of the digests whose tokens are neither revoked nor expired. One statement, however many."""
-        ...
-
-    async def revoke_token(self, id: str, now: datetime) -> bool:
-        """False if there is no such token or it has been revoked before."""
-        ...
-
-    async def rotate_token(self, id: str, successor: Token, until: datetime, now: datetime) -> bool:
-        """Adds the successor and lets the token expire at `until`, or earlier if it was to; both or neither.
-
-        False if there is no such token that is neither revoked nor expired. A digest or id of the successor that exists
-        already is RefusedError.
-        """
-        ...
-
-    async def mark_token_used(self, id: str, now: datetime) -> None:
-        """The token's `last_used_at` is at least `now`."""
-        ...
-
-    async def record(self, entry: AuditEntry, keep: int | None = None) -> None:
-        """The entry is durable, and later than all before it. With `keep`, only that many of the newest entries with
-        the same action stay."""
-        ...
-
-    async def list_audit(self, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
-        """Newest first; `before` is the id of the last entry of the previous page."""
-        ...
 
     async def signing_key(self) -> bytes:
         """32 random bytes made when the store was: attempts' tokens are derived from it."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from ork.errors import NotFoundError
+from ork.errors import NotFoundError, UnreadableError
 from ork.model.ids import RunId, TaskKey
 from ork.model.run import Run
 from ork.model.task import Task, TaskStatus
-from ork.model.workflow import TaskSpec, Version
+from ork.model.workflow import Command, CompiledWorkflow, TaskSpec, Version
 from ork.state.store import ALL_TASKS, RunUpdate, StateStore, TaskFilter
 from ork.status.instances import Instances, is_group
+
+UNKNOWN_ACTION = Command(())
 
 
 class RunView:
@@ -43,6 +45,8 @@ class RunView:
         if before is not None:
             self.by_status[before.status].pop(key, None)
         self.tasks[key] = task
+        if key.name not in self.specs:  # its version cannot be read
+            self.specs[key.name] = TaskSpec(key.name, task.executor, UNKNOWN_ACTION)
         self.retrying.pop(key, None)
         self.waiting.pop(key, None)
         if key.index is not None:
@@ -84,15 +88,23 @@ def _order_of_end(task: Task) -> float:
 _NEVER = float("inf")
 
 
+async def version_of(store: StateStore, run: Run) -> Version:
+    """The run's version; one without tasks where it is missing or cannot be decoded, so that the run can be shown."""
+    try:
+        version = await store.get_version(run.version)
+    except UnreadableError:
+        version = None
+    return version or Version(run.version, CompiledWorkflow(run.workflow, ()), "")
+
+
 async def open_view(store: StateStore, run: RunId, only: TaskFilter = ALL_TASKS) -> tuple[RunView, list[Task]]:
     """The view of a run and all its tasks as the first change; or those that `only` lets through, and no others."""
     from ork.status.ids import short_id
 
     update = await (store.run_updates(run) if only is ALL_TASKS else store.run_updates(run, 0, only))
-    version = await store.get_version(update.run.version) if update else None
-    if update is None or version is None:
+    if update is None:
         raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")
-    view = RunView(update.run, version, await short_id(store, run))
+    view = RunView(update.run, await version_of(store, update.run), await short_id(store, run))
     return view, view.apply(update)
 
 

@@ -7,12 +7,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from ork.model.ids import RunId, TaskKey
+from ork.model.quarantine import Quarantined
 from ork.model.run import Run, RunStatus, SchedulerEntry
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Version
 from ork.state.schedules import UnsentAlert
 from ork.state.store import LimitUse, RunFilter, StateStore, TaskFilter
-from ork.status.follow import RunView
+from ork.status.follow import RunView, version_of
 from ork.status.instances import is_group
 from ork.status.serving import live_schedulers
 from ork.status.shapes import listed_run_json, time_json
@@ -41,6 +42,7 @@ class Pulse(NamedTuple):
     oldest_waiting: Moment | None  # the first of them
     slowest: Moment | None  # the task that has been running longest
     unsent: tuple[UnsentAlert, ...] = ()  # what people could not be told, the newest first
+    quarantined: tuple[Quarantined, ...] = ()  # what cannot be decoded or worked with
 
 
 async def take_pulse(store: StateStore) -> Pulse:
@@ -49,9 +51,8 @@ async def take_pulse(store: StateStore) -> Pulse:
     waiting: list[Moment] = []
     running: list[Moment] = []
     for run in page.runs:
-        version = await store.get_version(run.version)
-        if run.status is RunStatus.RUNNING and version is not None:
-            view = await _small_view(store, run, version)
+        if run.status is RunStatus.RUNNING:
+            view = await _small_view(store, run, await version_of(store, run))
             waiting += [Moment(run.id, key, since) for key, since in _waiting(view)]
             running += [Moment(run.id, key, since) for key, since in _running(view)]
     return Pulse(
@@ -63,6 +64,7 @@ async def take_pulse(store: StateStore) -> Pulse:
         min(waiting, key=lambda moment: moment.since, default=None),
         min(running, key=lambda moment: moment.since, default=None),
         await store.unsent_alerts(MAX_UNSENT),
+        await store.list_quarantined(),
     )
 
 
@@ -119,7 +121,12 @@ def pulse_json(pulse: Pulse, now: datetime) -> dict[str, Any]:
         "oldest_waiting": _moment_json(pulse.oldest_waiting, now),
         "slowest": _moment_json(pulse.slowest, now),
         "unsent_alerts": [unsent_json(each) for each in pulse.unsent],
+        "quarantined": [quarantined_json(item) for item in pulse.quarantined],
     }
+
+
+def quarantined_json(item: Quarantined) -> dict[str, Any]:
+    return {"kind": item.kind.value, "id": item.id, "reason": item.reason, "since": time_json(item.since)}
 
 
 def unsent_json(unsent: UnsentAlert) -> dict[str, Any]:

@@ -37,6 +37,8 @@ async def switch(store: StateStore, workflow: str, enabled: bool, now: datetime)
 
 def upcoming(entry: ScheduleEntry, after: datetime, count: int) -> Upcoming:
     """The next times without jitter; a time that is overdue comes first."""
+    if entry.unreadable is not None:
+        return Upcoming(entry, (), entry.unreadable)
     if not entry.enabled:
         return Upcoming(entry, ())
     jitter = jitter_of(entry.schedule, entry.workflow)

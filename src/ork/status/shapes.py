@@ -43,6 +43,8 @@ def run_json(run: Run) -> dict[str, Any]:
         "finished_at": time_json(run.finished_at),
         "error": run.error,
         "parent": run.parent,
+        "note": run.note,
+        "unreadable": run.unreadable,
     }
 
 

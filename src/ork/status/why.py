@@ -70,6 +70,8 @@ def why_run(snap: Snapshot) -> list[str]:
             lines = [f"failed {ago(run.finished_at, snap.now)}: {run.error or 'a task failed'}"]
         case RunStatus.CANCELLED:
             lines = [f"{run.note or 'cancelled'}, {ago(run.finished_at, snap.now)}"]
+    if run.unreadable is not None:
+        lines.append(f"parts of it are damaged: {run.unreadable}")
     lines += _about_requests(snap)
     # A run that has ended needs nobody, unless somebody asked something of it.
     needs_one = run.status is not RunStatus.PENDING if not run.status.is_final else bool(snap.commands)

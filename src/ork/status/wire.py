@@ -64,6 +64,7 @@ def read_run(row: dict[str, Any]) -> Run:
         row["note"],
         row["fresh"],
         row["parent"],
+        row.get("unreadable"),  # an older server does not say
     )
 
 

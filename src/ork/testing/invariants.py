@@ -9,6 +9,7 @@ from hashlib import sha256
 
 from ork.core.commands import parse_key
 from ork.model.ids import RunId, SchedulerId, TaskKey
+from ork.model.quarantine import SetAside
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
 from ork.model.task import Task, TaskStatus
@@ -18,7 +19,7 @@ from ork.state.store import Accepted, Claim, ClaimedRun, Committed, RunChanges, 
 from ork.testing.attempt_checks import AttemptChecks
 from ork.testing.language_checks import LanguageChecks, has_tried, is_cached, is_decided_by_people, is_hopeless
 from ork.testing.lease_checks import LeaseChecks
-from ork.testing.ledger import Ledger, RunRecord, may_start, must_skip
+from ork.testing.ledger import Ledger, RunRecord, comparable, may_start, must_skip, state_of
 from ork.testing.rate_checks import RateChecks
 from ork.testing.values import Values
 from ork.testing.violations import Violation
@@ -101,6 +102,7 @@ class Judge:
             return
         record = self.ledger.runs[command.run]
         record.commands[answer.command_id] = replaced(command, id=answer.command_id)
+        self.ledger.set_aside.discard(command.run)
         if command.kind is CommandKind.CANCEL:
             if record.run.status.is_final:
                 self.violate("cancel-binds", f"{command.run} is {record.run.status} and a cancel was accepted")
@@ -143,8 +145,11 @@ class Judge:
         if owned:
             self.violate("released", f"{scheduler} stopped and still owns {owned}")
 
-    def claim_runs(self, answer: Claim, scheduler: SchedulerId, *_: object) -> None:
+    def claim_runs(self, answer: Claim, scheduler: SchedulerId, _room: int, now: datetime, **_: object) -> None:
         self.leases.check(scheduler)
+        for broken in answer.set_aside:
+            self.ledger.runs[broken.run].epoch += 1
+            self._note_set_aside(scheduler, broken, now)
         for claimed in answer.runs:
             record = self.ledger.runs[claimed.run.id]
             self.trace("claimed", f"{claimed.run.id} {scheduler} {claimed.epoch}")
@@ -157,9 +162,24 @@ class Judge:
             self._compare(claimed, record)
         self._check_active_runs(answer)
 
+    def set_aside(
+        self, answer: SetAside | None, scheduler: SchedulerId, _run: RunId, _epoch: int, _reason: str, now: datetime
+    ) -> None:
+        if answer is not None:
+            self._note_set_aside(scheduler, answer, now)
+
+    def _note_set_aside(self, scheduler: SchedulerId, broken: SetAside, now: datetime) -> None:
+        record = self.ledger.runs[broken.run]
+        if record.owner != scheduler and self.ledger.is_held(record, self._clock()):
+            self.violate("one-owner", f"{scheduler} set {broken.run} aside, and the lease of {record.owner} holds")
+        self.trace("set aside", f"{broken.run} {broken.reason}")
+        record.set_aside(broken, now)
+        if not broken.is_cancelled:
+            self.ledger.set_aside.add(broken.run)
+
     def _compare(self, claimed: ClaimedRun, record: RunRecord) -> None:
         for what, found, expected in (
-            ("run", _comparable(claimed.run), _comparable(record.run)),
+            ("run", comparable(claimed.run), comparable(record.run)),
             ("cancel", claimed.run.cancel_requested_at is not None, record.cancel_stands),
             ("tasks", {task.key: task for task in claimed.tasks}, record.tasks),
             ("attempts", {a.key: a for a in claimed.attempts}, {a.key: a for a in record.active_attempts()}),
@@ -179,6 +199,8 @@ class Judge:
                 self.violate("max-active-runs", f"{name} allows {most}, under way: {first_round}")
 
     def _is_under_way(self, record: RunRecord) -> bool:
+        if record.run.id in self.ledger.set_aside:
+            return False
         if record.run.status is RunStatus.PENDING:
             return self.ledger.is_held(record, self._clock())
         return not record.run.status.is_final
@@ -240,7 +262,7 @@ class Judge:
         old = record.run
         if run.round > old.round:
             record.cancel_stands = False
-        elif old.status.is_final and _comparable(run) != _comparable(old):
+        elif old.status.is_final and comparable(run) != comparable(old):
             self.violate("terminal-once", f"{run.id} was {old.status} and became {run.status}")
         if run.status.is_final and record.cancel_stands and run.status is not RunStatus.CANCELLED:
             self.violate("cancel-binds", f"{run.id} became {run.status} though its cancel was accepted")
@@ -302,7 +324,7 @@ class Judge:
 
     def _check_run(self, record: RunRecord) -> None:
         run, tasks = record.run, record.tasks.values()
-        expected = _state_of(record)
+        expected = state_of(record)
         if (expected is None) == run.status.is_final or (expected is not None and run.status is not expected):
             states = {str(task.key): str(task.status) for task in tasks}
             self.violate("run-state", f"{run.id} is {run.status} with {states}")
@@ -358,24 +380,6 @@ class Judge:
 def _slots_of(run: NewRun) -> list[tuple[str, str]]:
     slots = [] if run.key is None else [(run.workflow, f"key {run.key}")]
     return slots if run.scheduled_for is None else [*slots, (run.workflow, f"due {run.scheduled_for.isoformat()}")]
-
-
-def _comparable(run: Run) -> Run:
-    """Without the cancel request, which people write and schedulers only carry along."""
-    return replaced(run, cancel_requested_at=None)
-
-
-def _state_of(record: RunRecord) -> RunStatus | None:
-    """What the run must be, from its tasks alone; None while it goes on."""
-    tasks = list(record.tasks.values())
-    if not all(task.status.is_final for task in tasks):
-        return None
-    if record.run.cancel_requested_at is not None:
-        return RunStatus.CANCELLED
-    if not tasks:
-        return None
-    failed = any(task.status is TaskStatus.FAILED for task in record.whole_tasks())
-    return RunStatus.FAILED if failed else RunStatus.SUCCESS
 
 
 def _is_applied(command: RunCommand, before: RunRecord, after: RunRecord) -> bool:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from ork.core.limits import EVERYTHING
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
-from ork.model.run import Run, RunCommand
-from ork.model.task import Attempt, Task, TaskStatus
+from ork.model.quarantine import SetAside
+from ork.model.record import replaced
+from ork.model.run import Run, RunCommand, RunStatus
+from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
 from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
+from ork.state.quarantine import note_of
 
 
 @dataclass(slots=True)
@@ -43,21 +47,37 @@ class RunRecord:
     def active_attempts(self) -> list[Attempt]:
         return [attempt for attempt in self.attempts.values() if not attempt.status.is_final]
 
+    def set_aside(self, broken: SetAside, now: datetime) -> None:
+        """What the store does to a run that is set aside."""
+        run, note = self.run, note_of(broken.reason, broken.is_cancelled)
+        self.owner = None
+        self.commands.clear()
+        if not broken.is_cancelled:
+            self.run = replaced(run, status=run.status if run.status.is_final else RunStatus.PAUSED, note=note)
+            return
+        self.run = replaced(run, status=RunStatus.CANCELLED, finished_at=now, note=note)
+        ended = {"status": TaskStatus.CANCELLED, "reason": note, "finished_at": now, "retry_at": None}
+        self.tasks |= {key: replaced(task, **ended) for key, task in self.tasks.items() if not task.status.is_final}
+        stopped = {"status": AttemptStatus.CANCELLED, "finished_at": now}
+        self.attempts |= {attempt.key: replaced(attempt, **stopped) for attempt in self.active_attempts()}
+
 
 @dataclass(slots=True)
 class Ledger:
     runs: dict[RunId, RunRecord] = field(default_factory=dict)
     leases: dict[SchedulerId, float] = field(default_factory=dict)  # until when, by the store's clock
     limits: dict[str, int] = field(default_factory=dict)
+    set_aside: set[RunId] = field(default_factory=set)  # nobody works on these until a person asks something of them
 
     def active_attempts(self) -> list[Attempt]:
         return [attempt for record in self.runs.values() for attempt in record.active_attempts()]
 
     def used(self) -> dict[str, int]:
-        """Slots taken under each limit; whoever waits for a job takes none."""
+        """Slots taken under each limit; whoever waits for a job takes none, nor do attempts of runs that are set aside."""
         used: dict[str, int] = {}
         for attempt in self.active_attempts():
-            for name in limits_of(attempt) if attempt.waits_for is None else ():
+            takes_none = attempt.waits_for is not None or attempt.key.run in self.set_aside
+            for name in () if takes_none else limits_of(attempt):
                 used[name] = used.get(name, 0) + 1
         return used
 
@@ -94,3 +114,21 @@ def must_skip(spec: TaskSpec, above: Sequence[Task]) -> bool:
 
 def comes_of_failure(task: Task) -> bool:
     return task.status is TaskStatus.FAILED or (task.status is not TaskStatus.SUCCESS and task.cause is not None)
+
+
+def state_of(record: RunRecord) -> RunStatus | None:
+    """What the run must be, from its tasks alone; None while it goes on."""
+    tasks = list(record.tasks.values())
+    if not all(task.status.is_final for task in tasks):
+        return None
+    if record.run.cancel_requested_at is not None:
+        return RunStatus.CANCELLED
+    if not tasks:
+        return None
+    failed = any(task.status is TaskStatus.FAILED for task in record.whole_tasks())
+    return RunStatus.FAILED if failed else RunStatus.SUCCESS
+
+
+def comparable(run: Run) -> Run:
+    """Without the cancel request, which people write and schedulers only carry along."""
+    return replaced(run, cancel_requested_at=None)

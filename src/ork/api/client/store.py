@@ -16,6 +16,7 @@ from ork.model.access import AuditEntry, Role, Token
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.location import LocationEntry
 from ork.model.notice import Notice, NoticeKind
+from ork.model.quarantine import ItemKind, Quarantined
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt
@@ -202,6 +203,13 @@ class RemoteStore:
     async def unsent_alerts(self, limit: int) -> tuple[UnsentAlert, ...]:
         rows = self._server.get("status").get("unsent_alerts", [])[:limit]  # an older server does not tell
         return tuple(UnsentAlert(_notice(row), row["error"], read_time(row["retry_at"])) for row in rows)
+
+    async def list_quarantined(self, limit: int = 100) -> tuple[Quarantined, ...]:
+        rows = (self._get("quarantine") or {"quarantined": []})["quarantined"]  # an older server has none
+        known = [row for row in rows if row["kind"] in set(ItemKind)][:limit]
+        return tuple(
+            Quarantined(ItemKind(row["kind"]), row["id"], row["reason"], read_time(row["since"])) for row in known
+        )
 
     async def list_schedules(self) -> tuple[ScheduleEntry, ...]:
         workflows = {entry.name: entry for entry in await self.list_workflows()}

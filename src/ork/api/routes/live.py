@@ -18,6 +18,7 @@ from ork.api.routing import Routes
 from ork.errors import UsageError
 from ork.model.access import Role
 from ork.model.run import Run
+from ork.status.follow import version_of
 from ork.status.wire import listed_run_row, task_row
 
 routes = Routes()
@@ -68,9 +69,9 @@ async def _stream(api: Api, workflow: str | None, mark: int) -> AsyncIterator[by
 
 async def _change(api: Api, run: Run, mark: int) -> dict[str, Any]:
     update = await api.store.run_updates(run.id, mark)
-    version = await api.store.get_version(run.version)
-    if update is None or version is None:
+    if update is None:
         return {"run": listed_run_row(run), "tasks": [], "more": False}
+    version = await version_of(api.store, run)
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
     rows = fitting(task_row(task, needs.get(task.key.name, ())) for task in update.tasks[:MAX_TASKS])
     return {"run": listed_run_row(update.run), "tasks": rows, "more": len(update.tasks) > len(rows)}

@@ -43,7 +43,7 @@ from ork.state.store import Accepted, RunFilter, TaskFilter, TooLate
 from ork.status.declaring import check_declared_dead
 from ork.status.explain import explain
 from ork.status.facts import with_facts
-from ork.status.follow import open_view
+from ork.status.follow import open_view, version_of
 from ork.status.ids import parse_target, resolve_run
 from ork.status.questions import named_task, waiting_task
 from ork.status.refusals import check_retry, too_late
@@ -137,9 +137,9 @@ async def list_tasks(
     only = TaskFilter(name, frozenset(status or ()), read_key(cursor) if cursor else None, limit + 1)
     found = await resolve_run(api.store, run)
     update = await api.store.run_updates(found, since, only)
-    version = await api.store.get_version(update.run.version) if update else None
-    if update is None or version is None:
+    if update is None:
         raise unknown_run(run)
+    version = await version_of(api.store, update.run)
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
     rows = fitting(task_row(task, needs.get(task.key.name, ())) for task in update.tasks[:limit])
     return answer(

@@ -19,7 +19,7 @@ from ork.errors import OrkError
 from ork.model.access import Role
 from ork.objects.local import LocalObjects
 from ork.status.forgetting import Delete, forget_some
-from ork.status.pulse import pulse_json, take_pulse
+from ork.status.pulse import pulse_json, quarantined_json, take_pulse
 from ork.status.serving import is_alive
 from ork.status.shapes import time_json
 
@@ -70,6 +70,13 @@ async def status(request: Request) -> Response:
     api = api_of(request)
     is_disk_full = isinstance(api.objects, LocalObjects) and api.objects.is_full()
     return answer({"is_disk_full": is_disk_full, **pulse_json(await take_pulse(api.store), api.now())})
+
+
+@routes.add("GET", "/quarantine", Role.VIEWER, response_model=shapes.QuarantineShape)
+async def list_quarantined(request: Request) -> Response:
+    """Items that cannot be decoded or worked with, and why; everything else goes on without them."""
+    found = await api_of(request).store.list_quarantined()
+    return answer({"quarantined": [quarantined_json(item) for item in found]})
 
 
 @routes.add("POST", "/tick", Role.OPERATOR, response_model=shapes.TickShape)

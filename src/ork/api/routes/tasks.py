@@ -18,7 +18,7 @@ from ork.api.routing import Routes
 from ork.errors import NotFoundError, UsageError
 from ork.model.access import Role
 from ork.model.ids import AttemptKey, RunId, TaskKey
-from ork.status.follow import open_view
+from ork.status.follow import open_view, version_of
 from ork.status.ids import resolve_run
 from ork.status.outputs import check_has_output, output_parts
 
@@ -116,7 +116,7 @@ async def _in_a_thread(first: bytes, parts: Iterator[bytes]) -> AsyncIterator[by
 async def _task_key(api: Api, run: RunId, name: str, index: int) -> TaskKey:
     """0 names a task without instances as well as the first of them: the workflow tells which is meant."""
     known = await api.store.get_run(run)
-    version = await api.store.get_version(known.version) if known else None
+    version = await version_of(api.store, known) if known else None
     specs = {spec.name: spec for spec in version.workflow.tasks} if version else {}
     if name not in specs or (index and not specs[name].fans_out):
         raise NotFoundError(f"no task `{name}[{index}]` in this run", hint=f"ork show {run}")

@@ -229,6 +229,35 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
         yield Finding("schedules", f"{count(schedules, 'schedule')} and no scheduler: they do not fire", fix)
 
 
+def _quarantine(settings: Settings) -> Iterator[Finding]:
+    """Items that cannot be decoded or worked with: everything else goes on without them."""
+    from ork.app import Installation
+    from ork.model.quarantine import Quarantined
+    from ork.stores import store_path
+
+    path = store_path(settings)
+    if settings.server is None and path is not None and not os.path.exists(path):
+        return
+
+    async def read(installation: Installation) -> tuple[Quarantined, ...]:
+        return await installation.store.list_quarantined()
+
+    for item in look(read):
+        yield Finding("set aside", f"{item.kind} {item.id}: {item.reason}", _FIXES[item.kind].format(id=item.id))
+
+
+_FIXES = {
+    "run": "repair it and `ork resume {id}`, or `ork cancel {id}`",
+    "command": "ask again",
+    "version": "`ork deploy` the workflow again",
+    "workflow": "`ork deploy` it again",
+    "schedule": "`ork deploy` the workflow again",
+    "location": "it is read again with its next refresh",
+    "token": "`ork token revoke {id}` and create another",
+    "alert": "it is not sent; `ork prune` forgets it with its run",
+}
+
+
 def _alerts(settings: Settings) -> Iterator[Finding]:
     """Whether everybody who is to be told can be: what they need is looked up only when something has gone wrong."""
     if not settings.alerts:
@@ -265,7 +294,7 @@ def _server(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
     yield Finding("server", f"{address} answers, {count(workflows, 'workflow')}")
 
 
-CHECKS_OF_A_SERVER = (_interpreter, _server, _clock, _schedulers)
+CHECKS_OF_A_SERVER = (_interpreter, _server, _clock, _schedulers, _quarantine)
 CHECKS = (
     _interpreter,
     _folders,
@@ -276,6 +305,7 @@ CHECKS = (
     _engines,
     _permissions,
     _schedulers,
+    _quarantine,
     _alerts,
     _traces,
 )

@@ -105,7 +105,7 @@ async def _page(installation: Installation, query: RunFilter) -> _Page:
 
 
 def _runs_table(runs: tuple[Run, ...], short: dict[Any, str], zones: dict[str, str]) -> list[Line]:
-    from ork.cli.looks import state_word
+    from ork.cli.looks import run_word
     from ork.cli.tables import table
     from ork.status.words import ago, between, slot_time
 
@@ -114,7 +114,7 @@ def _runs_table(runs: tuple[Run, ...], short: dict[Any, str], zones: dict[str, s
         (
             short[run.id],
             run.workflow,
-            state_word(run.status),
+            run_word(run),
             ago(run.created_at, moment),
             between(run.started_at, run.finished_at or (None if run.status.is_final else moment)),
             run.trigger.value,
@@ -166,6 +166,7 @@ def show_lines(
     """The run as it stands: when, with what, each task, and how it all went."""
     from ork.cli import task_lines
     from ork.cli.paint import Span, line
+    from ork.cli.visible import visible
     from ork.status.words import ago, slot_time
 
     run = view.run
@@ -192,6 +193,8 @@ def show_lines(
     lines += [line(""), task_lines.summary(view)]
     if run.note and not run.status.is_final:
         lines.append(line(f"  {run.note}"))
+    if run.unreadable:
+        lines.append(line(Span(f"  unreadable: {visible(run.unreadable)}", "bad")))
     return lines + (
         task_lines.next_steps(view, shown=True) if run.status.is_final else [line(f"  ork why {view.short}")]
     )

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from ork.app import Installation
     from ork.cli.paint import Line
     from ork.model.ids import RunId
+    from ork.model.quarantine import Quarantined
     from ork.state.schedules import UnsentAlert
     from ork.status.pulse import Moment, Pulse
+
+
+MAX_SET_ASIDE = 5
 
 
 @click.command(name="status")
@@ -62,7 +66,7 @@ async def _gather(installation: Installation) -> Found:
 
 
 def _lines(found: Found) -> list[Line]:
-    from ork.cli.looks import state_word
+    from ork.cli.looks import run_word
     from ork.cli.paint import line
     from ork.cli.tables import table
     from ork.model.run import RunStatus
@@ -92,12 +96,21 @@ def _lines(found: Found) -> list[Line]:
         lines.append(_fact("slowest", _since(found, pulse.slowest)))
     if pulse.unsent:
         lines.append(_fact("alerts", _about_unsent(pulse.unsent, moment)))
+    lines += _about_quarantined(pulse.quarantined)
     unfinished = [f"{number:,} {status}" for status, number in pulse.counts.items() if number]
     lines.append(_fact("runs", ", ".join(unfinished) or "all have ended"))
     if not pulse.runs:
         return lines
-    rows = [(found.short[r.id], r.workflow, state_word(r.status), ago(r.created_at, moment)) for r in pulse.runs]
+    rows = [(found.short[r.id], r.workflow, run_word(r), ago(r.created_at, moment)) for r in pulse.runs]
     return [*lines, line(""), *table(("run", "workflow", "status", "created"), rows)]
+
+
+def _about_quarantined(items: Sequence[Quarantined]) -> list[Line]:
+    from ork.cli.visible import visible
+
+    shown = [_fact("set aside", visible(f"{item.kind} {item.id}: {item.reason}")) for item in items[:MAX_SET_ASIDE]]
+    more = len(items) - len(shown)
+    return [*shown, _fact("set aside", f"and {more} more, see ork doctor")] if more else shown
 
 
 def _about_unsent(unsent: Sequence[UnsentAlert], moment: datetime) -> str:

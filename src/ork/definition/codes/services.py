@@ -50,6 +50,14 @@ CODES = by_code(
         right="ork db settings",
     ),
     Explanation(
+        "ORK813",
+        "a stored item cannot be decoded",
+        "One row of the store or one stored document is damaged. It is set aside with its reason, and everything else goes\n"
+        "on. A damaged version, workflow or schedule is repaired by deploying the workflow again; a run by repairing its row\n"
+        "and `ork resume`, or ended by `ork cancel`.",
+        right="ork doctor",
+    ),
+    Explanation(
         "ORK820",
         "the object store cannot do it",
         "The disk may be full or the folder not writable.",

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ork.core.limits import limit_names
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.record import replaced
 from ork.model.run import Run
 from ork.model.task import Attempt, Task
+from ork.state.admission import room_left
 from ork.state.paging import attempt_place, not_ours, task_place
-from ork.state.store import RunFilter, RunPage, TaskFilter
+from ork.state.store import LimitUse, RunFilter, RunPage, TaskFilter
 
 if TYPE_CHECKING:
     from ork.state.memory.rows import RunRow, Shared
+
+_HOLDERS_SHOWN = 5
 
 
 def runs_page(state: Shared, query: RunFilter) -> RunPage:
@@ -62,3 +66,14 @@ def _order(state: Shared, row: RunRow) -> dict[str, int]:
 def _matches(run: Run, query: RunFilter) -> bool:
     right_workflow = query.workflow is None or run.workflow == query.workflow
     return right_workflow and (not query.statuses or run.status in query.statuses)
+
+
+def limits_in_use(state: Shared) -> tuple[LimitUse, ...]:
+    room = room_left(state.limits, state.active())
+    holders = {
+        name: tuple(a.key for a in state.active_attempts() if name in limit_names(a.executor, a.pool))[:_HOLDERS_SHOWN]
+        for name in state.limits
+    }
+    return tuple(
+        LimitUse(name, slots, slots - room[name], holders[name]) for name, slots in sorted(state.limits.items())
+    )

@@ -12,6 +12,7 @@ from ork.model.access import AuditEntry, Token
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.installation import SharedSettings
 from ork.model.notice import Notice, NoticeKind
+from ork.model.quarantine import ItemKind, Quarantined
 from ork.model.record import Record, made
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, Heartbeat, Task
@@ -90,6 +91,10 @@ class Shared(Record, frozen=False):
     notices: list[NoticeRow] = made(default_factory=list)
     locations: dict[str, LocationRow] = made(default_factory=dict)
     settings: SharedSettings | None = None
+    quarantine: dict[tuple[ItemKind, str], Quarantined] = made(default_factory=dict)
+
+    def is_set_aside(self, run: RunId) -> bool:
+        return (ItemKind.RUN, run) in self.quarantine
 
     def disown(self, schedulers: Iterable[SchedulerId]) -> None:
         gone = set(schedulers)
@@ -107,8 +112,9 @@ class Shared(Record, frozen=False):
         return [ActiveAttempts(attempt.executor, attempt.pool, 1) for attempt in self.active_attempts()]
 
     def active_attempts(self) -> Iterable[Attempt]:
-        """Those that take slots: one that waits for an external job takes none."""
-        every = (attempt for row in self.runs.values() for attempt in row.attempts.values())
+        """Those that take slots: one that waits for an external job takes none, nor do those of a run that is set aside."""
+        rows = (row for row in self.runs.values() if not self.is_set_aside(row.run.id))
+        every = (attempt for row in rows for attempt in row.attempts.values())
         return (attempt for attempt in every if not attempt.status.is_final and attempt.waits_for is None)
 
     def open_bucket(self, name: str, rate: Rate, now: float) -> Bucket:
@@ -144,9 +150,12 @@ class Shared(Record, frozen=False):
         most = self.versions[self.workflows[name].version].workflow.max_active_runs
         if most is None:
             return float("inf")
-        return most - sum(row.run.workflow == name and _occupies(row) for row in self.runs.values())
+        own = (row for id, row in self.runs.items() if row.run.workflow == name and not self.is_set_aside(id))
+        return most - sum(map(_occupies, own))
 
     def _needs_owner(self, row: RunRow) -> bool:
+        if self.is_set_aside(row.run.id):
+            return False
         if row.run.status in (RunStatus.PENDING, RunStatus.RUNNING) or self.commands_of(row.run.id):
             return True
         return row.run.status is RunStatus.PAUSED and row.has_active

@@ -9,22 +9,22 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ork.core.effects import Alert
-from ork.core.limits import limit_names
 from ork.errors import NotFoundError
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.location import location_of
+from ork.model.quarantine import ItemKind
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, TaskStatus
 from ork.model.workflow import Trigger, Version, VersionEntry, WorkflowEntry
-from ork.state.admission import room_left
 from ork.state.installation import check_terms
 from ork.state.memory.access import AccessVerbs
 from ork.state.memory.commit import came_to_nothing, write_changes
 from ork.state.memory.heartbeats import HeartbeatsInMemory
 from ork.state.memory.installation import InstallationInMemory
 from ork.state.memory.locations import LocationsInMemory
-from ork.state.memory.pages import attempts_page, listed, runs_page, tasks_page
+from ork.state.memory.pages import attempts_page, limits_in_use, listed, runs_page, tasks_page
+from ork.state.memory.quarantine import QuarantineVerbs
 from ork.state.memory.rows import RunRow, SchedulerRow, Shared
 from ork.state.memory.timely import TimelyVerbs, plan
 from ork.state.refusals import check_same_request, is_too_late, still_has_runs
@@ -48,11 +48,12 @@ from ork.state.store import (
 if TYPE_CHECKING:
     from asyncio import Future
 
-_HOLDERS_SHOWN = 5
 _BY_SLOT = (Trigger.SCHEDULE, Trigger.BACKFILL)
 
 
-class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, HeartbeatsInMemory, TimelyVerbs):
+class MemoryStore(
+    AccessVerbs, LocationsInMemory, InstallationInMemory, HeartbeatsInMemory, QuarantineVerbs, TimelyVerbs
+):
     """One handle; `sibling` gives another on the same state. Awaiting a verb never yields, but for waiting itself."""
 
     works_elsewhere = False
@@ -167,6 +168,7 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, Heartbea
         state.commands[state.last_command] = replaced(command, id=state.last_command)
         if command.kind is CommandKind.CANCEL and row.run.cancel_requested_at is None:
             row.run = replaced(row.run, cancel_requested_at=now)
+        state.quarantine.pop((ItemKind.RUN, command.run), None)  # whoever claims it next tries again
         row.changed = state.changed
         return Accepted(row.run, state.last_command)
 
@@ -375,13 +377,7 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, Heartbea
         return tuple(self._used().commands_of(run))
 
     async def limit_use(self) -> tuple[LimitUse, ...]:
-        state = self._used()
-        room = room_left(state.limits, state.active())
-        return tuple(self._use(name, slots, slots - room[name]) for name, slots in sorted(state.limits.items()))
-
-    def _use(self, name: str, slots: int, used: int) -> LimitUse:
-        holders = [a.key for a in self._shared.active_attempts() if name in limit_names(a.executor, a.pool)]
-        return LimitUse(name, slots, used, tuple(holders[:_HOLDERS_SHOWN]))
+        return limits_in_use(self._used())
 
     async def signing_key(self) -> bytes:
         return self._used().key

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ork.model.ids import RunId
 from ork.model.notice import Notice, NoticeKind
+from ork.model.quarantine import ItemKind
 from ork.model.record import replaced
 from ork.model.run import NewRun, Run
 from ork.model.workflow import WorkflowEntry
@@ -124,6 +125,7 @@ class TimelyVerbs:
         state = self._used()
         for run in runs:
             del state.runs[run]
+            state.quarantine.pop((ItemKind.RUN, run), None)
         state.leftovers.update(runs)
         for row in state.notices:
             if row.notice.run in runs:

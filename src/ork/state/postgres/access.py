@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from ork.model.access import AuditEntry, Role, Token
-from ork.state.postgres.connection import Row
+from ork.model.access import AuditEntry, Token
+from ork.state.lenient import UNKNOWN_TIME
 from ork.state.postgres.database import Database
-from ork.state.postgres.rows import free_text
+from ork.state.postgres.rows import free_text, lenient
 from ork.state.refusals import token_exists
 
 _AFTER_ALL_IDS = 2**62
@@ -20,11 +20,12 @@ async def add_token(db: Database, token: Token) -> None:
 
 async def find_token(db: Database, digest: str) -> Token | None:
     row = await db.row("find_token", digest)
-    return None if row is None else _token_of(row)
+    token = None if row is None else lenient.token(row)
+    return None if token is None or token.unreadable else token
 
 
 async def list_tokens(db: Database) -> tuple[Token, ...]:
-    return tuple(_token_of(row) for row in await db.rows("list_tokens"))
+    return tuple(lenient.token(row) for row in await db.rows("list_tokens"))
 
 
 async def live_tokens(db: Database, digests: frozenset[str], now: datetime) -> frozenset[str]:
@@ -57,12 +58,7 @@ async def record(db: Database, entry: AuditEntry, keep: int | None = None) -> No
 
 async def list_audit(db: Database, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
     rows = await db.rows("list_audit", _AFTER_ALL_IDS if before is None else before, limit)
-    return tuple(AuditEntry(*row) for row in rows)
-
-
-def _token_of(row: Row) -> Token:
-    id, name, role, *rest = row
-    return Token(id, name, Role(role), *rest)
+    return tuple(AuditEntry(lenient.time(at) or UNKNOWN_TIME, *rest) for at, *rest in rows)
 
 
 def _values(token: Token) -> tuple[object, ...]:

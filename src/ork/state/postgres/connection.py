@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import asyncpg
@@ -102,6 +103,13 @@ def connect_options(address: Address, purpose: str) -> dict[str, Any]:
     }
 
 
+def _time_or_text(text: str) -> datetime | str:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return text
+
+
 class Session:
     """One transaction. Counts its statements; what it tells others they hear once it is durable."""
 
@@ -126,8 +134,22 @@ class Session:
 
     async def rows(self, name: str, *values: Any) -> list[Row]:
         self._database.statements += 1
-        found: list[Row] = await self._connection.fetch(sql(name), *values)
+        try:
+            found: list[Row] = await self._connection.fetch(sql(name), *values)
+        except OverflowError:
+            return await self._damaged_rows(name, *values)
         return found
+
+    async def _damaged_rows(self, name: str, *values: Any) -> list[Row]:
+        """Reads once more, with times that Python does not have as text: one of them must not hide the other rows.
+        Statements that write do not come here: they ask for `ork.readable` times."""
+        times = {"schema": "pg_catalog", "format": "text", "encoder": str, "decoder": _time_or_text}
+        await self._connection.set_type_codec("timestamptz", **times)
+        try:
+            found: list[Row] = await self._connection.fetch(sql(name), *values)
+            return found
+        finally:
+            await self._connection.reset_type_codec("timestamptz", schema="pg_catalog")
 
     async def row(self, name: str, *values: Any) -> Row | None:
         found = await self.rows(name, *values)

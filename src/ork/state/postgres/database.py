@@ -13,15 +13,16 @@ from typing import Any, TypeAlias
 import asyncpg
 
 from ork.compile.content import from_document
-from ork.errors import OrkError, StoreError
+from ork.errors import OrkError, UnreadableError
 from ork.model.ids import RunId, VersionId
 from ork.model.run import Run
 from ork.model.workflow import Version
 from ork.state.postgres.address import Address
 from ork.state.postgres.connection import Hosts, Row, Session
 from ork.state.postgres.failures import TROUBLE
-from ork.state.postgres.rows import run_of
+from ork.state.postgres.rows import lenient
 from ork.state.postgres.schema import bring_up_to_date
+from ork.state.quarantine import broken_version, missing_version
 
 LeaseClock: TypeAlias = Callable[[], datetime]
 
@@ -167,21 +168,20 @@ class Database:
     # ── what many verbs need ─────────────────────────────────────────────────────────────────────
 
     async def version(self, session: Asked, id: VersionId) -> Version | None:
-        """Versions never change, so each is read and decoded once."""
+        """Versions never change, so each is read and decoded once. UnreadableError if its document is damaged."""
         known = self._versions.get(id)
         if known is None:
             row = await session.row("get_version", id)
             if row is None:
                 return None
-            root, source, document = row
-            known = Version(id, from_document(json.loads(document)), root, source)
+            known = _version_of(id, row)
             self.remember(known)
         return known
 
     async def needed_version(self, session: Asked, id: VersionId) -> Version:
         version = await self.version(session, id)
         if version is None:
-            raise StoreError(f"Version {id} is missing from {self.address.shown}.", hint="Restore a backup.")
+            raise UnreadableError(missing_version(id))
         return version
 
     async def order(self, session: Asked, id: VersionId) -> dict[str, int]:
@@ -193,12 +193,16 @@ class Database:
         return order
 
     async def orders_of_runs(self, runs: Sequence[RunId]) -> dict[RunId, dict[str, int]]:
-        """Of those that exist."""
+        """Of those that exist and whose version can be read."""
         unknown = [run for run in runs if run not in self._versions_of_runs]
         for run, version in await self.rows("versions_of_runs", unknown) if unknown else ():
             self.note_run(run, version)
         known = {run: self._versions_of_runs[run] for run in runs if run in self._versions_of_runs}
-        return {run: await self.order(self, version) for run, version in known.items()}
+        orders: dict[RunId, dict[str, int]] = {}
+        for run, version in known.items():
+            with suppress(UnreadableError):  # fenced: whoever claims it anew sets it aside
+                orders[run] = await self.order(self, version)
+        return orders
 
     def note_run(self, run: RunId, version: VersionId) -> None:
         """A run keeps its version for ever."""
@@ -219,13 +223,21 @@ Asked: TypeAlias = Database | Session
 
 
 async def runs_by_id(session: Asked, ids: Sequence[str]) -> list[tuple[Run, Row]]:
-    """Those that exist, in the order asked for, each with its whole row."""
-    return [(run_of(row), row) for row in await session.rows("runs_by_id", ids)]
+    """Those that exist, in the order asked for, each with its whole row. For readers: damaged ones are among them."""
+    return [(lenient.run(row), row) for row in await session.rows("runs_by_id", ids)]
 
 
 async def run_by_id(session: Asked, id: RunId) -> Run | None:
     found = await runs_by_id(session, [id])
     return found[0][0] if found else None
+
+
+def _version_of(id: VersionId, row: Row) -> Version:
+    root, source, document = row
+    try:
+        return Version(id, from_document(json.loads(document)), root, source)
+    except Exception as problem:
+        raise UnreadableError(broken_version(id, problem), hint="Deploy the workflow again.") from problem
 
 
 def _is_harmless(error: BaseException) -> bool:

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from ork.compile.content import to_document
+from ork.errors import UnreadableError
 from ork.model.ids import VersionId
-from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
+from ork.model.workflow import Rate, Schedule, Version, VersionEntry, WorkflowEntry
+from ork.state.postgres.connection import Session
 from ork.state.postgres.database import Database
 from ork.state.postgres.locations import check_workflow_owner
-from ork.state.postgres.rows import workflow_of
+from ork.state.postgres.rows import lenient
 from ork.state.refusals import still_has_runs
 from ork.state.rows import json_text, limit_rows, schedule_of, schedule_text
 from ork.state.store import NO_RATES
@@ -28,14 +30,25 @@ async def save_version(
             "add_version", version.id, workflow.name, version.root, version.source, document, now,
             await session.next_change(),
         )  # fmt: skip
+        is_repaired = not added and await _repair(db, session, version, document)
         await session.run(
             "set_current_version", workflow.name, version.id, now, origin, schedule_text(workflow.schedule),
             workflow.max_active_runs, fires, next_fire if fires else None,
         )  # fmt: skip
         await session.tell_others()
-    if added:
+    if added or is_repaired:
         db.remember(version)
     return added == 1
+
+
+async def _repair(db: Database, session: Session, version: Version, document: str) -> bool:
+    """A version is immutable: its document is written again only where it has been damaged."""
+    try:
+        await db.version(session, version.id)
+    except UnreadableError:
+        await session.run("repair_version", version.id, version.root, version.source, document)
+        return True
+    return False
 
 
 async def set_enabled(db: Database, workflow: str, enabled: bool, *, next_fire: datetime | None = None) -> bool:
@@ -43,11 +56,19 @@ async def set_enabled(db: Database, workflow: str, enabled: bool, *, next_fire: 
         row = await session.row("lock_workflow", workflow)
         if row is None:
             return False
-        schedule = schedule_of(row[0])
+        schedule = _known_schedule(row[0])
         fires = enabled and schedule is not None and schedule.enabled
         await session.run("set_enabled", workflow, enabled, fires, next_fire)
         await session.tell_others()
     return True
+
+
+def _known_schedule(text: str | None) -> Schedule | None:
+    """None also for one that cannot be decoded: it does not fire."""
+    try:
+        return schedule_of(text)
+    except Exception:
+        return None
 
 
 async def delete_workflow(db: Database, workflow: str) -> bool:
@@ -80,16 +101,16 @@ async def get_version(db: Database, version: VersionId) -> Version | None:
 
 async def list_versions(db: Database, workflow: str, limit: int = 20) -> tuple[VersionEntry, ...]:
     rows = await db.rows("list_versions", workflow, limit)
-    return tuple(VersionEntry(VersionId(id), saved_at, source) for id, saved_at, source in rows)
+    return tuple(VersionEntry(VersionId(id), lenient.time(saved_at), source) for id, saved_at, source in rows)
 
 
 async def get_workflow(db: Database, name: str) -> WorkflowEntry | None:
     row = await db.row("get_workflow", name)
-    return None if row is None else workflow_of(row)
+    return None if row is None else lenient.workflow(row)
 
 
 async def list_workflows(db: Database) -> tuple[WorkflowEntry, ...]:
-    return tuple(workflow_of(row) for row in await db.rows("list_workflows"))
+    return tuple(lenient.workflow(row) for row in await db.rows("list_workflows"))
 
 
 async def signing_key(db: Database) -> bytes:

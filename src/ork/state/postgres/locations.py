@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ork.model.location import LocationEntry, Look
 from ork.model.record import replaced
+from ork.state.lenient import UNREADABLE, damaged_or_not
+from ork.state.postgres.connection import Row
 from ork.state.postgres.database import Database
-from ork.state.postgres.rows import free_text
+from ork.state.postgres.rows import checked, free_text, lenient
 from ork.state.refusals import check_owner
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ async def set_locations(db: Database, sources: Mapping[str, str], now: datetime)
 
 
 async def list_locations(db: Database) -> tuple[LocationEntry, ...]:
-    return tuple(LocationEntry(*row) for row in await db.rows("list_locations"))
+    return tuple(_entry_of(row) for row in await db.rows("list_locations"))
 
 
 async def ask_refresh(db: Database, location: str, now: datetime) -> bool:
@@ -44,7 +46,10 @@ async def take_location(
     db: Database, names: Collection[str], now: datetime, hold_seconds: float
 ) -> LocationEntry | None:
     row = await db.row("take_location", now, hold_seconds, list(names))
-    return None if row is None else LocationEntry(*row)
+    entry = None if row is None else _entry_of(row)
+    if entry is not None and entry.code == UNREADABLE:
+        await db.run("reset_location", entry.name, now, entry.held_until, free_text(entry.error))
+    return entry
 
 
 async def keep_location(db: Database, held: LocationEntry, now: datetime, hold_seconds: float) -> LocationEntry | None:
@@ -59,8 +64,23 @@ async def settle_location(db: Database, held: LocationEntry, look: Look, due_at:
 
 
 async def next_location_at(db: Database, names: Collection[str]) -> datetime | None:
-    moment: datetime | None = (await db.rows("next_location_at", list(names)))[0][0]
-    return moment
+    moment = (await db.rows("next_location_at", list(names)))[0][0]
+    if moment is None or (planned := lenient.time(moment)) is not None:
+        return None if moment is None else planned
+    return await _reset_damaged(db)
+
+
+async def _reset_damaged(db: Database) -> datetime:
+    """Those whose times cannot be decoded are due now: the next look writes them anew."""
+    now = datetime.now(UTC)
+    for entry in await list_locations(db):
+        if entry.code == UNREADABLE:
+            await db.run("reset_location", entry.name, now, None, free_text(entry.error))
+    return now
+
+
+def _entry_of(row: Row) -> LocationEntry:
+    return damaged_or_not(LocationEntry(*row), checked)
 
 
 async def check_workflow_owner(session: Session, workflow: str, origin: str | None) -> None:

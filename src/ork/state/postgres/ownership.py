@@ -11,14 +11,19 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
 
+from ork.errors import StoreError, UnreadableError
 from ork.model.ids import RunId, SchedulerId
+from ork.model.quarantine import ItemKind, SetAside
 from ork.model.run import SchedulerEntry
 from ork.model.task import Heartbeat
 from ork.state.installation import settings_differ
+from ork.state.lenient import UNKNOWN_TIME
 from ork.state.postgres.connection import Row
 from ork.state.postgres.database import Database
-from ork.state.postgres.rows import attempt_of, free_text, run_of, task_of
-from ork.state.rows import Columns, attempt_key, command_of, index_number
+from ork.state.postgres.failures import TROUBLE
+from ork.state.postgres.quarantine import note, set_aside
+from ork.state.postgres.rows import attempt_of, free_text, lenient, run_of, task_of
+from ork.state.rows import Columns, attempt_key, command_of, index_number, is_command
 from ork.state.store import Claim, ClaimedRun
 
 _RUN_COLUMNS = 19  # of a row of `ork.claim`; what follows is a command
@@ -57,7 +62,7 @@ async def claim_runs(
     db: Database,
     scheduler: SchedulerId,
     room: int,
-    now: datetime,  # noqa: ARG001 (leases go by the store's clock)
+    now: datetime,
     *,
     only: Collection[RunId] | None = None,
 ) -> Claim:
@@ -71,25 +76,56 @@ async def claim_runs(
             rows = await session.rows("claim", *asked)
     taken = [row[:_RUN_COLUMNS] for row in rows if row["command"] is None]
     commands = [(row["command"], row["id"], *row[_RUN_COLUMNS + 1 :]) for row in rows if row["command"] is not None]
-    return Claim(await _load(db, scheduler, taken), tuple(command_of(command) for command in commands))
+    claimed, broken = await _load(db, scheduler, taken, now)
+    unknown = [command for command in commands if not is_command(command)]
+    if unknown:
+        await _end_commands(db, unknown, now)
+    known = tuple(command_of(command) for command in commands if is_command(command))
+    return Claim(claimed, known, broken)
 
 
-async def _load(db: Database, scheduler: SchedulerId, taken: Sequence[Columns]) -> tuple[ClaimedRun, ...]:
+async def _load(
+    db: Database, scheduler: SchedulerId, taken: Sequence[Columns], now: datetime
+) -> tuple[tuple[ClaimedRun, ...], tuple[SetAside, ...]]:
+    """The runs, and those that had to be set aside because they cannot be decoded."""
     # At epoch 1 nobody owned it before, so nobody can have written below it.
     older = {row[0]: row[-2] for row in taken if row[-2] > 1}
     below = await _read_below(db, scheduler, older) if older else _Below(frozenset(), {}, {}, {})
-    found = []
+    found, broken = [], []
     for row in taken:
-        run = run_of(row)
-        if run.id in older and run.id not in below.ours:
+        id = RunId(row[0])
+        if id in older and id not in below.ours:
             continue
-        db.note_run(run.id, run.version)
-        tasks = tuple(task_of(task[1:]) for task in below.tasks.get(run.id, ()))
-        attempts = tuple(attempt_of(attempt) for attempt in below.attempts.get(run.id, ()))
-        heartbeats = tuple(Heartbeat(attempt_key(of[:4]), of[4], of[5]) for of in below.heartbeats.get(run.id, ()))
-        version = await db.needed_version(db, run.version)
-        found.append(ClaimedRun(run, row[-2], version, tasks, attempts, heartbeats))
-    return tuple(found)
+        tasks, attempts = below.tasks.get(id, []), below.attempts.get(id, [])
+        try:
+            found.append(await _claimed(db, row, tasks, attempts, below.heartbeats.get(id, [])))
+        except (*TROUBLE, StoreError):
+            raise
+        except Exception as problem:
+            is_told = isinstance(problem, UnreadableError)
+            why = lenient.why_unreadable(row, [task[1:] for task in tasks], attempts)
+            reason = str(problem) if is_told else why or repr(problem)
+            broken.append(await set_aside(db, scheduler, id, row[-2], reason, now))
+    return tuple(found), tuple(each for each in broken if each is not None)
+
+
+async def _claimed(
+    db: Database, row: Columns, tasks: Sequence[Row], attempts: Sequence[Row], heartbeats: Sequence[Row]
+) -> ClaimedRun:
+    run = run_of(row)
+    db.note_run(run.id, run.version)
+    version = await db.needed_version(db, run.version)
+    below = tuple(task_of(task[1:]) for task in tasks), tuple(attempt_of(attempt) for attempt in attempts)
+    heard = tuple(Heartbeat(attempt_key(of[:4]), of[4], of[5]) for of in heartbeats)
+    return ClaimedRun(run, row[-2], version, *below, heard)
+
+
+async def _end_commands(db: Database, commands: Sequence[Columns], now: datetime) -> None:
+    """Those that cannot be decoded are done with, so that nobody meets them again."""
+    async with db.writing() as session:
+        for id, run, kind, *_ in commands:
+            await session.run("finish_command", id, now)
+            await note(session, ItemKind.COMMAND, str(id), f"command {kind!r} for run {run} is not known", now)
 
 
 class _Below(NamedTuple):
@@ -125,7 +161,10 @@ async def note_heartbeats(db: Database, heartbeats: Sequence[Heartbeat]) -> None
 
 async def list_schedulers(db: Database) -> tuple[SchedulerEntry, ...]:
     rows = await db.rows("list_schedulers", db.moment())
-    return tuple(SchedulerEntry(SchedulerId(row[0]), *row[1:]) for row in rows)
+    return tuple(
+        SchedulerEntry(SchedulerId(id), identity, kind, lenient.time(started_at) or UNKNOWN_TIME, left, runs)
+        for id, identity, kind, started_at, left, runs in rows
+    )
 
 
 async def needs_owner(db: Database) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from ork.core.effects import Alert
 from ork.core.limits import EVERYTHING
@@ -12,17 +12,20 @@ from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt
 from ork.state.admission import ActiveAttempts, room_left
+from ork.state.lenient import shown_failure
 from ork.state.paging import attempt_place, not_ours, read_cursor, task_place, write_cursor
 from ork.state.postgres.connection import Row, Session
 from ork.state.postgres.database import Database, run_by_id, runs_by_id
-from ork.state.postgres.rows import attempt_of, run_of, task_of
-from ork.state.rows import attempt_key, failure_of, index_number, index_of, output_of
+from ork.state.postgres.rows import lenient
+from ork.state.rows import attempt_key, index_number, index_of, output_of
 from ork.state.store import ALL_TASKS, Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate, TaskFilter
 
 _HOLDERS_SHOWN = 5
 _LAST_ORDINAL = 2**31 - 1
 _TRIES = 20
 _TRY_SECONDS = 0.05
+_AFTER_ALL_IDS = "\U0010ffff"
+_LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 async def get_run(db: Database, run: RunId) -> Run | None:
@@ -40,7 +43,7 @@ async def find_runs(db: Database, prefix: str, limit: int = 10) -> tuple[RunId, 
 
 
 async def list_runs(db: Database, query: RunFilter) -> RunPage:
-    before, before_id = (None, "") if query.cursor is None else _place(query.cursor)
+    before, before_id = (None, _AFTER_ALL_IDS) if query.cursor is None else _place(query.cursor)
     statuses = sorted(status.value for status in query.statuses or RunStatus)
     limit = max(query.limit, 1)
     async with db.reading() as session:
@@ -49,13 +52,30 @@ async def list_runs(db: Database, query: RunFilter) -> RunPage:
         else:
             page = (statuses, before, before_id, limit + 1, query.workflow)
             rows = await session.rows("list_runs_by_workflow", *page)
-    runs = tuple(run_of(row) for row in rows[:limit])
-    return RunPage(runs, write_cursor(runs[-1].created_at.isoformat(), runs[-1].id) if len(rows) > limit else None)
+        if not query.statuses:
+            known = [status.value for status in RunStatus]
+            strange = await session.rows(
+                "list_runs_of_unknown_status", before, before_id, limit + 1, query.workflow, known
+            )
+            rows = sorted([*rows, *strange], key=_newest_first, reverse=True) if strange else rows
+    runs = tuple(lenient.run(row) for row in rows[:limit])
+    return RunPage(
+        runs, write_cursor(_created(rows[limit - 1]).isoformat(), runs[-1].id) if len(rows) > limit else None
+    )
+
+
+def _newest_first(row: Row) -> tuple[datetime, str]:
+    return _created(row), row["id"]
+
+
+def _created(row: Row) -> datetime:
+    """For the order of a listing: one that Python does not have is the newest of all."""
+    return lenient.time(row["created_at"]) or _LATEST
 
 
 async def last_runs(db: Database, workflows: Sequence[str]) -> dict[str, Run]:
     rows = await db.rows("last_runs", list(workflows), [status.value for status in RunStatus])
-    return {run.workflow: run for run in map(run_of, rows)}
+    return {run.workflow: run for run in map(lenient.run, rows)}
 
 
 def _place(cursor: str) -> tuple[datetime, str]:
@@ -84,7 +104,7 @@ async def changes_since(db: Database, mark: int | None, limit: int = 100) -> Cha
         async with db.reading() as session:
             places = await session.rows("changed_runs", mark, settled, max(limit, 1))
             if places:
-                runs = tuple(run_of(row) for row in await session.rows("listed_runs", [id for id, _ in places]))
+                runs = tuple(lenient.run(row) for row in await session.rows("listed_runs", [id for id, _ in places]))
                 return Changes(runs, places[-1][1])
             if not (await session.rows("has_later_changes", max(mark, settled)))[0][0]:
                 break
@@ -113,7 +133,7 @@ async def run_updates(db: Database, run: RunId, since: int = 0, only: TaskFilter
         # Every write to a task touches its run as well, so the run's number is the newest of all.
         mark = row[-1]
         tasks = [] if 0 < since >= mark else await _tasks(db, session, known, since, only)
-    return RunUpdate(known, tuple(task_of(task) for task in tasks), mark)
+    return RunUpdate(known, tuple(lenient.task(task) for task in tasks), mark)
 
 
 async def _tasks(db: Database, session: Session, run: Run, since: int, only: TaskFilter) -> list[Row]:
@@ -141,7 +161,7 @@ async def list_attempts(
             rows = await session.rows("attempts_of_run", run, *which)
         else:
             rows = await session.rows("page_of_attempts", run, *attempt_place(order, after), *which, limit)
-    return tuple(attempt_of(row) for row in rows)
+    return tuple(lenient.attempt(row) for row in rows)
 
 
 async def _order(db: Database, session: Session, run: RunId) -> dict[str, int]:
@@ -157,7 +177,7 @@ async def find_cached(db: Database, key: str, since: datetime) -> Cached | None:
 async def list_alerts(db: Database, run: RunId) -> tuple[Alert, ...]:
     rows = await db.rows("alerts_of_run", run)
     return tuple(
-        Alert(None if task is None else TaskKey(task, index_of(idx)), failure_of(failure))
+        Alert(None if task is None else TaskKey(task, index_of(idx)), shown_failure(failure))
         for task, idx, failure in rows
     )  # fmt: skip
 

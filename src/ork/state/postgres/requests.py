@@ -11,9 +11,10 @@ from ork.model.ids import RunId
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
 from ork.state.postgres.connection import Session
 from ork.state.postgres.database import Database, run_by_id, runs_by_id
+from ork.state.postgres.quarantine import try_again
 from ork.state.postgres.rows import free_text
 from ork.state.refusals import check_same_request, is_too_late
-from ork.state.rows import Columns, command_of, json_text
+from ork.state.rows import Columns, command_of, is_command, json_text
 from ork.state.store import Accepted, TooLate
 
 
@@ -94,6 +95,7 @@ async def _accept(session: Session, command: RunCommand, now: datetime) -> Accep
         free_text(command.comment), now,
     )  # fmt: skip
     (command_id,) = (await session.rows("add_command", *asked))[0]
+    await try_again(session, command.run)
     cancels = command.kind is CommandKind.CANCEL
     await session.run("call_for_attention", command.run, await session.next_change(), cancels, now)
     run = (await runs_by_id(session, [command.run]))[0][0]
@@ -102,4 +104,4 @@ async def _accept(session: Session, command: RunCommand, now: datetime) -> Accep
 
 
 async def pending_commands(db: Database, run: RunId) -> tuple[RunCommand, ...]:
-    return tuple(command_of(row) for row in await db.rows("pending_commands", run))
+    return tuple(command_of(row) for row in await db.rows("pending_commands", run) if is_command(row))

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from ork.state.lenient import LenientRows
 from ork.state.rows import RowCodec
 
 
 def _as_it_is(moment: datetime | None) -> datetime | None:
+    return moment
+
+
+def checked(moment: datetime | None) -> datetime | None:
+    """The driver gives infinity without a time zone, and text for years that Python does not have (see `Session.rows`)."""
+    if moment is not None and getattr(moment, "tzinfo", None) is None:
+        raise ValueError("a time out of range")
     return moment
 
 
@@ -18,7 +26,8 @@ def free_text(text: str | None) -> str | None:
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-_codec = RowCodec(_as_it_is, _as_it_is, free_text)
+_codec = RowCodec(_as_it_is, checked, free_text)
+lenient = LenientRows(_codec, checked)
 workflow_of = _codec.workflow_of
 run_of = _codec.run_of
 run_values = _codec.run_values

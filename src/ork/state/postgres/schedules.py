@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from ork.model.ids import RunId, TaskKey, VersionId
-from ork.model.notice import Notice, NoticeKind
+from ork.model.ids import RunId
+from ork.model.notice import Notice
+from ork.model.quarantine import ItemKind
 from ork.model.run import NewRun, RunStatus
-from ork.state.postgres.connection import Row
+from ork.state.lenient import entries
 from ork.state.postgres.database import Database
+from ork.state.postgres.quarantine import note
 from ork.state.postgres.requests import add_runs
-from ork.state.postgres.rows import free_text
-from ork.state.rows import failure_of, index_of, schedule_of
+from ork.state.postgres.rows import checked, free_text, lenient
 from ork.state.schedules import ScheduleEntry, UnsentAlert
 
 _FINAL = tuple(status.value for status in RunStatus if status.is_final)
@@ -23,15 +24,15 @@ _PARTS = (
 
 
 async def list_schedules(db: Database) -> tuple[ScheduleEntry, ...]:
-    return _entries(await db.rows("list_schedules"))
+    return entries(await db.rows("list_schedules"), checked)
 
 
 async def due_schedules(db: Database, now: datetime) -> tuple[ScheduleEntry, ...]:
-    return _entries(await db.rows("due_schedules", now))
+    return entries(await db.rows("due_schedules", now), checked)
 
 
 async def next_fire_at(db: Database, after: datetime) -> datetime | None:
-    return _moment((await db.rows("next_fire_at", after))[0])
+    return lenient.time((await db.rows("next_fire_at", after))[0][0])
 
 
 async def fire(
@@ -58,7 +59,19 @@ async def fire(
 async def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: float = 60.0) -> tuple[Notice, ...]:
     # Nobody is woken: what is being sent is nothing for others to act on
     taken = await db.rows("take_alerts", now, limit, hold_seconds)
-    return tuple(_notice_of(row) for row in sorted(taken, key=lambda row: int(row[0])))
+    found = [lenient.notice(row, tuple) for row in sorted(taken, key=lambda row: int(row[0]))]
+    await _set_aside(db, {notice.id: reason for notice, reason in found if reason is not None}, now)
+    return tuple(notice for notice, reason in found if reason is None)
+
+
+async def _set_aside(db: Database, notices: Mapping[int, str], now: datetime) -> None:
+    """Notices that cannot be decoded: they are not sent."""
+    if not notices:
+        return
+    async with db.writing() as session:
+        for id, reason in notices.items():
+            await session.run("set_notice_aside", id, free_text(f"set aside: {reason}"))
+            await note(session, ItemKind.NOTICE, str(id), reason, now)
 
 
 async def settle_alert(
@@ -69,11 +82,11 @@ async def settle_alert(
 
 async def unsent_alerts(db: Database, limit: int) -> tuple[UnsentAlert, ...]:
     rows = await db.rows("unsent_alerts", limit)
-    return tuple(UnsentAlert(_notice_of(row[2:]), row[0], row[1]) for row in rows)
+    return tuple(UnsentAlert(lenient.notice(row[2:], tuple)[0], row[0], lenient.time(row[1])) for row in rows)
 
 
 async def next_alert_at(db: Database) -> datetime | None:
-    return _moment((await db.rows("next_alert_at"))[0])
+    return lenient.time((await db.rows("next_alert_at"))[0][0])
 
 
 async def prunable_runs(db: Database, before: datetime, limit: int, keep_last: int = 0) -> tuple[RunId, ...]:
@@ -87,6 +100,7 @@ async def prune(db: Database, before: datetime, limit: int, keep_last: int = 0) 
         locked = {id for (id,) in await session.rows("lock_prunable", wanted)} if wanted else set()
         for part in _PARTS if locked else ():
             await session.run(part, sorted(locked))
+        await session.run("forget_quarantined", ItemKind.RUN.value, sorted(locked))
         await session.run("forget_told", before)
     return tuple(RunId(id) for id in wanted if id in locked)
 
@@ -97,25 +111,3 @@ async def leftovers(db: Database, limit: int) -> tuple[RunId, ...]:
 
 async def swept(db: Database, runs: Sequence[RunId]) -> None:
     await db.run("drop_leftovers", sorted(runs))
-
-
-def _entries(rows: Sequence[Row]) -> tuple[ScheduleEntry, ...]:
-    found = []
-    for name, version, text, fires, next_fire in rows:
-        schedule = schedule_of(text)
-        if schedule is not None:
-            found.append(ScheduleEntry(name, VersionId(version), schedule, fires, next_fire))
-    return tuple(found)
-
-
-def _notice_of(row: Row) -> Notice:
-    id, kind, workflow, raised_at, run, task, idx, failure, detail, tries, sent = row
-    return Notice(
-        id, NoticeKind(kind), workflow, raised_at, None if run is None else RunId(run),
-        None if task is None else TaskKey(task, index_of(idx)), failure_of(failure), detail, tries, tuple(sent),
-    )  # fmt: skip
-
-
-def _moment(row: Row) -> datetime | None:
-    found: datetime | None = row[0]
-    return found

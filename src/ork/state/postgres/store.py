@@ -8,7 +8,18 @@ from contextlib import suppress
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ork.errors import StoreError
-from ork.state.postgres import access, definitions, installation, locations, ownership, reads, requests, schedules
+from ork.state.postgres import (
+    access,
+    definitions,
+    installation,
+    locations,
+    ownership,
+    quarantine,
+    reads,
+    requests,
+    schedules,
+    set_aside_list,
+)
 from ork.state.postgres.address import read_address
 from ork.state.postgres.commit import commit as commit_changes
 from ork.state.postgres.database import Database, LeaseClock
@@ -109,6 +120,8 @@ class PostgresStore:
     renew = _verb(ownership.renew)
     bury = _verb(ownership.bury)
     release = _verb(ownership.release)
+    set_aside = _verb(quarantine.set_aside)
+    list_quarantined = _verb(set_aside_list.list_quarantined)
 
     # ── waking ───────────────────────────────────────────────────────────────────────────────────
 

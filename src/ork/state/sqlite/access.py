@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
-from ork.model.access import AuditEntry, Role, Token
+from ork.model.access import AuditEntry, Token
+from ork.state.lenient import UNKNOWN_TIME
 from ork.state.refusals import token_exists
-from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
-from ork.state.sqlite.rows import free_text, moment_of, time_of, time_text
+from ork.state.sqlite.rows import free_text, lenient, time_text
 
 _AFTER_ALL_IDS = 2**62
 
@@ -36,11 +36,12 @@ def _add(db: Database, token: Token) -> None:
 
 def find_token(db: Database, digest: str) -> Token | None:
     row = db.connection.row("find_token", {"digest": digest})
-    return None if row is None else _token_of(row)
+    token = None if row is None else lenient.token(row)
+    return None if token is None or token.unreadable else token
 
 
 def list_tokens(db: Database) -> tuple[Token, ...]:
-    return tuple(_token_of(row) for row in db.connection.rows("list_tokens"))
+    return tuple(lenient.token(row) for row in db.connection.rows("list_tokens"))
 
 
 def live_tokens(db: Database, digests: frozenset[str], now: datetime) -> frozenset[str]:
@@ -85,9 +86,4 @@ def record(db: Database, entry: AuditEntry, keep: int | None = None) -> None:
 def list_audit(db: Database, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
     wanted = {"before": _AFTER_ALL_IDS if before is None else before, "limit": limit}
     rows = db.connection.rows("list_audit", wanted)
-    return tuple(AuditEntry(moment_of(at), *rest) for at, *rest in rows)
-
-
-def _token_of(row: Row) -> Token:
-    id, name, role, digest, created_at, *times = row
-    return Token(id, name, Role(role), digest, moment_of(created_at), *map(time_of, times))
+    return tuple(AuditEntry(lenient.time(at) or UNKNOWN_TIME, *rest) for at, *rest in rows)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ork.core.effects import Wish
+from ork.errors import UnreadableError
 from ork.model.ids import RunId, SchedulerId
 from ork.model.notice import NoticeKind
 from ork.model.run import RunStatus
@@ -75,7 +76,10 @@ def _pass_fence(db: Database, scheduler: SchedulerId, changes: RunChanges, chang
     if not touched:
         return None
     [(version, status)] = db.connection.rows("touched_run", (changes.run_id,))
-    return _Open(changes, db.order(version), status if run is None else run.status)
+    try:
+        return _Open(changes, db.order(version), status if run is None else run.status)
+    except UnreadableError:
+        return None  # fenced: whoever claims it anew sets it aside
 
 
 def _is_owned(db: Database, scheduler: SchedulerId, changes: RunChanges) -> bool:

@@ -31,6 +31,13 @@ NULL = float("nan")
 look for an adapter."""
 
 
+_NOT_UTF_8 = "Could not decode to UTF-8"
+
+
+def _escaped(text: bytes) -> str:
+    return text.decode("utf-8", "backslashreplace")
+
+
 class Connection:
     """Counts the statements it runs. Usable after an error: what had begun has been rolled back."""
 
@@ -109,7 +116,19 @@ class Connection:
         try:
             return self._raw.execute(sql(name), values).fetchall()
         except sqlite3.Error as error:
+            if _NOT_UTF_8 in str(error):
+                return self._damaged_rows(name, values)
             raise store_error(error, self.path) from error
+
+    def _damaged_rows(self, name: str, values: Values) -> list[Row]:
+        """Reads once more with the bytes that are no UTF-8 escaped: one damaged text must not hide the other rows."""
+        self._raw.text_factory = _escaped
+        try:
+            return self._raw.execute(sql(name), values).fetchall()
+        except sqlite3.Error as error:
+            raise store_error(error, self.path) from error
+        finally:
+            self._raw.text_factory = str
 
     def row(self, name: str, values: Values = ()) -> Row | None:
         found = self.rows(name, values)

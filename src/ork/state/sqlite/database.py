@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from ork.compile.content import from_document
-from ork.errors import StoreError
+from ork.errors import UnreadableError
 from ork.model.ids import RunId, VersionId
 from ork.model.run import Run
 from ork.model.workflow import Version
+from ork.state.quarantine import broken_version, missing_version
 from ork.state.sqlite.connection import IN_MEMORY, Connection, Durability, Row, prepare_file
-from ork.state.sqlite.rows import json_text, run_of
+from ork.state.sqlite.rows import json_text, lenient
 from ork.state.sqlite.schema import bring_up_to_date
 from ork.state.sqlite.wake import Waker
 
@@ -64,6 +65,11 @@ class Database:
             self.connection.run("raise_counter", {"changed": changed})
         return changed
 
+    def count_change(self) -> int:
+        """The number of a change, inside a transaction that as a rule changes nothing for others. Our own next look finds
+        it, too."""
+        return self._raise_counter()
+
     def look_for_change(self) -> bool:
         """Has anybody else committed something since the last look?"""
         changed = self.last_change()
@@ -76,21 +82,20 @@ class Database:
         return boot, now + self.lease_seconds
 
     def version(self, id: VersionId) -> Version | None:
-        """Versions never change, so each is read and decoded once."""
+        """Versions never change, so each is read and decoded once. UnreadableError if its document is damaged."""
         known = self._versions.get(id)
         if known is None:
             row = self.connection.row("get_version", {"id": id})
             if row is None:
                 return None
-            _, root, source, document = row
-            known = Version(id, from_document(json.loads(document)), root, source)
+            known = _version_of(id, row)
             self.remember(known)
         return known
 
     def needed_version(self, id: VersionId) -> Version:
         version = self.version(id)
         if version is None:
-            raise StoreError(f"Version {id} is missing from {self.connection.path}.", hint="Restore a backup.")
+            raise UnreadableError(missing_version(id))
         return version
 
     def order(self, id: VersionId) -> dict[str, int]:
@@ -102,12 +107,15 @@ class Database:
         return order
 
     def runs(self, ids: list[str]) -> list[tuple[Run, Row]]:
-        """Those that exist, in the order asked for, each with its whole row."""
-        return [(run_of(row), row) for row in self.connection.rows("runs_by_id", {"ids": json_text(ids)})]
+        """Those that exist, in the order asked for, each with its whole row. For readers: damaged ones are among them."""
+        return [(lenient.run(row), row) for row in self.run_rows(ids)]
+
+    def run_rows(self, ids: list[str]) -> list[Row]:
+        return self.connection.rows("runs_by_id", {"ids": json_text(ids)})
 
     def listed_runs(self, ids: list[str]) -> tuple[Run, ...]:
         """Those that exist, in the order asked for, without their params."""
-        return tuple(run_of(row) for row in self.connection.rows("listed_runs", {"ids": json_text(ids)}))
+        return tuple(lenient.run(row) for row in self.connection.rows("listed_runs", {"ids": json_text(ids)}))
 
     def run(self, id: RunId) -> Run | None:
         found = self.runs([id])
@@ -129,6 +137,14 @@ class Database:
 
     def last_change(self) -> int:
         return int(self.connection.rows("read_counter")[0][0])
+
+
+def _version_of(id: VersionId, row: Row) -> Version:
+    _, root, source, document = row
+    try:
+        return Version(id, from_document(json.loads(document)), root, source)
+    except Exception as problem:
+        raise UnreadableError(broken_version(id, problem), hint="Deploy the workflow again.") from problem
 
 
 def open_database(path: str, durability: Durability, clock: LeaseClock, lease_seconds: float) -> Database:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from ork.compile.content import to_document
+from ork.errors import UnreadableError
 from ork.model.ids import VersionId
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
 from ork.state.refusals import still_has_runs
 from ork.state.rows import limit_rows
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.locations import check_workflow_owner
-from ork.state.sqlite.rows import json_text, schedule_text, time_of, time_text, workflow_of
+from ork.state.sqlite.rows import json_text, lenient, schedule_text, time_text
 from ork.state.store import NO_RATES
 
 _AFTER_ALL_NAMES = "\U0010ffff"
@@ -25,7 +26,8 @@ def save_version(
     with db.changing() as changed:
         check_workflow_owner(db, workflow.name, origin)
         is_new = db.connection.row("known_version", {"id": version.id}) is None
-        if is_new:
+        is_written = is_new or _is_damaged(db, version.id)
+        if is_written:
             db.connection.run(
                 "add_version",
                 {
@@ -51,9 +53,17 @@ def save_version(
                 "max_active_runs": workflow.max_active_runs,
             },
         )
-    if is_new:
+    if is_written:
         db.remember(version)
     return is_new
+
+
+def _is_damaged(db: Database, version: VersionId) -> bool:
+    try:
+        db.version(version)
+    except UnreadableError:
+        return True
+    return False
 
 
 def set_enabled(db: Database, workflow: str, enabled: bool, *, next_fire: datetime | None = None) -> bool:
@@ -76,7 +86,7 @@ def get_version(db: Database, version: VersionId) -> Version | None:
 
 def list_versions(db: Database, workflow: str, limit: int = 20) -> tuple[VersionEntry, ...]:
     rows = db.connection.rows("list_versions", {"workflow": workflow, "limit": limit})
-    return tuple(VersionEntry(VersionId(id), time_of(saved_at), source) for id, saved_at, source in rows)
+    return tuple(VersionEntry(VersionId(id), lenient.time(saved_at), source) for id, saved_at, source in rows)
 
 
 def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
@@ -91,12 +101,12 @@ def set_limits(db: Database, limits: Mapping[str, int], rates: Mapping[str, Rate
 
 def get_workflow(db: Database, name: str) -> WorkflowEntry | None:
     row = db.connection.row("list_workflows", {"first": name, "last": name})
-    return None if row is None else workflow_of(row)
+    return None if row is None else lenient.workflow(row)
 
 
 def list_workflows(db: Database) -> tuple[WorkflowEntry, ...]:
     rows = db.connection.rows("list_workflows", {"first": "", "last": _AFTER_ALL_NAMES})
-    return tuple(workflow_of(row) for row in rows)
+    return tuple(lenient.workflow(row) for row in rows)
 
 
 def signing_key(db: Database) -> bytes:

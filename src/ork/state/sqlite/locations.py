@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from ork.model.location import LocationEntry, Look
 from ork.model.record import replaced
+from ork.state.lenient import UNREADABLE, damaged_or_not
 from ork.state.refusals import check_owner
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
-from ork.state.sqlite.rows import free_text, json_text, moment_of, time_of, time_text
+from ork.state.sqlite.rows import free_text, json_text, lenient, time_of, time_text
 
 
 def set_locations(db: Database, sources: Mapping[str, str], now: datetime) -> None:
@@ -44,7 +45,11 @@ def take_location(db: Database, names: Collection[str], now: datetime, hold_seco
         if row is None:
             return None
         db.connection.run("hold_location", {"name": row[0], "until": time_text(until)})
-    return replaced(_entry_of(row), held_until=until)
+        entry = _entry_of(row)
+        if entry.code == UNREADABLE:
+            db.connection.run("reset_location", {"name": row[0], "now": time_text(now), "error": entry.error})
+            db.connection.run("hold_location", {"name": row[0], "until": time_text(until)})
+    return replaced(entry, held_until=until)
 
 
 def keep_location(db: Database, held: LocationEntry, now: datetime, hold_seconds: float) -> LocationEntry | None:
@@ -70,7 +75,21 @@ def settle_location(db: Database, held: LocationEntry, look: Look, due_at: datet
 
 
 def next_location_at(db: Database, names: Collection[str]) -> datetime | None:
-    return time_of(db.connection.rows("next_location_at", {"names": json_text(list(names))})[0][0])
+    moment = db.connection.rows("next_location_at", {"names": json_text(list(names))})[0][0]
+    if moment is None or (planned := lenient.time(moment)) is not None:
+        return None if moment is None else planned
+    return _reset_damaged(db)
+
+
+def _reset_damaged(db: Database) -> datetime:
+    """Those whose times cannot be decoded are due now: the next look writes them anew."""
+    now = datetime.now(UTC)
+    with db.connection.writing():
+        for entry in list_locations(db):
+            if entry.code == UNREADABLE:
+                values = {"name": entry.name, "now": time_text(now), "error": entry.error}
+                db.connection.run("reset_location", values)
+    return now
 
 
 def check_workflow_owner(db: Database, workflow: str, origin: str | None) -> None:
@@ -83,8 +102,4 @@ def _held(entry: LocationEntry) -> dict[str, str | None]:
 
 
 def _entry_of(row: Row) -> LocationEntry:
-    name, source, due_at, held_until, digest, seen, looked_at, changed_at, code, error, output = row
-    return LocationEntry(
-        name, source, moment_of(due_at), time_of(held_until), digest, seen, time_of(looked_at),
-        time_of(changed_at), code, error, output,
-    )  # fmt: skip
+    return damaged_or_not(LocationEntry(*row), time_of)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from ork.model.ids import RunId, TaskKey
-from ork.model.notice import Notice, NoticeKind
+from ork.model.notice import Notice
+from ork.model.quarantine import ItemKind
 from ork.model.record import replaced
 from ork.state.schedules import UnsentAlert
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
-from ork.state.sqlite.rows import failure_of, free_text, index_of, json_text, moment_of, time_of, time_text
+from ork.state.sqlite.quarantine import note
+from ork.state.sqlite.rows import free_text, json_text, lenient, time_text
 
 
 def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: float = 60.0) -> tuple[Notice, ...]:
@@ -23,8 +24,22 @@ def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: float = 6
     with db.connection.writing():  # nobody is woken: what is being sent is nothing for others to act on
         taken = db.connection.rows("due_alerts", wanted)
         db.connection.run_many("hold_alert", [(until, row[0]) for row in taken])
-    found = [_notice_of(row) for row in sorted(taken)]
+        found = [notice for row in sorted(taken) if (notice := _readable(db, row, now)) is not None]
     return tuple(replaced(notice, tries=notice.tries + 1) for notice in found)
+
+
+def _readable(db: Database, row: Row, now: datetime) -> Notice | None:
+    """Inside a transaction. One that cannot be decoded is set aside: it is not sent."""
+    notice, reason = lenient.notice(row, _sent_of)
+    if reason is None:
+        return notice
+    _set_aside(db, row[0], reason, now)
+    return None
+
+
+def _set_aside(db: Database, id: int, reason: str, now: datetime) -> None:
+    db.connection.run("set_notice_aside", {"id": id, "error": free_text(f"set aside: {reason}")})
+    note(db, ItemKind.NOTICE, str(id), reason, now)
 
 
 def settle_alert(
@@ -37,17 +52,23 @@ def settle_alert(
 
 def unsent_alerts(db: Database, limit: int) -> tuple[UnsentAlert, ...]:
     rows = db.connection.rows("unsent_alerts", {"limit": limit})
-    return tuple(UnsentAlert(_notice_of(row[2:]), row[0], time_of(row[1])) for row in rows)
+    return tuple(UnsentAlert(lenient.notice(row[2:], _sent_of)[0], row[0], lenient.time(row[1])) for row in rows)
 
 
 def next_alert_at(db: Database) -> datetime | None:
-    return time_of(db.connection.rows("next_alert_at")[0][0])
+    while (text := db.connection.rows("next_alert_at")[0][0]) is not None:
+        if (moment := lenient.time(text)) is not None:
+            return moment
+        _set_aside_due(db, text)
+    return None
 
 
-def _notice_of(row: Row) -> Notice:
-    id, kind, workflow, raised_at, run, task, idx, failure, detail, tries, sent = row
-    return Notice(
-        id, NoticeKind(kind), workflow, moment_of(raised_at), None if run is None else RunId(run),
-        None if task is None else TaskKey(task, index_of(idx)), failure_of(failure), detail, tries,
-        tuple(json.loads(sent)),
-    )  # fmt: skip
+def _set_aside_due(db: Database, text: str) -> None:
+    """Those whose time cannot be decoded: nobody would ever take them."""
+    with db.connection.writing():
+        for (id,) in db.connection.rows("notices_due_at", {"due_at": text}):
+            _set_aside(db, id, f"due_at {text!r} cannot be read", datetime.now(UTC))
+
+
+def _sent_of(text: str) -> tuple[str, ...]:
+    return tuple(map(str, json.loads(text)))

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
+from ork.errors import StoreError, UnreadableError
 from ork.model.ids import RunId, SchedulerId
+from ork.model.quarantine import ItemKind, SetAside
 from ork.model.run import RunCommand, SchedulerEntry
 from ork.model.task import Heartbeat
 from ork.state.claims import that_fit
 from ork.state.installation import check_terms
-from ork.state.rows import attempt_key
+from ork.state.lenient import UNKNOWN_TIME
+from ork.state.rows import attempt_key, is_command
+from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.installation import read_shared_settings
-from ork.state.sqlite.rows import attempt_of, command_of, index_number, json_text, moment_of, task_of, time_text
+from ork.state.sqlite.quarantine import note, set_run_aside
+from ork.state.sqlite.rows import attempt_of, command_of, index_number, json_text, lenient, run_of, task_of, time_text
 from ork.state.store import Claim, ClaimedRun
 
 
@@ -61,7 +66,7 @@ def claim_runs(
     db: Database,
     scheduler: SchedulerId,
     room: int,
-    now: datetime,  # noqa: ARG001 (leases go by the store's clock)
+    now: datetime,
     *,
     only: Collection[RunId] | None = None,
 ) -> Claim:
@@ -70,7 +75,9 @@ def claim_runs(
     with db.connection.reading():
         holds_lease, has_free_runs, has_lapsed_owners = db.connection.rows("look_for_work", moment)[0]
         if holds_lease and not (room > 0 and (has_free_runs or has_lapsed_owners)):
-            return Claim((), _commands(db, scheduler))
+            commands = db.connection.rows("commands_for", {"owner": scheduler})
+            if all(map(is_command, commands)):
+                return Claim((), tuple(map(command_of, commands)))
     if not holds_lease:
         return Claim()
     with db.connection.writing():
@@ -81,7 +88,8 @@ def claim_runs(
             only = [*only, *(run for id in lapsed for (run,) in db.connection.rows("runs_of_owner", {"owner": id}))]
         _forget(db, lapsed)
         taken = _take(db, scheduler, room, only)
-        return Claim(_load(db, taken), _commands(db, scheduler))
+        claimed, broken = _load(db, scheduler, taken, now)
+        return Claim(claimed, _commands(db, scheduler, now), broken)
 
 
 def _forget(db: Database, schedulers: Sequence[str]) -> None:
@@ -111,19 +119,39 @@ def _take(db: Database, scheduler: SchedulerId, room: int, only: Collection[str]
     return taken
 
 
-def _load(db: Database, ids: list[str]) -> tuple[ClaimedRun, ...]:
-    claimed = []
-    for run, row in db.runs(ids):
-        epoch = row[-2]
-        version = db.needed_version(run.version)
-        if epoch == 1:  # nobody owned it before, so nobody can have written below it
-            claimed.append(ClaimedRun(run, epoch, version, (), ()))
-            continue
-        of_run = {"run": run.id}
-        tasks = tuple(task_of(task) for task in db.connection.rows("tasks_of_run", of_run))
-        attempts = tuple(attempt_of(attempt) for attempt in db.connection.rows("current_attempts", of_run))
-        claimed.append(ClaimedRun(run, epoch, version, tasks, attempts, _heartbeats(db, run.id) if attempts else ()))
-    return tuple(claimed)
+def _load(
+    db: Database, scheduler: SchedulerId, ids: list[str], now: datetime
+) -> tuple[tuple[ClaimedRun, ...], tuple[SetAside, ...]]:
+    """The runs, and those that had to be set aside because they cannot be decoded."""
+    claimed, broken = [], []
+    for row in db.run_rows(ids):
+        try:
+            claimed.append(_claimed(db, row))
+        except Exception as problem:
+            broken.append(_set_aside(db, scheduler, row, problem, now))
+    return tuple(claimed), tuple(each for each in broken if each is not None)
+
+
+def _claimed(db: Database, row: Row) -> ClaimedRun:
+    run, epoch = run_of(row), row[-2]
+    version = db.needed_version(run.version)
+    if epoch == 1:  # nobody owned it before, so nobody can have written below it
+        return ClaimedRun(run, epoch, version, (), ())
+    of_run = {"run": run.id}
+    tasks = tuple(task_of(task) for task in db.connection.rows("tasks_of_run", of_run))
+    attempts = tuple(attempt_of(attempt) for attempt in db.connection.rows("current_attempts", of_run))
+    return ClaimedRun(run, epoch, version, tasks, attempts, _heartbeats(db, run.id) if attempts else ())
+
+
+def _set_aside(db: Database, scheduler: SchedulerId, row: Row, problem: Exception, now: datetime) -> SetAside | None:
+    if isinstance(problem, StoreError):
+        raise problem
+    of_run = {"run": row[0]}
+    tasks = db.connection.rows("tasks_of_run", of_run)
+    attempts = db.connection.rows("current_attempts", of_run)
+    reason = str(problem) if isinstance(problem, UnreadableError) else lenient.why_unreadable(row, tasks, attempts)
+    claim, changed = (scheduler, RunId(row[0]), row[-2]), db.count_change()
+    return set_run_aside(db, claim, reason or repr(problem), lenient.readable_attempts(attempts), changed, now)
 
 
 def _heartbeats(db: Database, run: RunId) -> tuple[Heartbeat, ...]:
@@ -142,15 +170,28 @@ def note_heartbeats(db: Database, heartbeats: Sequence[Heartbeat]) -> None:
         db.connection.run_many("note_heartbeat", rows)
 
 
-def _commands(db: Database, scheduler: SchedulerId) -> tuple[RunCommand, ...]:
-    return tuple(command_of(row) for row in db.connection.rows("commands_for", {"owner": scheduler}))
+def _commands(db: Database, scheduler: SchedulerId, now: datetime) -> tuple[RunCommand, ...]:
+    """Inside a transaction: one that cannot be decoded is done with, so that nobody meets it again."""
+    found = []
+    for row in db.connection.rows("commands_for", {"owner": scheduler}):
+        if is_command(row):
+            found.append(command_of(row))
+        else:
+            db.connection.run_many("finish_command", [(time_text(now), row[0], row[1])])
+            note(db, ItemKind.COMMAND, str(row[0]), f"command {row[2]!r} for run {row[1]} is not known", now)
+    return tuple(found)
 
 
 def list_schedulers(db: Database) -> tuple[SchedulerEntry, ...]:
     boot, now = db.clock()
     return tuple(
         SchedulerEntry(
-            SchedulerId(id), identity, kind, moment_of(started_at), _seconds_left(lease_boot == boot, until, now), runs
+            SchedulerId(id),
+            identity,
+            kind,
+            lenient.time(started_at) or UNKNOWN_TIME,
+            _seconds_left(lease_boot == boot, until, now),
+            runs,
         )
         for id, identity, kind, started_at, lease_boot, until, runs in db.connection.rows("list_schedulers")
     )

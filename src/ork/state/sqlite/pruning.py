@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from ork.model.ids import RunId
+from ork.model.quarantine import ItemKind
 from ork.model.run import RunStatus
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import time_text
@@ -27,6 +28,7 @@ def prune(db: Database, before: datetime, limit: int, keep_last: int = 0) -> tup
         runs = prunable_runs(db, before, limit, keep_last)
         for part in _PARTS:
             db.connection.run_many(part, [(run,) for run in runs])
+        db.connection.run_many("forget_quarantined", [(ItemKind.RUN.value, run) for run in runs])
         db.connection.run("forget_told", {"before": time_text(before)})
     return runs
 

@@ -11,18 +11,17 @@ from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt
 from ork.state.admission import ActiveAttempts, room_left
+from ork.state.lenient import shown_failure
 from ork.state.paging import attempt_place, read_cursor, task_place, write_cursor
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import (
     attempt_key,
-    attempt_of,
-    failure_of,
     index_number,
     index_of,
     json_text,
+    lenient,
     output_of,
-    task_of,
     time_text,
 )
 from ork.state.store import ALL_TASKS, Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate, TaskFilter
@@ -47,6 +46,8 @@ def list_runs(db: Database, query: RunFilter) -> RunPage:
         places: list[tuple[str, str]] = []
         for status in sorted(query.statuses or RunStatus):
             places += db.connection.rows(name, {**wanted, "status": status.value})
+        if not query.statuses:
+            places += db.connection.rows("list_runs_of_unknown_status", wanted)
         places.sort(reverse=True)
         shown = places[:limit]
         runs = db.listed_runs([id for _, id in shown])
@@ -97,7 +98,7 @@ def run_updates(db: Database, run: RunId, since: int = 0, only: TaskFilter = ALL
             tasks = db.connection.rows("tasks_changed_since", {"run": run, "since": since})
         else:
             tasks = []
-    return RunUpdate(known, tuple(task_of(task) for task in tasks), mark)
+    return RunUpdate(known, tuple(lenient.task(task) for task in tasks), mark)
 
 
 def _page_of_tasks(db: Database, run: Run, since: int, only: TaskFilter) -> list[Row]:
@@ -133,7 +134,7 @@ def list_attempts(
         ordinal, idx, number = attempt_place(order, after)
         wanted |= {"after": ordinal, "after_idx": idx, "after_number": number}
         rows = db.connection.rows("page_of_attempts", {**wanted, "limit": _NO_LIMIT if limit is None else limit})
-    return tuple(attempt_of(row) for row in rows)
+    return tuple(lenient.attempt(row) for row in rows)
 
 
 def _order(db: Database, run: RunId) -> dict[str, int]:
@@ -148,7 +149,7 @@ def find_cached(db: Database, key: str, since: datetime) -> Cached | None:
 
 def list_alerts(db: Database, run: RunId) -> tuple[Alert, ...]:
     return tuple(
-        Alert(None if task is None else TaskKey(task, index_of(idx)), failure_of(failure))
+        Alert(None if task is None else TaskKey(task, index_of(idx)), shown_failure(failure))
         for task, idx, failure in db.connection.rows("alerts_of_run", {"run": run})
     )
 

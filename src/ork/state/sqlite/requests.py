@@ -9,7 +9,9 @@ from ork.errors import NotFoundError
 from ork.model.ids import RunId
 from ork.model.run import CommandKind, NewRun, Run, RunCommand
 from ork.state.refusals import check_same_request, is_too_late
+from ork.state.rows import is_command
 from ork.state.sqlite.database import Database
+from ork.state.sqlite.quarantine import try_again
 from ork.state.sqlite.rows import command_of, free_text, json_text, time_text
 from ork.state.store import Accepted, TooLate
 
@@ -88,6 +90,7 @@ def _accept(db: Database, command: RunCommand, now: datetime, changed: int) -> A
         "now": time_text(now),
     }
     (command_id,) = db.connection.rows("add_command", asked)[0]
+    try_again(db, command.run)
     cancels = int(command.kind is CommandKind.CANCEL)
     db.connection.run(
         "call_for_attention", {"run": command.run, "changed": changed, "cancels": cancels, "now": asked["now"]}
@@ -96,4 +99,4 @@ def _accept(db: Database, command: RunCommand, now: datetime, changed: int) -> A
 
 
 def pending_commands(db: Database, run: RunId) -> tuple[RunCommand, ...]:
-    return tuple(command_of(row) for row in db.connection.rows("pending_commands", {"run": run}))
+    return tuple(command_of(row) for row in db.connection.rows("pending_commands", {"run": run}) if is_command(row))

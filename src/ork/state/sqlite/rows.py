@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
+from ork.state.lenient import LenientRows
 from ork.state.rows import (
     NO_INDEX,
     RowCodec,
@@ -32,6 +33,7 @@ __all__ = [
     "index_number",
     "index_of",
     "json_text",
+    "lenient",
     "moment_of",
     "output_of",
     "run_of",
@@ -63,11 +65,14 @@ def _second(days: int, seconds: int) -> str:
 
 
 def time_of(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
+    return None if text is None else moment_of(text)
 
 
 def moment_of(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("a time without its offset from UTC")
+    return moment
 
 
 def free_text(text: str | None) -> str | None:
@@ -78,6 +83,7 @@ def free_text(text: str | None) -> str | None:
 
 
 _codec = RowCodec(time_text, time_of, free_text)
+lenient = LenientRows(_codec, time_of)
 workflow_of = _codec.workflow_of
 run_of = _codec.run_of
 run_values = _codec.run_values

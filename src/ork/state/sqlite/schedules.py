@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from ork.model.ids import VersionId
 from ork.model.notice import NoticeKind
 from ork.model.run import NewRun
+from ork.state.lenient import entries
 from ork.state.schedules import ScheduleEntry
-from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.requests import add_runs
-from ork.state.sqlite.rows import free_text, schedule_of, time_of, time_text
+from ork.state.sqlite.rows import free_text, lenient, time_of, time_text
 
 
 def list_schedules(db: Database) -> tuple[ScheduleEntry, ...]:
-    return _entries(db.connection.rows("list_schedules"))
+    return entries(db.connection.rows("list_schedules"), time_of)
 
 
 def due_schedules(db: Database, now: datetime) -> tuple[ScheduleEntry, ...]:
-    return _entries(db.connection.rows("due_schedules", {"now": time_text(now)}))
+    return entries(db.connection.rows("due_schedules", {"now": time_text(now)}), time_of)
 
 
 def next_fire_at(db: Database, after: datetime) -> datetime | None:
-    return time_of(db.connection.rows("next_fire_at", {"after": time_text(after)})[0][0])
+    text = time_text(after)
+    while (text := db.connection.rows("next_fire_at", {"after": text})[0][0]) is not None:
+        if (moment := lenient.time(text)) is not None:
+            return moment
+    return None
 
 
 def fire(
@@ -50,12 +53,3 @@ def fire(
             told = {"workflow": workflow, "run": None, "detail": free_text(missed), "now": time_text(now)}
             db.connection.run("add_notice", {"kind": NoticeKind.MISSED.value, **told})
     return True
-
-
-def _entries(rows: Sequence[Row]) -> tuple[ScheduleEntry, ...]:
-    found = []
-    for name, version, text, fires, next_fire in rows:
-        schedule = schedule_of(text)
-        if schedule is not None:
-            found.append(ScheduleEntry(name, VersionId(version), schedule, bool(fires), time_of(next_fire)))
-    return tuple(found)

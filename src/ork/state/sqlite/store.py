@@ -19,9 +19,11 @@ from ork.state.sqlite import (
     notices,
     ownership,
     pruning,
+    quarantine,
     reads,
     requests,
     schedules,
+    set_aside_list,
 )
 from ork.state.sqlite.commit import commit as commit_changes
 from ork.state.sqlite.connection import IN_MEMORY, Durability
@@ -180,6 +182,8 @@ class SqliteStore:
     renew = _verb(ownership.renew)
     bury = _verb(ownership.bury)
     release = _verb(ownership.release)
+    set_aside = _verb(quarantine.set_aside)
+    list_quarantined = _verb(set_aside_list.list_quarantined)
 
     # ── waking ───────────────────────────────────────────────────────────────────────────────────
 

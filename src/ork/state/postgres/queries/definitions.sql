@@ -4,6 +4,9 @@ INSERT INTO ork.versions (id, workflow, root, source, document, saved_at, saved)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (id) DO NOTHING;
 
+-- name: repair_version
+UPDATE ork.versions SET root = $2, source = $3, document = $4 WHERE id = $1;
+
 -- name: set_current_version
 -- Saving what is current already only enables the workflow: its date and origin stay those of the first time, unless
 -- it goes from hand to hand between a location and somebody else, or from digest to digest. A schedule that is as it was

@@ -35,7 +35,8 @@ WHERE name = (
     WHERE name = ANY ($3::text[]) AND due_at <= $1 AND (held_until IS NULL OR held_until <= $1)
     ORDER BY due_at, name LIMIT 1
     FOR UPDATE SKIP LOCKED)
-RETURNING name, source, due_at, held_until, digest, seen, looked_at, changed_at, code, error, output;
+RETURNING name, source, ork.readable(due_at), held_until, digest, seen, ork.readable(looked_at), ork.readable(changed_at),
+          code, error, output;
 
 -- name: keep_location
 UPDATE ork.locations SET held_until = $4 WHERE name = $1 AND source = $2 AND held_until = $3;

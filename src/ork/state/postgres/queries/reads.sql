@@ -28,6 +28,23 @@ SELECT found.* FROM unnest($1::text[]) AS wanted (status) CROSS JOIN LATERAL (
 ORDER BY found.created_at DESC, found.id DESC
 LIMIT $4;
 
+-- name: list_runs_of_unknown_status
+-- The gaps between the known statuses, each an empty range of the index as a rule.
+SELECT found.* FROM (
+    SELECT lag(known) OVER (ORDER BY known COLLATE "C") AS low, known AS high FROM unnest($5::text[]) AS known
+    UNION ALL SELECT max(known COLLATE "C"), NULL FROM unnest($5::text[]) AS known) AS gap
+CROSS JOIN LATERAL (
+    SELECT r.id, r.workflow, r.version, r.status, r.trigger, '{}' AS params, r.created_at, r.scheduled_for, r.started_at,
+           r.finished_at, r.error, r.round, r.priority, r.cancel_requested_at, r.note, r.fresh, r.parent,
+           r.epoch, r.changed
+    FROM ork.runs AS r
+    WHERE r.status > coalesce(gap.low, '') AND (gap.high IS NULL OR r.status < gap.high)
+      AND ($4::text IS NULL OR r.workflow = $4)
+      AND (r.created_at, r.id) < (coalesce($1::timestamptz, 'infinity'), $2)
+    LIMIT $3) AS found
+ORDER BY found.created_at DESC, found.id DESC
+LIMIT $3;
+
 -- name: last_runs
 -- One look at the index for each workflow and status: it costs the same however many runs they have had.
 SELECT newest.* FROM unnest($1::text[]) AS wanted (workflow) CROSS JOIN LATERAL (

@@ -7,7 +7,8 @@ WHERE fires AND (next_fire IS NULL OR next_fire <= $1)
 ORDER BY name;
 
 -- name: next_fire_at
-SELECT min(next_fire) FROM ork.workflows WHERE fires AND next_fire > $1;
+-- A time that no client can decode must not hide the others.
+SELECT min(next_fire) FROM ork.workflows WHERE fires AND next_fire > $1 AND next_fire = ork.readable(next_fire);
 
 -- name: expect_fire
 -- Of any number of callers one gets the lock while this is still true.
@@ -29,7 +30,7 @@ WITH due AS (
     ORDER BY due_at, id LIMIT $2 FOR UPDATE SKIP LOCKED)
 UPDATE ork.alerts AS a SET due_at = $1 + make_interval(secs => $3), tries = a.tries + 1
 FROM due WHERE a.id = due.id
-RETURNING a.id, a.kind, a.workflow, a.raised_at, a.run_id, a.task, a.idx, a.failure, a.detail, a.tries, a.sent;
+RETURNING a.id, a.kind, a.workflow, ork.readable(a.raised_at), a.run_id, a.task, a.idx, a.failure, a.detail, a.tries, a.sent;
 
 -- name: settle_alert
 UPDATE ork.alerts SET
@@ -42,13 +43,15 @@ SELECT error, due_at, id, kind, workflow, raised_at, run_id, task, idx, failure,
 FROM ork.alerts WHERE error IS NOT NULL ORDER BY id DESC LIMIT $1;
 
 -- name: next_alert_at
-SELECT min(due_at) FROM ork.alerts WHERE due_at IS NOT NULL;
+SELECT min(due_at) FROM ork.alerts WHERE due_at IS NOT NULL AND due_at = ork.readable(due_at);
 
 -- name: prunable_runs
--- By the index of listings, oldest first; a run cannot have ended before it was created.
+-- By the index of listings, oldest first; a run cannot have ended before it was created. Where the end is damaged, the
+-- beginning counts alone.
 SELECT old.id FROM unnest($4::text[]) AS ending CROSS JOIN LATERAL (
     SELECT r.id, r.created_at FROM ork.runs AS r
-    WHERE r.status = ending AND r.created_at < $1 AND r.finished_at < $1 AND r.owner IS NULL AND NOT r.attention
+    WHERE r.status = ending AND r.created_at < $1 AND r.owner IS NULL AND NOT r.attention
+      AND (r.finished_at < $1 OR r.finished_at IS NULL OR ork.readable(r.finished_at) <> r.finished_at)
       AND ($3::integer = 0 OR $3 <= (
           SELECT count(*) FROM (
               SELECT 1 FROM ork.runs AS newer

@@ -2,10 +2,10 @@
 SELECT 1 FROM versions WHERE id = :id;
 
 -- name: add_version
--- A version is immutable: a second save of the same id leaves the first row as it is.
+-- A version is immutable: it is written once, and again only where its document has been damaged.
 INSERT INTO versions (id, workflow, root, source, document, saved_at, saved)
 VALUES (:id, :workflow, :root, :source, :document, :now, :changed)
-ON CONFLICT (id) DO NOTHING;
+ON CONFLICT (id) DO UPDATE SET document = excluded.document, root = excluded.root, source = excluded.source;
 
 -- name: set_current_version
 -- Saving what is current already only enables the workflow: its date and origin stay those of the first time, unless
@@ -26,9 +26,9 @@ ON CONFLICT (name) DO UPDATE SET
 
 -- name: set_enabled
 UPDATE workflows SET
-    next_fire = CASE WHEN NOT (:enabled AND coalesce(json_extract(schedule, '$[3]'), 0)) THEN NULL
+    next_fire = CASE WHEN NOT (:enabled AND iif(json_valid(schedule), coalesce(schedule ->> '$[3]', 0), 0)) THEN NULL
                      WHEN fires THEN next_fire ELSE :next_fire END,
-    fires = :enabled AND coalesce(json_extract(schedule, '$[3]'), 0),
+    fires = :enabled AND iif(json_valid(schedule), coalesce(schedule ->> '$[3]', 0), 0),
     enabled = :enabled
 WHERE name = :name;
 

@@ -38,11 +38,12 @@ SELECT
 SELECT id FROM schedulers WHERE lease_boot <> :boot OR lease_until <= :now ORDER BY id;
 
 -- name: room_in_workflows
--- How many more runs each limited workflow may have active.
+-- How many more runs each limited workflow may have active. One that is set aside takes nobody's place.
 SELECT w.name, w.max_active_runs - (
     SELECT count(*) FROM runs AS r
     WHERE r.workflow = w.name
-      AND (r.status IN ('running', 'paused') OR (r.status = 'pending' AND r.owner IS NOT NULL)))
+      AND (r.status IN ('running', 'paused') OR (r.status = 'pending' AND r.owner IS NOT NULL))
+      AND NOT EXISTS (SELECT 1 FROM quarantine AS q WHERE q.kind = 'run' AND q.id = r.id))
 FROM workflows AS w
 WHERE w.max_active_runs IS NOT NULL;
 

@@ -14,6 +14,16 @@ WHERE workflow = :workflow AND status = :status AND (created_at, id) < (:before,
 ORDER BY created_at DESC, id DESC
 LIMIT :limit;
 
+-- name: list_runs_of_unknown_status
+-- The gaps between the known statuses, each an empty range of the index as a rule.
+SELECT created_at, id FROM runs
+WHERE (status < 'cancelled' OR (status > 'cancelled' AND status < 'failed') OR (status > 'failed' AND status < 'paused')
+       OR (status > 'paused' AND status < 'pending') OR (status > 'pending' AND status < 'running')
+       OR (status > 'running' AND status < 'success') OR status > 'success')
+  AND (:workflow IS NULL OR workflow = :workflow) AND (created_at, id) < (:before, :before_id)
+ORDER BY created_at DESC, id DESC
+LIMIT :limit;
+
 -- name: tasks_of_run
 SELECT name, idx, status, executor, attempt, earlier_attempts, reason, cause_name, cause_idx, failure, exit_code,
        dispatched_at, started_at, finished_at, retry_at, output_key, output_size, output,

@@ -52,7 +52,7 @@ UPDATE alerts SET due_at = ?, tries = tries + 1 WHERE id = ?;
 UPDATE alerts SET
     due_at = :retry_at, error = :error,
     sent = (SELECT json_group_array(value) FROM (
-        SELECT value FROM json_each(alerts.sent) UNION SELECT value FROM json_each(:sent) ORDER BY value))
+        SELECT value FROM json_each(iif(json_valid(alerts.sent), alerts.sent, '[]')) UNION SELECT value FROM json_each(:sent) ORDER BY value))
 WHERE id = :id;
 
 -- name: unsent_alerts
@@ -66,9 +66,11 @@ LIMIT :limit;
 SELECT min(due_at) FROM alerts INDEXED BY alerts_due WHERE due_at IS NOT NULL;
 
 -- name: prunable_runs
--- By the index of listings, oldest first; a run cannot have ended before it was created.
+-- By the index of listings, oldest first; a run cannot have ended before it was created. Where the end is damaged, the
+-- beginning counts alone.
 SELECT r.created_at, r.id FROM runs AS r
-WHERE r.status = :status AND r.created_at < :before AND r.finished_at < :before AND r.owner IS NULL AND r.attention = 0
+WHERE r.status = :status AND r.created_at < :before AND r.owner IS NULL AND r.attention = 0
+  AND (r.finished_at < :before OR r.finished_at IS NULL OR julianday(r.finished_at) IS NULL)
   AND (:keep_last = 0 OR (
       SELECT count(*) FROM (
           SELECT 1 FROM runs AS newer

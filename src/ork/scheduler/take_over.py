@@ -1,0 +1,82 @@
+"""Taking over claimed runs, and setting aside those that cannot be worked on, so that the others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from ork.errors import ObjectsError, OrkError
+from ork.model.ids import RunId, SchedulerId
+from ork.model.quarantine import SetAside
+from ork.model.run import RunStatus
+from ork.objects.store import ObjectStore
+from ork.scheduler.describe import describe
+from ork.scheduler.observe import Observer
+from ork.scheduler.reading import ask_to_stop, gate_state
+from ork.scheduler.runs import OwnedRuns
+from ork.state.store import ClaimedRun, StateStore
+from ork.telemetry import Happening, Telemetry
+
+
+class TakeOver:
+    def __init__(
+        self,
+        store: StateStore,
+        objects: ObjectStore,
+        scheduler: SchedulerId,
+        runs: OwnedRuns,
+        observer: Observer,
+        telemetry: Telemetry,
+    ) -> None:
+        self._store = store
+        self._objects = objects
+        self._scheduler = scheduler
+        self._runs = runs
+        self._observer = observer
+        self._telemetry = telemetry
+
+    async def take_over(self, claimed: ClaimedRun, now: datetime) -> bool:
+        """False: it is to be given back, because it raised. One that goes on raising is set aside."""
+        run = claimed.run
+        if (reason := self._runs.keeps_raising(run.id)) is not None:
+            await self._set_aside(run.id, claimed.epoch, reason, now)
+            return True
+        is_new = run.status is RunStatus.PENDING
+        self._telemetry.tell(Happening.RUN_STARTED if is_new else Happening.RUN_ADOPTED, **describe(run))
+        owned = self._runs.take_over(claimed, now)
+        if owned is None:
+            return False
+        try:
+            adopted = [(attempt, owned.machine.spec(attempt.key.task)) for attempt in claimed.attempts]
+            await self._observer.adopt(adopted, claimed.heartbeats, now)
+        except OrkError:
+            raise
+        except Exception as problem:
+            self._runs.note_error(run.id, problem)
+            return False
+        return True
+
+    async def set_aside_all(self, broken: Mapping[RunId, str], now: datetime) -> list[RunId]:
+        """Runs of ours that cannot be worked on any more, and why. Returns those that are to be forgotten."""
+        owned = {run: self._runs.get(run) for run in broken}
+        for run, known in owned.items():
+            if known is not None:
+                await self._set_aside(run, known.epoch, broken[run], now)
+        return list(owned)
+
+    async def _set_aside(self, run: RunId, epoch: int, reason: str, now: datetime) -> None:
+        broken = await self._store.set_aside(self._scheduler, run, epoch, reason, now)
+        if broken is not None:
+            self.note(broken)
+
+    def note(self, broken: SetAside) -> None:
+        """Nobody watches its attempts any more and their slots are free: they are asked to end."""
+        self._telemetry.tell(Happening.RUN_QUARANTINED, run=broken.run, workflow=broken.workflow, why=broken.reason)
+        for attempt in broken.attempts:
+            try:
+                if (
+                    gate_state(self._objects, attempt) is not None
+                ):  # it has begun: it finds this with its next heartbeat
+                    ask_to_stop(self._objects, attempt, "set aside")
+            except ObjectsError as problem:
+                self._telemetry.tell(Happening.OBJECTS_FAILED, attempt=attempt.key, why=problem.message)

@@ -1,0 +1,75 @@
+"""Setting aside what cannot be decoded or worked with, so that its neighbours go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from ork.model.ids import RunId, SchedulerId
+from ork.model.quarantine import ItemKind, SetAside
+from ork.model.run import RunStatus
+from ork.model.task import Attempt
+from ork.state.quarantine import note_of
+from ork.state.sqlite.database import Database
+from ork.state.sqlite.rows import free_text, lenient, time_text
+
+
+def set_aside(
+    db: Database, scheduler: SchedulerId, run: RunId, epoch: int, reason: str, now: datetime
+) -> SetAside | None:
+    with db.changing() as changed:
+        attempts = lenient.readable_attempts(db.connection.rows("current_attempts", {"run": run}))
+        return set_run_aside(db, (scheduler, run, epoch), reason, attempts, changed, now)
+
+
+def set_run_aside(
+    db: Database,
+    claim: tuple[SchedulerId, RunId, int],
+    reason: str,
+    attempts: Sequence[Attempt],
+    changed: int,
+    now: datetime,
+) -> SetAside | None:
+    """Inside a transaction."""
+    scheduler, run, epoch = claim
+    row = db.connection.row("cancel_is_pending", {"run": run, "owner": scheduler, "epoch": epoch})
+    if row is None:
+        return None
+    workflow, is_final, is_to_be_cancelled = row
+    is_cancelled = bool(is_to_be_cancelled and not is_final)
+    status = None if is_final else RunStatus.CANCELLED if is_cancelled else RunStatus.PAUSED
+    values = {
+        "run": run,
+        "changed": changed,
+        "note": free_text(note_of(reason, is_cancelled)),
+        "now": time_text(now),
+        "status": None if status is None else status.value,
+    }
+    if is_cancelled:
+        db.connection.run("cancel_tasks", values)
+        db.connection.run("cancel_attempts", values)
+    db.connection.run("free_slots", values)
+    db.connection.run("finish_commands", values)
+    db.connection.run("set_run_aside", values)
+    if is_cancelled:
+        forget(db, ItemKind.RUN, run)
+    else:
+        note(db, ItemKind.RUN, run, reason, now)
+    return SetAside(run, workflow, reason, is_cancelled, tuple(attempts))
+
+
+def try_again(db: Database, run: RunId) -> None:
+    """Inside a transaction: a person asked something of the run, so whoever claims it next decodes it once more."""
+    if forget(db, ItemKind.RUN, run):
+        db.connection.run("take_slots_again", {"run": run})
+
+
+def note(db: Database, kind: ItemKind, id: str, reason: str, now: datetime) -> None:
+    """Inside a transaction."""
+    values = {"kind": kind.value, "id": id, "reason": free_text(reason), "now": time_text(now)}
+    db.connection.run("note_quarantined", values)
+
+
+def forget(db: Database, kind: ItemKind, id: str) -> bool:
+    """Inside a transaction. False if it was not set aside."""
+    return db.connection.run("forget_quarantined", (kind.value, id)) == 1
