@@ -8,13 +8,16 @@ answer, however many others send nothing. When all of them are busy, a few more 
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections import Counter
-from typing import Any
+from typing import Any, Protocol
 
 import h11
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
+
+from ork.api.tls import Handshake
 
 # How long the head of a request may take, and a body that makes no progress.
 REQUEST_SECONDS = 30.0
@@ -27,24 +30,46 @@ RESERVED_FOR_PROBES = 16
 IS_FULL = "ork.is_full"
 
 
+class Member(Protocol):
+    """A connection, before TLS is agreed on or after."""
+
+    transport: asyncio.Transport
+
+    @property
+    def address(self) -> str: ...
+
+    def take_only_probes(self) -> None: ...
+
+
 class ConnectionPool:
     """The connections of one server. Those that wait for a request are in the order in which they began to."""
 
-    def __init__(self) -> None:
-        self._open: set[Connection] = set()
-        self._waiting: dict[Connection, None] = {}
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
+        self._open: set[Member] = set()
+        self._waiting: dict[Member, None] = {}
 
-    def connection(
+    def accepted(
         self,
         config: Config,
         server_state: ServerState,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> Connection:
+    ) -> Connection | Handshake:
         """What uvicorn calls for each connection that it accepts."""
-        return Connection(self, config, server_state, app_state, _loop)
 
-    def add(self, connection: Connection) -> None:
+        def connection() -> Connection:
+            return Connection(self, config, server_state, app_state, _loop)
+
+        return connection() if self._tls is None else Handshake(self, self._tls, connection)
+
+    def close(self) -> None:
+        """Nobody has to wait for clients that do not agree on TLS."""
+        for connection in list(self._waiting):
+            if isinstance(connection, Handshake):
+                self._drop(connection)
+
+    def add(self, connection: Member) -> None:
         self._open.add(connection)
         if len(self._open) > MOST_CONNECTIONS:
             self._make_room()
@@ -55,7 +80,7 @@ class ConnectionPool:
         else:
             self._waiting[connection] = None
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: Member) -> None:
         self._open.discard(connection)
         self._waiting.pop(connection, None)
 
@@ -73,10 +98,10 @@ class ConnectionPool:
             greediest = numbers.most_common(1)[0][0]
             self._drop(next(each for each in self._waiting if each.address == greediest))
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: Member) -> None:
         self.remove(connection)
-        if connection.transport.get_write_buffer_size():
-            connection.transport.abort()  # closing would wait for the client to read
+        if self._tls is not None or connection.transport.get_write_buffer_size():
+            connection.transport.abort()  # closing would wait for the client to read, and over TLS to say goodbye
         else:
             connection.transport.close()  # what it was answered last is not lost
 

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from ork.api.connections import ConnectionPool
 from ork.api.guard import HEAD_LIMIT
 from ork.api.origins import is_loopback
+from ork.api.tls import tls_context
 from ork.errors import RefusedError, StoreError, UsageError
 from ork.model.access import Token
 from ork.telemetry import Happening, Telemetry
@@ -70,11 +71,13 @@ class ApiServer:
             raise UsageError("--tls-cert and --tls-key go together")
         self._socket = bind(place)
         self._host = place.host
-        self._is_secure = place.tls_cert is not None
+        is_secure = place.tls_cert is not None and place.tls_key is not None
+        self._is_secure = is_secure
+        self._pool = ConnectionPool(tls_context(place.tls_cert or "", place.tls_key or "") if is_secure else None)
         config = uvicorn.Config(
             app,
             loop="asyncio",
-            http=ConnectionPool().connection,  # type: ignore[arg-type]
+            http=self._pool.accepted,  # type: ignore[arg-type]
             h11_max_incomplete_event_size=HEAD_LIMIT,
             ws="none",
             lifespan="off",
@@ -83,13 +86,8 @@ class ApiServer:
             server_header=False,
             proxy_headers=False,  # what a client says about its own address is not believed
             timeout_graceful_shutdown=GOODBYE_SECONDS,
-            ssl_certfile=place.tls_cert,
-            ssl_keyfile=place.tls_key,
         )
-        try:
-            config.load()
-        except OSError as error:  # ssl.SSLError is one
-            raise UsageError(f"the certificate cannot be used: {error}") from error
+        config.load()
         self._server = _Server(config)
         _listen_to(logging.getLogger("uvicorn.error"), telemetry)
 
@@ -109,6 +107,7 @@ class ApiServer:
 
     def stop(self) -> None:
         self._server.stop()
+        self._pool.close()
 
     async def check_health(self) -> None:
         """Returns once our own request has been answered well; the socket takes it even before the server runs."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import socket
+import ssl
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import pytest
 
-from ork.api import connections
+from ork.api import connections, tls
 from ork.api.quotas import Quota
 from ork.api.server import ApiServer, Place
 from ork.model.access import Role
@@ -297,3 +301,54 @@ async def test_an_error_of_ours_is_told_to_the_log_and_not_to_the_caller(
     assert b"inside knowledge" not in answer
     (fields,) = told
     assert "ZeroDivisionError: inside knowledge" in str(fields["why"])
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with cert.pem and key.pem for 127.0.0.1."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not here to make a certificate")
+    folder = tmp_path_factory.mktemp("certificate")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"],
+        cwd=folder, check=True, capture_output=True,
+    )  # fmt: skip
+    return folder
+
+
+async def test_connections_that_never_agree_on_tls_make_room_as_well(
+    bench: Bench, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 3)
+    cert, key = str(certificate / "cert.pem"), str(certificate / "key.pem")
+    server = ApiServer(bench.app, Place("127.0.0.1", 0, tls_cert=cert, tls_key=key), bench.api.telemetry)
+    work = asyncio.create_task(server.run())
+    await server.check_health()
+    site, context = Site(int(server.url.rpartition(":")[2]), ""), ssl.create_default_context(cafile=cert)
+    async with AsyncExitStack() as stack:
+        silent = [await stack.enter_async_context(site.connect()) for _ in range(6)]
+        silent[1][1].write(b"no TLS at all, but something like it")
+        for _ in range(3):
+            reader, writer = await asyncio.open_connection("127.0.0.1", site.port, ssl=context)
+            writer.write(HEALTH)
+            assert b" 200 " in await reader.readline()
+            writer.close()
+        for reader, _ in silent[:4]:
+            assert await _rest(reader) == b""
+    server.stop()
+    await work
+    assert bench.api.telemetry.counts[Happening.API_FAILED] == 0
+
+
+async def test_who_never_agrees_on_tls_is_left(
+    bench: Bench, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls, "HANDSHAKE_SECONDS", 0.2)
+    cert, key = str(certificate / "cert.pem"), str(certificate / "key.pem")
+    server = ApiServer(bench.app, Place("127.0.0.1", 0, tls_cert=cert, tls_key=key), bench.api.telemetry)
+    work = asyncio.create_task(server.run())
+    async with Site(int(server.url.rpartition(":")[2]), "").connect() as (reader, _):
+        assert await _rest(reader) == b""
+    server.stop()
+    await work
