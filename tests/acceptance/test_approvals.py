@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.waiting import wait_until
+from tests.loopback import loopback
 
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 Ork = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -27,6 +28,7 @@ tasks:
 
 @pytest.fixture
 def ork(tmp_path: Path, ork_cli: OrkCli) -> Ork:
+    (tmp_path / "ork.yaml").touch()
     (tmp_path / "asking.yaml").write_text(ASKING)
     return lambda *args, **options: ork_cli(*args, cwd=tmp_path, **options)
 
@@ -117,3 +119,21 @@ def test_a_scheduler_that_does_the_work_makes_no_difference(
     finally:
         scheduler.terminate()
         scheduler.wait(30)
+
+
+def test_alert_targets_are_told_once_that_a_task_waits(tmp_path: Path, ork: Ork) -> None:
+    with loopback() as site:
+        site.answers["/hook"] = (200, {})
+        (tmp_path / "ork.yaml").write_text(
+            f"alerts: {{ops: {{webhook: {site.url}/hook, on: [approval]}}}}\noutbound: {{allow: [127.0.0.1]}}\n"
+        )
+        (tmp_path / "asking.yaml").write_text(ASKING.replace("tasks:", "alerts: [ops]\ntasks:"))
+        assert ork("run", "asking.yaml").returncode == 5
+        assert ork("approve", "@last").returncode == 0
+        (told,) = [json.loads(request.body) for request in site.asked]
+    assert (told["kind"], told["task"], told["error"]) == ("approval", "ok", None)
+    assert told["text"].splitlines() == [
+        "asking: ok waits for approval",
+        "Publish it?",
+        f"`ork approve {told['run']} ok` or `ork reject {told['run']} ok`",
+    ]

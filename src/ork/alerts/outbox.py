@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ork.alerts.channels import Channel
     from ork.alerts.send import Secrets
     from ork.model.outbound import OutboundRule
+    from ork.model.workflow import CompiledWorkflow
 
 AT_ONCE = 8
 HOLD_SECONDS = 120.0
@@ -104,8 +105,11 @@ class Outbox:
 
     async def _deliver_one(self, notice: Notice) -> None:
         from ork.alerts.channels import listeners
+        from ork.alerts.text import with_question
 
-        wanted = listeners(self._channels, await self._named_by_workflow(notice), notice.kind)
+        workflow = await self._workflow_of(notice)
+        notice = with_question(notice, workflow)
+        wanted = listeners(self._channels, workflow.alerts if workflow is not None else (), notice.kind)
         missing = [channel for channel in wanted if channel.name not in notice.sent]
         answers = await asyncio.gather(*(self._send(notice, channel) for channel in missing))
         failed = [f"{channel.name}: {why}" for channel, why in zip(missing, answers, strict=True) if why is not None]
@@ -139,8 +143,8 @@ class Outbox:
 
         return Mask(value for name in secrets_of(channel) if (value := self._secrets(name))).text(why)
 
-    async def _named_by_workflow(self, notice: Notice) -> Sequence[str]:
-        """By the version that ran, or the present one where nothing did."""
+    async def _workflow_of(self, notice: Notice) -> CompiledWorkflow | None:
+        """Of the version that ran, or the present one where nothing did."""
         run = None if notice.run is None else await self._store.get_run(notice.run)
         entry = None if run is not None else await self._store.get_workflow(notice.workflow)
         id = run.version if run is not None else entry.version if entry is not None else None
@@ -148,7 +152,7 @@ class Outbox:
             version = None if id is None else await self._store.get_version(id)
         except UnreadableError:
             version = None  # those that are told of everything are told of this, too
-        return () if version is None else version.workflow.alerts
+        return None if version is None else version.workflow
 
     def _retry_at(self, notice: Notice) -> datetime | None:
         if notice.tries >= MOST_TRIES:

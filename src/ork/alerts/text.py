@@ -7,6 +7,8 @@ from typing import Any
 
 from ork.errors import UsageError
 from ork.model.notice import Notice, NoticeKind
+from ork.model.record import replaced
+from ork.model.workflow import Approval, CompiledWorkflow
 
 FIELDS = ("kind", "workflow", "run", "task", "error", "detail", "title", "at")
 SHOWN_CHARACTERS = 2000
@@ -24,9 +26,24 @@ def check_template(template: str, where: str) -> None:
 def words(notice: Notice, template: str | None = None) -> str:
     fields = fields_of(notice)
     if template is None:
-        more = [fields["error"], fields["detail"], f"see `ork show {notice.run}`" if notice.run else ""]
+        more = [fields["error"], fields["detail"], _next_step(notice)]
         return "\n".join([fields["title"], *(line for line in more if line)])
     return _FIELD.sub(lambda found: found[0][0] if found[1] is None else fields[found[1]], template)
+
+
+def with_question(notice: Notice, workflow: CompiledWorkflow | None) -> Notice:
+    """What a task asks is in its workflow, not in the store's notice."""
+    if notice.kind is not NoticeKind.APPROVAL or workflow is None or notice.task is None:
+        return notice
+    actions = {spec.name: spec.action for spec in workflow.tasks}
+    action = actions.get(notice.task.name)
+    return replaced(notice, detail=action.message) if isinstance(action, Approval) else notice
+
+
+def _next_step(notice: Notice) -> str:
+    if notice.kind is NoticeKind.APPROVAL:
+        return f"`ork approve {notice.run} {notice.task}` or `ork reject {notice.run} {notice.task}`"
+    return f"see `ork show {notice.run}`" if notice.run else ""
 
 
 def fields_of(notice: Notice) -> dict[str, str]:

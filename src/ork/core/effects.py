@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from ork.model.ids import TaskKey
+from ork.model.notice import NoticeKind
 from ork.model.record import Record
 from ork.model.task import Attempt, Failure, GiveUp, Task
 from ork.model.workflow import Rate
@@ -37,10 +38,17 @@ class Stop(Record):
 
 
 class Alert(Record):
-    """Tell people, once, about a task that failed for good or a run that failed."""
+    """Tell people, once, about a task that failed for good, a run that failed, or a task that `asks` for approval."""
 
     task: TaskKey | None
     failure: Failure | None
+    asks: bool = False
+
+    @property
+    def kind(self) -> NoticeKind:
+        if self.asks:
+            return NoticeKind.APPROVAL
+        return NoticeKind.RUN if self.task is None else NoticeKind.TASK
 
 
 Effect: TypeAlias = Launch | Stop | Alert

@@ -137,7 +137,9 @@ class Flow:
         try:
             found = prepare(node.spec, self.scope(key), self._known.get(key, {}))
         except BindError as problem:
-            self.end_task(rows.ended(task, TaskStep.FAIL, now, failure=_cannot(problem.message)), now)
+            self.end_task(
+                rows.ended(task, TaskStep.FAIL, now, failure=Failure(FailureKind.INPUT, problem.message)), now
+            )
             return
         match found:
             case Question():
@@ -154,8 +156,9 @@ class Flow:
     def _make_ready(self, node: Node, key: TaskKey, now: datetime) -> None:
         """The task, or instance, waits for nothing but room."""
         if isinstance(node.spec.action, Approval):
-            self._book.write(rows.begun(self._book.tasks[key], now))
-            self._set_patience(self._book.tasks[key])
+            self._book.write(task := rows.begun(self._book.tasks[key], now))
+            self._book.want(Alert(key, None, asks=True))
+            self._set_patience(task)
         elif node.spec.cache is not None and not self._book.run.fresh and CACHE not in self._known.get(key, {}):
             self._questions.append(Question(key, CACHE))
         else:
@@ -177,7 +180,7 @@ class Flow:
         if task.status is not TaskStatus.PENDING:
             return  # it was cancelled or skipped while we waited
         if isinstance(answer, Unanswerable):
-            self.end_task(rows.ended(task, TaskStep.FAIL, now, failure=_cannot(answer.why)), now)
+            self.end_task(rows.ended(task, TaskStep.FAIL, now, failure=Failure(FailureKind.INPUT, answer.why)), now)
             return
         self._known.setdefault(key, {})[question.about] = answer
         if question.about != CACHE:
@@ -394,7 +397,3 @@ class Flow:
     def scope(self, key: TaskKey) -> Scope:
         outputs = {name: output_of(self._book.tasks, name) for name in self.node(key).spec.depends_on}
         return Scope(self._book.run, outputs, None if key.index is None else self._book.tasks[key].item)
-
-
-def _cannot(why: str) -> Failure:
-    return Failure(FailureKind.INPUT, why)

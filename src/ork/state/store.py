@@ -326,7 +326,7 @@ class StateStore(
         ...
 
     async def list_alerts(self, run: RunId) -> tuple[Alert, ...]:
-        """The failures that people are told of about the run, oldest first."""
+        """The failures that people are told of about the run, oldest first; no questions."""
         ...
 
     async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:

@@ -351,7 +351,7 @@ class Judge:
             self.violate("commands", f"{record.run.id}: {last.kind} is done with and was not applied")
 
     def _check_alerts(self, before: RunRecord, record: RunRecord, change: RunChanges, tasks: Sequence[Task]) -> None:
-        told = [alert.task for alert in change.alerts]
+        told = [alert.task for alert in change.alerts if not alert.asks]
         rounds = record.run.round - before.run.round
         for task in told:
             status = record.run.status if task is None else record.tasks[task].status

@@ -60,15 +60,14 @@ def _write(state: Shared, row: RunRow, changes: RunChanges) -> None:
         standing = row.run.cancel_requested_at
         row.run = replaced(changes.run, cancel_requested_at=standing) if keeps else changes.run
     row.changed = state.changed
-    row.alerts += changes.alerts
+    row.alerts += [alert for alert in changes.alerts if not alert.asks]
     _write_rows(state, row, changes.tasks, changes.attempts)
 
 
 def _raise_notices(state: Shared, row: RunRow, changes: RunChanges, now: datetime) -> None:
     run = row.run
     for alert in changes.alerts:
-        kind = NoticeKind.RUN if alert.task is None else NoticeKind.TASK
-        state.raise_notice(kind, run.workflow, now, run=run.id, task=alert.task, failure=alert.failure)
+        state.raise_notice(alert.kind, run.workflow, now, run=run.id, task=alert.task, failure=alert.failure)
     if changes.run is None or run.status is not RunStatus.SUCCESS:
         return
     ended = (RunStatus.SUCCESS, RunStatus.FAILED)

@@ -11,7 +11,6 @@ import asyncpg
 from ork.core.effects import Wish
 from ork.core.limits import limit_names
 from ork.model.ids import RunId, SchedulerId
-from ork.model.notice import NoticeKind
 from ork.model.run import RunStatus
 from ork.state.postgres.connection import Row
 from ork.state.postgres.database import Database
@@ -115,7 +114,6 @@ def _rate(wish: Wish) -> Columns | None:
 def _alert_rows(changes: RunChanges) -> list[Columns]:
     rows: list[Columns] = []
     for alert in changes.alerts:
-        kind = NoticeKind.RUN if alert.task is None else NoticeKind.TASK
         place = (None, None) if alert.task is None else (alert.task.name, index_number(alert.task.index))
-        rows.append((kind.value, changes.run_id, *place, failure_text(alert.failure)))
+        rows.append((alert.kind.value, changes.run_id, *place, failure_text(alert.failure)))
     return rows

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from ork.core.effects import Wish
 from ork.errors import UnreadableError
 from ork.model.ids import RunId, SchedulerId
-from ork.model.notice import NoticeKind
 from ork.model.run import RunStatus
 from ork.model.workflow import Rate
 from ork.state.admission import ActiveAttempts, Admission, Bucket, Rates, admit, room_left
@@ -104,10 +103,9 @@ def _write(db: Database, opened: Sequence[_Open], changed: int, now: str | None)
 
 def _write_notices(db: Database, changes: RunChanges, now: str | None) -> None:
     for alert in changes.alerts:
-        kind = NoticeKind.RUN if alert.task is None else NoticeKind.TASK
         task, idx = (None, None) if alert.task is None else (alert.task.name, index_number(alert.task.index))
         about = {"task": task, "idx": idx, "failure": failure_text(alert.failure)}
-        db.connection.run("write_alert", {"run": changes.run_id, "kind": kind.value, "now": now, **about})
+        db.connection.run("write_alert", {"run": changes.run_id, "kind": alert.kind.value, "now": now, **about})
     run = changes.run
     if run is not None and run.status is RunStatus.SUCCESS:
         before = {"workflow": run.workflow, "created_at": time_text(run.created_at)}
