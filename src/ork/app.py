@@ -56,7 +56,7 @@ class Installation:
         self._executors: list[Executor] = []
         self._service: SchedulerService | None = None
         self._traces: Traces | None = None
-        hide(lambda: settings.secrets.known_values())
+        hide(lambda names: settings.secrets.values_at_hand(names))
 
     async def scheduler(
         self, kind: str, on_commit: OnCommit | None = None, *, only: RunId | None = None

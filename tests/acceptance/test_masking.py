@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tests import serving
 from tests.loopback import loopback
 
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -130,7 +131,9 @@ def test_a_job_that_repeats_what_it_was_sent_does_not_show_it(tmp_path: Path, or
     assert kept_in(tmp_path) == []
 
 
-def test_an_output_that_holds_a_value_is_passed_on_as_it_is_and_shown_masked(tmp_path: Path, ork_cli: OrkCli) -> None:
+def test_an_output_that_holds_a_value_is_passed_on_as_it_is_and_shown_masked(
+    tmp_path: Path, ork_cli: OrkCli, plain_environment: dict[str, str]
+) -> None:
     (tmp_path / ".env").write_text(f"KEY='{VALUE}'\n")
     (tmp_path / "tasks.py").write_text("def give(key):\n    return {'key': key}\n")
     (tmp_path / "workflow.yaml").write_text(
@@ -150,3 +153,9 @@ def test_an_output_that_holds_a_value_is_passed_on_as_it_is_and_shown_masked(tmp
         assert "***" in shown.stdout, (look, shown.stderr)
         assert "horse" not in shown.stdout
     assert "horse" not in done.stdout + done.stderr
+    with serving.serving(tmp_path, plain_environment) as server:
+        _, runs = server.ask("GET", "/runs")
+        run = runs["runs"][0]["id"]
+        for path in (f"/runs/{run}/tasks", f"/runs/{run}/tasks/give/output"):
+            status, answer = server.ask("GET", path)
+            assert (status, "***" in str(answer), "horse" in str(answer)) == (200, True, False), path

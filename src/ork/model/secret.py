@@ -6,6 +6,8 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from ork.model.record import Record
+from ork.model.trees import pointers
+from ork.model.workflow import Custom, Secret, TaskSpec, Value
 
 OWN_PREFIX = "ORK_"  # variables of Ork itself: tokens, addresses, hook secrets
 
@@ -41,3 +43,14 @@ def is_of_ork(name: str) -> bool:
 def lines_to_add(name: str) -> str:
     """What to write into ork.yaml to declare the secret."""
     return f"secrets: {{{name}: {{from: env}}}}"
+
+
+def named_secrets(spec: TaskSpec) -> tuple[str, ...]:
+    """The secrets that the task's definition names, each once."""
+    action = spec.action
+    if not (spec.inputs or spec.env or isinstance(action, Custom)):
+        return ()
+    values: list[Value] = [value for _, value in (*spec.inputs, *spec.env)]
+    if isinstance(action, Custom):
+        values += [value for tree in (action.config, action.task) for value, _ in pointers(tree)]
+    return tuple(dict.fromkeys(value.name for value in values if isinstance(value, Secret)))

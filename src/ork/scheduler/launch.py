@@ -17,8 +17,9 @@ from ork.model.ids import AttemptKey, TaskKey
 from ork.model.infra import WorkerConfig
 from ork.model.record import Record
 from ork.model.sealed import PARAM_PREFIX
+from ork.model.secret import named_secrets
 from ork.model.task import Attempt, Failure, FailureKind
-from ork.model.trees import Tree, bind_tree, pointers
+from ork.model.trees import Tree, bind_tree
 from ork.model.workflow import (
     Approval,
     Command,
@@ -28,7 +29,6 @@ from ork.model.workflow import (
     Isolation,
     PythonCall,
     RustProgram,
-    Secret,
     SubWorkflow,
     TaskSpec,
     Value,
@@ -267,25 +267,14 @@ class Launcher:
 
     def _secrets(self, spec: TaskSpec, workflow: str) -> tuple[tuple[str, str], ...]:
         """Values go to the worker's environment and nowhere else."""
-        names = secret_names(spec)
+        names = named_secrets(spec)
         return tuple((SECRET_PREFIX + name, self._options.secrets(name, workflow)) for name in names)
 
 
 def _secrets_wanted(jobs: Sequence[Job]) -> list[tuple[str, str]]:
     """Names of secrets, each with the workflow that wants it."""
     specs = [(job.machine.spec(job.attempt.key.task), job.machine.run.workflow) for job in jobs]
-    return [(name, workflow) for spec, workflow in specs for name in secret_names(spec)]
-
-
-def secret_names(spec: TaskSpec) -> Sequence[str]:
-    """The secrets that the task's definition names, each once."""
-    action = spec.action
-    if not (spec.inputs or spec.env or isinstance(action, Custom)):
-        return ()
-    values: list[Value] = [value for _, value in (*spec.inputs, *spec.env)]
-    if isinstance(action, Custom):
-        values += [value for tree in (action.config, action.task) for value, _ in pointers(tree)]
-    return tuple(dict.fromkeys(value.name for value in values if isinstance(value, Secret)))
+    return [(name, workflow) for spec, workflow in specs for name in named_secrets(spec)]
 
 
 def _what_to_run(spec: TaskSpec, scope: Scope) -> dict[str, Any]:

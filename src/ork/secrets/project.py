@@ -82,12 +82,11 @@ class ProjectSecrets:
         names = {*self._read_env_file(self._env_file), *(name for name in files if not name.startswith("."))}
         return frozenset(name for name in names if not is_of_ork(name))
 
-    def known_values(self) -> list[str]:
-        """Values that are at hand without running a command: what is shown to people is masked with them."""
-        values = [self._looked_up(name) for name in self.found()]
-        for secret in self._declared.values():
-            if secret.origin is not SecretOrigin.COMMAND:
-                values.append(self.own_value(secret.name))
+    def values_at_hand(self, names: Iterable[str]) -> list[str]:
+        """The values of these secrets, as far as they can be had without running a command."""
+        found = self.found()
+        declared = {name for name, secret in self._declared.items() if secret.origin is not SecretOrigin.COMMAND}
+        values = [self.own_value(name) for name in names if name in declared or name in found - self._declared.keys()]
         return [value for value in values if value]
 
     def _is_from_command(self, name: str, workflow: str) -> bool:

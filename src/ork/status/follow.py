@@ -9,6 +9,7 @@ from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Command, CompiledWorkflow, TaskSpec, Version
 from ork.state.store import ALL_TASKS, RunUpdate, StateStore, TaskFilter
 from ork.status.instances import Instances, is_group
+from ork.status.shown import expect_outputs_of
 
 UNKNOWN_ACTION = Command(())
 
@@ -29,6 +30,7 @@ class RunView:
         self.retrying: dict[TaskKey, Task] = {}
         self.waiting: dict[TaskKey, Task] = {}  # whole tasks that have not begun
         self.instances: dict[str, Instances] = {}
+        expect_outputs_of(version.workflow)
         self.specs: dict[str, TaskSpec] = {spec.name: spec for spec in version.workflow.tasks}
         self.longest_name = max(map(len, self.specs), default=0)
 

@@ -14,7 +14,7 @@ from ork.model.task import Attempt, Failure, InlineOutput, Output, StoredOutput,
 from ork.model.workflow import Schedule, Version, WorkflowEntry
 from ork.status.instances import is_group
 from ork.status.jobs import job_names
-from ork.status.shown import shown_value
+from ork.status.shown import expect_outputs_of, shown_value
 
 if TYPE_CHECKING:
     from ork.model.access import AuditEntry, Token
@@ -58,6 +58,7 @@ def full_run_json(run: Run, version: Version, tasks: Iterable[Task], attempts: I
     by_task: dict[TaskKey, list[Attempt]] = {}
     for attempt in attempts:
         by_task.setdefault(attempt.key.task, []).append(attempt)
+    expect_outputs_of(version.workflow)
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
     shown = (task for task in tasks if not is_group(task))
     rows = [task_json(task, needs.get(task.key.name, ()), by_task.get(task.key, [])) for task in shown]

@@ -1,24 +1,37 @@
-"""Outputs as people see them: with the values of the project's secrets masked. What tasks are given is not changed."""
+"""Outputs as people see them: the values of secrets that their workflow names are masked. Tasks get them as they are."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
+
+from ork.model.secret import named_secrets
 
 if TYPE_CHECKING:
     from ork.model.masking import Mask
+    from ork.model.workflow import CompiledWorkflow
 
 FOUND_AGAIN_SECONDS = 60.0
 
-_find_values: Callable[[], Iterable[str]] = tuple
+_find_values: Callable[[Collection[str]], Iterable[str]] = tuple
+_names: set[str] = set()  # of secrets that the workflows name whose outputs are shown
 _found: tuple[float, Mask] | None = None
 
 
-def hide(find_values: Callable[[], Iterable[str]]) -> None:
-    """From now on these are masked in this process. They are looked for when the first output is shown."""
+def hide(find_values: Callable[[Collection[str]], Iterable[str]]) -> None:
+    """How this process finds the values of secrets. They are looked for when the first output is shown."""
     global _find_values, _found
     _find_values, _found = find_values, None
+
+
+def expect_outputs_of(workflow: CompiledWorkflow) -> None:
+    """Outputs of its tasks are about to be shown."""
+    global _found
+    names = {name for spec in workflow.tasks for name in named_secrets(spec)}
+    if not names <= _names:
+        _names.update(names)
+        _found = None
 
 
 def shown_text(text: str) -> str:
@@ -40,5 +53,5 @@ def _mask() -> Mask:
     if _found is None or now - _found[0] > FOUND_AGAIN_SECONDS:
         from ork.model.masking import Mask
 
-        _found = now, Mask(_find_values())
+        _found = now, Mask(_find_values(_names))
     return _found[1]

@@ -47,6 +47,7 @@ from ork.status.follow import open_view, version_of
 from ork.status.ids import parse_target, resolve_run
 from ork.status.questions import named_task, waiting_task
 from ork.status.refusals import check_retry, too_late
+from ork.status.shown import expect_outputs_of
 from ork.status.wire import attempt_row, listed_run_row, read_key, run_row, task_row
 
 routes = Routes()
@@ -140,6 +141,7 @@ async def list_tasks(
     if update is None:
         raise unknown_run(run)
     version = await version_of(api.store, update.run)
+    expect_outputs_of(version.workflow)
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
     rows = fitting(task_row(task, needs.get(task.key.name, ())) for task in update.tasks[:limit])
     return answer(
