@@ -336,6 +336,18 @@ def test_deferrable_waits_for_its_jobs_and_gets_their_results(run_example: RunEx
     assert task_of(run, "report")["output"] == "small of 2"
 
 
+def test_secrets_are_given_and_not_shown(
+    run_example: RunExample, ork_cli: Callable[..., CompletedProcess[str]]
+) -> None:
+    code, run, folder = run_example("secrets", "-p", "pin=correct-horse-battery")
+    assert (code, run["params"]) == (0, {"pin": "•••"})
+    assert len(task_of(run, "sign")["output"]) == 64
+    logs = [ork_cli("logs", "@last", task, cwd=folder).stdout for task in ("sign", "careless")]
+    assert logs[0] == "signing with *** and ***\n"
+    assert logs[1].startswith("the key is ***\nin base64: ")
+    assert "4711" not in logs[1]
+
+
 def test_subworkflow_runs_another_workflow_twice(run_example: RunExample) -> None:
     code, run, _ = run_example("subworkflow")
     assert code == 0

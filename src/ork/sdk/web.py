@@ -6,9 +6,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+    from urllib.request import OpenerDirector
 
 LIMIT = 64 << 20
 SHOWN_CHARACTERS = 300
+_SENT_ON = ("accept", "accept-language", "content-type", "user-agent")  # also to another origin
 _NO_URL = "not an http or https URL: it must begin with http:// or https:// and name a host"
 
 
@@ -53,18 +55,19 @@ def fetch(
     timeout: float = 30.0,
     limit: int = LIMIT,
 ) -> Answer:
-    """WebError if nobody answers in time, or with more than `limit` bytes. Redirects are followed."""
+    """WebError if nobody answers in time, or with more than `limit` bytes. Redirects are followed; headers that may hold
+    credentials are not sent on to another origin."""
     check_url(url)
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
-    from urllib.request import Request, urlopen
+    from urllib.request import Request
 
     request = Request(url, data=body, headers=dict(headers or {}), method=method)
     if not request.has_header("User-agent"):
         request.add_header("User-Agent", "ork")
     try:
         try:
-            response = urlopen(request, timeout=timeout)
+            response = _opener().open(request, timeout=timeout)
         except HTTPError as refused:  # an answer all the same
             response = refused
         with response:
@@ -77,6 +80,19 @@ def fetch(
     if len(data) > limit:
         raise WebError(f"the answer from {_host(url)} has more than {limit} bytes")
     return answer
+
+
+def _opener() -> OpenerDirector:
+    from urllib.request import HTTPRedirectHandler, build_opener
+
+    class Redirects(HTTPRedirectHandler):
+        def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+            new = super().redirect_request(req, fp, code, msg, headers, newurl)
+            if new is not None and _host(newurl) != _host(req.full_url):
+                new.headers = {name: value for name, value in new.headers.items() if name.lower() in _SENT_ON}
+            return new
+
+    return build_opener(Redirects)
 
 
 def check_url(url: object) -> None:

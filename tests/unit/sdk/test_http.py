@@ -12,6 +12,7 @@ import pytest
 import ork
 from ork.sdk.http import Defaults, HttpExecutor
 from tests.loopback import Loopback, loopback
+from tests.unit.outbound.test_fetch import redirector
 
 
 @pytest.fixture
@@ -97,3 +98,15 @@ def test_only_whole_web_addresses_are_asked(url: str) -> None:
 def test_json_and_body_exclude_each_other() -> None:
     with pytest.raises(ork.TaskError, match="exclude each other"):
         run({"url": "http://x/", "method": "POST", "json": 1, "body": json.dumps(1)})
+
+
+def test_headers_are_not_sent_on_to_another_origin(site: Loopback) -> None:
+    site.answers["/there"] = (200, 1)
+    headers = {"Authorization": "a", "X-Key": "b", "Accept": "application/json"}
+    with redirector(f"{site.url}/there") as (url, asked):
+        assert run({"url": f"{url}/start", "headers": headers}) == 1
+    with redirector("/end") as (url, same):
+        run({"url": f"{url}/start", "headers": headers})
+    assert asked[0]["X-Key"] == same[1]["X-Key"] == "b"
+    assert {name.lower() for name in site.asked[0].headers} & {"authorization", "x-key"} == set()
+    assert site.asked[0].headers["Accept"] == "application/json"
