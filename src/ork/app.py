@@ -165,6 +165,7 @@ class Installation:
             settings.docker_host,
             settings.docker_certificates,
             settings.docker_config,
+            settings.task_user,
         )
         mistakes = [f"{problem.message} ({problem.place})" for problem in problems]
         return Refresher(self.store, locations, places.of, telemetry, mistakes=mistakes, on_change=self._wake_service)

@@ -22,6 +22,7 @@ DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 COMPOSE = DEPLOY / "compose.yaml"
 MANIFESTS = sorted(path for path in (DEPLOY / "kubernetes").rglob("*.yaml") if path.name != "kustomization.yaml")
 UNITS = sorted((DEPLOY / "systemd").iterdir())
+TASK_USER_CAPABILITIES = ["SETUID", "SETGID", "CHOWN", "KILL", "DAC_OVERRIDE", "SYS_PTRACE"]
 MODELS = {"v1": "core_v1", "apps/v1": "apps_v1", "batch/v1": "batch_v1", "policy/v1": "policy_v1"}
 
 
@@ -143,7 +144,14 @@ def test_postgres_two_schedulers_and_an_api_are_served() -> None:
 def test_no_container_has_rights_it_does_not_need_and_no_secret_stands_in_an_environment() -> None:
     for name, service in own_services().items():
         assert service["read_only"], name
-        assert (service["user"], service["cap_drop"]) == ("10001:10001", ["ALL"]), name
+        runs_tasks = "--no-api" in service["command"]
+        assert (service["user"], service["cap_drop"]) == ("0:0" if runs_tasks else "10001:10001", ["ALL"]), name
+        if runs_tasks:
+            assert (service["cap_add"], service["environment"]["ORK_TASK_USER"]) == (
+                TASK_USER_CAPABILITIES,
+                "ork-tasks",
+            )
+            assert service["entrypoint"][:3] == ["setpriv", "--reuid=ork", "--regid=ork"]
     for service in compose()["services"].values():
         assert not [key for key in service["environment"] if re.search("PASSWORD$|STORE$|TOKEN$", key)]
     published = [port for service in compose()["services"].values() for port in service.get("ports", [])]
@@ -195,6 +203,14 @@ def test_pods_run_as_nobody_on_a_root_they_cannot_write() -> None:
         for each in [*pod.get("initContainers", []), *pod["containers"]]:
             rights = each["securityContext"]
             assert (rights["readOnlyRootFilesystem"], rights["allowPrivilegeEscalation"]) == (True, False)
+            assert rights["capabilities"]["drop"] == ["ALL"]
+            if each["name"] in ("scheduler", "tick"):
+                assert rights["capabilities"]["add"] == TASK_USER_CAPABILITIES
+                assert {"name": "ORK_TASK_USER", "value": "ork-tasks"} in each["env"]
+                assert "setpriv --reuid=ork --regid=ork" in each["command"][2]
+            else:
+                assert "add" not in rights["capabilities"]
+                assert "runAsUser" not in rights
             assert {mount["name"] for mount in each["volumeMounts"]} <= mounted
             assert not [variable for variable in each["env"] if variable["name"] in ("ORK_STORE", "ORK_TOKEN")]
 
@@ -243,7 +259,8 @@ def test_units_are_what_systemd_understands(tmp_path: Path, unit: Path) -> None:
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on this machine")
 @pytest.mark.parametrize("name", ["ork-serve.service", "ork-tick.service"])
 def test_units_are_hardened(name: str) -> None:
-    done = _analyze("security", "--offline=true", "--threshold=25", "--no-pager", str(DEPLOY / "systemd" / name))
+    # Of this, 7 points are the capabilities with which tasks are run as a user of their own.
+    done = _analyze("security", "--offline=true", "--threshold=32", "--no-pager", str(DEPLOY / "systemd" / name))
     if "unrecognized option" in done.stderr:
         pytest.skip("this systemd cannot judge a unit that is not loaded")
     assert done.returncode == 0, done.stdout
@@ -251,6 +268,15 @@ def test_units_are_hardened(name: str) -> None:
 
 def _analyze(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["systemd-analyze", *words], capture_output=True, text=True, timeout=60)
+
+
+def test_units_run_tasks_as_a_user_of_their_own() -> None:
+    for name in ("ork-serve.service", "ork-tick.service"):
+        text = (DEPLOY / "systemd" / name).read_text()
+        wanted = " ".join(f"CAP_{each}" for each in TASK_USER_CAPABILITIES)
+        assert f"\nAmbientCapabilities={wanted}\n" in text
+        assert f"\nCapabilityBoundingSet={wanted}\n" in text
+        assert "\nEnvironment=ORK_TASK_USER=ork-tasks\n" in text
 
 
 def test_tasks_outlive_the_services_that_started_them() -> None:

@@ -33,6 +33,7 @@ name: shipped
 tasks:
   who: {command: [sh, -c, 'printf %s "$(id -u)"']}
   add: {file: tasks.py, function: add, depends_on: [who], inputs: {a: 2, b: 3}}
+  store: {command: [sh, -c, 'cat /run/secrets/ork_store /var/lib/ork/objects/* /srv/flows/.ork/* || echo "\\"denied\\""']}
 """
 
 
@@ -69,7 +70,16 @@ def _python_to_build_with(daemon: Daemon) -> str:
         for path in package.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    for library in ("libgcc_s.so.1", "libstdc++.so.6", "libpthread.so.0", "libm.so.6", "libdl.so.2", "librt.so.1"):
+    files["usr/bin/setpriv"] = Path("/usr/bin/setpriv").read_bytes() if Path("/usr/bin/setpriv").exists() else b""
+    for library in (
+        "libcap-ng.so.0",
+        "libgcc_s.so.1",
+        "libstdc++.so.6",
+        "libpthread.so.0",
+        "libm.so.6",
+        "libdl.so.2",
+        "librt.so.1",
+    ):
         found = next(Path("/lib").glob(f"*-linux-gnu/{library}"), None)
         if found is not None:
             files[str(found)] = found.read_bytes()
@@ -102,6 +112,8 @@ class Installation:
         (self._flows / "workflow.yaml").write_text(FLOW)
         (self._flows / "tasks.py").write_text("def add(a, b):\n    return a + b\n")
         secret.write_text(store + "\n")
+        os.chown(secret, 10001, 10001)
+        secret.chmod(0o400)
         self._places = {"/srv/flows": str(self._flows), "/run/secrets/ork_store": str(secret)}
         os.chmod(folder, 0o755)
 
@@ -128,11 +140,14 @@ class Installation:
         named = [word for pair in said["environment"].items() for word in ("-e", "=".join(pair))]
         rights = ["--read-only", "--user", said["user"], "--init", "--network", "host"]
         rights += [word for each in said["cap_drop"] for word in ("--cap-drop", each)]
+        rights += [word for each in said.get("cap_add", []) for word in ("--cap-add", each)]
         rights += [word for each in said["security_opt"] for word in ("--security-opt", each)]
         rights += [word for each in said["tmpfs"] for word in ("--tmpfs", each)]
         mounts = [word for inside, outside in self._places.items() for word in ("-v", f"{outside}:{inside}:ro")]
         mounts += ["-v", f"{self._volume}:/var/lib/ork"]
-        return self.daemon.docker("run", *options, *rights, *named, *mounts, said["image"], *words)
+        program, *before = said.get("entrypoint", ["ork"])
+        mounts += ["--entrypoint", program]
+        return self.daemon.docker("run", *options, *rights, *named, *mounts, said["image"], *before, *words)
 
     def state(self, container: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.daemon.docker("inspect", container))[0]
@@ -182,7 +197,7 @@ def test_postgres_two_schedulers_and_an_api_run_a_workflow_as_compose_says(
     done = ork_cli("trigger", "shipped", "--wait", cwd=tmp_path, env=through)
     assert done.returncode == 0, done.stdout + done.stderr
     run = json.loads(ork_cli("show", "@last", "--json", cwd=tmp_path, env=through).stdout)
-    assert {task["name"]: task["output"] for task in run["tasks"]} == {"who": 10001, "add": 5}
+    assert {task["name"]: task["output"] for task in run["tasks"]} == {"who": 10002, "add": 5, "store": "denied"}
     for scheduler in schedulers:
         installed.daemon.docker("stop", scheduler)
         assert installed.state(scheduler)["State"]["ExitCode"] == 0

@@ -7,6 +7,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,3 +165,70 @@ def test_an_environment_is_built_by_that_user(yard: Yard) -> None:
 def test_a_user_that_cannot_be_is_said_at_the_start(yard: Yard, user: str, why: str) -> None:
     yard.write("ork.yaml", f"task_user: {user}\n")
     assert why in yard.run("  a: {command: 'true'}\n", expected=2)
+
+
+def test_a_function_that_is_asked_about_a_job_runs_as_that_user(yard: Yard) -> None:
+    yard.run(
+        "  wait: {file: tasks.py, function: wait}\n",
+        "import os\nimport ork\n\n"
+        "def wait():\n    return ork.defer(ork.call_job('tasks:look', {}))\n\n"
+        "def look():\n    return os.getuid()\n",
+    )
+    assert yard.output("wait") == pwd.getpwnam(USER).pw_uid
+
+
+def test_workflows_of_a_folder_are_loaded_by_that_user(yard: Yard) -> None:
+    """Its Python files are user code: loading them for a location is running them."""
+    flows = yard.folder / "flows"
+    flows.mkdir()
+    open_to_all = yard.folder / "open"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    (flows / "flow.py").write_text(
+        "import os\nimport ork\n\n"
+        f"open('{open_to_all}/' + str(os.getuid()), 'w').close()\n"
+        "etl = ork.Workflow('etl')\n\n@etl.task\ndef a():\n    return 1\n"
+    )
+    yard.write("locations.yaml", "- {name: flows, path: flows}\n")
+    environment = {**os.environ, "ORK_TASK_USER": USER}
+    interpreter = [yard.folder / ".venv" / "bin" / "python"]
+    path = os.pathsep.join(each for each in sys.path if "site-packages" in each or each.endswith("src"))
+    done = subprocess.run(
+        [*interpreter, "-m", "ork", "tick"],
+        cwd=yard.folder,
+        env={**environment, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert [each.name for each in open_to_all.iterdir()] == [str(pwd.getpwnam(USER).pw_uid)], done.stderr
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_a_service_without_root_needs_the_capabilities_and_its_tasks_have_none(yard: Yard, isolation: str) -> None:
+    service = pwd.getpwnam("daemon")
+    capabilities = "+setuid,+setgid,+chown,+kill,+dac_override,+sys_ptrace"
+    yard.write("workflow.yaml", "name: w\ntasks:\n  who: {file: tasks.py, function: who}\n  id: {command: [id, -u]}\n")
+    yard.write("tasks.py", WHO)
+    home = yard.folder / "home"
+    home.mkdir()
+    os.chown(home, service.pw_uid, service.pw_gid)
+    path = os.pathsep.join(each for each in sys.path if "site-packages" in each or each.endswith("src"))
+    given = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "ORK_TASK_USER": USER, "ORK_ISOLATION": isolation}
+    given |= {"ORK_STORE": f"sqlite:{home}/ork.db", "ORK_OBJECTS": f"journal:{home}/objects", "HOME": str(home)}
+    python = str(yard.folder / ".venv" / "bin" / "python")
+    become = ["setpriv", f"--reuid={service.pw_uid}", f"--regid={service.pw_gid}", "--clear-groups"]
+
+    def ork(*words: str, allowed: bool = True) -> subprocess.CompletedProcess[str]:
+        caps = [f"--inh-caps={capabilities}", f"--ambient-caps={capabilities}"] if allowed else []
+        line = [*become, *caps, python, "-m", "ork", *words]
+        return subprocess.run(line, cwd=yard.folder, env=given, capture_output=True, text=True, check=False)
+
+    refused = ork("run", allowed=False)
+    assert (refused.returncode, "CAP_SETUID" in refused.stderr) == (2, True), refused.stderr
+    done = ork("run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    known = pwd.getpwnam(USER)
+    assert json.loads(ork("output", "@last", "who").stdout) == [known.pw_uid] * 3 + [known.pw_gid] * 3 + [USER, 0]
+    assert json.loads(ork("output", "@last", "id").stdout) == known.pw_uid

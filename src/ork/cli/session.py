@@ -37,6 +37,16 @@ def _remember(context: click.Context, option: click.Parameter, value: str | None
         context.ensure_object(dict)[option.name] = value
 
 
+def task_user_option(command: F) -> F:
+    return click.option(
+        "--task-user",
+        metavar="USER",
+        expose_value=False,
+        callback=_remember,
+        help="Run local tasks as this user; also `task_user` in ork.yaml.",
+    )(command)
+
+
 def json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")(command)
 
@@ -78,7 +88,11 @@ def _load(given: dict[str, Any], folder: str | None) -> Settings:
     if given.get("store") and not given.get("is_warned"):
         given["is_warned"] = _warn_of_password(given["store"])
     return load_settings(
-        store=given.get("store"), objects=given.get("objects"), server=given.get("server"), folder=folder
+        store=given.get("store"),
+        objects=given.get("objects"),
+        server=given.get("server"),
+        task_user=given.get("task_user"),
+        folder=folder,
     )
 
 

@@ -10,6 +10,7 @@ import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
+from typing import Any
 
 from ork.compile.content import make_version
 from ork.locations.document import MOST_BYTES, Found
@@ -22,14 +23,22 @@ _CHUNK = 1 << 16
 
 
 class Folder:
-    """`project` is the ork.yaml that holds for it, `environ` what its parser may see of our environment."""
+    """`project` is the ork.yaml that holds for it, `environ` what its parser may see of our environment; `user`, if it
+    runs as another one than we do. That one has no access to our cache."""
 
     def __init__(
-        self, path: str, *, project: str | None = None, cache_dir: str | None = None, environ: Mapping[str, str]
+        self,
+        path: str,
+        *,
+        project: str | None = None,
+        cache_dir: str | None = None,
+        environ: Mapping[str, str],
+        user: str | None = None,
     ) -> None:
         self._path = path
         self._project = project
-        self._cache_dir = cache_dir
+        self._cache_dir = cache_dir if user is None else None
+        self._as = {} if user is None else _credentials(user)
         self._environ = {name: value for name, value in environ.items() if not name.startswith("ORK_")}
 
     async def digest(self) -> str:
@@ -41,6 +50,7 @@ class Folder:
         child = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "ork.locations.parse", self._path, *words,
             stdin=asyncio.subprocess.DEVNULL, stdout=PIPE, stderr=PIPE, env=self._environ, start_new_session=True,
+            **self._as,
         )  # fmt: skip
         try:
             async with asyncio.timeout(PARSE_SECONDS):
@@ -55,6 +65,17 @@ class Folder:
 
     def version(self, found: Found, digest: str) -> Version:  # noqa: ARG002 (its files are read when tasks run)
         return make_version(found.workflow, found.root, found.file)
+
+
+def _credentials(user: str) -> dict[str, Any]:
+    """For a child process; nothing if that is the user we are. That there is such a user is known."""
+    import pwd
+
+    known = pwd.getpwuid(int(user)) if user.isdecimal() else pwd.getpwnam(user)
+    if known.pw_uid == os.getuid():
+        return {}
+    groups = os.getgrouplist(known.pw_name, known.pw_gid)
+    return {"user": known.pw_uid, "group": known.pw_gid, "extra_groups": groups, "cwd": "/"}
 
 
 def folder_digest(path: str) -> str:

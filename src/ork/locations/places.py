@@ -25,6 +25,7 @@ class Places(NamedTuple):
     docker_host: str | None
     docker_certificates: str | None
     docker_config: str
+    task_user: str | None = None
 
     def of(self, location: Location) -> Place:
         return self._image(location) if location.path is None else self._folder(location.path)
@@ -32,7 +33,7 @@ class Places(NamedTuple):
     def _folder(self, path: str) -> Place:
         is_project = os.path.exists(os.path.join(path, "ork.yaml"))
         project = os.path.join(path if is_project else self.root, "ork.yaml")
-        return Folder(path, project=project, cache_dir=self.cache_dir, environ=self.environ)
+        return Folder(path, project=project, cache_dir=self.cache_dir, environ=self.environ, user=self.task_user)
 
     def _image(self, location: Location) -> Place:
         """Looked into on the engine that runs tasks which name no worker config."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
+from ork.errors import ObjectsError
 from ork.objects.json_text import dumps, strict_json
 from ork.worker.bound import Bindings
 from ork.worker.failure import describe
@@ -32,14 +33,44 @@ def start(handed: str | None = None, reply: str | None = None) -> int:
     if handed is not None and reply is not None:
         with open(int(handed), "rb") as file:
             request = strict_json(file.read(), max_size=REQUEST_LIMIT)
-        return _reply(int(reply), _ask(request))
+        return _reply(int(reply), _asked(request))
     request = strict_json(sys.stdin.buffer.read(), max_size=REQUEST_LIMIT)
     answer = os.dup(1)
     os.dup2(2, 1)
-    failure = _prepare(request)
+    failure = _prepare(request) or _become_task_user(request, answer)
     if failure is None and request["spec"].get("python") is not None:
         _move_to(request, answer)
-    return _reply(answer, _ask(request) if failure is None else {"failure": failure})
+    return _reply(answer, _asked(request) if failure is None else {"failure": failure})
+
+
+def _asked(request: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return _ask(request)
+    finally:
+        if "exchange" in request:
+            import shutil
+
+            os.chdir("/")
+            shutil.rmtree(request["exchange"], ignore_errors=True)
+
+
+def _become_task_user(request: dict[str, Any], answer: int) -> dict[str, Any] | None:
+    """From here on this process is the task's user's, if that is another one; the failure, if that cannot be."""
+    from ork.worker.confinement import TaskUserError
+
+    try:
+        from ork.worker.task_user import Exchange, user_of
+
+        user = user_of(request["spec"])
+        if user is not None:
+            exchange = Exchange(user)
+            request["objects"] = exchange.objects(_objects(request), request["spec"]).url
+            exchange.hand_over()
+            request["exchange"] = exchange.folder
+            user.become([answer])
+    except (TaskUserError, ObjectsError, OSError) as error:
+        return {"kind": "start", "message": str(error), "detail": None}
+    return None
 
 
 def _reply(descriptor: int, answer: dict[str, Any]) -> int:

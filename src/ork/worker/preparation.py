@@ -122,11 +122,23 @@ class Preparation:
     def make_here(self) -> Ending | None:
         """Builds whatever is not there in this process; the ending if that cannot be had."""
         self._source, answer = os.pipe()
-        code = self._build(answer)
+        code = self._build(answer) if self._user is None else self._built_by(self._user, answer)
         os.close(answer)
         self._read_reply()
         self.clean()
         return self.ending(code) if code else None
+
+    def _built_by(self, user: TaskUser, answer: int) -> int:
+        """The same, in a process of that user."""
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                user.become([answer, *(need.build.lock for need in self._needs)])
+                code = self._build(answer)
+            finally:
+                os._exit(code)
+        return os.waitpid(pid, 0)[1]
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
         pipes: dict[int, Callable[[], bool]] = {self._source: self._read_reply}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.service_log import LOG_FORMAT, LOG_FORMAT_OR_NONE, ServiceLog
-from ork.cli.session import json_option, keep_serving, now, print_json, serve, store_options
+from ork.cli.session import json_option, keep_serving, now, print_json, serve, store_options, task_user_option
 from ork.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 @click.command(name="scheduler")
 @LOG_FORMAT
+@task_user_option
 @store_options
 def scheduler_command(log_format: str) -> None:
     """Work on runs until stopped (SIGTERM or Ctrl-C). Several may serve one store; what runs goes on without them.
@@ -47,6 +48,7 @@ async def _work(installation: Installation, log: ServiceLog) -> None:
 )
 @LOG_FORMAT_OR_NONE
 @json_option
+@task_user_option
 @store_options
 def tick_command(as_json: bool, log_format: str | None, stays: bool) -> None:
     """Work until nothing is due, then print when to wake next. Tasks that were started go on without it.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from ork.cli.service_log import LOG_FORMAT, ServiceLog
-from ork.cli.session import keep_serving, store_options
+from ork.cli.session import keep_serving, store_options, task_user_option
 from ork.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class Options(NamedTuple):
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate chain, PEM.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key, PEM.")
 @LOG_FORMAT
+@task_user_option
 @store_options
 def serve_command(
     host: str,
