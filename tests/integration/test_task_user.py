@@ -232,3 +232,14 @@ def test_a_service_without_root_needs_the_capabilities_and_its_tasks_have_none(y
     known = pwd.getpwnam(USER)
     assert json.loads(ork("output", "@last", "who").stdout) == [known.pw_uid] * 3 + [known.pw_gid] * 3 + [USER, 0]
     assert json.loads(ork("output", "@last", "id").stdout) == known.pw_uid
+
+
+def test_a_project_that_the_user_cannot_read_is_said_by_the_failure_and_by_doctor(yard: Yard, ork_cli: OrkCli) -> None:
+    assert "tasks run as nobody" in ork_cli("doctor", cwd=yard.folder).stdout
+    yard.folder.chmod(0o700)
+    said = yard.run(
+        "  f: {file: tasks.py, function: f}\n  c: {command: 'true'}\n", "def f():\n    return 1\n", expected=1
+    )
+    assert said.count("Permission denied (tasks run as the user `nobody`, who must be able to read it)") == 2
+    checked = ork_cli("doctor", cwd=yard.folder)
+    assert (checked.returncode, f"nobody cannot read {yard.folder}" in checked.stdout) == (1, True), checked.stdout

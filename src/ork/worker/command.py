@@ -225,7 +225,8 @@ class CommandJob:
                 self._pid = start(argv, env, self._spec["root"], streams)
         except OSError as error:
             why = error.strerror or error
-            return failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why}")
+            ending = failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why}")
+            return ending if self._confinement is None else self._confinement.explain(ending)
         return self._pid
 
     def _output_text(self) -> str | None:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from ork.worker.task_user import Exchange, TaskUser
 
 
+_NO_ACCESS = "Permission denied"
+
+
 class TaskUserError(Exception):
     """A sentence saying why the task cannot run as its user."""
 
@@ -36,7 +39,13 @@ class Confinement:
             self.user.become(keep)
 
     def explain(self, ending: Ending) -> Ending:
-        return ending if self.limits is None else self.limits.explain(ending)
+        """Adds the confinement to a failure that comes of it."""
+        if self.limits is not None:
+            ending = self.limits.explain(ending)
+        failure = ending.failure
+        if failure is not None and self.user is not None and str(failure["message"]).endswith(_NO_ACCESS):
+            failure["message"] += f" (tasks run as the user `{self.user.name}`, who must be able to read it)"
+        return ending
 
     def remove(self) -> None:
         if self.limits is not None:

@@ -198,6 +198,31 @@ def _permissions(settings: Settings) -> Iterator[Finding]:
     )
 
 
+def _task_user(settings: Settings) -> Iterator[Finding]:
+    """Whether tasks can run as `task_user`, and that user can read the project."""
+    name = settings.task_user
+    if name is None:
+        return
+    import subprocess
+
+    from ork.errors import UsageError
+    from ork.places import check_task_user
+    from ork.worker.task_user import TaskUser
+
+    try:
+        check_task_user(name)
+    except UsageError as error:
+        yield Finding("task user", error.message, error.hint, broken=True)
+        return
+    user = TaskUser(name)
+    reads = ["test", "-r", settings.root, "-a", "-x", settings.root]
+    done = subprocess.run(reads, user=user.uid, group=user.gid, extra_groups=[user.gid], cwd="/", check=False)
+    can = done.returncode == 0
+    fix = None if can else f"let {user.name} read {settings.root} and the folders above it"
+    said = f"tasks run as {user.name}" if can else f"{user.name} cannot read {settings.root}"
+    yield Finding("task user", said, fix, broken=not can)
+
+
 def _schedulers(settings: Settings) -> Iterator[Finding]:
     from ork.app import Installation
     from ork.model.run import SchedulerEntry
@@ -304,6 +329,7 @@ CHECKS = (
     _executors,
     _engines,
     _permissions,
+    _task_user,
     _schedulers,
     _quarantine,
     _alerts,
