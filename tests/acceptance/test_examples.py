@@ -49,6 +49,11 @@ def test_every_example_validates(ork_cli: Callable[..., CompletedProcess[str]]) 
         assert json.loads(done.stdout)["workflows"]
 
 
+def test_measured_runs_within_its_worker_configs_and_keeps_its_numbers(run_example: RunExample) -> None:
+    code, run, _ = run_example("measured")
+    assert (code, task_of(run, "total")["output"]) == (0, 4950)
+
+
 def test_hello_greets_whoever_is_named(run_example: RunExample) -> None:
     code, run, _ = run_example("hello")
     assert (code, run["status"], task_of(run, "greet")["output"]) == (0, "success", "hello, world")
