@@ -78,7 +78,7 @@ class Telemetry:
         self.spent: defaultdict[str, Spent] = defaultdict(Spent)
         self.metrics: dict[tuple[str, str, str], Measured] = {}  # of tasks, by workflow, task and name
         self.metrics_dropped = 0  # values for which there was no room
-        self._noted: dict[AttemptKey, Mapping[str, float]] = {}  # of attempts whose ends are not committed yet
+        self.noted: dict[AttemptKey, Mapping[str, float]] = {}  # of attempts whose ends are not committed yet
         self._listeners: defaultdict[Happening, list[Listener]] = defaultdict(list)
 
     def listen(self, listener: Listener, *only: Happening) -> None:
@@ -107,15 +107,11 @@ class Telemetry:
 
     def note_metrics(self, attempt: AttemptKey, values: Mapping[str, float]) -> None:
         """Numbers a task kept about itself; they count once its end is committed."""
-        if len(self._noted) < MOST_NOTED:
-            self._noted[attempt] = values
-
-    @property
-    def has_metrics(self) -> bool:
-        return bool(self._noted)
+        if len(self.noted) < MOST_NOTED:
+            self.noted[attempt] = values
 
     def count_metrics(self, attempt: AttemptKey, workflow: str) -> None:
-        for name, value in self._noted.pop(attempt, {}).items():
+        for name, value in self.noted.pop(attempt, {}).items():
             series = workflow, attempt.task.name, name
             if series not in self.metrics and len(self.metrics) >= MOST_SERIES:
                 self.metrics_dropped += 1

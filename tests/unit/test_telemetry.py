@@ -54,4 +54,4 @@ def test_series_of_tasks_own_metrics_are_bounded() -> None:
         telemetry.count_metrics(key, "w")
     assert len(telemetry.metrics) == MOST_SERIES
     assert telemetry.metrics_dropped == 5
-    assert not telemetry.has_metrics
+    assert not telemetry.noted

@@ -19,7 +19,7 @@ def tell_of_launches(telemetry: Telemetry, launched: Sequence[tuple[Attempt, Run
 
 
 def tell_of_ends(telemetry: Telemetry, ended: Iterable[Attempt], run: Run) -> None:
-    if telemetry.has_metrics:
+    if telemetry.noted:
         for attempt in ended:
             telemetry.count_metrics(attempt.key, run.workflow)
     if not telemetry.is_heard(Happening.ATTEMPT_ENDED):

@@ -56,12 +56,13 @@ class Confinement:
 
 def is_confined(spec: dict[str, Any]) -> bool:
     """Whether its process is made for it alone: one that waits, or is shared, belongs to the worker's user."""
-    return bool(spec.get("task_user") or spec.get("limits")) and spec.get("container") is None
+    # Without a call: every attempt is asked. Specs of an earlier release have neither.
+    return ("task_user" in spec and spec["task_user"] is not None) or ("limits" in spec and spec["limits"] is not None)
 
 
 def confinement_of(spec: dict[str, Any]) -> Confinement | None:
     """TaskUserError if there is no such user, OSError if its folder cannot be made."""
-    if not is_confined(spec):
+    if not is_confined(spec) or spec.get("container") is not None:
         return None
     from ork.worker.limits import limits_of
     from ork.worker.task_user import user_of

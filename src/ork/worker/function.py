@@ -10,7 +10,7 @@ from ork.objects.documents import DOCUMENT_LIMIT
 from ork.objects.json_text import strict_json
 from ork.objects.local import LocalObjects
 from ork.worker.child import Child, dismiss_waiting, keep, take_waiting
-from ork.worker.confinement import TaskUserError, confinement_of
+from ork.worker.confinement import TaskUserError, confinement_of, is_confined
 from ork.worker.forker import Forker
 from ork.worker.invoke import call_here
 from ork.worker.loading import import_paths, make_ready
@@ -62,7 +62,8 @@ class FunctionJob:
 
     def begin(self) -> Ending | int:
         try:
-            self._confinement = confinement_of(self._spec)
+            if is_confined(self._spec):
+                self._confinement = confinement_of(self._spec)
             if self._confinement is None:
                 child = self._child = self._with_one_that_waits() or self._with_a_new_one()
             else:

@@ -34,11 +34,11 @@ def workers_command(as_json: bool) -> int:
     settings = current_settings()
     rows = _of_server(settings) if settings.server is not None else asyncio.run(workers_here(settings))
     if as_json:
-        print_json({"workers": rows})
+        print_json({"workers": rows, "notes": _notes(settings)})
     elif rows:
         palette(sys.stdout).write(sys.stdout, _table(rows))
         for note in _notes(settings):
-            print(note, file=sys.stderr)
+            print(f"note: {note}", file=sys.stderr)
     else:
         print("no worker configs: write them into workers.yaml, beside ork.yaml", file=sys.stderr)
     warn_of_workers(settings)
@@ -61,7 +61,7 @@ def _notes(settings: Settings) -> list[str]:
         )
     if has_cpu and how["cpu"] != "cgroup":
         notes.append("cpu of local tasks: no control group can be made here, so they are bound to as many processors")
-    return [f"note: {note}" for note in notes]
+    return notes
 
 
 def _of_server(settings: Settings) -> list[dict[str, Any]]:
