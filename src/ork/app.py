@@ -184,7 +184,7 @@ class Installation:
     def _places(self, kind: str) -> dict[str, Executor]:
         from ork.places import executors_of
 
-        made = executors_of(self.settings, self.objects, expects_work=kind == "run")
+        made = executors_of(self.settings, self.objects, self.store, expects_work=kind == "run", attends=kind != "run")
         self._executors += made.values()
         return made
 

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ork.errors import DefinitionError, UsageError
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local import LocalExecutor
 from ork.executors.on_demand import OnDemand
+from ork.model.ids import RunId, TaskKey
 from ork.model.workflow import Isolation
 from ork.objects.attempts import AttemptDocuments
 
 if TYPE_CHECKING:
     from ork.executors.executor import Executor
     from ork.model.infra import WorkerConfig
+    from ork.model.task import Attempt
     from ork.model.workflow import TaskSpec
     from ork.objects.local import LocalObjects
     from ork.settings import Settings
+    from ork.state.store import StateStore
 
 CONTAINER = "container"
 _CAP_SETUID = 7
+EngineKey: TypeAlias = tuple[str | None, str | None]  # its address and the folder of its certificates, as far as given
 
 
-def executors_of(settings: Settings, objects: LocalObjects, *, expects_work: bool = False) -> dict[str, Executor]:
-    """By the names that tasks say. Whoever gets them closes them. `expects_work`: soon, so a worker is made ahead."""
+def executors_of(
+    settings: Settings, objects: LocalObjects, store: StateStore, *, expects_work: bool = False, attends: bool = False
+) -> dict[str, Executor]:
+    """By the names that tasks say. Whoever gets them closes them. `expects_work`: soon, so a worker is made ahead.
+    `attends`: containers that were started from here are looked after, whoever owns their runs."""
     # Custom executors are classes that its workers load: here they differ in their names (and limits) alone.
     from ork.compile.custom import custom_executors
 
@@ -40,11 +49,15 @@ def executors_of(settings: Settings, objects: LocalObjects, *, expects_work: boo
     functions = make("python")
     if expects_work:
         functions.expect(settings.root)
+    engines = _known_engines(settings) if attends else []
+    containers = OnDemand(CONTAINER, lambda: _containers(settings, objects, store, engines), vouches=True)
+    if engines:
+        containers.make()
     made: dict[str, Executor] = {
         "process": make("process", uses_project_python=False),
         "python": functions,
         "rust": make("rust", uses_project_python=False),
-        CONTAINER: OnDemand(CONTAINER, lambda: _containers(settings, objects), vouches=True),
+        CONTAINER: containers,
     }
     return made | {name: make(name) for name in custom_executors(settings.project)}
 
@@ -65,13 +78,13 @@ def worker_configs(settings: Settings) -> Callable[[TaskSpec], WorkerConfig | No
     return of
 
 
-def _containers(settings: Settings, objects: LocalObjects) -> Executor:
-    """Nothing of it is loaded before the first task with an image comes along."""
+def _containers(settings: Settings, objects: LocalObjects, store: StateStore, engines: list[EngineKey]) -> Executor:
+    """Nothing of it is loaded before the first task with an image comes along, unless one did before."""
     from ork.executors.docker.executor import DockerExecutor
     from ork.scheduler.spec_secrets import mask_of
     from ork.worker.stand_in import StandIn, is_left_over
 
-    return DockerExecutor(
+    made = DockerExecutor(
         CONTAINER,
         lambda attempt: StandIn(objects, attempt),
         objects.url,
@@ -80,7 +93,42 @@ def _containers(settings: Settings, objects: LocalObjects) -> Executor:
         certificates=settings.docker_certificates,
         logins=settings.docker_config,
         find_mask=partial(mask_of, secrets=partial(settings.secrets.value, waits=True)),
+        attempt_of=partial(_attempt_of, store),
+        on_engines=partial(_remember_engines, settings),
     )
+    made.attend(engines)
+    return made
+
+
+async def _attempt_of(store: StateStore, text: str) -> Attempt | None:
+    """The row of the attempt that a container's label names."""
+    run, name, *_ = text.split("/")
+    for index in (None, *(int(part) for part in text.split("/")[2:3] if part.isdigit())):
+        for attempt in await store.list_attempts(RunId(run), TaskKey(name, index)):
+            if str(attempt.key) == text:
+                return attempt
+    return None
+
+
+def _engines_file(settings: Settings) -> str:
+    return os.path.join(settings.home, "engines.json")
+
+
+def _known_engines(settings: Settings) -> list[EngineKey]:
+    """Engines that containers were started on from here, by an earlier process perhaps."""
+    try:
+        with open(_engines_file(settings), encoding="utf-8") as file:
+            return [(host, certificates) for host, certificates in json.load(file)]
+    except (OSError, ValueError, TypeError):
+        return []
+
+
+def _remember_engines(settings: Settings, engines: list[EngineKey]) -> None:
+    known = _known_engines(settings)
+    new = [engine for engine in engines if engine not in known]
+    if new:
+        with contextlib.suppress(OSError), open(_engines_file(settings), "w", encoding="utf-8") as file:
+            json.dump([*known, *new], file)
 
 
 def check_task_user(name: str | None) -> None:

@@ -16,6 +16,10 @@ class OnDemand:
         self._make = make
         self._made: Executor | None = None
 
+    def make(self) -> None:
+        """Now, although it was not needed yet."""
+        _ = self._executor
+
     def name_for(self, attempt: AttemptKey) -> str:
         return self._executor.name_for(attempt)
 

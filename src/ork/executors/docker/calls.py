@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
@@ -23,6 +24,7 @@ class Calls:
     def __init__(self, address: EngineAddress) -> None:
         self._address = address
         self._prefix: str | None = None
+        self.answered_at = time.monotonic()
 
     async def ping(self) -> str:
         """The newest version of the API the engine speaks; empty where it does not say."""
@@ -73,6 +75,7 @@ class Calls:
         """A good answer, or one whose status is `fine`; its body may take as long as it likes."""
         async with _in_time(seconds):
             answer = await ask(self._address, method, await self._versioned(target, query), headers, body)
+            self.answered_at = time.monotonic()
             if answer.status < 400 or answer.status in fine:
                 return answer
             async with answer:

@@ -41,6 +41,7 @@ class Engine:
         self.address = address
         self._calls = Calls(address)
         self._log_config: dict[str, Any] | None = None
+        self._has_lasting_id: bool | None = None
 
     # ── the engine itself ────────────────────────────────────────────────────────────────────────
 
@@ -57,6 +58,21 @@ class Engine:
 
     async def info(self) -> dict[str, Any]:
         return await self._calls.json("GET", "/info")  # type: ignore[no-any-return]
+
+    async def identity(self) -> str:
+        """Tells this engine from any other, as `id@machine`: its own id and data folder, since engines of one machine may
+        have one id, and the machine's name, since machines made from one image may. Asked for every time: an address may
+        come to lead to another engine. One whose id is another one each time (podman) goes by its address."""
+        info = await self.info()
+        if self._has_lasting_id is None:
+            self._has_lasting_id = bool(info.get("ID")) and (await self.info()).get("ID") == info["ID"]
+        id = f"{info['ID']}{info.get('DockerRootDir') or ''}" if self._has_lasting_id else str(self.address)
+        return f"{id}@{info.get('Name') or ''}"
+
+    @property
+    def answered_at(self) -> float:
+        """When it last answered anything, by the monotonic clock."""
+        return self._calls.answered_at
 
     # ── containers ───────────────────────────────────────────────────────────────────────────────
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
-from typing import Any
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
 
-from ork.errors import DocumentError, EngineError, ObjectsError, UsageError
+from ork.errors import DocumentError, EngineError, ObjectsError, StoreError, UsageError
 from ork.executors.docker.address import engine_address
 from ork.executors.docker.engine import Engine
 from ork.executors.docker.images import Images
@@ -18,19 +20,30 @@ from ork.executors.docker.keeper import Keeper
 from ork.executors.docker.launching import Launch
 from ork.executors.docker.making import LABEL, STORE_LABEL, container_name
 from ork.executors.docker.papers import FindMask, Papers, PapersOf
+from ork.executors.docker.whereabouts import is_here, was_started
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey
 from ork.model.masking import Mask, given_values
 from ork.model.task import Attempt
 
 _BREATH_SECONDS = 1.0
+_SILENT_SECONDS = 45.0  # without any answer of an engine whose containers are asked about more often
+_TEND_SECONDS = 30.0
+_MISSED_BEATS = 3
 _LAST_START_SECONDS = 60.0  # for a tick, which is over as soon as it has given its orders
+
+
+AttemptOf: TypeAlias = Callable[[str], Awaitable[Attempt | None]]
+
+
+async def nobody_knows(_attempt: str) -> Attempt | None:
+    return None
 
 
 class DockerExecutor:
     """`store` marks containers as this installation's; `host` and `certificates` hold where a worker config has none;
     `logins` is the folder that `docker login` writes to. `is_left_over` tells of an attempt, by its id, whether nobody
-    needs its container any more."""
+    needs its container any more; `attempt_of` gives its row. `on_engines` is told of the engines that are in use."""
 
     vouches = True
 
@@ -45,6 +58,8 @@ class DockerExecutor:
         certificates: str | None = None,
         logins: str = "",
         find_mask: FindMask = lambda _spec: None,
+        attempt_of: AttemptOf = nobody_knows,
+        on_engines: Callable[[list[tuple[str | None, str | None]]], None] = lambda _engines: None,
     ) -> None:
         self.name = name
         self._papers = papers
@@ -54,6 +69,9 @@ class DockerExecutor:
         self._certificates = certificates
         self._logins = logins
         self._find_mask = find_mask
+        self._attempt_of = attempt_of
+        self._on_engines = on_engines
+        self._tending: list[asyncio.Task[None]] = []
         self._engines: dict[tuple[str | None, str | None], tuple[Engine, Images]] = {}
         self._keepers: dict[AttemptKey, tuple[Keeper, asyncio.Task[None]]] = {}
         self._news: News | None = None
@@ -102,10 +120,12 @@ class DockerExecutor:
     async def close(self) -> None:
         """What was to be started is, for a while, and what ended is removed; what runs goes on without us."""
         self._news = None
+        for tending in self._tending:
+            tending.cancel()
         begun = [asyncio.ensure_future(keeper.has_begun.wait()) for keeper, _ in self._keepers.values()]
         if begun:
             await asyncio.wait(begun, timeout=_LAST_START_SECONDS)
-        tasks = [*begun, *(task for _, task in self._keepers.values())]
+        tasks = [*begun, *self._tending, *(task for _, task in self._keepers.values())]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -150,15 +170,23 @@ class DockerExecutor:
             self._news(key)
 
     async def _find_one(self, attempt: Attempt) -> Presence:
-        if attempt.key in self._keepers:
-            return Presence.RUNNING
         try:
             papers = self._papers(attempt)
             spec = papers.spec()
             if spec is None:
                 return Presence.GONE  # nobody has begun with it
-            found = await self._engine(spec)[0].inspect(container_name(str(attempt.key)))
-            if found is None or papers.gate() is None or papers.is_over():
+            engine = self._engine(spec)[0]
+            if attempt.key in self._keepers:
+                answers = time.monotonic() - engine.answered_at < _SILENT_SECONDS
+                return Presence.RUNNING if answers else Presence.UNKNOWN
+            gate = papers.gate()
+            if gate is None or papers.is_over():
+                return Presence.GONE
+            found = await engine.inspect(container_name(str(attempt.key)))
+            is_known = found is not None and found["Id"] == gate.get("container")
+            if was_started(gate) and not is_known and not await is_here(engine, gate):
+                return Presence.UNKNOWN
+            if found is None:
                 return Presence.GONE
         except (EngineError, ObjectsError, UsageError):
             return Presence.UNKNOWN
@@ -174,13 +202,41 @@ class DockerExecutor:
             if spec is not None:
                 await self._engine(spec)[0].remove(container_name(str(attempt.key)), force=True)
 
+    def attend(self, engines: Sequence[tuple[str | None, str | None]]) -> None:
+        """Looks after containers on these engines, given by address and certificates. Only with a running event loop."""
+        for host, certificates in engines:
+            with contextlib.suppress(UsageError):
+                self._engine_at(host, certificates)
+
+    async def _tend(self, engine: Engine) -> None:
+        """No container is nobody's: whoever uses an engine looks after all of the installation's containers there."""
+        while True:
+            await asyncio.sleep(_TEND_SECONDS)
+            await self._sweep(engine)
+
     async def _sweep(self, engine: Engine) -> None:
-        """Containers of attempts that were over when somebody died before removing them."""
-        with contextlib.suppress(EngineError, ObjectsError):
+        with contextlib.suppress(EngineError, ObjectsError, UsageError, StoreError):
             for found in await engine.containers([f"{STORE_LABEL}={self._store}"]):
-                attempt = found["Labels"].get(LABEL, "")
-                if found["State"] != "running" and self._is_left_over(attempt):
-                    await engine.remove(found["Id"])
+                await self._look_after(engine, found)
+
+    async def _look_after(self, engine: Engine, found: dict[str, Any]) -> None:
+        """Removes what nobody needs any more, ends what was given up, and keeps what nobody keeps."""
+        name = found["Labels"].get(LABEL, "")
+        if found["State"] != "running" and self._is_left_over(name):
+            await engine.remove(found["Id"])
+            return
+        attempt = await self._attempt_of(name)
+        if attempt is None:
+            return  # another installation's, for all we know
+        if attempt.status.is_final:
+            await engine.remove(found["Id"], force=True)
+            return
+        papers = self._papers(attempt)
+        is_its_container = (papers.gate() or {}).get("container") == found["Id"]
+        if attempt.key not in self._keepers and is_its_container and not _is_kept(papers):
+            self._keep(attempt)
+        if attempt.closing is not None and attempt.key in self._keepers:
+            self._keepers[attempt.key][0].stop(at_once=False)
 
     def _run_errand(self, errand: Any) -> None:
         task = asyncio.ensure_future(errand)
@@ -190,9 +246,23 @@ class DockerExecutor:
     def _engine(self, spec: dict[str, Any]) -> tuple[Engine, Images]:
         """UsageError if what the worker config calls its address is none."""
         wanted = spec["container"]
-        key = (wanted["host"] or self._host, wanted["certificates"] or self._certificates)
+        return self._engine_at(wanted["host"] or self._host, wanted["certificates"] or self._certificates)
+
+    def _engine_at(self, host: str | None, certificates: str | None) -> tuple[Engine, Images]:
+        key = host, certificates
         if key not in self._engines:
-            engine = Engine(engine_address(*key))
+            engine = Engine(engine_address(host, certificates))
             self._engines[key] = engine, Images(engine, self._logins)
             self._run_errand(self._sweep(engine))
+            self._tending.append(asyncio.ensure_future(self._tend(engine)))
+            self._on_engines(list(self._engines))
         return self._engines[key]
+
+
+def _is_kept(papers: Papers) -> bool:
+    """Whether somebody writes its heartbeats, or has begun with it just now."""
+    spec, said = papers.spec(), papers.status() or papers.gate()
+    if spec is None or said is None:
+        return False
+    age = (datetime.now(UTC) - datetime.fromisoformat(said["at"])).total_seconds()
+    return bool(age < _MISSED_BEATS * spec["heartbeat_seconds"])

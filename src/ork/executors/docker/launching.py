@@ -20,6 +20,7 @@ from ork.executors.docker.making import LABEL, container_config, container_name,
 from ork.executors.docker.outcome import finish
 from ork.executors.docker.papers import Papers
 from ork.executors.docker.patience import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, patiently, said
+from ork.executors.docker.whereabouts import NOWHERE, is_here, was_started
 
 ENGINE_SECONDS = 30.0  # an engine may be restarted; one that is not there for longer is told of
 START_LOOKS = 20  # at a container whose start was asked for without an answer
@@ -55,21 +56,24 @@ class Launch:
             if self._token is None:
                 return None  # whoever is given the order will make it
             try:
-                made, image = await self._made()
-                facts = {"container": made, "image": image.id, "digest": image.digest}
+                made, image, identity = await self._made()
+                facts = {"container": made, "image": image.id, "digest": image.digest, "engine": identity}
                 if await said(lambda: self._papers.win_gate(facts)):
                     return await self._started(made)
             except _CannotBeMadeError as problem:
                 if await self._is_refused(str(problem), problem.kind):
                     return None
             gate = await said(self._papers.gate)
-        if gate is None or gate.get("state") != "started":
+        if gate is None or not was_started(gate) or not await self._is_here(gate):
             await patiently(lambda: self._engine.remove(self._name))
             return None
         return await self._under_way(str(gate.get("container") or self._name))
 
-    async def _made(self) -> tuple[str, Image]:
-        """The container with everything it needs in it, not yet started."""
+    async def _is_here(self, gate: Mapping[str, Any]) -> bool:
+        return await patiently(lambda: is_here(self._engine, gate))
+
+    async def _made(self) -> tuple[str, Image, str]:
+        """The container with everything it needs in it, not yet started, and which engine it is on."""
         wanted, engine = self._spec["container"], self._engine
         try:
             image = await patiently(lambda: self._images.get(wanted["image"], wanted["pull"]), seconds=ENGINE_SECONDS)
@@ -79,7 +83,7 @@ class Launch:
             if not made.is_new and not await self._is_ours(made.id):
                 raise _CannotBeMadeError(f"the engine has another container called {self._name}", "start")
             await patiently(lambda: self._fill(made.id))
-            return made.id, image
+            return made.id, image, await patiently(engine.identity)
         except DocumentError as error:
             raise _CannotBeMadeError(error.message, "input") from None
         except EngineError as error:
@@ -146,7 +150,7 @@ class Launch:
 
     async def _is_refused(self, why: str, kind: str) -> bool:
         """It cannot be started. Said only if nobody else has it, or will."""
-        is_ours = await said(lambda: self._papers.win_gate({}))
+        is_ours = await said(lambda: self._papers.win_gate({"engine": NOWHERE}))
         if is_ours:
             await finish(self._papers, endings.failed(kind, why))
         return is_ours
