@@ -22,7 +22,7 @@ from ork.model.workflow import TaskSpec
 from ork.objects.store import ObjectStore
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.reading import as_event, ask_to_stop, checked_status, close_gate, gate_state, if_new, read_status
-from ork.scheduler.unreachable import over_after, why_over
+from ork.scheduler.unreachable import over_after, silence, why_over
 from ork.scheduler.watched import (
     Seen,
     Watched,
@@ -314,7 +314,7 @@ class Observer:
     def _close_unreachable(self, watched: Watched, seen: Seen, mono: float) -> None:
         """Nobody can tell whether it lives. It was asked to stop before its status is read for the last time: a worker that
         wakes up later writes its heartbeat first and then looks for that request, so that one of us sees the other."""
-        attempt, silent, often = watched.attempt, mono - watched.last_seen, self._options.monitor_seconds
+        attempt, often, silent = watched.attempt, self._options.monitor_seconds, silence(watched, self._objects, mono)
         limit = over_after(watched.task, attempt, self._executors.get(attempt.executor), self._objects, self._options)
         if attempt.closing is not GiveUp.DECLARED_DEAD and (limit is None or silent < limit):
             watched.gone_since = None

@@ -10,6 +10,8 @@ from ork.model.workflow import Container, OnUnreachable, TaskSpec
 from ork.objects import documents, layout
 from ork.objects.store import ObjectStore
 from ork.scheduler.options import SchedulerOptions
+from ork.scheduler.reading import STATUS_LIMIT, checked_status
+from ork.scheduler.watched import Watched
 
 
 def over_after(
@@ -28,6 +30,19 @@ def over_after(
     if task.timeout is None or isinstance(task.action, Container):
         return None
     return stale + task.timeout + options.stop_grace_seconds
+
+
+def silence(watched: Watched, objects: ObjectStore, mono: float) -> float:
+    """Seconds since its worker was last heard. One whose words are its own, but cannot be understood, is not silent: it
+    may be of a newer version, and does not fence itself as long as it can write them."""
+    attempt = watched.attempt
+    data = objects.get(layout.status_key(layout.attempt_stem(attempt.key)), limit=STATUS_LIMIT)
+    if data is not None and data != watched.not_understood and documents.is_sealed(data, attempt.token_hash):
+        try:
+            checked_status(data, attempt)
+        except DocumentError:
+            watched.not_understood, watched.last_seen = data, mono
+    return mono - watched.last_seen
 
 
 def why_over(attempt: Attempt, silent_seconds: float) -> str:

@@ -34,6 +34,7 @@ class Watched(Record, frozen=False):
     told: Told | None = None  # came with the last news, for the next look
     noted_seq: int = -1  # the newest heartbeat that the store knows of, with the time it was first seen
     is_adopted: bool = False
+    not_understood: bytes | None = None  # the last status that is its own and makes no sense
 
     @property
     def timeout(self) -> float | None:

@@ -12,6 +12,7 @@ from ork.scheduler.subworkflow import child_id
 from ork.testing.ledger import Ledger, RunRecord
 from ork.testing.values import Values
 
+UNREACHABLE_SECONDS = 60.0 + 45.0  # the stale limit and the fence time
 _WORTH = {
     AttemptStatus.FAILED: RetryOn.EXIT,
     AttemptStatus.LOST: RetryOn.LOST,
@@ -40,6 +41,7 @@ class AttemptChecks:
         self._lost: set[AttemptKey] = set()
         self._given_up_waiting: set[AttemptKey] = set()
         self.is_frozen: Callable[[AttemptKey], bool] = lambda _attempt: False
+        self.silent_for: Callable[[AttemptKey], float] = lambda _attempt: 0.0
         self.abandoned: set[AttemptKey] = set()  # frozen where nobody could be asked: over, whatever comes of them
 
     # ── what really happens ──────────────────────────────────────────────────────────────────────
@@ -61,6 +63,11 @@ class AttemptChecks:
             self._violate("one-live-process", f"{attempt} started while {[str(rival) for rival in rivals]} was alive")
         if row is not None and (row.status.is_final or self._ledger.runs[attempt.run].run.status.is_final):
             self._violate("no-start-after-end", f"{attempt} started and is {row.status} already")
+
+    def user_code_went_on(self, attempt: AttemptKey) -> None:
+        """It stood still for a while. What was given up meanwhile must end before it does anything."""
+        if attempt in self.abandoned:
+            self._violate("one-live-process", f"{attempt} went on after it had been given up")
 
     def user_code_ended(self, attempt: AttemptKey) -> None:
         self._trace("ended", attempt)
@@ -100,6 +107,8 @@ class AttemptChecks:
             self._violate("deferred", f"{attempt.key} waited for its job and was lost: {attempt.failure}")
         if not attempt.status.is_final or (old is not None and old.status.is_final):
             return
+        if is_unconfirmed(attempt):
+            self._check_unconfirmed(record, attempt)
         if self._alive.get(attempt.key) and self._may_be_abandoned(record, attempt):
             self._trace("abandoned", attempt.key)
             self.abandoned.add(attempt.key)
@@ -125,6 +134,16 @@ class AttemptChecks:
         if record.spec(attempt.key.task).on_unreachable is OnUnreachable.WAIT:
             return attempt.closing is GiveUp.DECLARED_DEAD
         return self.is_frozen(attempt.key)
+
+    def _check_unconfirmed(self, record: RunRecord, attempt: Attempt) -> None:
+        """Nobody saw it end: it must have been silent for long enough, or a person must have said so."""
+        if attempt.closing is GiveUp.DECLARED_DEAD:
+            return
+        silent = self.silent_for(attempt.key)
+        if record.spec(attempt.key.task).on_unreachable is OnUnreachable.WAIT:
+            self._violate("unreachable", f"{attempt.key} was to be waited for and became {attempt.status}")
+        if silent < UNREACHABLE_SECONDS:
+            self._violate("unreachable", f"{attempt.key} became {attempt.status} after {silent:.0f} s of silence")
 
     def check_birth(self, child: RunId, parent: str) -> None:
         for record in self._ledger.runs.values():
@@ -155,6 +174,9 @@ class AttemptChecks:
             self._violate("attempt-numbers", f"{key} was dispatched while {last.key} is {last.status}")
         if last is not None and key.number - 1 > task.earlier_attempts and not is_worth_a_retry(spec, last):
             self._violate("retry-rule", f"{key} follows {last.key}, which is {last.status}: {last.failure}")
+        is_to_fail = spec.on_unreachable is OnUnreachable.FAIL and key.number - 1 > task.earlier_attempts
+        if last is not None and is_to_fail and is_unconfirmed(last):
+            self._violate("retry-rule", f"{key} follows {last.key}, which was unreachable and was to fail")
         due = before.tasks[key.task].retry_at if key.task in before.tasks else None
         if due is not None and due > now:
             self._violate("retry-rule", f"{key} was dispatched at {now} and due at {due}")
@@ -183,6 +205,10 @@ class AttemptChecks:
     def _row(self, attempt: AttemptKey) -> Attempt | None:
         record = self._ledger.runs.get(attempt.run)
         return None if record is None else record.attempts.get(attempt)
+
+
+def is_unconfirmed(attempt: Attempt) -> bool:
+    return attempt.failure is not None and "unreachable" in (attempt.failure.detail or {})
 
 
 def is_worth_a_retry(spec: TaskSpec, last: Attempt) -> bool:

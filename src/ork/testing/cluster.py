@@ -24,6 +24,7 @@ class Machine(Record, frozen=False):
     name: str
     boot: int = 1
     is_gone: bool = False
+    frozen_until: float = 0.0  # it stands still, with everything on it, and does not answer
 
 
 class Witness(Protocol):
@@ -31,6 +32,7 @@ class Witness(Protocol):
 
     def launched(self, attempt: AttemptKey) -> None: ...
     def user_code_started(self, attempt: AttemptKey, rivals: tuple[AttemptKey, ...]) -> None: ...
+    def user_code_went_on(self, attempt: AttemptKey) -> None: ...
     def user_code_ended(self, attempt: AttemptKey) -> None: ...
     def reported(self, attempt: AttemptKey, state: str, output: str | None) -> None: ...
     def will_report(self, attempt: AttemptKey, state: str, output: str | None) -> None: ...
@@ -53,6 +55,7 @@ class Cluster:
         self.objects = objects
         self.on_report: Callable[[RunId], None] = lambda _run: None
         self.machines = [Machine(f"m{number}") for number in range(machines)]
+        self.sees_all = True  # else an executor can ask nothing of other machines than its own
         self._names = [machine.name for machine in self.machines]
         self._gone: list[Machine] = []
         self.abandoned: Set[AttemptKey] = frozenset()  # nobody waits for these any more
@@ -98,6 +101,10 @@ class Cluster:
         others = [other for other in self._all() if other is not worker and other.user_is_alive]
         rivals = tuple(other.attempt.key for other in others if _task_of(other.attempt.key) == task)
         self._witness.user_code_started(worker.attempt.key, rivals)
+
+    def user_code_went_on(self, worker: SimulatedWorker) -> None:
+        """After it stood still for a while."""
+        self._witness.user_code_went_on(worker.attempt.key)
 
     def user_code_ended(self, worker: SimulatedWorker) -> None:
         self._witness.user_code_ended(worker.attempt.key)
@@ -147,11 +154,28 @@ class Cluster:
         for worker in self._all():
             if worker.machine is machine:
                 worker.kill(with_orphans=True)
+        self.machines.remove(machine)
+        self._gone.append(machine)
+        return self.add_machine()
+
+    def add_machine(self) -> Machine:
         new = Machine(f"m{len(self._names)}")
         self._names.append(new.name)
-        self.machines[self.machines.index(machine)] = new
-        self._gone.append(machine)
+        self.machines.append(new)
         return new
+
+    def freeze(self, machine: Machine, seconds: float) -> None:
+        machine.frozen_until = max(machine.frozen_until, self.kernel.time + seconds)
+
+    def stands_still(self, machine: Machine) -> bool:
+        return machine.frozen_until > self.kernel.time and not self.faults.healed
+
+    def last_word_at(self, attempt: AttemptKey) -> float:
+        """When its worker last wrote anything itself."""
+        stem = layout.attempt_stem(attempt)
+        keys = layout.status_key(stem), layout.gate_key(stem)
+        times = (self.objects.written_at(key, f"worker {attempt}") for key in keys)
+        return max((at for at in times if at is not None), default=0.0)
 
     def reboot(self, machine: Machine) -> None:
         """Everything on it dies, and what its workers wrote in the last seconds may be gone."""

@@ -35,7 +35,7 @@ class ScriptedExecutor:
             raise ExecutorError("the machine cannot be reached")
         for order in orders:
             machine, boot = self._place_of(order.attempt)
-            if machine.is_gone:
+            if not self._reaches(machine):
                 refused.append(NotStarted(order.attempt.key, f"{machine.name} does not answer", final=False))
                 continue
             if machine.boot != boot:
@@ -62,7 +62,7 @@ class ScriptedExecutor:
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         await self._process.stumble_in_executor()
-        if self._fails() or any(self._place_of(attempt)[0].is_gone for attempt in attempts):
+        if self._fails() or not all(self._reaches(self._place_of(attempt)[0]) for attempt in attempts):
             raise ExecutorError("the machine cannot be reached")
         for attempt in attempts:
             request = {"v": 1, "attempt": str(attempt.key), "why": "stop", "at_once": at_once}
@@ -81,7 +81,7 @@ class ScriptedExecutor:
     def _presence_of(self, attempt: Attempt) -> Presence:
         faults = self._process.faults
         machine, boot = self._place_of(attempt)
-        if machine.is_gone or faults.machines_are_cut_off() or faults.happens(faults.rates.unreachable):
+        if not self._reaches(machine) or faults.machines_are_cut_off() or faults.happens(faults.rates.unreachable):
             return Presence.UNKNOWN
         if machine.boot != boot:
             return Presence.LOST
@@ -91,6 +91,11 @@ class ScriptedExecutor:
         if any(worker.is_alive for worker in workers) and not self._forgets():
             return Presence.RUNNING
         return Presence.GONE
+
+    def _reaches(self, machine: Machine) -> bool:
+        if machine is not self._machine and not self._cluster.sees_all:
+            return False
+        return not machine.is_gone and not self._cluster.stands_still(machine)
 
     def _place_of(self, attempt: Attempt) -> tuple[Machine, int]:
         _, machine, boot, _ = attempt.external_name.split(":", 3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 from ork.errors import ObjectsError, StoreUnavailableError
@@ -10,6 +10,7 @@ from ork.model.record import Record
 from ork.testing.clock import FakeClock
 from ork.testing.kernel import Crashed, Kernel, Signal
 
+STILL_SECONDS = 2.0  # how soon a process that stood still goes on when its machine does
 LONGEST_LAG = 2.0  # seconds until everybody sees an object; the grace before a last look must be longer
 
 
@@ -42,6 +43,7 @@ class FaultRates(Record):
     full_disks: int = 0
     partitions: int = 0
     reboots: int = 0
+    freezes: int = 0  # of machines, which wake up later
     vanishings: int = 0  # machines that are gone for ever, with everything on them
     clean_stops: int = 0
     forgeries: int = 0
@@ -63,7 +65,7 @@ def draw_rates(random: Random) -> FaultRates:
         worker_death=rate(0.25), worker_silence=rate(0.25), worker_babble=rate(0.1), clock_skew=rate(1.0),
         outages=windows(2), full_disks=windows(1), partitions=windows(2), reboots=windows(2), clean_stops=windows(2),
         forgeries=windows(6), meddling=rate(0.2), garbled_gate=rate(0.1), mistaken_status=rate(0.2),
-        vanishings=windows(1), late_write=rate(0.03), lock_wait=rate(0.05),
+        vanishings=windows(1), freezes=windows(2), late_write=rate(0.03), lock_wait=rate(0.05),
     )  # fmt: skip
 
 
@@ -110,9 +112,13 @@ class Faults:
 
 
 class Process:
-    """One incarnation of a scheduler: its clock, its death, and what befalls it around every I/O."""
+    """One incarnation of a scheduler: its clock, its death, and what befalls it around every I/O. `stands_still` says
+    whether its machine does so now."""
 
-    def __init__(self, name: str, kernel: Kernel, faults: Faults) -> None:
+    def __init__(
+        self, name: str, kernel: Kernel, faults: Faults, stands_still: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._stands_still = stands_still
         self.name = name
         self.kernel = kernel
         self.faults = faults
@@ -142,6 +148,9 @@ class Process:
         """Plain code: it cannot wait, but it can stand still while others go on."""
         faults = self.faults
         self.check_alive()
+        while self._stands_still():
+            self.kernel.stall(STILL_SECONDS)
+            self.check_alive()
         if faults.happens(faults.rates.crash / 2):
             self.die()
         if faults.happens(faults.rates.stall):
@@ -168,6 +177,9 @@ class Process:
     async def _stumble(self) -> None:
         faults = self.faults
         self.check_alive()
+        while self._stands_still():
+            await self.kernel.pause(STILL_SECONDS)
+            self.check_alive()
         if faults.happens(faults.rates.crash):
             self.die()
         if faults.happens(faults.rates.pause):

@@ -151,7 +151,8 @@ class Host:
 
     def _start_process(self) -> tuple[Scheduler, Process, ScriptedPoller]:
         self._incarnation += 1
-        process = Process(self._id, self._kernel, self._faults)
+        machine = self._machine
+        process = Process(self._id, self._kernel, self._faults, lambda: self._cluster.stands_still(machine))
         self._judge.alive.add(self._id)
         store = cast(StateStore, LaggingStore(self._store, process, self._judge, self._on_write))
         objects = FlakyObjects(self._cluster.objects, process)

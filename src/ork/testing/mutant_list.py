@@ -15,6 +15,7 @@ from ork.testing import lease_mutations as leases
 from ork.testing import mutations as m
 from ork.testing.executor import ScriptedExecutor
 from ork.testing.language_mutants import LANGUAGE_MUTANTS
+from ork.testing.machine_mutants import MACHINE_MUTANTS
 from ork.testing.mutations import Mutant
 from ork.testing.schedule_mutations import SCHEDULE_MUTANTS
 from ork.testing.worker import SimulatedWorker
@@ -189,5 +190,6 @@ MUTANTS = (
         "commands-reversed", "the last command is applied first", ((ownership, "_commands", m.last_come_first_served),)
     ),
     *LANGUAGE_MUTANTS,
+    *MACHINE_MUTANTS,
     *SCHEDULE_MUTANTS,
 )

@@ -64,6 +64,11 @@ class MemoryObjects:
         """Every content the key has had, oldest first."""
         return [written.data for written in self._written.get(key, ())]
 
+    def written_at(self, key: str, writer: str) -> float | None:
+        """When it was last written by somebody whose name begins like that."""
+        times = [written.at for written in self._written.get(key, ()) if written.writer.startswith(writer)]
+        return times[-1] if times else None
+
     def forget_since(self, key: str, moment: float) -> None:
         """A machine lost power before its disk had what was written after `moment`."""
         kept = [written for written in self._written.get(key, ()) if written.at <= moment]

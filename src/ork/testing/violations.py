@@ -11,6 +11,7 @@ INVARIANTS = {
     "start-committed": "nothing is launched before its attempt is committed",
     "no-start-after-end": "user code never starts after its attempt or its run has ended",
     "no-end-while-alive": "an attempt is not over while its user code is alive",
+    "unreachable": "an attempt that nobody can ask about is over once it must have ended itself, or a person says so",
     "one-run-per-slot": "one run per workflow and scheduled time, and per idempotency key",
     "one-fire": "a schedule is moved on only by a scheduler that knew its present time",
     "no-slot-lost": "where all times are caught up, none between two that have runs is without one",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ork.errors import DocumentError, ObjectsError
 from ork.executors.executor import LaunchOrder
 from ork.objects import documents, layout
-from ork.testing.faults import Process
+from ork.testing.faults import STILL_SECONDS, Process
 from ork.testing.kernel import Actor
 from ork.testing.objects import FlakyObjects
 from ork.testing.script import FOR_EVER, Death, Ending, Luck, Script
@@ -48,14 +48,17 @@ class SimulatedWorker:
         self._seq = 0
         self._stop_at = FOR_EVER
         self._begun_at = 0.0
+        self._silent_until = 0.0
         self._begun_wall = ""
         self._actor: Actor = cluster.kernel.spawn(self._process.name, self._live(), luck.start_seconds)
 
     # ── what others do to it ─────────────────────────────────────────────────────────────────────
 
-    def terminate(self) -> None:
+    def terminate(self, *, at_once: bool = False) -> None:
         """SIGTERM: it ends its user code gently, and by force after the grace."""
-        if not self.at_gate and self._luck.heeds_stop_after != FOR_EVER:
+        if at_once and self.at_gate:
+            self._stop_at = self._kernel.time
+        elif not self.at_gate and self._luck.heeds_stop_after != FOR_EVER:
             self.kill(with_orphans=True)
         elif self._stop_at == FOR_EVER:
             self._stop_at = self._kernel.time + min(self._luck.heeds_stop_after, 10.0)
@@ -72,6 +75,7 @@ class SimulatedWorker:
     # ── its life ─────────────────────────────────────────────────────────────────────────────────
 
     async def _live(self) -> None:
+        await self._stand_still()
         spec = await self._read_spec()
         if spec is None or self._luck.death is Death.BEFORE_GATE or not self._win_gate():
             self._exit(0.0)
@@ -135,29 +139,39 @@ class SimulatedWorker:
         silent_at = self._begun_at + self._luck.silent_after
         heard_at = next_beat = self._begun_at
         while True:
-            if self._kernel.time >= next_beat:
-                heard_at = self._kernel.time if self._beat() else heard_at
+            has_stood_still = await self._stand_still()
+            if has_stood_still or self._kernel.time >= next_beat:
+                is_fenced = self._kernel.time - heard_at > spec["fence_seconds"]
+                heard_at = self._kernel.time if self._beat(at_once=is_fenced) else heard_at
                 next_beat = self._kernel.time + spec["heartbeat_seconds"]
             ends |= {"stopped": self._stop_at, "fenced": heard_at + spec["fence_seconds"]}
             end, why_ended = min((at, name) for name, at in ends.items())
             if self._kernel.time >= end:
                 return None if why_ended == "killed" else why_ended
+            if has_stood_still:
+                self._cluster.user_code_went_on(self)
             if self._kernel.time >= silent_at:
                 silent_at = FOR_EVER
-                self.frozen_since = self._kernel.time
-                await self._kernel.pause(self._luck.silent_seconds)
-                self.frozen_since = None
+                self._silent_until = self._kernel.time + self._luck.silent_seconds
                 continue
             await self._process.news.wait(max(0.0, min(end, next_beat, silent_at) - self._kernel.time))
 
-    def _beat(self) -> bool:
-        """Says that it works, and looks whether it still should."""
+    async def _stand_still(self) -> bool:
+        """While its machine does, or it does by itself; whether it did."""
+        while (seconds := self._silent_until - self._kernel.time) > 0 or self._cluster.stands_still(self.machine):
+            self.frozen_since = self._kernel.time if self.frozen_since is None else self.frozen_since
+            await self._kernel.pause(seconds if seconds > 0 else STILL_SECONDS)
+        has_stood_still, self.frozen_since = self.frozen_since is not None, None
+        return has_stood_still
+
+    def _beat(self, *, at_once: bool = False) -> bool:
+        """Says that it works, and looks whether it still should: at once, if it went unheard for too long."""
         try:
             self._put_status({"state": "running"})
             if self._seq == 1:
                 self._cluster.spread_news(self.attempt.key)
             if self._objects.get(layout.stop_key(self._stem), limit=SPEC_LIMIT) is not None:
-                self.terminate()
+                self.terminate(at_once=at_once)
         except ObjectsError:
             return False
         return True
@@ -171,6 +185,7 @@ class SimulatedWorker:
         if self._luck.death is Death.STATUS_IN_FLIGHT:
             self._kernel.later(self._luck.death_after, lambda: self._put_late(words, script))
             return
+        await self._stand_still()
         give_up_at = self._kernel.time + LAST_WORDS_SECONDS
         while self._kernel.time < give_up_at:
             try:

@@ -69,6 +69,7 @@ class World:
         self.random = Random(f"world {seed}")
         self.kernel = Kernel(seed)
         drawn = draw_rates(self.random)  # also when others are given: the rest of the world stays the same
+        fate = Random(f"machines {seed}")
         self.faults = Faults(seed, self.kernel, rates or drawn)
         self.length = self.random.uniform(60, 400)
         self.faults.plan_windows(self.length)
@@ -104,7 +105,9 @@ class World:
         triggered = tuple(version for version in self.versions if not version.workflow.params)
         self.people = People(self.random, client, self._seen_by(client), triggered, more, self._waiting_approvals)
         self.cluster.on_report = self._meddle
+        self.cluster.sees_all = fate.random() < 0.5
         self.judge.attempts.is_frozen = self.cluster.is_frozen
+        self.judge.attempts.silent_for = lambda key: self.kernel.time - self.cluster.last_word_at(key)
         self.cluster.abandoned = self.judge.attempts.abandoned
 
     def run(self) -> Outcome:
@@ -174,6 +177,8 @@ class World:
             self.kernel.later(random.uniform(0, self.length), partial(self.cluster.reboot, machine))
         for _ in range(rates.vanishings):
             self.kernel.later(random.uniform(0, self.length), self._lose_machine)
+        for _ in range(rates.freezes):
+            self.kernel.later(random.uniform(0, self.length), self._freeze_machine)
         for _ in range(rates.clean_stops):
             host = random.choice(self.hosts)
             self.kernel.later(random.uniform(0, self.length), host.request_stop)
@@ -188,6 +193,11 @@ class World:
         for host in self.hosts:
             if host.machine is lost:
                 host.move_to(new)
+
+    def _freeze_machine(self) -> None:
+        frozen = self.random.choice(self.cluster.machines)
+        self.judge.trace("frozen", frozen.name)
+        self.cluster.freeze(frozen, self.random.choice((20.0, 80.0, 150.0, 300.0)))
 
     def _forge(self) -> None:
         """Somebody without the attempt's token claims that it has succeeded."""

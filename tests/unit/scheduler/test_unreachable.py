@@ -94,6 +94,17 @@ def test_a_late_success_wins_while_it_is_waited_for_and_changes_nothing_afterwar
     assert [str(each.status) for each in attempts(top, run)] == ["lost", "dispatched"]
 
 
+def test_words_that_are_its_own_and_make_no_sense_are_a_sign_of_life() -> None:
+    """A worker of a newer version does not fence itself as long as it can write."""
+    top, run = running(spec("a", retries=1))
+    for seq in range(2, 30):
+        top.say("a", "elated", seq)
+        let_pass(top, 10)
+    assert [str(each.status) for each in attempts(top, run)] == ["running"]
+    let_pass(top, STALE + FENCE + 5)
+    assert [str(each.status) for each in attempts(top, run)] == ["lost", "dispatched"]
+
+
 def test_on_unreachable_fail_makes_no_further_attempt() -> None:
     top, run = running(spec("a", retries=3, on_unreachable=OnUnreachable.FAIL))
     let_pass(top, STALE + FENCE + 10)

@@ -29,6 +29,9 @@ class Witness:
     def user_code_started(self, attempt: AttemptKey, rivals: tuple[AttemptKey, ...]) -> None:
         self.events.append(("started", attempt.number))
 
+    def user_code_went_on(self, attempt: AttemptKey) -> None:
+        return
+
     def user_code_ended(self, attempt: AttemptKey) -> None:
         self.events.append(("ended", attempt.number))
 
