@@ -12,7 +12,8 @@ from ork.scheduler.subworkflow import child_id
 from ork.testing.ledger import Ledger, RunRecord
 from ork.testing.values import Values
 
-UNREACHABLE_SECONDS = 60.0 + 45.0  # the stale limit and the fence time
+FENCE_SECONDS = 45.0
+UNREACHABLE_SECONDS = 60.0 + FENCE_SECONDS  # the stale limit and the fence time
 _WORTH = {
     AttemptStatus.FAILED: RetryOn.EXIT,
     AttemptStatus.LOST: RetryOn.LOST,
@@ -42,6 +43,7 @@ class AttemptChecks:
         self._given_up_waiting: set[AttemptKey] = set()
         self.is_frozen: Callable[[AttemptKey], bool] = lambda _attempt: False
         self.silent_for: Callable[[AttemptKey], float] = lambda _attempt: 0.0
+        self.was_overwritten: Callable[[AttemptKey], bool] = lambda _attempt: False
         self.abandoned: set[AttemptKey] = set()  # frozen where nobody could be asked: over, whatever comes of them
 
     # ── what really happens ──────────────────────────────────────────────────────────────────────
@@ -142,7 +144,7 @@ class AttemptChecks:
         silent = self.silent_for(attempt.key)
         if record.spec(attempt.key.task).on_unreachable is OnUnreachable.WAIT:
             self._violate("unreachable", f"{attempt.key} was to be waited for and became {attempt.status}")
-        if silent < UNREACHABLE_SECONDS:
+        if silent < (FENCE_SECONDS if self.was_overwritten(attempt.key) else UNREACHABLE_SECONDS):
             self._violate("unreachable", f"{attempt.key} became {attempt.status} after {silent:.0f} s of silence")
 
     def check_birth(self, child: RunId, parent: str) -> None:

@@ -170,6 +170,10 @@ class Cluster:
     def stands_still(self, machine: Machine) -> bool:
         return machine.frozen_until > self.kernel.time and not self.faults.healed
 
+    def was_overwritten(self, attempt: AttemptKey) -> bool:
+        """Whether somebody else wrote where its heartbeats are: then not all of them could be seen."""
+        return self.objects.written_at(layout.status_key(layout.attempt_stem(attempt)), "", exactly=True) is not None
+
     def last_word_at(self, attempt: AttemptKey) -> float:
         """When its worker last wrote anything itself."""
         stem = layout.attempt_stem(attempt)

@@ -64,9 +64,10 @@ class MemoryObjects:
         """Every content the key has had, oldest first."""
         return [written.data for written in self._written.get(key, ())]
 
-    def written_at(self, key: str, writer: str) -> float | None:
-        """When it was last written by somebody whose name begins like that."""
-        times = [written.at for written in self._written.get(key, ()) if written.writer.startswith(writer)]
+    def written_at(self, key: str, writer: str, *, exactly: bool = False) -> float | None:
+        """When it was last written by somebody whose name is that, or begins like that."""
+        is_meant = (lambda name: name == writer) if exactly else (lambda name: name.startswith(writer))
+        times = [written.at for written in self._written.get(key, ()) if is_meant(written.writer)]
         return times[-1] if times else None
 
     def forget_since(self, key: str, moment: float) -> None:

@@ -107,6 +107,7 @@ class World:
         self.cluster.on_report = self._meddle
         self.cluster.sees_all = fate.random() < 0.5
         self.judge.attempts.is_frozen = self.cluster.is_frozen
+        self.judge.attempts.was_overwritten = self.cluster.was_overwritten
         self.judge.attempts.silent_for = lambda key: self.kernel.time - self.cluster.last_word_at(key)
         self.cluster.abandoned = self.judge.attempts.abandoned
 
