@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
@@ -34,6 +35,10 @@ class Ticked(Protocol):
 
     @property
     def next_wake(self) -> datetime | None: ...
+
+
+# How many answers that hold a whole run are made at the same time.
+LARGE_ANSWERS = 2
 
 
 def _no_secret(_name: str) -> str | None:
@@ -69,6 +74,7 @@ class Api(Record):
     patience: Patience = made(default_factory=Patience)
     telemetry: Telemetry = made(default_factory=Telemetry)
     now: Callable[[], datetime] = _utc_now
+    large_answers: asyncio.Semaphore = made(default_factory=lambda: asyncio.Semaphore(LARGE_ANSWERS))
 
     async def changed(self, caller: Caller, action: str, subject: str, detail: str | None = None) -> None:
         """Somebody changed something through our handle: it is written down, and those who listen hear of it.

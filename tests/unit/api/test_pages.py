@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from ork.api import views
 from ork.api.paging import PAGE_BYTES
 from ork.api.routing import PREFIX
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
@@ -122,3 +123,17 @@ async def test_a_page_of_large_tasks_ends_early_and_passes_nothing_over(bench: B
     assert [row["index"] for page in pages for row in page] == list(range(200))
     assert len(pages) > 2
     assert all(sum(len(row["output"]) for row in page) <= PAGE_BYTES for page in pages)
+
+
+async def test_a_run_too_large_for_one_answer_is_refused_with_the_way_to_read_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await fan_out(bench, 100)
+    async with await bench.client() as client:
+        assert (await client.get(f"/api/v1/runs/{run}")).status_code == 200
+        monkeypatch.setattr(views, "MOST_BYTES", 10_000)
+        refused = await client.get(f"/api/v1/runs/{run}")
+        assert (refused.status_code, refused.json()["code"]) == (409, "ORK803")
+        assert f"/api/v1/runs/{run}/tasks" in refused.json()["hint"]
+        pages = await walk(client, f"/runs/{run}/tasks", "tasks", limit=1000)
+        assert len(pages[0]) >= 100
