@@ -193,3 +193,13 @@ async def test_a_weak_token_opens_nothing_even_if_its_digest_is_known(bench: Ben
         assert (await client.post("/api/v1/tokens", json=body)).status_code == 201
         refused = await client.get("/api/v1/runs", headers={"Authorization": "Bearer changeme"})
         assert (refused.status_code, refused.json()["detail"]) == (401, "this token is too easy to guess")
+
+
+async def test_no_token_rotates_itself_away(bench: Bench) -> None:
+    async with await bench.client() as client:
+        (own,) = (await client.get("/api/v1/tokens")).json()["tokens"]
+        body = {"until": datetime.now(UTC).isoformat()}
+        refused = await client.post(f"/api/v1/tokens/{own['id']}/rotate", json=body)
+        assert (refused.status_code, refused.json()["code"]) == (409, "ORK803")
+        assert (await client.post(f"/api/v1/tokens/{own['id']}/rotate")).status_code == 201
+        assert (await client.get("/api/v1/tokens")).status_code == 200

@@ -23,7 +23,7 @@ from ork.status.shapes import audit_json, time_json, token_json
 
 routes = Routes()
 
-OVERLAP = timedelta(hours=1)
+OVERLAP, OWN_OVERLAP = timedelta(hours=1), timedelta(minutes=1)
 TokenId = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$")]
 
 
@@ -77,6 +77,11 @@ async def rotate_token(request: Request, id: TokenId) -> Response:
     if body.digest is not None:
         token = replaced(token, digest=body.digest)
     until = now + OVERLAP if body.until is None else moment_of(body.until, "until")
+    if caller.token_id == id and until < now + OWN_OVERLAP:
+        # If the answer got lost, nothing would be left to ask with.
+        raise RefusedError(
+            "this is the token you ask with: it must stay valid for a while", hint="choose a later `until`"
+        )
     if not await api.store.rotate_token(id, token, until, now):
         raise _not_in_use(id)
     await api.changed(caller, "token.rotate", id, json.dumps({"by": token.id, "until": time_json(until)}))
