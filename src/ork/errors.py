@@ -10,7 +10,8 @@ OrkError                        carries a stable code and a hint
 │   └── SettingsDifferError     this process and the installation do not fit together        exit 1
 ├── UnreadableError             one stored item cannot be decoded; the store works           exit 1
 ├── ObjectsError                the object store cannot do it                                exit 1
-│   └── DocumentError           a document from outside is malformed, forged or too large
+│   ├── DocumentError           a document from outside is malformed, forged or too large
+│   └── RunDocumentsError       what holds all documents of a run is damaged for good
 ├── ExecutorError               an attempt could not be started, found or stopped
 │   └── EngineError             the container engine said no
 │       ├── EngineUnreachableError  nobody is there: nothing was asked
@@ -81,6 +82,10 @@ class ObjectsError(OrkError):
 
 class DocumentError(ObjectsError):
     code = "ORK821"
+
+
+class RunDocumentsError(ObjectsError):
+    code = "ORK822"
 
 
 class ExecutorError(OrkError):

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ork.errors import DefinitionError, UsageError
+from ork.objects.regular import read_regular
 
 if TYPE_CHECKING:
     from ork.definition.project_file import Project
@@ -23,6 +24,7 @@ PROJECT_FILE = "ork.yaml"
 WORKERS_FILE = "workers.yaml"
 LOCATIONS_FILE = "locations.yaml"
 HOME = ".ork"
+LARGEST_FILE = 16 * 1024 * 1024  # of those that a person writes
 LEASE_SECONDS = 55.0  # with what it takes to notice: all is taken over within a minute of the last renewal
 
 
@@ -252,8 +254,7 @@ def _is_open_to_others(folder: str) -> bool:
 def read_env_file(path: str) -> dict[str, str]:
     """KEY=VALUE lines; `export`, comments and quotes around the value are understood, nothing is expanded."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()
+        lines = read_regular(path, LARGEST_FILE).decode("utf-8", "replace").splitlines()
     except OSError:
         return {}
     pairs: dict[str, str] = {}
@@ -296,8 +297,7 @@ def _with_workers(project: Project, text: bytes, root: str) -> Project:
 
 def _read_file(path: str) -> bytes | None:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return read_regular(path, LARGEST_FILE)
     except FileNotFoundError:
         return None
     except OSError as error:

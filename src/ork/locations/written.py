@@ -6,9 +6,11 @@ import os
 
 from ork.definition.locations_file import load_locations
 from ork.definition.problems import Problem
+from ork.definition.source_text import MAX_BYTES
 from ork.errors import DefinitionError, UsageError
 from ork.model.location import Location
 from ork.model.record import replaced
+from ork.objects.regular import read_regular
 
 LOCATIONS_FILE = "locations.yaml"
 
@@ -25,8 +27,7 @@ def usable_locations(root: str) -> tuple[dict[str, Location], tuple[Problem, ...
     """Those without a mistake by name, and the mistakes; None where there is no such file."""
     path = os.path.join(root, LOCATIONS_FILE)
     try:
-        with open(path, "rb") as file:
-            found, problems = load_locations(file.read(), os.path.relpath(path))
+        found, problems = load_locations(read_regular(path, MAX_BYTES + 1), os.path.relpath(path))
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -12,6 +12,9 @@ import errno
 import os
 from time import monotonic
 
+from ork.errors import RunDocumentsError
+from ork.objects.regular import NotRegularError, open_regular
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,8 +23,9 @@ BEGIN, END = b"\x1e", b"\n"
 _ESCAPES = ((b"\x1f", b"\x1f0"), (BEGIN, b"\x1f1"), (END, b"\x1f2"))  # our documents contain none of these
 PUT, PUT_IF_ABSENT, IN_A_FILE = b"=", b"+", b">"
 LOOK_AGAIN_SECONDS = 0.002  # to delete a run and to begin it anew takes longer
-_PIECE = 1 << 20
+_PIECE = 1 << 20  # longer than any line: documents that large are files
 _LINE = 1 << 12
+LARGEST_GAP = 1 << 24
 
 # The index holds where each attempt's documents are, all three in one number: there may be 100,000 attempts.
 _BITS = 40
@@ -49,11 +53,12 @@ class Journal:
 
     def __init__(self, path: str, *, is_durable: bool) -> None:
         self._is_durable = is_durable
-        self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        self._descriptor = _opened(path)
         descriptors.add(self._descriptor)
         self._process = os.getpid()
         self._places: dict[bytes, int] = {}
         self._begin = self._end = 0  # the part of the file that the index knows
+        self._gap = 0  # how much of what stands before its end belongs to no line
         self._piece, self._piece_at = b"", 0
         self._gates = _Gates()
         self._look_again_at = 0.0  # whether it is still there
@@ -150,7 +155,10 @@ class Journal:
     def at(self, place: int) -> tuple[bytes, bytes]:
         """How the line at that place was written, and the document."""
         line = self._line(place)
-        document = line.split(b" ", 3)[3]
+        parts = line.split(b" ", 3)
+        if len(parts) < 4:
+            raise RunDocumentsError("the run's journal was changed where nobody changes it")
+        document = parts[3]
         for plain, escaped in reversed(_ESCAPES):
             document = document.replace(escaped, plain)
         return line[:1], document
@@ -158,8 +166,9 @@ class Journal:
     def documents(self) -> Iterator[tuple[bytes, bytes]]:
         """Kind and attempt of every document there is."""
         there: dict[tuple[bytes, bytes], None] = {}
-        for _, head, attempt in _records(os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0), 0):
-            there[head[2:], attempt] = None
+        for place, lines in _pieces(self._descriptor, 0, os.fstat(self._descriptor).st_size):
+            for _, head, attempt in _records(lines, place):
+                there[head[2:], attempt] = None
         return iter(there)
 
     def is_there(self) -> bool:
@@ -168,16 +177,25 @@ class Journal:
 
     def read_on(self) -> None:
         """Up to where it has been written."""
-        self._read_up_to(os.fstat(self._descriptor).st_size)
+        size = os.fstat(self._descriptor).st_size
+        if size < self._end:
+            raise RunDocumentsError("the run's journal has become shorter: documents in it are lost")
+        self._read_up_to(size)
 
     def _read_up_to(self, size: int) -> None:
+        """RunDocumentsError at a large gap: what stood there may have been anybody's gate, so nothing can be decided."""
         while self._end < size:
+            if self._gap > LARGEST_GAP:
+                raise RunDocumentsError(f"the run's journal has a gap before byte {self._end:,}: no worker wrote that")
             piece = os.pread(self._descriptor, min(_PIECE, size - self._end), self._end)
-            if END not in piece and len(piece) == _PIECE:
-                piece = os.pread(self._descriptor, size - self._end, self._end)
             whole = piece.rfind(END) + 1
+            if not whole and len(piece) == _PIECE:
+                self._end += max(piece.rfind(BEGIN), 0) or len(piece)  # too long for a line: noise, or a hole
+                self._gap += len(piece)
+                continue
             if not whole:  # the line is still being written, or was cut off and is the last one
                 return
+            self._gap = 0
             self._piece, self._piece_at = piece[:whole], self._end
             self._note(self._piece, self._end)
             self._end += whole
@@ -194,23 +212,25 @@ class Journal:
                 places[attempt] = known & ~(_PLACE << shift) | begin << shift
 
     def _search_before(self, kind: bytes, attempt: bytes) -> None:
-        data = os.pread(self._descriptor, self._begin, 0)
         mark = b"%b %b " % (kind, attempt)
-        at = data.find(mark)
-        while at >= 0:
-            line = data[at - 2 : data.find(END, at)]
-            if line.rfind(BEGIN) == 0:
-                self._note(line, at - 2)
-            at = data.find(mark, at + 1)
+        for place, data in _pieces(self._descriptor, 0, self._begin):
+            at = data.find(mark)
+            while at >= 0:
+                line = data[at - 2 : data.find(END, at)]
+                if line.rfind(BEGIN) == 0:
+                    self._note(line, place + at - 2)
+                at = data.find(mark, at + 1)
 
     def _line(self, place: int) -> bytes:
         inside = place - self._piece_at
         if 0 <= inside < len(self._piece):
             return self._piece[inside : self._piece.index(END, inside)]
         data, size = b"", _LINE
-        while END not in data:
+        while END not in data and size <= _PIECE:
             data = os.pread(self._descriptor, size, place)
             size *= 8
+        if END not in data:
+            raise RunDocumentsError("the run's journal has become shorter: documents in it are lost")
         return data[: data.index(END)]
 
 
@@ -231,12 +251,12 @@ class _Gates:
         begin = place - len(BEGIN)
         if begin < self._end:
             return False  # the file is another one, made anew: of that we know nothing
-        if begin > self._end:
-            self._note(os.pread(descriptor, begin - self._end, self._end))
+        for place, lines in _pieces(descriptor, self._end, begin):
+            self._note(lines, place)
         self._end = end
         return self.places.setdefault(attempt, place) == place
 
-    def _note(self, lines: bytes) -> None:
+    def _note(self, lines: bytes, place: int) -> None:
         """Those of the others."""
         at = lines.find(_GATE_HEAD)
         while at >= 0:
@@ -245,7 +265,7 @@ class _Gates:
                 return  # it was cut off
             begin, (head, attempt, length, document) = _parts(lines[at:end])
             if head == _GATE_HEAD and length == b"%d" % len(document):
-                self.places.setdefault(attempt, self._end + at + begin + len(BEGIN))
+                self.places.setdefault(attempt, place + at + begin + len(BEGIN))
             at = lines.find(_GATE_HEAD, end)
 
 
@@ -271,6 +291,26 @@ class _Launches:
             lines = piece[:end].split(_GATE + b" ")
             self.at_gates.update([line[: line.find(b" ")] for line in lines[1:]])
             self.position += end
+
+
+def _opened(path: str) -> int:
+    try:
+        return open_regular(path, os.O_RDWR | os.O_APPEND)
+    except NotRegularError as error:
+        raise RunDocumentsError(f"the run's journal cannot be used: {error.strerror}") from error
+
+
+def _pieces(descriptor: int, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """What stands between two places, never much of it at once, each piece with its place and up to the end of a line.
+    What is too long for a line was written by nobody: of that the last mark may begin one."""
+    while begin < end:
+        piece = os.pread(descriptor, min(_PIECE, end - begin), begin)
+        if not piece:
+            return
+        if begin + len(piece) < end:
+            piece = piece[: piece.rfind(END) + 1 or max(piece.rfind(BEGIN), 0) or len(piece)]
+        yield begin, piece
+        begin += len(piece)
 
 
 def _record(how: bytes, kind: bytes, attempt: bytes, document: bytes) -> bytes:

@@ -228,7 +228,7 @@ class JournaledObjects(LocalObjects):
     def _keys(self, run: str) -> builtins.list[str]:
         journal = self._journal(run, makes=False)
         found = journal.documents() if journal else ()
-        return [f"{layout.RUNS}/{run}/{attempt.decode()}.{kind.decode()}" for kind, attempt in found]
+        return [f"{layout.RUNS}/{run}/{attempt.decode(errors='replace')}.{kind.decode()}" for kind, attempt in found]
 
     # ── journals ─────────────────────────────────────────────────────────────────────────────────
 

@@ -7,6 +7,7 @@ import os
 
 from ork.errors import DocumentError, ObjectsError
 from ork.objects import layout
+from ork.objects.regular import NotRegularError, open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class LocalObjects:
 
     def size(self, key: str) -> int | None:
         try:
-            return os.stat(self.path(key)).st_size
+            return os.lstat(self.path(key)).st_size
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -143,9 +144,11 @@ class LocalObjects:
     def _open(self, key: str) -> int | None:
         path = self.path(key)
         try:
-            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            return open_regular(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
+        except NotRegularError as error:
+            raise DocumentError(f"{key} is not a document: {error.strerror}") from error
         except OSError as error:
             raise explained(error, "read", key) from error
 

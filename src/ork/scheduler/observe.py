@@ -12,7 +12,7 @@ from datetime import datetime
 
 from ork.core import events as ev
 from ork.core.liveness import overdue_at, verdict
-from ork.errors import DocumentError, ExecutorError, ObjectsError
+from ork.errors import DocumentError, ExecutorError, ObjectsError, RunDocumentsError
 from ork.executors.executor import Executor, News, Presence, Told
 from ork.model.ids import AttemptKey, RunId
 from ork.model.record import replaced
@@ -63,6 +63,7 @@ class Observer:
         self._telemetry = telemetry
         self._tell_news = news
         self._watched = Watchlist(monotonic)
+        self.broken: dict[RunId, str] = {}  # runs whose documents are damaged for good, until somebody takes them
 
     # ── who is watched ───────────────────────────────────────────────────────────────────────────
 
@@ -91,8 +92,7 @@ class Observer:
         """The machine gave it up: end it, and report Closed (or what it reached after all)."""
         watched = self._watched.get(attempt.key)
         if watched is not None:
-            watched.attempt = attempt
-            watched.closing = True
+            watched.attempt, watched.closing = attempt, True
             self._watched.look_now(attempt.key)
 
     def release(self, attempts: list[Attempt]) -> None:
@@ -353,7 +353,7 @@ class Observer:
         try:
             return if_new(checked_status(told, watched.attempt), watched.attempt)
         except DocumentError as problem:
-            self._refuse(watched.attempt, problem)
+            self._telemetry.tell(Happening.DOCUMENT_REFUSED, attempt=watched.attempt.key, why=problem.message)
             return self._status(watched.attempt)
 
     def _status(self, attempt: Attempt) -> Status | None:
@@ -361,15 +361,14 @@ class Observer:
         try:
             status = read_status(self._objects, attempt)
         except DocumentError as problem:
-            self._refuse(attempt, problem)
+            self._telemetry.tell(Happening.DOCUMENT_REFUSED, attempt=attempt.key, why=problem.message)
             return None
         return None if status is None else if_new(status, attempt)
 
-    def _refuse(self, attempt: Attempt, problem: DocumentError) -> None:
-        self._telemetry.tell(Happening.DOCUMENT_REFUSED, attempt=attempt.key, why=problem.message)
-
     def _trouble(self, watched: Watched, problem: ObjectsError) -> None:
         """Its documents are out of reach for now (a full disk, say): nothing is decided, and we look again soon."""
+        if isinstance(problem, RunDocumentsError):
+            self.broken[watched.attempt.run] = problem.message
         self._telemetry.tell(Happening.OBJECTS_FAILED, attempt=watched.attempt.key, why=problem.message)
         self._watched.look_again(watched, RETRY_SECONDS)
 

@@ -86,10 +86,10 @@ def gate_state(objects: ObjectStore, attempt: Attempt) -> str | None:
     """ "started", "closed", or None while nobody holds it. A gate that cannot be read counts as started: something
     was written there, so nobody else can win it any more."""
     stem = layout.attempt_stem(attempt.key)
-    data = objects.get(layout.gate_key(stem), limit=STATUS_LIMIT)
-    if data is None:
-        return None
     try:
+        data = objects.get(layout.gate_key(stem), limit=STATUS_LIMIT)
+        if data is None:
+            return None
         return str(documents.open_signed(data, attempt.token_hash).get("state", "started"))
     except DocumentError:
         return "started"

@@ -285,6 +285,8 @@ class Scheduler:
         self._feed(seen.events, now)
         if seen.heartbeats:
             await self._store.note_heartbeats(seen.heartbeats)
+        for run in await self._taking.set_aside_broken(now) if self._observer.broken else ():
+            self._forget(run)
         return seen.launch
 
     async def _go_on_meanwhile(self, now: datetime) -> list[Attempt]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 
 from ork.errors import ObjectsError, OrkError
@@ -56,13 +55,13 @@ class TakeOver:
             return False
         return True
 
-    async def set_aside_all(self, broken: Mapping[RunId, str], now: datetime) -> list[RunId]:
-        """Runs of ours that cannot be worked on any more, and why. Returns those that are to be forgotten."""
-        owned = {run: self._runs.get(run) for run in broken}
-        for run, known in owned.items():
-            if known is not None:
-                await self._set_aside(run, known.epoch, broken[run], now)
-        return list(owned)
+    async def set_aside_broken(self, now: datetime) -> list[RunId]:
+        """Runs of ours whose documents are damaged for good. Returns those that are to be forgotten."""
+        broken, self._observer.broken = self._observer.broken, {}
+        for run, reason in broken.items():
+            if (owned := self._runs.get(run)) is not None:
+                await self._set_aside(run, owned.epoch, reason, now)
+        return list(broken)
 
     async def _set_aside(self, run: RunId, epoch: int, reason: str, now: datetime) -> None:
         broken = await self._store.set_aside(self._scheduler, run, epoch, reason, now)

@@ -70,6 +70,13 @@ CODES = by_code(
         "ignored, and only that attempt suffers.",
     ),
     Explanation(
+        "ORK822",
+        "the documents of a run are damaged",
+        "The journal in which all small documents of a run are kept is no regular file, has become shorter, or has a gap that\n"
+        "no worker wrote. Who has begun cannot be told from it, so the run is set aside; the others go on.",
+        right="ork doctor",
+    ),
+    Explanation(
         "ORK830",
         "no valid token",
         "The server answers only those who show a token it knows and has not revoked; hooks may be signed instead.",
