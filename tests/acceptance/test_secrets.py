@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.loopback import loopback
+from tests.postgres import fresh_database
 
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -31,6 +32,15 @@ def last_error(ork_cli: OrkCli, folder: Path, task: str = "steal") -> str:
     run = json.loads(ork_cli("show", "@last", "--json", cwd=folder).stdout)
     found: Any = next(each for each in run["tasks"] if each["name"] == task)
     return str(found["error"])
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    if request.param == "sqlite":
+        yield {}
+        return
+    with fresh_database() as url:
+        yield {"ORK_STORE": url}
 
 
 @pytest.mark.parametrize("name", ["PGPASSWORD", "ORK_STORE"])
@@ -106,7 +116,9 @@ def test_a_task_that_hands_over_gets_no_secret_sent_that_it_does_not_have(
     assert f"the task does not declare secret `{name}`" in error
 
 
-def test_a_task_that_hands_over_does_not_reach_the_schedulers_network(tmp_path: Path, ork_cli: OrkCli) -> None:
+def test_a_task_that_hands_over_does_not_reach_the_schedulers_network(
+    tmp_path: Path, ork_cli: OrkCli, store: dict[str, str]
+) -> None:
     with loopback() as site:
         site.answers["/inside"] = (200, {"credentials": "of the machine"})
         write(
@@ -117,13 +129,13 @@ def test_a_task_that_hands_over_does_not_reach_the_schedulers_network(tmp_path: 
                 f"    inputs: {{url: {site.url}/inside}}\n"
             ),
         )
-        assert ork_cli("run", cwd=tmp_path).returncode == 1
+        assert ork_cli("run", cwd=tmp_path, env=store).returncode == 1
         assert site.asked == []
-        error = last_error(ork_cli, tmp_path)
+        error = last_error(lambda *args, **more: ork_cli(*args, env=store, **more), tmp_path)
         line = f'outbound: {{allow: ["{site.url.removeprefix("http://")}"]}}'
         assert line in error
         (tmp_path / "ork.yaml").write_text(line + "\n")
-        done = ork_cli("run", cwd=tmp_path)
+        done = ork_cli("run", cwd=tmp_path, env=store)
         assert done.returncode == 0, done.stderr
 
 

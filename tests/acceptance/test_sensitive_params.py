@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import serving
+from tests.postgres import fresh_database
 
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -78,9 +79,18 @@ def states(text: str) -> dict[str, str]:
     return {task["name"]: task["status"] for task in run["tasks"]}
 
 
-def test_tasks_get_it_and_nothing_shows_or_keeps_it(project: Path, ork_cli: OrkCli) -> None:
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    if request.param == "sqlite":
+        yield {}
+        return
+    with fresh_database() as url:
+        yield {"ORK_STORE": url}
+
+
+def test_tasks_get_it_and_nothing_shows_or_keeps_it(project: Path, ork_cli: OrkCli, store: dict[str, str]) -> None:
     def ork(*args: str) -> subprocess.CompletedProcess[str]:
-        return ork_cli(*args, cwd=project)
+        return ork_cli(*args, cwd=project, env=store)
 
     done = ork("run", "--json", "-p", f"token={VALUE}", "-p", 'limits={"pin": 12345678}')
     good = {"function": "success", "context": "success", "command": "success", "child": "success"}

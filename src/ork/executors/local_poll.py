@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import os
 import signal
+import tempfile
 from collections.abc import Mapping, Sequence
+from typing import IO
 
 from ork.errors import ExecutorError
 from ork.executors.executor import LaunchOrder
@@ -29,13 +31,15 @@ async def ask_process(
         interpreter = interpreter_for(order, uses_project_python=True)
     except InterpreterError as error:
         raise ExecutorError(str(error)) from None
+    # What is printed may hold secrets: it is put aside, and masked before it comes into the log.
+    aside = tempfile.TemporaryFile() if secrets else None  # noqa: SIM115 (closed once it is copied)
     try:
         with open(log, "ab") as errors:
             process = await asyncio.create_subprocess_exec(
                 *(interpreter, "-S", "-E", BOOTSTRAP, "ork.worker.poll"),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE if secrets else errors,
+                stderr=aside or errors,
                 env={**inherited(os.environ, pass_env), **secrets},
                 start_new_session=True,
             )
@@ -43,19 +47,27 @@ async def ask_process(
         raise ExecutorError(f"no process could be started to ask: {error.strerror}") from None
     try:
         async with asyncio.timeout(seconds):
-            reply, printed = await process.communicate(request)
+            reply, _ = await process.communicate(request)
     except TimeoutError:
         raise ExecutorError(f"no answer within {seconds:g} s") from None
     finally:
         _end(process)
-    if printed:
-        from ork.model.masking import Mask, given_values
-
-        with contextlib.suppress(OSError), open(log, "ab") as errors:
-            errors.write(Mask(given_values(secrets)).data(printed))
+        if aside is not None:
+            await asyncio.to_thread(_copy_masked, aside, log, secrets)
     if not reply:
         raise ExecutorError(f"the process that asked ended with {process.returncode}; see the log")
     return reply
+
+
+def _copy_masked(printed: IO[bytes], log: str, secrets: Mapping[str, str]) -> None:
+    from ork.model.masking import Mask, MaskedStream, given_values
+
+    stream = MaskedStream(Mask(given_values(secrets)))
+    with printed, contextlib.suppress(OSError), open(log, "ab") as file:
+        printed.seek(0)
+        while data := printed.read(1 << 16):
+            file.write(stream.feed(data))
+        file.write(stream.flush())
 
 
 def _end(process: asyncio.subprocess.Process) -> None:

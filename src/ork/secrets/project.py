@@ -82,6 +82,17 @@ class ProjectSecrets:
         names = {*self._read_env_file(self._env_file), *(name for name in files if not name.startswith("."))}
         return frozenset(name for name in names if not is_of_ork(name))
 
+    def missing(self) -> dict[str, str]:
+        """Declared secrets that have no value here, with the reason. Commands are not run to find out."""
+        reasons = {}
+        for name, secret in self._declared.items():
+            if secret.origin is not SecretOrigin.COMMAND:
+                try:
+                    self._provided(secret, 0.0)
+                except SecretError as error:
+                    reasons[name] = error.message
+        return reasons
+
     def values_at_hand(self, names: Iterable[str]) -> list[str]:
         """The values of these secrets, as far as they can be had without running a command."""
         found = self.found()

@@ -295,6 +295,16 @@ def _alerts(settings: Settings) -> Iterator[Finding]:
     yield Finding("alerts", f"lead to {', '.join(sorted(channels))}", fix)
 
 
+def _secrets(settings: Settings) -> Iterator[Finding]:
+    """Whether the secrets that ork.yaml declares have values where this runs."""
+    declared = settings.project.secrets if settings.project is not None else {}
+    if not declared:
+        return
+    missing = settings.secrets.missing()
+    says = f"{len(declared)} declared, {len(missing)} without a value here" if missing else f"{len(declared)} declared"
+    yield Finding("secrets", says, next(iter(missing.values())) if missing else None)
+
+
 def _traces(settings: Settings) -> Iterator[Finding]:
     """Only where a collector is named or asked for."""
     if settings.forbids_traces or not (settings.traces or settings.names_a_collector):
@@ -332,6 +342,7 @@ CHECKS = (
     _task_user,
     _schedulers,
     _quarantine,
+    _secrets,
     _alerts,
     _traces,
 )
