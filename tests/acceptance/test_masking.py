@@ -53,6 +53,9 @@ tasks:
   shout: {command: ["sh", "-c", "printf %s \\"$KEY\\" | head -c 9; sleep 0.7; printf %s \\"$KEY\\" | tail -c +10; echo; echo \\"$KEY\\" >&2"]}
   fall: {file: tasks.py, function: fall, inputs: {key: {secret: KEY}}}
   exit: {command: ["sh", "-c", "echo \\"no: $KEY\\"; exit 3"]}
+  reader:
+    command: ["sh", "-c", "cmp $ORK_INPUT_FILE - && cat $ORK_INPUT_FILE && ! grep -rqs [h]orse .ork && echo clean"]
+    inputs: {key: {secret: KEY}}
   fetch: {executor: http, config: {url: {secret: KEY}}}
   lost: {command: ["sh", "-c", "echo $1", "x", "y"], env: {PATH: {secret: KEY}}}
 """
@@ -87,7 +90,7 @@ def test_no_form_of_a_value_is_written_anywhere(project: Path, ork_cli: OrkCli) 
         shown = {"run": ork("run")}
         run: Any = json.loads(ork("show", "@last", "--json"))
         states = {task["name"]: task["status"] for task in run["tasks"]}
-        assert states["say"] == states["shout"] == "success"
+        assert states["say"] == states["shout"] == states["reader"] == "success", shown
         assert [states[name] for name in ("fall", "exit", "fetch")] == ["failed"] * 3
         for task in states:
             shown[task] = ork("logs", "@last", task)
@@ -102,6 +105,7 @@ def test_no_form_of_a_value_is_written_anywhere(project: Path, ork_cli: OrkCli) 
     assert shown["say"].count("***") >= 4
     assert shown["shout"].split() == ["***", "***"]
     assert "no: ***" in shown["exit"]
+    assert shown["reader"] == '{"key":"***"}clean\n'
     assert "not an http or https URL" in shown["json"]
     assert kept_in(project) == []
     assert "horse" not in json.dumps(run)
