@@ -91,7 +91,7 @@ class Installation:
             kind=kind,
             store=self.store,
             objects=self.objects,
-            executors={**self._places(kind), **self._waiting_executors(waiting)},
+            executors={**self._places(kind, telemetry), **self._waiting_executors(waiting)},
             options=options,
             monotonic=_boot_seconds,
             is_provably_dead=is_provably_dead,
@@ -181,10 +181,14 @@ class Installation:
         secrets, rule = self.settings.secrets.own_value, self.settings.outbound
         return Outbox(self.store, channels, secrets, telemetry, rule=rule)
 
-    def _places(self, kind: str) -> dict[str, Executor]:
-        from ork.places import executors_of
+    def _places(self, kind: str, telemetry: Telemetry) -> dict[str, Executor]:
+        from ork.places import executors_of, note_plain_files
 
-        made = executors_of(self.settings, self.objects, self.store, expects_work=kind == "run", attends=kind != "run")
+        fallbacks, is_run = telemetry.fallbacks, kind == "run"
+        note_plain_files(self.settings, self.objects, fallbacks)
+        made = executors_of(
+            self.settings, self.objects, self.store, expects_work=is_run, attends=not is_run, fallbacks=fallbacks
+        )
         self._executors += made.values()
         return made
 

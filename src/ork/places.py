@@ -13,12 +13,15 @@ from ork.errors import DefinitionError, UsageError
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local import LocalExecutor
 from ork.executors.on_demand import OnDemand
+from ork.fallbacks import JOURNAL
 from ork.model.ids import RunId, TaskKey
 from ork.model.workflow import Isolation
 from ork.objects.attempts import AttemptDocuments
+from ork.objects.opening import JOURNAL as JOURNAL_URL
 
 if TYPE_CHECKING:
     from ork.executors.executor import Executor
+    from ork.fallbacks import Fallbacks
     from ork.model.infra import WorkerConfig
     from ork.model.task import Attempt
     from ork.model.workflow import TaskSpec
@@ -32,7 +35,13 @@ EngineKey: TypeAlias = tuple[str | None, str | None]  # its address and the fold
 
 
 def executors_of(
-    settings: Settings, objects: LocalObjects, store: StateStore, *, expects_work: bool = False, attends: bool = False
+    settings: Settings,
+    objects: LocalObjects,
+    store: StateStore,
+    *,
+    expects_work: bool = False,
+    attends: bool = False,
+    fallbacks: Fallbacks | None = None,
 ) -> dict[str, Executor]:
     """By the names that tasks say. Whoever gets them closes them. `expects_work`: soon, so a worker is made ahead.
     `attends`: containers that were started from here are looked after, whoever owns their runs."""
@@ -43,7 +52,7 @@ def executors_of(
         LocalExecutor,
         documents=AttemptDocuments(objects),
         isolation=Isolation(settings.isolation),
-        servers=ForkServers(),
+        servers=ForkServers(fallbacks),
         pass_env=settings.pass_env,
     )
     functions = make("python")
@@ -60,6 +69,13 @@ def executors_of(
         CONTAINER: containers,
     }
     return made | {name: make(name) for name in custom_executors(settings.project)}
+
+
+def note_plain_files(settings: Settings, objects: LocalObjects, fallbacks: Fallbacks) -> None:
+    """A journal was asked for, and the folder cannot have one."""
+    if settings.objects.startswith(JOURNAL_URL) and objects.kind != "journal":
+        why = "it held files before, or its file system is not known to append atomically"
+        fallbacks.note(JOURNAL, f"documents of attempts are files of their own in {objects.root}: {why}")
 
 
 def worker_configs(settings: Settings) -> Callable[[TaskSpec], WorkerConfig | None]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from ork.fallbacks import Fallbacks
 from ork.model.ids import AttemptKey
 from ork.model.record import Record
 
@@ -37,6 +38,7 @@ class Happening(StrEnum):
     LOCATION_FAILED = "location_failed"  # the last good version goes on
     OBJECTS_FAILED = "objects_failed"  # an attempt's documents cannot be read or written for now
     API_FAILED = "api_failed"  # an error of ours: the caller got a 500
+    FALLBACK = "fallback"  # a part works in a slower way than it should
     TRACES_FAILED = "traces_failed"  # spans are dropped: their collector does not take them
 
 
@@ -79,6 +81,7 @@ class Telemetry:
         self.metrics: dict[tuple[str, str, str], Measured] = {}  # of tasks, by workflow, task and name
         self.metrics_dropped = 0  # values for which there was no room
         self.noted: dict[AttemptKey, Mapping[str, float]] = {}  # of attempts whose ends are not committed yet
+        self.fallbacks = Fallbacks(lambda component, why: self.tell(Happening.FALLBACK, component=component, why=why))
         self._listeners: defaultdict[Happening, list[Listener]] = defaultdict(list)
 
     def listen(self, listener: Listener, *only: Happening) -> None:
@@ -138,6 +141,7 @@ class Telemetry:
     def add_what_was_spent(self, other: Telemetry) -> None:
         """Of somebody who worked for us and has ended: time, spans of traces, and tasks' own metrics."""
         self.spans.update(other.spans)
+        self.fallbacks.counts.update(other.fallbacks.counts)
         self.metrics_dropped += other.metrics_dropped
         for series, measured in other.metrics.items():
             known = self.metrics.get(series)

@@ -396,3 +396,20 @@ async def test_a_run_needs_an_owner_until_it_has_ended_and_again_when_something_
     assert not await store.needs_owner()
     await store.submit_command(command(claimed.run.id, CommandKind.RETRY), NOW)
     assert await store.needs_owner()
+
+
+# ── notes ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_scheduler_s_notes_are_read_by_others_until_it_takes_them_back(store: StateStore) -> None:
+    await introduce(store, ANN, BEN)
+    await store.note_fallbacks(ANN, ["fork server: crashed", "journal: „plain“ files"])
+    notes = {entry.id: entry.notes for entry in await store.list_schedulers()}
+    assert notes == {ANN: ("fork server: crashed", "journal: „plain“ files"), BEN: ()}
+    await store.note_fallbacks(ANN, [])
+    assert [entry.notes for entry in await store.list_schedulers()] == [(), ()]
+
+
+async def test_an_unknown_scheduler_has_no_notes(store: StateStore) -> None:
+    await store.note_fallbacks(ANN, ["fork server: crashed"])
+    assert await store.list_schedulers() == ()

@@ -68,6 +68,7 @@ class _Now(Collector):
         for (what, status), number in sorted(self._telemetry.ended.items()):
             ended.add_metric([what, status], number)
         yield ended
+        yield from self._fallbacks()
         spans = CounterMetricFamily("ork_spans", "Spans of traces, by what became of them.", labels=["outcome"])
         for outcome, number in sorted(self._telemetry.spans.items()):
             spans.add_metric([outcome], number)
@@ -79,6 +80,17 @@ class _Now(Collector):
             spent.add_metric([work], count_value=time.count, sum_value=time.seconds)
             slowest.add_metric([work], time.longest)
         yield from (spent, slowest)
+
+    def _fallbacks(self) -> Iterator[Metric]:
+        fallbacks = self._telemetry.fallbacks
+        labels = ["component"]
+        total = CounterMetricFamily("ork_fallbacks", "How often a part did without its fast path.", labels=labels)
+        for component, number in sorted(fallbacks.counts.items()):
+            total.add_metric([component], number)
+        degraded = GaugeMetricFamily("ork_degraded", "Parts that do without their fast path now.", labels=labels)
+        for component in sorted(fallbacks.reasons):
+            degraded.add_metric([component], 1)
+        yield from (total, degraded)
 
     def _of_tasks(self) -> Iterator[Metric]:
         """What tasks said with `ctx.metrics`, without instances: the number of series is bounded."""

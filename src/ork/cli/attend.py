@@ -239,12 +239,16 @@ class Attendant:
         self._service.telemetry.listen(self._heed_adopted, Happening.RUN_ADOPTED)
         told = (*TROUBLES, *DISK_TROUBLES, Happening.STORE_RECOVERED, Happening.ALERT_FAILED)
         self._service.telemetry.listen(self._heed_trouble, *told)
+        self._service.telemetry.listen(self._heed_fallback, Happening.FALLBACK)
         self._work = asyncio.create_task(self._service.run())
         self._work.add_done_callback(lambda _: self._news.set())
 
     def _heed_commit(self, runs: Sequence[RunId]) -> None:
         if self._run in runs or self._others:
             self._news.set()
+
+    def _heed_fallback(self, _happening: Happening, fields: dict[str, object]) -> None:
+        self._tell_once(f"slower than it should be: {fields['component']}: {fields['why']} (see `ork doctor`)")
 
     def _heed_adopted(self, _happening: Happening, fields: dict[str, object]) -> None:
         """Another run whose process died in the middle is gone on with: a person is told so."""

@@ -21,6 +21,7 @@ AHEAD = "ahead"
 ROOM_FOR_MARK = 512
 ORDINARY_SIGNALS = [signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGXFSZ]
 MOST_LOOKS = 8
+_MOST_TROUBLES = 4000
 _COLLECT_AFTER_SECONDS = 0.2
 _OWN_FOLDERS = ("worker", "objects", "model", "sdk", ".")
 
@@ -42,13 +43,15 @@ class ForkServer:
         self._ended = ended
         self._unsent: deque[socket.socket] = deque()
         self._loop = asyncio.get_running_loop()
+        self._errors = os.memfd_create("ork-fork-server")  # its stderr until it serves
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
         try:
             theirs.setblocking(True)
-            self._pid = _spawn(interpreter, environ, theirs, [AHEAD] if is_ahead else [])
+            self._pid = _spawn(interpreter, environ, theirs, self._errors, [AHEAD] if is_ahead else [])
             leave_as_it_was(self._pid)
         except OSError:
             self._socket.close()
+            os.close(self._errors)
             raise
         finally:
             theirs.close()
@@ -59,6 +62,12 @@ class ForkServer:
         self._unsent.append(door)
         if len(self._unsent) == 1:
             self._flush()
+
+    def troubles(self) -> str:
+        """What it wrote to its stderr last."""
+        said = os.pread(self._errors, _MOST_TROUBLES, max(0, os.fstat(self._errors).st_size - _MOST_TROUBLES))
+        text = said.decode("utf-8", "replace").strip()
+        return text.splitlines()[-1] if text else "it ended without a word"
 
     def retire(self) -> None:
         """It ends when it has made the workers it was asked for."""
@@ -104,13 +113,14 @@ class ForkServer:
         self._loop.remove_reader(self._socket)
         self._loop.remove_writer(self._socket)
         self._socket.close()
+        self._loop.call_later(_COLLECT_AFTER_SECONDS, os.close, self._errors)
         while self._unsent:
             self._unsent.popleft().close()
         self._loop.call_later(_COLLECT_AFTER_SECONDS, collect, self._pid)
         self._ended(self)
 
 
-def _spawn(interpreter: str, environ: dict[str, str], theirs: socket.socket, words: list[str]) -> int:
+def _spawn(interpreter: str, environ: dict[str, str], theirs: socket.socket, errors: int, words: list[str]) -> int:
     # Room for the attempt's mark, which each worker writes into its own copy.
     env = {**environ, MARK: "-" * ROOM_FOR_MARK}
     return os.posix_spawn(
@@ -120,7 +130,7 @@ def _spawn(interpreter: str, environ: dict[str, str], theirs: socket.socket, wor
         file_actions=[
             (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_RDWR, 0),
-            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_RDWR, 0),
+            (os.POSIX_SPAWN_DUP2, errors, 2),
         ],
         setsid=True,
         setsigmask=[],

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 
 from ork.executors.fork_server import ForkServer, looks_of
+from ork.fallbacks import FORK_SERVER, WORKER_POOL, Fallbacks
 
 MOST_SERVERS = 8
 _UNFIT_SECONDS = 60.0
@@ -16,8 +17,10 @@ _LOOK_AT_FILES_SECONDS = 1.0
 class ForkServers:
     """At most a few at a time; the one that was not used for longest goes first."""
 
-    def __init__(self) -> None:
+    def __init__(self, fallbacks: Fallbacks | None = None) -> None:
+        self.fallbacks = fallbacks or Fallbacks(lambda _component, _reason: None)
         self.by_interpreter: dict[str, ForkServer] = {}
+        self._failed: set[str] = set()  # interpreters in which the last one did not come up
         self._unfit: dict[str, float] = {}  # interpreters in which none came up, and until when none is tried
         self._looks: dict[str, tuple[object, object]] = {}
         self._variables: dict[bytes, bytes] = {}
@@ -51,7 +54,22 @@ class ForkServers:
     def has_failed(self, server: ForkServer) -> None:
         """It came to nothing: for a while none is tried in that interpreter."""
         self._unfit[server.interpreter] = time.monotonic() + _UNFIT_SECONDS
+        self._note(server.interpreter, server.troubles())
         server.retire()
+
+    def has_served(self, server: ForkServer) -> None:
+        """A worker of its making has come alive."""
+        server.has_served, server.heard_at = True, time.monotonic()
+        self.fallbacks.clear(WORKER_POOL)
+        self._failed.discard(server.interpreter)
+        if not self._failed:
+            self.fallbacks.clear(FORK_SERVER)
+
+    def _note(self, interpreter: str, why: str) -> None:
+        self._failed.add(interpreter)
+        self.fallbacks.note(
+            FORK_SERVER, f"none comes up in {interpreter}, tasks start interpreters of their own: {why}"
+        )
 
     def close(self) -> None:
         """They end when they have made the workers that they know of."""
@@ -60,12 +78,14 @@ class ForkServers:
 
     def _started(self, interpreter: str, *, is_ahead: bool) -> ForkServer | None:
         if time.monotonic() < self._unfit.get(interpreter, 0.0):
+            self.fallbacks.counts[FORK_SERVER] += 1
             return None
         while len(self.by_interpreter) >= MOST_SERVERS:
             self.by_interpreter.pop(next(iter(self.by_interpreter))).retire()
         try:
             return ForkServer(interpreter, self._environ, self._ended, is_ahead=is_ahead)
-        except OSError:
+        except OSError as error:
+            self._note(interpreter, error.strerror or str(error))
             return None
 
     def _ended(self, server: ForkServer) -> None:

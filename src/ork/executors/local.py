@@ -27,6 +27,7 @@ from ork.executors.local_python import InterpreterError, Pythons
 from ork.executors.local_spawn import spawn_worker
 from ork.executors.processes import Looks
 from ork.executors.residents import Residents
+from ork.fallbacks import FORK_SERVER, NEWS_SOCKET, WORKER_POOL
 from ork.model.ids import AttemptKey
 from ork.model.record import Record
 from ork.model.task import Attempt
@@ -75,11 +76,12 @@ class LocalExecutor:
         self.name = name
         self._documents = documents
         self._pythons = Pythons(uses_project_python)
-        self._news = NewsSocket(news_dir)
+        self._servers = servers or ForkServers()
+        self._fallbacks = self._servers.fallbacks
+        self._news = NewsSocket(news_dir, partial(self._fallbacks.note, NEWS_SOCKET))
         self._listeners: dict[str, Callable[[bytes | None], None]] = {}
         self._isolation = isolation
         self._alike = {each: _told_alike(documents.url, each) for each in Isolation}
-        self._servers = servers or ForkServers()
         self._environment = Environment(pass_env)
         self._residents = Residents(self, self._servers)
         self._on_the_way: dict[str, _OnTheWay] = {}
@@ -225,6 +227,8 @@ class LocalExecutor:
         key = asked.order.attempt.key
         if asked.stop is None and not self._is_past_its_gate(asked.order.attempt):
             try:
+                if FORK_SERVER not in self._fallbacks.reasons:  # that says it all
+                    self._fallbacks.note(WORKER_POOL, "a worker did not take its task, which got a new interpreter")
                 self._twins[key] = asked.order.attempt
                 self._spawn_and_watch(asked.order, asked.news)
                 return

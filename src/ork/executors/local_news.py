@@ -20,7 +20,8 @@ _DEFAULT_FOLDER = "/tmp"
 class NewsSocket:
     """In a folder of its own that only this user can enter."""
 
-    def __init__(self, folder: str | None = None) -> None:
+    def __init__(self, folder: str | None = None, report: Callable[[str], None] = lambda _why: None) -> None:
+        self._report = report  # told why no socket can be made
         self._folder: str | None = None
         self._socket: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -32,7 +33,8 @@ class NewsSocket:
         if self._socket is None:
             try:
                 self._open()
-            except OSError:
+            except OSError as error:
+                self._report(error.strerror or str(error))
                 return None
         return f"{self._folder}/news"
 

@@ -223,8 +223,8 @@ class Residents:
         # The first word of all only says that it is there; any but the last one, that this is not over in a moment.
         resident.is_slow = resident.is_slow or (resident.has_spoken and word not in ENDS)
         if not resident.has_spoken:
-            resident.server.heard_at = time.monotonic()
-        resident.has_taken = resident.has_spoken = resident.server.has_served = True
+            self._servers.has_served(resident.server)
+        resident.has_taken = resident.has_spoken = True
         if resident.is_slow:
             self._ask_back(resident)
         if word == b"took":

@@ -104,3 +104,4 @@ class SchedulerEntry(Record):
     started_at: datetime
     lease_seconds_left: float  # by the store's clock; negative when it has run out
     active_runs: int = 0
+    notes: tuple[str, ...] = ()  # what it does more slowly than it should, and why

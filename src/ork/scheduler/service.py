@@ -16,6 +16,7 @@ from typing import Protocol
 
 from ork.alerts.outbox import Outbox
 from ork.errors import OrkError, StoreError, StoreUnavailableError
+from ork.fallbacks import NOTIFICATIONS
 from ork.model.ids import SchedulerId
 from ork.model.record import Record
 from ork.scheduler.step import Scheduler
@@ -32,6 +33,7 @@ ERROR_PAUSE_SECONDS = 1.0
 CLOCK_LOOK_SECONDS = 60.0
 LAST_ALERTS_SECONDS = 15.0
 COLLECT_AFTER = 10_000
+NOTE_AGAIN_SECONDS = 60.0
 # For a tick that stays: how often it looks for wishes of people, and how near a retry must be to be waited for.
 STAY_LOOK_SECONDS = 10.0
 STAY_FOR = timedelta(seconds=60)
@@ -81,6 +83,8 @@ class SchedulerService:
         self._wake = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
         self._stopping = False
+        self._noted: tuple[str, ...] = ()
+        self._noted_at = 0.0
         self._neighbours: dict[SchedulerId, int] = {}
         scheduler.call_on_news(self._wake.set)
         if store.works_elsewhere:
@@ -193,6 +197,7 @@ class SchedulerService:
                 return
             self._watch_neighbours()
             self._tell_people()
+            await self._note_fallbacks()
             if due is None:
                 await self._wake.wait()
             elif (seconds := (due - now).total_seconds()) > 0:
@@ -220,6 +225,15 @@ class SchedulerService:
             self.scheduler.has_news_for_people = False
             self._outbox.look_soon()
 
+    async def _note_fallbacks(self) -> None:
+        """In our row of the store, where other processes can read them. Again after a while: a row that was lost is new."""
+        now, notes = asyncio.get_running_loop().time(), self.telemetry.fallbacks.notes
+        if notes == self._noted and not (notes and now >= self._noted_at + NOTE_AGAIN_SECONDS):
+            return
+        with contextlib.suppress(StoreError):
+            await self._store.note_fallbacks(self.scheduler.lead.id, notes)
+            self._noted, self._noted_at = notes, now
+
     async def _sleep_until(self, moment: float) -> None:
         """Or sooner: while much happens, every step would put the alarm off. Where it is left as it was, that costs a step
         too many once in a while."""
@@ -240,9 +254,15 @@ class SchedulerService:
     async def _listen(self) -> None:
         while True:
             try:
-                if await self._store.wait_for_change(None):
+                # After a failure only a look: that it succeeds says that others are heard again.
+                seconds = 0.0 if NOTIFICATIONS in self.telemetry.fallbacks.reasons else None
+                if await self._store.wait_for_change(seconds):
                     self._something_changed()
-            except StoreUnavailableError:
+                self.telemetry.fallbacks.clear(NOTIFICATIONS)
+            except StoreUnavailableError as problem:
+                self.telemetry.fallbacks.note(
+                    NOTIFICATIONS, f"changes are looked for, not announced: {problem.message}"
+                )
                 await asyncio.sleep(ERROR_PAUSE_SECONDS)
             except StoreError:
                 self._something_changed()  # the next step meets the same error, and ends the service with it

@@ -41,6 +41,14 @@ def json_text(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
+def notes_of(text: str) -> tuple[str, ...]:
+    """The sentences about a scheduler. Only people read them: what cannot be read says so."""
+    try:
+        return tuple(str(note) for note in json.loads(text))
+    except (TypeError, ValueError):
+        return ("its notes cannot be read",)
+
+
 def index_number(index: int | None) -> int:
     return NO_INDEX if index is None else index
 

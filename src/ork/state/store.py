@@ -241,6 +241,10 @@ class StateStore(
         scheduler is unknown; it must introduce itself and claim anew."""
         ...
 
+    async def note_fallbacks(self, scheduler: SchedulerId, notes: Sequence[str]) -> None:
+        """What `list_schedulers` says of it from now on. An unknown scheduler has no notes; nobody is woken."""
+        ...
+
     async def bury(self, schedulers: Sequence[SchedulerId]) -> None:
         """These schedulers are provably dead: their leases have run out as of now."""
         ...

@@ -111,6 +111,7 @@ def pulse_json(pulse: Pulse, now: datetime) -> dict[str, Any]:
                 "started_at": time_json(entry.started_at),
                 "runs": entry.active_runs,
                 "lease_seconds_left": round(entry.lease_seconds_left, 3),
+                "notes": list(entry.notes),
             }
             for entry in pulse.schedulers
         ],

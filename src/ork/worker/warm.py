@@ -48,6 +48,7 @@ def start(when: str = "") -> int:
     # Who waits for the first one has it on its way before anything is loaded that only later ones profit from.
     if when == AHEAD or server.serve_one(None):
         _load(mark)
+        os.dup2(1, 2)  # it has come up: nobody reads more of what it says
         traces = packages.Traces()
         # One that is out of date leaves the request to others.
         while server.is_asked() and traces.are_fresh() and server.serve_one(traces):
@@ -153,6 +154,7 @@ class _Server:
             os.close(self._wake)
             os.close(self._ring)
             os.dup2(1, _SOCKET)  # the null device, open for reading too
+            os.dup2(1, 2)  # what the server says when it fails is not for workers
             os.set_inheritable(door, False)
             from ork.worker.resident import Resident
 

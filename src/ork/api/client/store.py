@@ -190,6 +190,7 @@ class RemoteStore:
                 read_moment(row["started_at"]),
                 max(row["lease_seconds_left"], _ALIVE_SECONDS),
                 row["runs"],
+                tuple(row.get("notes", ())),
             )
             for row in rows
         )

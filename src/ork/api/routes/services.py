@@ -39,6 +39,7 @@ async def list_schedulers(request: Request) -> Response:
             "started_at": time_json(entry.started_at),
             "runs": entry.active_runs,
             "lease_seconds_left": round(entry.lease_seconds_left, 3),
+            "notes": list(entry.notes),
             "alive": is_alive(entry),
         }
         for entry in await api_of(request).store.list_schedulers()

@@ -173,6 +173,27 @@ def _executors(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
     yield Finding("python", f"{sys.executable} runs functions", None if proc else "mount /proc", broken=not proc)
 
 
+def _fork_server(settings: Settings) -> Iterator[Finding]:
+    """Starts one, and has it make a worker that does nothing."""
+    if settings.isolation == "interpreter":
+        return
+    import asyncio
+
+    from ork.executors.fork_probe import try_fork_server
+    from ork.executors.local_python import InterpreterError, Pythons
+
+    try:
+        interpreter = Pythons(uses_project_python=True).of_project(settings.root)
+    except InterpreterError:
+        return  # what is wrong with it is told where it is needed
+    problem = asyncio.run(try_fork_server(interpreter, settings.environ))
+    if problem is None:
+        yield Finding("fork server", f"works in {interpreter}")
+    else:
+        fix = "tasks run in interpreters of their own until this is mended, 20 times slower for small ones"
+        yield Finding("fork server", f"does not work in {interpreter}: {problem}", fix)
+
+
 def _engines(settings: Settings) -> Iterator[Finding]:
     if not settings.workers:
         return
@@ -249,6 +270,8 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
             "`ork tick` or `ork scheduler` goes on",
         )
     yield Finding("schedulers", f"{len(entries) - len(dead)} running")
+    for note in sorted({note for entry in entries for note in entry.notes if is_alive(entry)}):
+        yield Finding("schedulers", f"slower than it should be: {note}", "see docs/monitoring.md, Fall-backs")
     if schedules and not is_served:
         fix = "start `ork scheduler` or `ork serve`, or call `ork tick` regularly"
         yield Finding("schedules", f"{count(schedules, 'schedule')} and no scheduler: they do not fire", fix)
@@ -337,6 +360,7 @@ CHECKS = (
     _shared,
     _clock,
     _executors,
+    _fork_server,
     _engines,
     _permissions,
     _task_user,

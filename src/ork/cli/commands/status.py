@@ -80,6 +80,7 @@ def _lines(found: Found) -> list[Line]:
         lease = f", lease {entry.lease_seconds_left:.0f}s" if entry.active_runs else ""
         what = f"{entry.kind}, started {ago(entry.started_at, moment)}, {count(entry.active_runs, 'run')}{lease}"
         lines.append(_fact("scheduler", what))
+        lines += [_fact("", f"slower than it should be: {note}") for note in entry.notes]
     if not pulse.schedulers:
         lines.append(_fact("scheduler", "none is running"))
     if found.schedules and not found.is_served:

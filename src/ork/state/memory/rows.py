@@ -31,6 +31,7 @@ class SchedulerRow(Record, frozen=False):
     kind: str
     started_at: datetime
     lease_until: float
+    notes: tuple[str, ...] = ()
 
 
 class RunRow(Record, frozen=False):

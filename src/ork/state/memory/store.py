@@ -231,6 +231,10 @@ class MemoryStore(
             row.lease_until = self._clock() + self._lease_seconds
         return row is not None
 
+    async def note_fallbacks(self, scheduler: SchedulerId, notes: Sequence[str]) -> None:
+        if (row := self._used().schedulers.get(scheduler)) is not None:
+            row.notes = tuple(notes)
+
     async def bury(self, schedulers: Sequence[SchedulerId]) -> None:
         state = self._changing()
         for scheduler in schedulers:
@@ -363,7 +367,7 @@ class MemoryStore(
         entries = [
             SchedulerEntry(
                 id, row.identity, row.kind, row.started_at, row.lease_until - self._clock(),
-                sum(run.owner == id for run in state.runs.values()),
+                sum(run.owner == id for run in state.runs.values()), row.notes,
             )
             for id, row in state.schedulers.items()
         ]  # fmt: skip

@@ -23,7 +23,7 @@ from ork.state.postgres.database import Database
 from ork.state.postgres.failures import TROUBLE
 from ork.state.postgres.quarantine import note, set_aside
 from ork.state.postgres.rows import attempt_of, free_text, lenient, run_of, task_of
-from ork.state.rows import Columns, attempt_key, command_of, index_number, is_command
+from ork.state.rows import Columns, attempt_key, command_of, index_number, is_command, json_text, notes_of
 from ork.state.store import Claim, ClaimedRun
 
 _RUN_COLUMNS = 19  # of a row of `ork.claim`; what follows is a command
@@ -41,6 +41,10 @@ async def introduce(
 
 async def renew(db: Database, scheduler: SchedulerId) -> bool:
     return await db.run("renew", scheduler, db.moment(), db.lease_seconds) == 1
+
+
+async def note_fallbacks(db: Database, scheduler: SchedulerId, notes: Sequence[str]) -> None:
+    await db.run("note_fallbacks", scheduler, json_text(list(notes)))
 
 
 async def bury(db: Database, schedulers: Sequence[SchedulerId]) -> None:
@@ -162,8 +166,10 @@ async def note_heartbeats(db: Database, heartbeats: Sequence[Heartbeat]) -> None
 async def list_schedulers(db: Database) -> tuple[SchedulerEntry, ...]:
     rows = await db.rows("list_schedulers", db.moment())
     return tuple(
-        SchedulerEntry(SchedulerId(id), identity, kind, lenient.time(started_at) or UNKNOWN_TIME, left, runs)
-        for id, identity, kind, started_at, left, runs in rows
+        SchedulerEntry(
+            SchedulerId(id), identity, kind, lenient.time(started_at) or UNKNOWN_TIME, left, runs, notes_of(notes)
+        )
+        for id, identity, kind, started_at, left, runs, notes in rows
     )
 
 

@@ -116,6 +116,7 @@ class PostgresStore:
     introduce = _verb(ownership.introduce)
     claim_runs = _verb(ownership.claim_runs)
     commit = _verb(commit_changes)
+    note_fallbacks = _verb(ownership.note_fallbacks)
     note_heartbeats = _verb(ownership.note_heartbeats)
     renew = _verb(ownership.renew)
     bury = _verb(ownership.bury)

@@ -13,7 +13,7 @@ from ork.model.task import Heartbeat
 from ork.state.claims import that_fit
 from ork.state.installation import check_terms
 from ork.state.lenient import UNKNOWN_TIME
-from ork.state.rows import attempt_key, is_command
+from ork.state.rows import attempt_key, is_command, notes_of
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.installation import read_shared_settings
@@ -47,6 +47,11 @@ def renew(db: Database, scheduler: SchedulerId) -> bool:
     boot, until = db.lease()
     with db.connection.writing():
         return db.connection.run("renew", {"id": scheduler, "boot": boot, "until": until}) == 1
+
+
+def note_fallbacks(db: Database, scheduler: SchedulerId, notes: Sequence[str]) -> None:
+    with db.connection.writing():
+        db.connection.run("note_fallbacks", {"id": scheduler, "notes": json_text(list(notes))})
 
 
 def bury(db: Database, schedulers: Sequence[SchedulerId]) -> None:
@@ -192,8 +197,9 @@ def list_schedulers(db: Database) -> tuple[SchedulerEntry, ...]:
             lenient.time(started_at) or UNKNOWN_TIME,
             _seconds_left(lease_boot == boot, until, now),
             runs,
+            notes_of(notes),
         )
-        for id, identity, kind, started_at, lease_boot, until, runs in db.connection.rows("list_schedulers")
+        for id, identity, kind, started_at, lease_boot, until, runs, notes in db.connection.rows("list_schedulers")
     )
 
 

@@ -178,6 +178,7 @@ class SqliteStore:
 
     introduce = _verb(ownership.introduce)
     claim_runs = _verb(ownership.claim_runs)
+    note_fallbacks = _verb(ownership.note_fallbacks)
     note_heartbeats = _verb(ownership.note_heartbeats)
     renew = _verb(ownership.renew)
     bury = _verb(ownership.bury)

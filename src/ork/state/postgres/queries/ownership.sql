@@ -13,6 +13,9 @@ ON CONFLICT (id) DO UPDATE SET
 UPDATE ork.schedulers SET lease_until = coalesce($2::timestamptz, clock_timestamp()) + make_interval(secs => $3)
 WHERE id = $1;
 
+-- name: note_fallbacks
+UPDATE ork.schedulers SET notes = $2 WHERE id = $1;
+
 -- name: end_leases
 WITH dead AS (SELECT id FROM ork.schedulers WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE)
 UPDATE ork.schedulers AS s SET lease_until = '-infinity' FROM dead WHERE s.id = dead.id;
@@ -70,7 +73,7 @@ ORDER BY t.run_id, t.ordinal, t.idx;
 SELECT s.id, s.identity, s.kind, s.started_at,
        CASE WHEN s.lease_until = '-infinity' THEN '-infinity'::float8
             ELSE extract(epoch FROM s.lease_until - coalesce($1::timestamptz, clock_timestamp()))::float8 END,
-       (SELECT count(*) FROM ork.runs AS r WHERE r.owner = s.id)
+       (SELECT count(*) FROM ork.runs AS r WHERE r.owner = s.id), s.notes
 FROM ork.schedulers AS s
 ORDER BY s.started_at, s.id;
 

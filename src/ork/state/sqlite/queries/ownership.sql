@@ -8,6 +8,9 @@ ON CONFLICT (id) DO UPDATE SET
 -- name: renew
 UPDATE schedulers SET lease_boot = :boot, lease_until = :until WHERE id = :id;
 
+-- name: note_fallbacks
+UPDATE schedulers SET notes = :notes WHERE id = :id;
+
 -- name: end_lease
 -- An empty boot id is no boot's: the lease has run out, whatever the clock says.
 UPDATE schedulers SET lease_boot = '' WHERE id = ?;
@@ -97,7 +100,7 @@ ORDER BY t.ordinal, t.idx;
 
 -- name: list_schedulers
 SELECT s.id, s.identity, s.kind, s.started_at, s.lease_boot, s.lease_until,
-       (SELECT count(*) FROM runs AS r WHERE r.owner = s.id)
+       (SELECT count(*) FROM runs AS r WHERE r.owner = s.id), s.notes
 FROM schedulers AS s
 ORDER BY s.started_at, s.id;
 

@@ -1,0 +1,41 @@
+"""Tries a fork server out: starts one, has it make a worker, and asks that for nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Mapping
+
+from ork.executors.fork_server import ForkServer
+from ork.executors.resident import make_door
+
+PATIENCE_SECONDS = 20.0
+_NOTHING = b"back"  # asks for what the worker has not begun
+
+
+async def try_fork_server(interpreter: str, environ: Mapping[str, str]) -> str | None:
+    """None if it works; otherwise why it does not."""
+    try:
+        server = ForkServer(interpreter, dict(environ), lambda _server: None)
+        ours, theirs = make_door()
+    except OSError as error:
+        return error.strerror or str(error)
+    try:
+        server.make_worker(theirs)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return None if await _answers(ours) else server.troubles()
+    except TimeoutError:
+        return f"no worker came up within {PATIENCE_SECONDS:g} s"
+    finally:
+        ours.close()
+        server.let_go()
+        await asyncio.sleep(0.25)  # so that the loop collects it
+
+
+async def _answers(door: socket.socket) -> bool:
+    loop = asyncio.get_running_loop()
+    try:
+        await loop.sock_sendall(door, _NOTHING)
+        return bool(await loop.sock_recv(door, 1 << 16))
+    except OSError:
+        return False
