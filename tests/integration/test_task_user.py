@@ -216,7 +216,15 @@ def test_a_service_without_root_needs_the_capabilities_and_its_tasks_have_none(y
     os.chown(home, service.pw_uid, service.pw_gid)
     path = os.pathsep.join(each for each in sys.path if "site-packages" in each or each.endswith("src"))
     given = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "ORK_TASK_USER": USER, "ORK_ISOLATION": isolation}
-    given |= {"ORK_STORE": f"sqlite:{home}/ork.db", "ORK_OBJECTS": f"journal:{home}/objects", "HOME": str(home)}
+    temporary = yard.folder / "tmp"
+    temporary.mkdir()
+    temporary.chmod(0o1777)
+    given |= {
+        "TMPDIR": str(temporary),
+        "ORK_STORE": f"sqlite:{home}/ork.db",
+        "ORK_OBJECTS": f"journal:{home}/objects",
+        "HOME": str(home),
+    }
     python = str(yard.folder / ".venv" / "bin" / "python")
     become = ["setpriv", f"--reuid={service.pw_uid}", f"--regid={service.pw_gid}", "--clear-groups"]
 
@@ -232,6 +240,7 @@ def test_a_service_without_root_needs_the_capabilities_and_its_tasks_have_none(y
     known = pwd.getpwnam(USER)
     assert json.loads(ork("output", "@last", "who").stdout) == [known.pw_uid] * 3 + [known.pw_gid] * 3 + [USER, 0]
     assert json.loads(ork("output", "@last", "id").stdout) == known.pw_uid
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_project_that_the_user_cannot_read_is_said_by_the_failure_and_by_doctor(yard: Yard, ork_cli: OrkCli) -> None:

@@ -172,6 +172,8 @@ class Exchange:
     def remove(self) -> None:
         import shutil
 
+        with suppress(OSError):  # ours again: in a folder such as /tmp only the owner may remove it
+            os.chown(self.folder, os.getuid(), -1, follow_symlinks=False)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
