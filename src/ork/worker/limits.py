@@ -8,6 +8,7 @@ bound to as many processors, rounded up.
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 
 TYPE_CHECKING = False
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 MOUNT = "/sys/fs/cgroup"
 _PERIOD = 100_000
+_OLD_SECONDS = 3600.0
 _KILLED = (-9, 137)
 _UNITS = ((1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
 
@@ -97,6 +99,7 @@ def _made_groups(name: str, cpu: float | None, memory: int | None) -> dict[str, 
     wanted = {"memory": memory, "cpu": cpu}
     for controller in [each for each, amount in wanted.items() if amount is not None]:
         for place in _places(controller):
+            _remove_old(place)
             group = f"{place}/ork-{name}"
             if _is_made(group, controller, wanted[controller]):
                 made[controller] = group
@@ -119,6 +122,15 @@ def _is_made(group: str, controller: str, amount: float | None) -> bool:
             _remove_quietly(group)
         return False
     return True
+
+
+def _remove_old(place: str) -> None:
+    """Groups that a worker which was killed has left: old and empty, for the system removes no other."""
+    oldest = time.time() - _OLD_SECONDS
+    with suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            if entry.name.startswith("ork-") and entry.stat(follow_symlinks=False).st_mtime < oldest:
+                _remove_quietly(entry.path)
 
 
 def _remove_quietly(group: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import resource
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,3 +76,11 @@ def test_a_memory_error_names_the_limit() -> None:
     told = wanted.explain(Ending("failed", exit_code=1, failure=failure)).failure
     assert told is not None
     assert "the memory limit of 64Mi in worker config `tiny`" in told["message"]
+
+
+def test_groups_that_a_killed_worker_left_are_removed_when_they_are_old(tmp_path: Path) -> None:
+    for name, age in (("ork-old", 7200), ("ork-new", 0), ("other", 7200)):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    limits._remove_old(str(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ork-new", "other"]
