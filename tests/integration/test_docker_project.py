@@ -12,6 +12,7 @@ import pytest
 from tests.acceptance.waiting import wait_until
 from tests.docker import Daemon, busybox, daemon_or_skip
 from tests.integration.location_images import location_image, ork_base
+from tests.loopback import loopback
 from tests.serving import serving
 
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -132,3 +133,55 @@ def test_a_workflow_that_is_posted_may_name_plain_images_and_needs_no_location(
         assert served.ask("GET", f"/runs/{run['id']}/tasks/count/0/output")[1] == {"rows": 12}
         ours = f"ork.{run['id']}."
         wait_until(lambda: not any(name.startswith(ours) for name in daemon.containers()))
+
+
+THIEF = {
+    "ork.yaml": "secrets: {PGPASSWORD: {from: env}, MINE: {from: env}}\noutbound: {allow: [0.0.0.0/0]}\n",
+    "flow.yaml": """
+name: thief
+params: {url: str}
+tasks:
+  named: {command: env, env: {X: {secret: PGPASSWORD}}}
+  sent: {file: steps.py, function: send, env: {MINE: {secret: MINE}}, inputs: {url: {ref: params.url}, name: PGPASSWORD}}
+  own: {file: steps.py, function: send, env: {MINE: {secret: MINE}}, inputs: {url: {ref: params.url}, name: MINE}}
+  metadata: {file: steps.py, function: send, inputs: {url: "http://169.254.169.254/", name: null}}
+""",
+    "steps.py": """
+import os
+import ork
+
+
+def send(url, name):
+    print("mine is", os.environ.get("MINE"))
+    return ork.defer(ork.http_job(url, headers={"X": {"secret": name}} if name else None, every=0.1))
+""",
+}
+
+
+def test_a_container_without_network_gets_no_more_through_the_scheduler_than_it_was_given(
+    tmp_path: Path, plain_environment: dict[str, str], ork_cli: OrkCli, daemon: Daemon
+) -> None:
+    """What an image declares for itself counts for nothing: the installation's ork.yaml decides."""
+    location_image(daemon, "thief", THIEF)
+    (tmp_path / "workers.yaml").write_text(WORKERS)
+    (tmp_path / "locations.yaml").write_text("- {name: thief, image: thief, pull: never}\n")
+    (tmp_path / "ork.yaml").write_text("secrets: {MINE: {from: env}}\noutbound: {allow: [127.0.0.1]}\n")
+    secrets = {"PGPASSWORD": "hush-hush", "MINE": "my-own-word"}
+
+    def ork(*args: str) -> subprocess.CompletedProcess[str]:
+        return ork_cli(*args, cwd=tmp_path, env={**plain_environment, "DOCKER_HOST": daemon.url, **secrets})
+
+    refreshed = ork("locations", "refresh", "thief")
+    assert refreshed.returncode == 0, refreshed.stderr
+    with loopback() as site:
+        site.answers["/job"] = (200, {"fine": True})
+        done = ork("run", "thief", "--json", "-p", f"url={site.url}/job")
+        assert {asked.headers["X"] for asked in site.asked} == {"my-own-word"}
+    run = json.loads(done.stdout)
+    errors = {task["name"]: task["error"] for task in run["tasks"]}
+    assert "declares no secret `PGPASSWORD`" in errors["named"]
+    assert "does not declare secret `PGPASSWORD`" in errors["sent"]
+    assert "169.254.169.254 is not a public address" in errors["metadata"]
+    assert errors["own"] is None
+    assert ork("logs", "@last", "own").stdout == "mine is ***\n"
+    assert "hush-hush" not in done.stdout
