@@ -109,6 +109,7 @@ class Installation:
 
     async def tick(self, telemetry: Telemetry | None = None, *, stays: bool = False) -> TickReport:
         """One tick. A few reads find out whether there is anything to do; only then a scheduler is made."""
+        from ork.executors.processes import hostname
         from ork.scheduler.idle import next_due
         from ork.scheduler.service import TickReport
         from ork.scheduler_settings import limits_of, rates_of
@@ -117,7 +118,7 @@ class Installation:
         locations = await self._set_locations()
         now = datetime.now(UTC)  # what was set just now is due
         look_at = None if locations is None else await self.store.next_location_at(locations[0])
-        moments = [moment for moment in (await next_due(self.store, now), look_at) if moment is not None]
+        moments = [moment for moment in (await next_due(self.store, hostname(), now), look_at) if moment is not None]
         if (locations is None or not locations[1]) and all(moment > now for moment in moments):
             return TickReport(0, 0, 0, min(moments, default=None))
         service = await self.scheduler("tick")

@@ -317,7 +317,7 @@ def test_the_schema_of_the_store_is_told(ork: OrkCli, tmp_path: Path, ork_cli: O
 
 def test_every_command_has_help_with_an_example(ork: OrkCli) -> None:
     text = ork("--help").stdout
-    commands = re.findall(r"^  (\w+)  +\S", text, re.M)
+    commands = re.findall(r"^  (\w[\w-]*)  +\S", text, re.M)
     assert commands == [name for section in SECTIONS.values() for name in section]
     for command in commands:
         shown = ork(command, "--help")

@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from ork.errors import RefusedError, SettingsDifferError
-from ork.model.installation import SharedSettings
+from ork.model.installation import Control, Mode, SharedSettings
 from ork.model.record import replaced
+from ork.model.run import RunStatus
 from ork.model.task import AttemptStatus
 from ork.state.store import StateStore
 from tests.conformance.state_samples import (
@@ -18,6 +19,8 @@ from tests.conformance.state_samples import (
     attempt,
     changes,
     claim,
+    command,
+    ended,
     introduce,
     owned_run,
     start_runs,
@@ -136,3 +139,47 @@ async def test_an_introduction_and_a_replacement_at_the_same_moment_leave_no_sch
         await asyncio.gather(*work, return_exceptions=True)
         assert await there.read_shared_settings() == new
         assert await here.list_schedulers() == ()
+
+
+# ── pausing and draining schedulers ──────────────────────────────────────────────────────────────
+
+PAUSE = Control("*", Mode.PAUSED, "ann", NOW, "the disk is replaced")
+
+
+async def test_a_control_stands_until_it_is_cleared(stores) -> None:
+    here, there = stores.open(), stores.open()
+    assert await here.list_controls() == ()
+    await here.set_control(PAUSE)
+    await here.set_control(Control("host-b", Mode.DRAINING, "ben", NOW))
+    assert await there.list_controls() == (PAUSE, Control("host-b", Mode.DRAINING, "ben", NOW))
+    assert await there.clear_control("*")
+    assert not await there.clear_control("*")
+    assert [control.target for control in await here.list_controls()] == ["host-b"]
+
+
+async def test_a_second_control_for_a_target_takes_the_place_of_the_first(store: StateStore) -> None:
+    await store.set_control(PAUSE)
+    drain = replaced(PAUSE, mode=Mode.DRAINING, by="ben", reason=None)
+    await store.set_control(drain)
+    assert await store.list_controls() == (drain,)
+
+
+async def test_a_control_and_its_end_wake_schedulers(waiting_stores) -> None:
+    here, there = waiting_stores.open(), waiting_stores.open()
+    await there.wait_for_change(0.0)
+    await here.set_control(PAUSE)
+    assert await there.wait_for_change(30)
+    await here.clear_control("*")
+    assert await there.wait_for_change(30)
+
+
+async def test_runs_with_commands_are_those_of_which_something_is_asked(store: StateStore) -> None:
+    one, two, _ = await start_runs(store, 3)
+    for run in (two, one, two):
+        await store.submit_command(command(run.id), NOW)
+    assert await store.runs_with_commands() == tuple(sorted((one.id, two.id)))
+    await introduce(store, ANN)
+    for claimed in await claim(store):
+        done = tuple(each.id for each in await store.pending_commands(claimed.run.id))
+        await store.commit(ANN, [ended(claimed, RunStatus.CANCELLED, commands_done=done)], NOW)
+    assert await store.runs_with_commands() == ()

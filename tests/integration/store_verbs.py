@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ork.core.effects import Alert
 from ork.model.access import AuditEntry, Role, Token
 from ork.model.ids import RunId
-from ork.model.installation import SharedSettings
+from ork.model.installation import Control, Mode, SharedSettings
 from ork.model.location import LocationEntry, Look
 from ork.model.record import replaced
 from ork.model.run import NewRun, RunStatus
@@ -95,6 +95,8 @@ WRITES: dict[str, Verb] = {
     "set_limits": lambda store, _: store.set_limits({"*": 7, "pool:other": 3}),
     "record_shared_settings": lambda store, _: store.record_shared_settings(SHARED),
     "replace_shared_settings": lambda store, _: store.replace_shared_settings(SHARED),
+    "set_control": lambda store, _: store.set_control(Control("*", Mode.PAUSED, "eve", NOW)),
+    "clear_control": lambda store, _: store.clear_control("*"),
     "create_runs": lambda store, given: store.create_runs(given.new, NOW),
     "submit_command": lambda store, given: store.submit_command(command(given.ready), NOW),
     "introduce": lambda store, _: store.introduce(BEN, "ben", "scheduler", NOW),
@@ -130,6 +132,8 @@ READS: dict[str, Verb] = {
     "get_run": lambda store, given: store.get_run(given.ready),
     "get_version": lambda store, given: store.get_version(given.due.version),
     "get_workflow": lambda store, _: store.get_workflow("flow"),
+    "list_controls": lambda store, _: store.list_controls(),
+    "runs_with_commands": lambda store, _: store.runs_with_commands(),
     "needs_owner": lambda store, _: store.needs_owner(),
     "read_shared_settings": lambda store, _: store.read_shared_settings(),
     "leftovers": lambda store, _: store.leftovers(10),

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from ork.api.routing import BODY_LIMIT
 from ork.errors import DocumentError, UsageError
 from ork.model.access import Role
+from ork.model.installation import Mode
 from ork.objects.json_text import strict_json
 
 M = TypeVar("M", bound=BaseModel)
@@ -67,6 +68,11 @@ class PruneBody(Body):
     keep_last: int = Field(0, ge=0, le=1_000_000, description="The newest so many of each workflow stay.")
     limit: int = Field(50, ge=1, le=10_000, description="At most so many in this call.")
     dry_run: bool = Field(False, description="Only say which.")
+
+
+class ControlBody(Body):
+    mode: str = Field(json_schema_extra={"enum": [mode.value for mode in Mode]})
+    reason: str | None = Field(None, max_length=1000, description="Shown wherever people look why nothing starts.")
 
 
 _DIGEST: Any = Field(

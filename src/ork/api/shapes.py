@@ -208,6 +208,18 @@ class SchedulersShape(Shape):
     schedulers: list[SchedulerShape]
 
 
+class ControlShape(Shape):
+    target: str
+    mode: str
+    by: str
+    at: str
+    reason: str | None
+
+
+class ControlsShape(Shape):
+    controls: list[ControlShape]
+
+
 class LocationErrorShape(Shape):
     code: str | None
     message: str

@@ -61,7 +61,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Serve": {
         "serve": "Scheduler and HTTP API in one process",
-        "scheduler": "Work on runs until stopped",
+        "scheduler": "Work on runs until stopped; pause, resume or drain those that do",
         "tick": "Work until nothing is due, then say when to wake next",
         "token": "Who may do what through the API: create, list, revoke",
         "audit": "Who changed what",

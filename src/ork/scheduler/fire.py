@@ -35,6 +35,7 @@ class Firing:
     ) -> None:
         self._store = store
         self._is_on = options.fires_schedules
+        self._is_held = False
         self._grace = timedelta(seconds=options.schedule_grace_seconds)
         self._monotonic = monotonic
         self._telemetry = telemetry
@@ -45,7 +46,13 @@ class Firing:
 
     def look_again(self) -> None:
         """Something changed in the store: a schedule may be new, or fired by somebody else."""
-        self.must_look = self._is_on
+        self.must_look = self._is_on and not self._is_held
+
+    def hold(self, is_held: bool) -> None:
+        """While held, nothing is fired. What became due meanwhile is late then, and its `catchup` decides."""
+        if is_held != self._is_held:
+            self._is_held, self.next_at = is_held, None
+            self.look_again()
 
     def is_due(self, now: datetime) -> bool:
         """By the clock, as far as we know."""

@@ -6,15 +6,17 @@ from datetime import datetime
 
 from ork.core.cron import first_fire
 from ork.errors import UsageError
+from ork.model.installation import control_for
 from ork.state.schedules import ScheduleEntry
 from ork.state.store import StateStore
 
 
-async def next_due(store: StateStore, now: datetime) -> datetime | None:
+async def next_due(store: StateStore, host: str, now: datetime) -> datetime | None:
     """When there is something to do; `now` or earlier: there is. None: not before something changes in the store."""
     if await store.needs_owner():
         return now
-    moments = [_fires_at(entry, now) for entry in await store.list_schedules() if entry.enabled]
+    is_held = control_for(await store.list_controls(), "", host) is not None  # then no schedule fires
+    moments = [] if is_held else [_fires_at(entry, now) for entry in await store.list_schedules() if entry.enabled]
     alert = await store.next_alert_at()
     return min([*moments, *([] if alert is None else [alert])], default=None)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ork.model.ids import RunId, SchedulerId
+from ork.model.installation import Control, Mode, control_for
 from ork.model.run import SchedulerEntry
 from ork.scheduler.options import SchedulerOptions
 from ork.state.store import Claim, StateStore
@@ -33,6 +34,7 @@ class Lead:
         only: RunId | None = None,
     ) -> None:
         self.id = id
+        self.control: Control | None = None  # what a person told us to do
         self.has_claimed = False
         self.peers: tuple[SchedulerEntry, ...] = ()
         self._only = None if only is None else {only}  # the runs we work on; None: any
@@ -52,11 +54,25 @@ class Lead:
         self._may_be_known = True
         await self._store.introduce(self.id, self._identity, self._kind, now, terms=self._terms)
         self._renewed_at = sent
+        await self._read_controls()
+
+    async def _read_controls(self) -> None:
+        self.control = control_for(await self._store.list_controls(), self.id, self._identity)
+
+    @property
+    def is_to_exit(self) -> bool:
+        """A person drains this very scheduler, and not its host or everybody: then it need not stand by."""
+        control = self.control
+        return control is not None and control.mode is Mode.DRAINING and control.target == self.id
 
     async def claim(self, room: int, now: datetime) -> tuple[Claim, float | None]:
         """What may now be worked on, and when to claim again: at once if runs were found that were not asked for, as they
         may have sub-workflows of their own."""
         self.has_claimed = True
+        if self.control is not None:
+            drains = self.control.mode is Mode.DRAINING
+            asked = () if drains else await self._store.runs_with_commands()
+            return await self._store.claim_runs(self.id, 0 if drains else room, now, only=asked), None
         if self._only is None:
             return await self._store.claim_runs(self.id, room, now), None
         claim = await self._store.claim_runs(self.id, room, now, only=self._only)
@@ -100,6 +116,8 @@ class Lead:
         if not self.has_claimed:
             return None
         self.has_claimed, self._looked_at = False, self._monotonic()
+        before = self.control
+        await self._read_controls()
         everybody = await self._store.list_schedulers()
         others = [entry for entry in everybody if entry.id != self.id]
         if len(others) == len(everybody):
@@ -110,6 +128,7 @@ class Lead:
         unknown = [entry.id for entry in dead if entry.lease_seconds_left > 0]
         if unknown:
             await self._store.bury(unknown)
+        if unknown or before != self.control:
             return 0.0
         left = [entry.lease_seconds_left for entry in others if entry.active_runs]
         return self._monotonic() + max(0.5, min(left) + 0.1) if left else None

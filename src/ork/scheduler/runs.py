@@ -44,6 +44,7 @@ class OwnedRuns:
     def __init__(self, telemetry: Telemetry, launch_batch: int) -> None:
         self._telemetry = telemetry
         self._launch_batch = launch_batch
+        self._is_held = False
         self._next_batch = FIRST_LAUNCHES
         self._owned: dict[RunId, Owned] = {}
         self._touched: dict[RunId, None] = {}  # their machines may have decided something
@@ -186,7 +187,7 @@ class OwnedRuns:
         """The most urgent first, whichever run they are of; of equals a share for each run, in turn, so that a wide run does
         not starve its neighbours. Whoever has stood still begins with a few: those run while the others are put together."""
         wishes: dict[RunId, tuple[Wish, ...]] = {}
-        left = batch = min(self._next_batch, self._launch_batch)
+        left = batch = 0 if self._is_held else min(self._next_batch, self._launch_batch)
         while left > 0 and (runs := self._most_urgent(room)):
             share = left if len(runs) == 1 else max(1, min(WISHES_PER_RUN, batch // 2))
             for run, least in runs.items():
@@ -256,15 +257,21 @@ class OwnedRuns:
     # ── asking ───────────────────────────────────────────────────────────────────────────────────
 
     @property
+    def idle(self) -> list[RunId]:
+        """Those without an active attempt and without a decision that is not committed."""
+        return [run for run, owned in self._owned.items() if not owned.machine.active and run not in self._touched]
+
+    @property
     def has_something_to_do(self) -> bool:
         return bool(self._touched) or self._has_something_to_launch
 
-    def launch_nothing_more(self) -> None:
-        self._launch_batch = 0
+    def hold_launches(self, is_held: bool) -> None:
+        """While held, nothing is started."""
+        self._is_held = is_held
 
     @property
     def _has_something_to_launch(self) -> bool:
-        if self._room.below(EVERYTHING) == 0 or self._launch_batch == 0:
+        if self._room.below(EVERYTHING) == 0 or self._is_held:
             return False
         return any(self._owned[run].machine.has_ready(self._room) for run in self._ready if run in self._owned)
 

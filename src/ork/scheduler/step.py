@@ -25,6 +25,7 @@ from ork.scheduler.launch import Job, Launcher
 from ork.scheduler.lead import Lead, nobody_is_dead
 from ork.scheduler.observe import Observer
 from ork.scheduler.options import SchedulerOptions
+from ork.scheduler.overview import Overview
 from ork.scheduler.runs import Decided, OwnedRuns
 from ork.scheduler.take_over import TakeOver
 from ork.scheduler.trouble import Trouble
@@ -35,7 +36,7 @@ from ork.telemetry import Happening, Telemetry
 STORE_RETRY_SECONDS = 1.0
 
 
-class Scheduler:
+class Scheduler(Overview):
     def __init__(
         self,
         *,
@@ -97,34 +98,21 @@ class Scheduler:
     def drain(self) -> None:
         """From now on no run is claimed and nothing is started; what runs is seen to its end."""
         self._is_draining = True
-        self._runs.launch_nothing_more()
+        self._obey()
 
-    @property
-    def is_drained(self) -> bool:
-        return self._is_draining and not self._observer.has_active and self.commits.under_way is None
-
-    def is_busy(self, until: datetime) -> bool:
-        """Something is running, or will be tried again by then."""
-        timer = self._runs.next_timer
-        return self._observer.has_active or (timer is not None and timer <= until)
-
-    @property
-    def soon_seconds(self) -> float:
-        """Longer than any pause between two looks at an attempt that is being ended."""
-        return self._options.close_grace_seconds + 1.0
-
-    @property
-    def next_fire(self) -> datetime | None:
-        """When a schedule is due next."""
-        return self._firing.next_at
-
-    @property
-    def owned_runs(self) -> tuple[RunId, ...]:
-        return tuple(self._runs)
+    def _obey(self) -> None:
+        """Starts nothing while we drain or a person holds us. Then runs without an active attempt are given back, so that
+        other schedulers can go on with them."""
+        is_held = self._is_draining or self.lead.control is not None
+        self._runs.hold_launches(is_held)
+        self._firing.hold(self.lead.control is not None)
+        if is_held and self.commits.under_way is None:
+            self._let_go_of(self._runs.idle)
 
     async def start(self, now: datetime) -> None:
         self._launcher.use_key(await self._store.signing_key())
         await self.lead.introduce(now)
+        self._obey()
         self._fresh_start_at = None
         self._claim_at = 0.0
 
@@ -134,6 +122,8 @@ class Scheduler:
         if heartbeats := self._observer.heartbeats():
             await self._store.note_heartbeats(heartbeats)
         await self._store.release(self.lead.id)
+        if self.lead.is_to_exit:
+            await self._store.clear_control(self.lead.id)
         for run in self.owned_runs:
             self._forget(run)
         self._fresh_start_at = 0.0
@@ -261,6 +251,7 @@ class Scheduler:
     async def _look_around(self, now: datetime) -> None:
         """At the end: nothing that was asked for waits for a look at what else there may be."""
         found = await self.lead.look_around()
+        self._obey()
         self._claim_at = min((moment for moment in (self._claim_at, found) if moment is not None), default=None)
         if self._firing.must_look:
             await self._fire_schedules(now)

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from ork.errors import RefusedError, SettingsDifferError, StoreError
-from ork.model.installation import SharedSettings
+from ork.model.ids import RunId
+from ork.model.installation import Control, SharedSettings
 
 
 class InstallationVerbs(Protocol):
@@ -28,10 +29,28 @@ class InstallationVerbs(Protocol):
         """
         ...
 
+    # ── pausing and draining schedulers ──────────────────────────────────────────────────────────
+
+    async def set_control(self, control: Control) -> None:
+        """It stands from now on, in place of another one for the same target, and schedulers are woken."""
+        ...
+
+    async def clear_control(self, target: str) -> bool:
+        """Nothing stands for this target any more, and schedulers are woken. False if nothing did."""
+        ...
+
+    async def list_controls(self) -> tuple[Control, ...]:
+        """By target."""
+        ...
+
     # ── whether there is anything to do ──────────────────────────────────────────────────────────
 
     async def needs_owner(self) -> bool:
         """Whether there is a run that needs an owner, or has one."""
+        ...
+
+    async def runs_with_commands(self) -> tuple[RunId, ...]:
+        """Those of which a person asked something that is not done, by id."""
         ...
 
 

@@ -9,6 +9,7 @@ from ork.model.ids import TaskKey
 from ork.model.record import replaced
 from ork.objects.store import ObjectStore
 from ork.state.store import StateStore
+from ork.status.controls import control_words, controls_of_run
 from ork.status.gather import gather
 from ork.status.ids import Target, pick_tasks, resolve_run
 from ork.status.why import why_instances, why_not_begun, why_run, why_task
@@ -34,13 +35,17 @@ async def explain(
     found = await resolve_run(store, target.run)
     snapshot = replaced(await gather(store, objects, target, found, now), **patience._asdict())
     view = snapshot.view
+    held: list[str] = []
+    if not view.run.status.is_final:
+        controls = controls_of_run(await store.list_controls(), snapshot.owner, snapshot.schedulers)
+        held = [control_words(control, now) for control in controls]
     if target.task is None:
-        return Explained(f"run {view.short}", why_run(snapshot))
+        return Explained(f"run {view.short}", [*held, *why_run(snapshot)])
     if not view.tasks:
         key = pick_tasks(map(TaskKey, view.specs), target._replace(instance=None))[0]
-        return Explained(f"{view.short}/{key}", why_not_begun(snapshot))
+        return Explained(f"{view.short}/{key}", [*held, *why_not_begun(snapshot)])
     key = pick_tasks(view.tasks, target)[0]  # the whole task comes before its instances
     sentences = why_task(snapshot, view.tasks[key])
     if key.index is None:
         sentences += why_instances(snapshot, key.name)
-    return Explained(f"{view.short}/{key}", sentences)
+    return Explained(f"{view.short}/{key}", sentences if view.tasks[key].status.is_final else [*held, *sentences])

@@ -7,12 +7,14 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from ork.model.ids import RunId, TaskKey
+from ork.model.installation import Control
 from ork.model.quarantine import Quarantined
 from ork.model.run import Run, RunStatus, SchedulerEntry
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Version
 from ork.state.schedules import UnsentAlert
 from ork.state.store import LimitUse, RunFilter, StateStore, TaskFilter
+from ork.status.controls import control_json
 from ork.status.follow import RunView, version_of
 from ork.status.instances import is_group
 from ork.status.serving import live_schedulers
@@ -43,6 +45,7 @@ class Pulse(NamedTuple):
     slowest: Moment | None  # the task that has been running longest
     unsent: tuple[UnsentAlert, ...] = ()  # what people could not be told, the newest first
     quarantined: tuple[Quarantined, ...] = ()  # what cannot be decoded or worked with
+    controls: tuple[Control, ...] = ()  # schedulers that people paused or drain
 
 
 async def take_pulse(store: StateStore) -> Pulse:
@@ -65,6 +68,7 @@ async def take_pulse(store: StateStore) -> Pulse:
         min(running, key=lambda moment: moment.since, default=None),
         await store.unsent_alerts(MAX_UNSENT),
         await store.list_quarantined(),
+        await store.list_controls(),
     )
 
 
@@ -115,6 +119,7 @@ def pulse_json(pulse: Pulse, now: datetime) -> dict[str, Any]:
             }
             for entry in pulse.schedulers
         ],
+        "controls": [control_json(control) for control in pulse.controls],
         "unfinished": {status.value: number for status, number in pulse.counts.items()},
         "runs": [listed_run_json(run) for run in pulse.runs],
         "limits": [{"name": use.name, "slots": use.slots, "used": use.used} for use in pulse.limits],

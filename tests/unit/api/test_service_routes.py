@@ -32,6 +32,28 @@ async def test_schedulers_limits_status_and_metrics_answer(bench: Bench) -> None
             assert 'ork_limit_slots{limit="*"} 4.0' in metrics
 
 
+async def test_an_admin_pauses_and_resumes_schedulers_and_everybody_sees_it(bench: Bench) -> None:
+    async with await bench.client(Role.OPERATOR) as client:
+        assert (await client.put("/api/v1/controls/*", json={"mode": "paused"})).status_code == 403
+    async with await bench.client() as client:
+        made = (await client.put("/api/v1/controls/*", json={"mode": "paused", "reason": "swap"})).json()
+        assert (made["target"], made["mode"], made["reason"]) == ("*", "paused", "swap")
+        assert (await client.get("/api/v1/controls")).json() == {"controls": [made]}
+        assert (await client.get("/api/v1/status")).json()["controls"] == [made]
+        for target, body in (("a%2Fb", {"mode": "paused"}), ("host", {"mode": "asleep"}), ("host", {})):
+            assert (await client.put(f"/api/v1/controls/{target}", json=body)).status_code in (400, 404, 422)
+        assert (await client.delete("/api/v1/controls/*")).status_code == 204
+        assert (await client.delete("/api/v1/controls/*")).status_code == 404
+        shown = await client.get("/api/v1/audit")
+        assert shown.status_code == 200, shown.text
+        entries = shown.json()["entries"]
+        assert [(entry["action"], entry["detail"]) for entry in entries] == [
+            ("scheduler.resume", None),
+            ("scheduler.pause", {"reason": "swap"}),
+        ]
+    assert await bench.store.list_controls() == ()
+
+
 async def test_tick_does_a_pass_and_wake_begins_one_where_no_scheduler_runs(bench: Bench) -> None:
     async with await bench.client(Role.OPERATOR) as client:
         assert (await client.post("/api/v1/tick")).json() == {

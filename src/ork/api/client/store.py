@@ -14,6 +14,7 @@ from ork.compile.content import from_document, to_document
 from ork.errors import DefinitionError, NotFoundError, RefusedError, UsageError
 from ork.model.access import AuditEntry, Role, Token
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
+from ork.model.installation import Control, Mode
 from ork.model.location import LocationEntry
 from ork.model.notice import Notice, NoticeKind
 from ork.model.quarantine import ItemKind, Quarantined
@@ -178,6 +179,23 @@ class RemoteStore:
     async def get_owner(self, run: RunId) -> SchedulerId | None:
         found = self._get("runs", run, "tasks", limit=1)
         return SchedulerId(found["owner"]) if found and found["owner"] else None
+
+    async def list_controls(self) -> tuple[Control, ...]:
+        try:
+            rows = self._server.get("controls")["controls"]
+        except NotFoundError:
+            return ()  # an older server
+        return tuple(
+            Control(row["target"], Mode(row["mode"]), row["by"], read_moment(row["at"]), row["reason"]) for row in rows
+        )
+
+    async def set_control(self, control: Control) -> None:
+        data = json.dumps({"mode": control.mode, "reason": control.reason}).encode()
+        headers = {"Content-Type": "application/json"}
+        self._server.call("PUT", ("controls", control.target), {}, data, headers)
+
+    async def clear_control(self, target: str) -> bool:
+        return self._found("DELETE", ("controls", target))
 
     async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:
         """Those the server takes for alive: from here nobody could tell an idle one from a dead one."""

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Annotated
 
-from fastapi import Request
+from fastapi import Path, Request
 from starlette.responses import Response
 
 from ork.api import shapes
-from ork.api.bodies import PruneBody, answer, described, read_body
+from ork.api.bodies import ControlBody, PruneBody, answer, described, read_body
 from ork.api.context import Api, api_of, caller_of
 from ork.api.metrics import MEDIA_TYPE, render_metrics
 from ork.api.parameters import moment_of
 from ork.api.problems import of_error
 from ork.api.routing import Routes
-from ork.errors import OrkError
+from ork.errors import NotFoundError, OrkError, UsageError
 from ork.model.access import Role
+from ork.model.installation import Control, Mode
 from ork.objects.local import LocalObjects
+from ork.status.controls import control_json
 from ork.status.forgetting import Delete, forget_some
 from ork.status.pulse import pulse_json, quarantined_json, take_pulse
 from ork.status.serving import is_alive
 from ork.status.shapes import time_json
 
 routes = Routes()
+
+ControlTarget = Annotated[str, Path(pattern=r"^(\*|[A-Za-z0-9][A-Za-z0-9._-]{0,254})$")]
 
 _METRICS = {200: {"description": "Prometheus text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
 
@@ -45,6 +50,42 @@ async def list_schedulers(request: Request) -> Response:
         for entry in await api_of(request).store.list_schedulers()
     ]
     return answer({"schedulers": rows})
+
+
+@routes.add("GET", "/controls", Role.VIEWER, response_model=shapes.ControlsShape)
+async def list_controls(request: Request) -> Response:
+    """Schedulers, hosts (or `*`: all) that people paused or drain."""
+    return answer({"controls": [control_json(control) for control in await api_of(request).store.list_controls()]})
+
+
+@routes.add(
+    "PUT",
+    "/controls/{target}",
+    Role.ADMIN,
+    response_model=shapes.ControlShape,
+    openapi_extra=described(ControlBody, required=True),
+)
+async def set_control(request: Request, target: ControlTarget) -> Response:
+    """Pauses or drains a scheduler (its id), a host's schedulers (its name) or all (`*`), until it is deleted."""
+    api, caller = api_of(request), caller_of(request)
+    body = await read_body(request, ControlBody)
+    if body.mode not in set(Mode):
+        raise UsageError(f"there is no mode {body.mode!r}", hint=f"one of: {', '.join(Mode)}")
+    control = Control(target, Mode(body.mode), caller.name, api.now(), body.reason)
+    await api.store.set_control(control)
+    action = "scheduler.pause" if control.mode is Mode.PAUSED else "scheduler.drain"
+    await api.changed(caller, action, target, body.reason and json.dumps({"reason": body.reason}))
+    return answer(control_json(control))
+
+
+@routes.add("DELETE", "/controls/{target}", Role.ADMIN, status_code=204)
+async def clear_control(request: Request, target: ControlTarget) -> Response:
+    """They work again."""
+    api, caller = api_of(request), caller_of(request)
+    if not await api.store.clear_control(target):
+        raise NotFoundError(f"{target} is neither paused nor drained", hint="GET /api/v1/controls lists what stands")
+    await api.changed(caller, "scheduler.resume", target)
+    return Response(status_code=204)
 
 
 @routes.add("GET", "/limits", Role.VIEWER, response_model=shapes.LimitsShape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import click
@@ -129,9 +130,12 @@ async def _use_settings(installation: Installation, force: bool) -> tuple[Shared
     before = await installation.store.read_shared_settings()
     objects = objects_here(installation.settings, creates=True)
     after = await use_settings(installation.store, objects, installation.settings, force=force)
-    was = "nothing recorded" if before is None else f"{before.objects_url}, {before.terms}"
-    detail = f"{after.objects_url}, {after.terms}; before: {was}{' (forced)' if force else ''}"
-    await installation.record(who_asks(), "settings.use", "installation", detail)
+    detail = {
+        "recorded": _settings_json(after),
+        "before": None if before is None else _settings_json(before),
+        "force": force,
+    }
+    await installation.record(who_asks(), "settings.use", "installation", json.dumps(detail))
     return before, after
 
 

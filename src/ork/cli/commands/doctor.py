@@ -246,7 +246,9 @@ def _task_user(settings: Settings) -> Iterator[Finding]:
 
 def _schedulers(settings: Settings) -> Iterator[Finding]:
     from ork.app import Installation
+    from ork.model.installation import Control
     from ork.model.run import SchedulerEntry
+    from ork.status.controls import control_words
     from ork.status.serving import fires_schedules, is_alive
     from ork.status.words import count
     from ork.stores import store_path
@@ -255,12 +257,15 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
     if settings.server is None and path is not None and not os.path.exists(path):
         return
 
-    async def read(installation: Installation) -> tuple[tuple[SchedulerEntry, ...], int, bool]:
+    async def read(installation: Installation) -> tuple[tuple[SchedulerEntry, ...], tuple[Control, ...], int, bool]:
         store = installation.store
         enabled = sum(entry.enabled for entry in await store.list_schedules())
-        return await store.list_schedulers(), enabled, await fires_schedules(store)
+        return await store.list_schedulers(), await store.list_controls(), enabled, await fires_schedules(store)
 
-    entries, schedules, is_served = look(read)
+    entries, controls, schedules, is_served = look(read)
+    for control in controls:
+        said, _, fix = control_words(control, now()).rpartition("; ")
+        yield Finding(control.mode, said, fix)
     dead = [entry for entry in entries if not is_alive(entry)]
     if dead:
         runs = sum(entry.active_runs for entry in dead)

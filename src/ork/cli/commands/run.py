@@ -11,7 +11,7 @@ import click
 
 from ork.cli.errors import DONE, FAILED, INTERRUPTED, TIMED_OUT, WAITING
 from ork.cli.naming import complete_file_or_workflow, run_argument
-from ork.cli.session import json_option, look, palette, print_json, serve, store_options
+from ork.cli.session import json_option, look, now, palette, print_json, serve, store_options
 from ork.errors import NotFoundError
 from ork.model.ids import RunId
 from ork.settings import is_dumb_terminal
@@ -152,12 +152,23 @@ def _run_to_its_end(create: Callable[[Installation], Coroutine[Any, Any, Run]], 
     async def work(installation: Installation) -> int:
         from ork.cli.attend import Interrupts
 
+        await _refuse_if_paused(installation)
         # Before there is a run: Ctrl-C at any later moment cancels it or says who goes on with it.
         with Interrupts() as interrupts:
             run = await create(installation)
             return await _attend(installation, attended._replace(run=run.id), interrupts)
 
     return serve(work)
+
+
+async def _refuse_if_paused(installation: Installation) -> None:
+    """A run that nobody may start would be waited for in vain."""
+    for control in await installation.store.list_controls():
+        if control.target == "*":
+            from ork.errors import RefusedError
+            from ork.status.controls import control_words
+
+            raise RefusedError(control_words(control, now()), hint="`ork trigger` creates a run that starts then")
 
 
 @click.command(name="watch")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ork.cli.commands.control import COMMANDS
 from ork.cli.service_log import LOG_FORMAT, LOG_FORMAT_OR_NONE, ServiceLog
 from ork.cli.session import json_option, keep_serving, now, print_json, serve, store_options, task_user_option
 from ork.errors import UsageError
@@ -16,18 +17,27 @@ if TYPE_CHECKING:
     from ork.scheduler.service import TickReport
 
 
-@click.command(name="scheduler")
+@click.group(name="scheduler", invoke_without_command=True)
 @LOG_FORMAT
 @task_user_option
 @store_options
-def scheduler_command(log_format: str) -> None:
+@click.pass_context
+def scheduler_command(context: click.Context, log_format: str) -> None:
     """Work on runs until stopped (SIGTERM or Ctrl-C). Several may serve one store; what runs goes on without them.
+
+    The commands below pause, drain and list schedulers.
 
     \b
     Example:  ork scheduler &
     """
+    if context.invoked_subcommand is not None:
+        return
     log = ServiceLog(log_format)
     keep_serving(lambda installation: _work(installation, log), log)
+
+
+for _command in COMMANDS:
+    scheduler_command.add_command(_command)
 
 
 async def _work(installation: Installation, log: ServiceLog) -> None:

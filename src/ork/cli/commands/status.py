@@ -70,6 +70,7 @@ def _lines(found: Found) -> list[Line]:
     from ork.cli.paint import line
     from ork.cli.tables import table
     from ork.model.run import RunStatus
+    from ork.status.controls import control_words
     from ork.status.serving import NOTHING_FIRES, NOTHING_STARTS
     from ork.status.why import FULL_DISK
     from ork.status.words import ago, count
@@ -87,6 +88,7 @@ def _lines(found: Found) -> list[Line]:
         lines.append(_fact("schedules", f"{count(found.schedules, 'schedule')}: {NOTHING_FIRES}"))
     if pulse.counts.get(RunStatus.PENDING) and not found.is_served:
         lines.append(_fact("waiting", f"{count(pulse.counts[RunStatus.PENDING], 'run')}: {NOTHING_STARTS}"))
+    lines += [_fact(control.mode, control_words(control, moment)) for control in pulse.controls]
     if found.is_disk_full:
         lines.append(_fact("disk", FULL_DISK))
     lines += [_fact("limit", f"{use.name}: {use.used} of {use.slots}") for use in pulse.limits]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ork.model.installation import SharedSettings
+from ork.model.ids import RunId
+from ork.model.installation import Control, SharedSettings
 from ork.model.workflow import Rate
 from ork.state.installation import attempts_are_active
 from ork.state.store import NO_RATES
@@ -49,3 +50,15 @@ class InstallationInMemory:
         if (self._used().limits, self._used().rates) != (dict(limits), dict(rates)):
             state = self._changing()
             state.limits, state.rates = dict(limits), dict(rates)
+
+    async def set_control(self, control: Control) -> None:
+        self._changing().controls[control.target] = control
+
+    async def clear_control(self, target: str) -> bool:
+        return self._changing().controls.pop(target, None) is not None
+
+    async def list_controls(self) -> tuple[Control, ...]:
+        return tuple(control for _, control in sorted(self._used().controls.items()))
+
+    async def runs_with_commands(self) -> tuple[RunId, ...]:
+        return tuple(sorted({command.run for command in self._used().commands.values()}))

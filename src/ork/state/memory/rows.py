@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from ork.core.effects import Alert
 from ork.model.access import AuditEntry, Token
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
-from ork.model.installation import SharedSettings
+from ork.model.installation import Control, SharedSettings
 from ork.model.notice import Notice, NoticeKind
 from ork.model.quarantine import ItemKind, Quarantined
 from ork.model.record import Record, made
@@ -92,6 +92,7 @@ class Shared(Record, frozen=False):
     notices: list[NoticeRow] = made(default_factory=list)
     locations: dict[str, LocationRow] = made(default_factory=dict)
     settings: SharedSettings | None = None
+    controls: dict[str, Control] = made(default_factory=dict)
     quarantine: dict[tuple[ItemKind, str], Quarantined] = made(default_factory=dict)
 
     def is_set_aside(self, run: RunId) -> bool:

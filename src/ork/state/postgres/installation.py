@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ork.model.installation import SharedSettings
+from ork.model.ids import RunId
+from ork.model.installation import Control, Mode, SharedSettings
 from ork.state.installation import attempts_are_active, settings_of, settings_text
 from ork.state.postgres.database import Asked, Database
+from ork.state.postgres.rows import free_text
 
 
 async def read_shared_settings(db: Asked) -> SharedSettings | None:
@@ -29,3 +31,26 @@ async def replace_shared_settings(db: Database, settings: SharedSettings, *, for
         if active and not force:
             raise attempts_are_active(active)
         await session.tell_others()
+
+
+async def set_control(db: Database, control: Control) -> None:
+    values = (free_text(control.target), control.mode.value, free_text(control.by), control.at)
+    async with db.writing() as session:
+        await session.run("set_control", *values, free_text(control.reason))
+        await session.tell_others()
+
+
+async def clear_control(db: Database, target: str) -> bool:
+    async with db.writing() as session:
+        is_gone = await session.run("clear_control", free_text(target)) == 1
+        await session.tell_others()
+    return is_gone
+
+
+async def list_controls(db: Database) -> tuple[Control, ...]:
+    rows = await db.rows("list_controls")
+    return tuple(Control(target, Mode(mode), by, at, reason) for target, mode, by, at, reason in rows)
+
+
+async def runs_with_commands(db: Database) -> tuple[RunId, ...]:
+    return tuple(RunId(run) for (run,) in await db.rows("runs_with_commands"))

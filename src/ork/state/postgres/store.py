@@ -110,6 +110,10 @@ class PostgresStore:
     read_shared_settings = _verb(installation.read_shared_settings)
     record_shared_settings = _verb(installation.record_shared_settings)
     replace_shared_settings = _verb(installation.replace_shared_settings)
+    set_control = _verb(installation.set_control)
+    clear_control = _verb(installation.clear_control)
+    list_controls = _verb(installation.list_controls)
+    runs_with_commands = _verb(installation.runs_with_commands)
 
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ork.model.installation import SharedSettings
+from ork.model.ids import RunId
+from ork.model.installation import Control, Mode, SharedSettings
 from ork.state.installation import attempts_are_active, settings_of, settings_text
 from ork.state.sqlite.database import Database
+from ork.state.sqlite.rows import free_text, moment_of, time_text
 
 
 def read_shared_settings(db: Database) -> SharedSettings | None:
@@ -28,3 +30,29 @@ def replace_shared_settings(db: Database, settings: SharedSettings, *, force: bo
         db.connection.run("replace_shared_settings", {"text": settings_text(settings)})
         db.connection.run("release_everything")
         db.connection.run("forget_all_schedulers")
+
+
+def set_control(db: Database, control: Control) -> None:
+    values = {
+        "target": free_text(control.target),
+        "mode": control.mode.value,
+        "by": free_text(control.by),
+        "at": time_text(control.at),
+        "reason": free_text(control.reason),
+    }
+    with db.changing():
+        db.connection.run("set_control", values)
+
+
+def clear_control(db: Database, target: str) -> bool:
+    with db.changing():
+        return db.connection.run("clear_control", {"target": free_text(target)}) == 1
+
+
+def list_controls(db: Database) -> tuple[Control, ...]:
+    rows = db.connection.rows("list_controls")
+    return tuple(Control(target, Mode(mode), by, moment_of(at), reason) for target, mode, by, at, reason in rows)
+
+
+def runs_with_commands(db: Database) -> tuple[RunId, ...]:
+    return tuple(RunId(run) for (run,) in db.connection.rows("runs_with_commands"))

@@ -104,3 +104,17 @@ SELECT run_id, name, idx, number, heard_seq,
 FROM ork.attempts
 WHERE run_id = ANY ($1::text[]) AND status IN ('dispatched', 'running') AND heard_at IS NOT NULL
 ORDER BY run_id, ordinal, idx, number;
+
+-- name: set_control
+INSERT INTO ork.controls (target, mode, asked_by, asked_at, reason) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (target) DO UPDATE SET
+    mode = excluded.mode, asked_by = excluded.asked_by, asked_at = excluded.asked_at, reason = excluded.reason;
+
+-- name: clear_control
+DELETE FROM ork.controls WHERE target = $1;
+
+-- name: list_controls
+SELECT target, mode, asked_by, asked_at, reason FROM ork.controls ORDER BY target COLLATE "C";
+
+-- name: runs_with_commands
+SELECT DISTINCT run_id FROM ork.commands WHERE done_at IS NULL ORDER BY run_id;

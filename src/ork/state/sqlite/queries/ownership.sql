@@ -120,3 +120,17 @@ WHERE run_id = ? AND name = ? AND idx = ? AND number = ? AND status IN ('dispatc
 SELECT run_id, name, idx, number, heard_seq, heard_at FROM attempts
 WHERE run_id = :run AND status IN ('dispatched', 'running') AND heard_boot = :boot
 ORDER BY ordinal, idx, number;
+
+-- name: set_control
+INSERT INTO controls (target, mode, asked_by, asked_at, reason) VALUES (:target, :mode, :by, :at, :reason)
+ON CONFLICT (target) DO UPDATE SET
+    mode = excluded.mode, asked_by = excluded.asked_by, asked_at = excluded.asked_at, reason = excluded.reason;
+
+-- name: clear_control
+DELETE FROM controls WHERE target = :target;
+
+-- name: list_controls
+SELECT target, mode, asked_by, asked_at, reason FROM controls ORDER BY target;
+
+-- name: runs_with_commands
+SELECT DISTINCT run_id FROM commands INDEXED BY commands_waiting WHERE done_at IS NULL ORDER BY run_id;

@@ -1,0 +1,194 @@
+"""`ork scheduler pause|resume|drain|list`: the maintenance switch of one scheduler, one host or the whole installation."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from ork.cli.session import json_option, look, now, palette, print_json, store_options
+from ork.errors import NotFoundError, RefusedError, UsageError
+from ork.model.installation import EVERYBODY, Mode, host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ork.app import Installation
+    from ork.model.installation import Control
+    from ork.model.run import SchedulerEntry
+
+LOOK_SECONDS = 0.5
+
+_target = click.argument("target", required=False, metavar="[ID|HOST]")
+_everybody = click.option(
+    "--all", "is_all", is_flag=True, help="The whole installation, also schedulers started later."
+)
+_reason = click.option("--reason", metavar="TEXT", help="Shown wherever people look why nothing starts.")
+
+
+@click.command(name="pause")
+@_target
+@_everybody
+@_reason
+@json_option
+@store_options
+def pause_command(target: str | None, is_all: bool, reason: str | None, as_json: bool) -> None:
+    """Start nothing new and fire no schedules; what runs is watched to its end. Stands until `resume`, also over restarts.
+
+    A scheduler's id or a host's name, as `ork scheduler list` shows them. Runs of a paused scheduler go on with others.
+
+    \b
+    Example:  ork scheduler pause --all --reason "database upgrade"
+    """
+    _set(target, is_all, Mode.PAUSED, reason, as_json)
+
+
+@click.command(name="drain")
+@_target
+@_everybody
+@_reason
+@click.option("--wait", "waits", is_flag=True, help="Return when nothing of theirs runs any more.")
+@json_option
+@store_options
+def drain_command(target: str | None, is_all: bool, reason: str | None, waits: bool, as_json: bool) -> None:
+    """Like pause, and take over nothing from others. One scheduler (ID) exits when it is done; a host's or all stand by.
+
+    \b
+    Example:  ork scheduler drain host-b --wait
+    """
+    where = _set(target, is_all, Mode.DRAINING, reason, as_json)
+    while waits and (left := look(lambda installation: _busy(installation, where))):
+        if not as_json:
+            print(f"{left} still busy", file=sys.stderr)
+        time.sleep(LOOK_SECONDS)
+    if waits and not as_json:
+        print("drained")
+
+
+@click.command(name="resume")
+@_target
+@_everybody
+@json_option
+@store_options
+def resume_command(target: str | None, is_all: bool, as_json: bool) -> None:
+    """End a pause or a drain. Times of schedules that went by meanwhile are treated as their `catchup` says.
+
+    \b
+    Example:  ork scheduler resume --all
+    """
+    where = look(lambda installation: _resume(installation, _chosen(target, is_all)))
+    if as_json:
+        print_json({"target": where, "mode": None})
+    else:
+        print(f"{_named(where)} works again")
+
+
+@click.command(name="list")
+@json_option
+@store_options
+def list_command(as_json: bool) -> None:
+    """Schedulers with their ids and hosts, and what was paused.
+
+    \b
+    Example:  ork scheduler list
+    """
+    from ork.cli.paint import line
+    from ork.cli.tables import table
+    from ork.model.installation import control_for
+    from ork.status.controls import control_json, control_words
+    from ork.status.words import ago
+
+    entries, controls = look(_read)
+    rows = []
+    for entry in entries:
+        control = control_for(controls, entry.id, entry.identity)
+        state = "working" if control is None else control.mode.value
+        rows.append(
+            (entry.id, host_of(entry.identity), entry.kind, ago(entry.started_at, now()), f"{entry.active_runs}", state)
+        )
+    if as_json:
+        names = ("id", "host", "kind", "started", "runs", "state")
+        shown = [dict(zip(names, row, strict=True)) for row in rows]
+        print_json({"schedulers": shown, "controls": [control_json(control) for control in controls]})
+        return
+    lines = [line(control_words(control, now())) for control in controls]
+    lines += table(("id", "host", "kind", "started", "runs", "state"), rows) if rows else [line("none is running")]
+    palette(sys.stdout).write(sys.stdout, lines)
+
+
+def _set(target: str | None, is_all: bool, mode: Mode, reason: str | None, as_json: bool) -> str:
+    from ork.cli.commands.act import who_asks
+    from ork.model.installation import Control
+
+    asked = _chosen(target, is_all)
+
+    async def change(installation: Installation) -> str:
+        where = await _resolved(installation, asked)
+        await installation.store.set_control(Control(where, mode, who_asks(), now(), reason))
+        action = "scheduler.pause" if mode is Mode.PAUSED else "scheduler.drain"
+        await installation.record(who_asks(), action, where, reason and json.dumps({"reason": reason}))
+        return where
+
+    where: str = look(change, creates=True)
+    if as_json:
+        print_json({"target": where, "mode": mode.value, "reason": reason})
+    else:
+        print(f"{_named(where)} is {mode.value}; `ork scheduler resume {'--all' if is_all else where}` ends that")
+    return where
+
+
+async def _resume(installation: Installation, asked: str) -> str:
+    from ork.cli.commands.act import who_asks
+
+    targets = [control.target for control in await installation.store.list_controls()]
+    found = [target for target in targets if target == asked or (asked != EVERYBODY and target.startswith(asked))]
+    if not found:
+        others = f"; what stands is for: {', '.join(targets)}" if targets else ""
+        raise RefusedError(f"{_named(asked)} is not paused{others}", hint="ork scheduler list")
+    await installation.store.clear_control(found[0])
+    await installation.record(who_asks(), "scheduler.resume", found[0])
+    return found[0]
+
+
+def _chosen(target: str | None, is_all: bool) -> str:
+    if (target is None) == (not is_all):
+        raise UsageError("say which scheduler, or --all", hint="`ork scheduler list` shows ids and hosts")
+    return target or EVERYBODY
+
+
+async def _resolved(installation: Installation, asked: str) -> str:
+    if asked == EVERYBODY:
+        return asked
+    entries, _ = await _read(installation)
+    if asked in {host_of(entry.identity) for entry in entries}:
+        return asked
+    found = [entry.id for entry in entries if entry.id.startswith(asked)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"{asked} is the beginning of several ids", hint=f"one of: {', '.join(found)}")
+    raise NotFoundError(f"no scheduler and no host is called {asked}", hint="`ork scheduler list` shows ids and hosts")
+
+
+async def _read(installation: Installation) -> tuple[Sequence[SchedulerEntry], Sequence[Control]]:
+    from ork.status.serving import live_schedulers
+
+    return await live_schedulers(installation.store, None), await installation.store.list_controls()
+
+
+async def _busy(installation: Installation, where: str) -> str | None:
+    """Who still has runs of its own, or is to exit and has not, in words."""
+    entries, _ = await _read(installation)
+    mine = [entry for entry in entries if where in (EVERYBODY, entry.id, host_of(entry.identity))]
+    left = [entry for entry in mine if entry.active_runs or entry.id == where]
+    return ", ".join(f"{entry.id} ({entry.active_runs} runs)" for entry in left) or None
+
+
+def _named(target: str) -> str:
+    return "the installation" if target == EVERYBODY else target
+
+
+COMMANDS: Sequence[click.Command] = (pause_command, resume_command, drain_command, list_command)

@@ -1,0 +1,51 @@
+"""What a service asks its scheduler between two steps."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ork.model.ids import RunId
+
+if TYPE_CHECKING:
+    from ork.scheduler.fire import Firing
+    from ork.scheduler.lead import Lead
+    from ork.scheduler.observe import Observer
+    from ork.scheduler.options import SchedulerOptions
+    from ork.scheduler.runs import OwnedRuns
+    from ork.scheduler.under_way import Commits
+
+
+class Overview:
+    lead: Lead
+    commits: Commits
+    _runs: OwnedRuns
+    _observer: Observer
+    _firing: Firing
+    _options: SchedulerOptions
+    _is_draining: bool
+
+    @property
+    def is_drained(self) -> bool:
+        """Nothing of ours runs, and we are to exit then."""
+        is_to_exit = self._is_draining or self.lead.is_to_exit
+        return is_to_exit and not self._observer.has_active and self.commits.under_way is None
+
+    def is_busy(self, until: datetime) -> bool:
+        """Something is running, or will be tried again by then."""
+        timer = self._runs.next_timer
+        return self._observer.has_active or (timer is not None and timer <= until)
+
+    @property
+    def soon_seconds(self) -> float:
+        """Longer than any pause between two looks at an attempt that is being ended."""
+        return self._options.close_grace_seconds + 1.0
+
+    @property
+    def next_fire(self) -> datetime | None:
+        """When a schedule is due next."""
+        return self._firing.next_at
+
+    @property
+    def owned_runs(self) -> tuple[RunId, ...]:
+        return tuple(self._runs)
