@@ -137,3 +137,19 @@ def test_alert_targets_are_told_once_that_a_task_waits(tmp_path: Path, ork: Ork)
         "Publish it?",
         f"`ork approve {told['run']} ok` or `ork reject {told['run']} ok`",
     ]
+
+
+def test_whoever_started_a_run_cannot_approve_it_where_the_workflow_says_so(tmp_path: Path, ork: Ork) -> None:
+    (tmp_path / "asking.yaml").write_text(ASKING.replace("timeout: 2h", "not_by: starter"))
+    (tmp_path / "above.yaml").write_text("name: above\ntasks:\n  all: {workflow: asking}\n")
+    for file in ("asking.yaml", "above.yaml"):
+        assert ork("run", file).returncode == 5
+    for question in json.loads(ork("approvals", "--json").stdout)["approvals"]:
+        name = question["for"].removeprefix("anyone but ")
+        refused = ork("approve", question["run"])
+        assert (refused.returncode, f"{name} started run" in refused.stderr) == (4, True)
+        assert ork("reject", question["run"]).returncode == 0
+    ork("deploy", "asking.yaml")
+    assert ork("validate", "asking.yaml").returncode == 0
+    (tmp_path / "asking.yaml").write_text(ASKING.replace("timeout: 2h", "not_by: nobody"))
+    assert "not one of starter" in ork("validate", "asking.yaml").stderr

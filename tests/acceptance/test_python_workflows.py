@@ -61,7 +61,7 @@ etl.command(
     resources={"cpu": 0.5, "memory": "64Mi"},
 )
 etl.command("tell", ["echo", ref("params.day"), "done"], depends_on="join")
-etl.approval("ok", "Publish?", timeout="2h", depends_on="tell")
+etl.approval("ok", "Publish?", not_by="starter", timeout="2h", depends_on="tell")
 etl.workflow("child", "other", inputs={"rows": ref("extract")}, depends_on=["ok"])
 etl.add("ask", executor="http", config={"url": "http://localhost/"}, depends_on=["child"])
 etl.add("built", executor="rust", file="fast.rs", args=["--all"])
@@ -125,7 +125,7 @@ tasks:
     command: [echo, {ref: params.day}, done]
     depends_on: join
   ok:
-    approval: {message: "Publish?", timeout: 2h}
+    approval: {message: "Publish?", timeout: 2h, not_by: starter}
     depends_on: tell
   child:
     workflow: other

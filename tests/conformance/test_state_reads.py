@@ -254,3 +254,12 @@ async def test_who_waits_is_woken_by_a_change(waiting_stores) -> None:
 
 async def test_waiting_ends_without_a_change_when_the_time_has_passed(stores) -> None:
     assert not await stores.open().wait_for_change(0.01)
+
+
+async def test_who_asked_for_a_run_is_known(store: StateStore) -> None:
+    flow = await deploy(store)
+    known, unknown = await store.create_runs([new_run(flow, started_by="ann"), new_run(flow)], NOW)
+    await store.create_runs([new_run(flow, known.id, started_by="ben"), new_run(flow, started_by="eve\ud800")], NOW)
+    assert await store.get_starter(known.id) == "ann"
+    assert await store.get_starter(unknown.id) is None
+    assert await store.get_starter(RunId("none")) is None

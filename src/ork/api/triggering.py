@@ -27,6 +27,7 @@ class Wanted(NamedTuple):
     parent: str | None = None
     by: Trigger = Trigger.MANUAL
     scheduled_for: datetime | None = None
+    started_by: str | None = None
 
 
 async def trigger(api: Api, wanted: Wanted) -> tuple[Run, bool]:
@@ -46,6 +47,7 @@ async def trigger(api: Api, wanted: Wanted) -> tuple[Run, bool]:
         priority=wanted.priority,
         fresh=wanted.fresh,
         parent=wanted.parent,
+        started_by=wanted.started_by,
     )
     (run,) = await api.store.create_runs([new], api.now())
     return run, run.id == new.id

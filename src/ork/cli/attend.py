@@ -263,7 +263,7 @@ class Attendant:
         """What was left in the middle by others is not left there by us: until nothing of it runs or is about to."""
         is_told = False
         while self._others and self._service is not None and self._work is not None and not self._work.done():
-            if self._leave or not self._service.is_busy():
+            if self._leave or not await self._service.is_busy():
                 return
             if not is_told:
                 is_told = True

@@ -54,6 +54,8 @@ def prepare(named: str | None, params: Sequence[str], *, as_json: bool, chosen: 
 
 async def create_run(installation: Installation, prepared: Prepared) -> Run:
     """The run is durable when this returns."""
+    from ork.cli.commands.act import who_asks
+
     store, now = installation.store, datetime.now(UTC)
     version = prepared.version
     entry = await store.get_workflow(prepared.name)
@@ -70,6 +72,7 @@ async def create_run(installation: Installation, prepared: Prepared) -> Run:
         params=await stored_params(installation, version.workflow, parse_params(version.workflow, prepared.params)),
         key=prepared.key,
         fresh=prepared.fresh,
+        started_by=who_asks(),
     )
     return (await store.create_runs([new], now))[0]
 
@@ -78,6 +81,8 @@ async def create_rerun(
     installation: Installation, earlier: Run, params: Sequence[str], *, fresh: bool, latest: bool
 ) -> Run:
     """A run like an earlier one, linked to it: its version and its params, where no others are given."""
+    from ork.cli.commands.act import who_asks
+
     store = installation.store
     version = None if latest else await store.get_version(earlier.version)
     if version is None:
@@ -92,6 +97,7 @@ async def create_rerun(
         params=await stored_params(installation, workflow, parse_params(workflow, params, kept)),
         fresh=fresh,
         parent=earlier.id,
+        started_by=who_asks(),
     )
     return (await store.create_runs([new], datetime.now(UTC)))[0]
 

@@ -25,6 +25,7 @@ from ork.model.workflow import (
     Custom,
     Environment,
     Isolation,
+    NotBy,
     OnUnreachable,
     Op,
     Param,
@@ -165,7 +166,7 @@ _ACTIONS: dict[str, tuple[type[Any], dict[str, _Field]]] = {
     ),
     "custom": (Custom, {"target": _Field(), "config": _Field(None), "task": _Field(None)}),
     "workflow": (SubWorkflow, {"name": _Field()}),
-    "approval": (Approval, {"message": _Field()}),
+    "approval": (Approval, {"message": _Field(), "not_by": _Field(None, str, NotBy)}),
 }
 
 _RATE = {"count": _Field(), "seconds": _Field()}

@@ -141,7 +141,7 @@ def settle_action(
         return None  # complained about already
     if written[0] == "approval":
         return (
-            ("approval", Approval(values["approval"]["message"]))
+            ("approval", Approval(values["approval"]["message"], values["approval"].get("not_by")))
             if check_approval(values, key, body, reading)
             else None
         )

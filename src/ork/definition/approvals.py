@@ -7,7 +7,8 @@ from typing import Any
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
-from ork.definition.values import duration, is_scalar, read_text
+from ork.definition.values import choice, duration, is_scalar, read_text
+from ork.model.workflow import NotBy
 
 APPROVAL_TABLE = Table(
     "an approval",
@@ -25,6 +26,12 @@ APPROVAL_TABLE = Table(
             "How long it waits before it fails. For ever when left out.",
             {"type": ["number", "string"]},
         ),
+        Key(
+            "not_by",
+            choice(NotBy),
+            "Who may not approve it: `starter`, whoever started the run.",
+            {"enum": [option.value for option in NotBy]},
+        ),
     ),
 )
 
@@ -35,7 +42,7 @@ _ALLOWED = frozenset({"approval", "depends_on", "run_if", "when", "timeout"})
 
 
 def read_approval(node: Node, reading: Reading) -> dict[str, Any] | None:
-    """`message` and perhaps `timeout`; text alone is the message."""
+    """`message` and perhaps `timeout` and `not_by`; text alone is the message."""
     if is_scalar(node):
         text = read_text(node, reading)
         values: dict[str, Any] = {} if text is None else {"message": text}

@@ -40,6 +40,7 @@ class NewRun(Record):
     priority: int = 0
     fresh: bool = False
     parent: str | None = None
+    started_by: str | None = None  # the person or token; None: a schedule
 
 
 class Run(Record):

@@ -163,10 +163,15 @@ class SubWorkflow(Record):
     name: str
 
 
+class NotBy(StrEnum):
+    STARTER = "starter"  # whoever started the run
+
+
 class Approval(Record):
     """A person decides. Nothing runs while it waits; the task's timeout is how long."""
 
     message: str
+    not_by: NotBy | None = None  # who may not approve it
 
 
 Action: TypeAlias = PythonCall | Command | RustProgram | Container | Custom | SubWorkflow | Approval

@@ -100,8 +100,10 @@ class SchedulerService:
         self.scheduler.drain()
         self._wake.set()
 
-    def is_busy(self) -> bool:
-        """Something runs, or is about to be tried again."""
+    async def is_busy(self) -> bool:
+        """Something runs, is about to be tried again, or has just been found to have ended outside."""
+        if self._waiting is not None and await self._waiting.settle():
+            return True
         return self.scheduler.is_busy(self._now() + STAY_FOR)
 
     def wake(self) -> None:

@@ -15,6 +15,7 @@ from ork.errors import DocumentError, ExecutorError, ObjectsError, OrkError, Sto
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.model.digest import sha256
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, AttemptKey, RunId
+from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand
 from ork.model.sealed import PARAM_PREFIX
 from ork.model.task import Attempt
@@ -149,7 +150,8 @@ class WorkflowExecutor:
         except OrkError as problem:
             raise CannotStartError(f"workflow `{name}`: {problem.message}") from None
         key = str(attempt.key)
-        return NewRun(id, name, version.id, params, key=key, priority=parent.priority, fresh=parent.fresh, parent=key)
+        new = NewRun(id, name, version.id, params, key=key, priority=parent.priority, fresh=parent.fresh, parent=key)
+        return replaced(new, started_by=await self._store.get_starter(parent.id))
 
     async def _params(self, spec: dict[str, Any], parent: Run, child: CompiledWorkflow) -> dict[str, Any]:
         """Only what the task gives by name: the params of a run are kept in the store, so no secrets."""

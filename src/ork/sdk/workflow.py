@@ -115,9 +115,10 @@ class Workflow:
         entry = self._add(name, {"workflow": child.name if child else workflow, **options}, _places(sys._getframe(1)))
         entry.child = child
 
-    def approval(self, name: str, message: str, **options: Unpack[TaskOptions]) -> None:
-        """A task that waits for a person; its `timeout` is how long."""
-        self._add(name, {"approval": message, **options}, _places(sys._getframe(1)))
+    def approval(self, name: str, message: str, *, not_by: str | None = None, **options: Unpack[TaskOptions]) -> None:
+        """A task that waits for a person; its `timeout` is how long, `not_by="starter"` who may not approve it."""
+        asked = message if not_by is None else {"message": message, "not_by": not_by}
+        self._add(name, {"approval": asked, **options}, _places(sys._getframe(1)))
 
     def add(self, name: str, **keys: Any) -> None:
         """A task of any other kind, by the keys a YAML file would have."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ork.model.ids import RunId, TaskKey
 from ork.model.run import RunStatus
 from ork.model.task import Task, TaskStatus
-from ork.model.workflow import Approval, SubWorkflow
+from ork.model.workflow import Approval, NotBy, SubWorkflow
 from ork.state.store import RunFilter, StateStore
 from ork.status.follow import RunView, open_view
 from ork.status.instances import is_group
@@ -39,7 +39,8 @@ async def waits_only_for_people(store: StateStore, view: RunView) -> list[Questi
         return []
     asked: list[Question] = []
     for task in view.by_status[TaskStatus.RUNNING].values():
-        found = [_question(view, task)] if waits_for_a_person(view, task) else await _asked_below(store, view, task)
+        is_asked = waits_for_a_person(view, task)
+        found = [await _question(store, view, task)] if is_asked else await _asked_below(store, view, task)
         if not found and not is_group(task):
             return []
         asked += found
@@ -64,7 +65,7 @@ async def list_questions(store: StateStore) -> list[Question]:
         if version is None or not any(isinstance(spec.action, Approval) for spec in version.workflow.tasks):
             continue
         view, _ = await open_view(store, run.id)
-        asked += [_question(view, task) for task in view.tasks.values() if waits_for_a_person(view, task)]
+        asked += [await _question(store, view, task) for task in view.tasks.values() if waits_for_a_person(view, task)]
     return asked
 
 
@@ -80,13 +81,17 @@ def question_json(question: Question) -> dict[str, Any]:
     }
 
 
-def _question(view: RunView, task: Task) -> Question:
+async def _question(store: StateStore, view: RunView, task: Task) -> Question:
     spec = view.specs[task.key.name]
     assert isinstance(spec.action, Approval)
     due = None
     if spec.timeout is not None and task.started_at is not None:
         due = task.started_at + timedelta(seconds=spec.timeout)
-    return Question(view.run.id, view.short, view.run.workflow, task.key, spec.action.message, task.started_at, due)
+    whom = "anyone"
+    if spec.action.not_by is NotBy.STARTER:
+        whom = f"anyone but {await store.get_starter(view.run.id) or 'its starter'}"
+    run, message = view.run, spec.action.message
+    return Question(run.id, view.short, run.workflow, task.key, message, task.started_at, due, whom)
 
 
 def _can_start(view: RunView, task: Task) -> bool:

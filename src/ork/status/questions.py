@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ork.core.commands import parse_key
 from ork.errors import RefusedError, UsageError
 from ork.model.ids import TaskKey
-from ork.model.workflow import Approval
+from ork.model.workflow import Approval, NotBy
+from ork.state.store import StateStore
 from ork.status.follow import RunView
 from ork.status.ids import Target, pick_tasks
 from ork.status.why import waits_for_a_person
@@ -28,6 +30,19 @@ def waiting_task(view: RunView, target: Target) -> str | None:
         return _only_question(view)
     _check_waits(view, TaskKey(target.task, target.instance))
     return named
+
+
+async def check_approver(store: StateStore, view: RunView, task: str, by: str) -> None:
+    """RefusedError if the task's `not_by` rules this person out. Who started the run is known by name only."""
+    spec = view.specs.get(parse_key(task).name)
+    action = spec.action if spec is not None else None
+    if not isinstance(action, Approval) or action.not_by is not NotBy.STARTER:
+        return
+    if await store.get_starter(view.run.id) == by:
+        raise RefusedError(
+            f"{by} started run {view.short}, so somebody else has to approve `{task}` (`not_by: starter`)",
+            hint=f"ork reject {view.short} {task}",
+        )
 
 
 def _only_question(view: RunView) -> str:

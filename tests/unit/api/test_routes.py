@@ -16,7 +16,7 @@ from ork.model.access import Role
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
-from ork.model.task import StoredOutput
+from ork.model.task import StoredOutput, Task, TaskStatus
 from ork.objects.layout import attempt_stem, log_key
 from ork.state.store import RunChanges, RunFilter
 from tests.unit.api.conftest import ANN, NOW, SECRET, Bench, worked_on, workflow
@@ -297,3 +297,23 @@ async def test_an_output_that_is_gone_from_the_object_store_is_an_error_not_half
     await bench.store.commit(ANN, [RunChanges(run.id, epoch, tasks=(gone,))], NOW)
     async with await bench.client(Role.VIEWER) as client:
         assert (await client.get(f"/api/v1/runs/{run.id}/tasks/extract/output")).status_code == 404
+
+
+# ── approvals ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_whoever_started_a_run_cannot_approve_it_where_the_workflow_says_so(bench: Bench) -> None:
+    asks = "name: asking\ntasks:\n  ok: {approval: {message: Sure?, not_by: starter}}\n"
+    async with await bench.client() as admin, await bench.client(Role.OPERATOR) as operator:
+        await admin.post("/api/v1/workflows", content=asks, headers={"Content-Type": "application/yaml"})
+        run = (await operator.post("/api/v1/workflows/asking/runs", json={})).json()["id"]
+        await bench.store.introduce(ANN, "identity", "scheduler", NOW)
+        (claimed,) = (await bench.store.claim_runs(ANN, 10, NOW)).runs
+        waiting = Task(TaskKey("ok"), TaskStatus.RUNNING, "approval", started_at=NOW)
+        running = replaced(claimed.run, status=RunStatus.RUNNING)
+        await bench.store.commit(ANN, [RunChanges(claimed.run.id, claimed.epoch, running, (waiting,))], NOW)
+        refused = await operator.post(f"/api/v1/runs/{run}/approve")
+        assert (refused.status_code, "the operator started run" in refused.text) == (409, True)
+        assert await bench.store.pending_commands(claimed.run.id) == ()
+        assert (await operator.post(f"/api/v1/runs/{run}/reject", json={"task": "ok"})).status_code == 202
+        assert (await admin.post(f"/api/v1/runs/{run}/approve")).status_code == 202

@@ -176,6 +176,10 @@ class RemoteStore:
         pages = self._pages("runs", run, "attempts", task=key.name, index=key.index)
         return tuple(read_attempt(run, row) for page in pages for row in page["attempts"])
 
+    async def get_starter(self, run: RunId) -> str | None:  # noqa: ARG002
+        """Not told by servers, which check themselves who may decide."""
+        return None
+
     async def get_owner(self, run: RunId) -> SchedulerId | None:
         found = self._get("runs", run, "tasks", limit=1)
         return SchedulerId(found["owner"]) if found and found["owner"] else None

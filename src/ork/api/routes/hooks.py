@@ -44,7 +44,7 @@ async def receive_event(request: Request, name: WorkflowName) -> Response:
     if not isinstance(event, dict):
         raise UsageError("an event is a JSON object")
     params = await _params(api, name, event)
-    run, is_new = await trigger(api, Wanted(name, params, _key(request), by=Trigger.EVENT))
+    run, is_new = await trigger(api, Wanted(name, params, _key(request), by=Trigger.EVENT, started_by=caller.name))
     if is_new:
         await api.changed(caller, "run.trigger", run.id, json.dumps({"workflow": name}))
     return answer(run_row(run), 201 if is_new else 200)

@@ -45,7 +45,7 @@ from ork.status.explain import explain
 from ork.status.facts import with_facts
 from ork.status.follow import open_view, version_of
 from ork.status.ids import parse_target, resolve_run
-from ork.status.questions import named_task, waiting_task
+from ork.status.questions import check_approver, named_task, waiting_task
 from ork.status.refusals import check_retry, too_late
 from ork.status.shown import expect_outputs_of
 from ork.status.wire import attempt_row, listed_run_row, read_key, run_row, task_row
@@ -80,6 +80,7 @@ async def create_run(request: Request, name: WorkflowName, key: KEY = None) -> R
     body = await read_body(request, TriggerBody)
     await known_workflow(api, name)
     wanted = Wanted(name, body.params, key, body.version, body.priority, body.fresh, body.parent)
+    wanted = wanted._replace(started_by=caller.name)
     if body.scheduled_for is not None:
         moment = moment_of(body.scheduled_for, "scheduled_for")
         wanted = wanted._replace(scheduled_for=moment, by=Trigger.BACKFILL)
@@ -250,6 +251,8 @@ async def _submit(api: Api, caller: Caller, kind: CommandKind, run: str, body: C
         target = parse_target(found, body.task)
         choose = waiting_task if kind in (CommandKind.APPROVE, CommandKind.REJECT) else named_task
         task = choose(view, target)
+    if kind is CommandKind.APPROVE and task is not None:
+        await check_approver(api.store, view, task, caller.name)
     if kind is CommandKind.DECLARE_DEAD:
         if task is None:
             raise UsageError("`task` says which attempt is dead", hint="TASK or TASK[3]")

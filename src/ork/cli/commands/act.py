@@ -173,12 +173,14 @@ async def _submit(installation: Installation, run: str, wish: Wish) -> Asked:
     found = await resolve_run(store, target.run)
     task = None
     if target.task is not None or wish.choose is not None:
-        from ork.status.questions import named_task
+        from ork.status.questions import check_approver, named_task
 
         view, _ = await open_view(store, found)
         task = (wish.choose or named_task)(view, target)
         if wish.check is not None and target.task is not None:
             await wish.check(installation, view, TaskKey(target.task, target.instance))
+        if wish.kind == "approve" and task is not None:
+            await check_approver(store, view, task, who_asks())
     command = RunCommand(found, CommandKind(wish.kind), who_asks(), task, wish.everything, wish.comment)
     short = await short_id(store, found)
     check_retry(command, await store.get_run(found), short)

@@ -40,6 +40,7 @@ class RunRow(Record, frozen=False):
     run: Run
     key: str | None
     changed: int
+    started_by: str | None = None
     owner: SchedulerId | None = None
     epoch: int = 0
     tasks: dict[TaskKey, Task] = made(default_factory=dict)

@@ -140,7 +140,7 @@ class MemoryStore(
             new.id, new.workflow, new.version, RunStatus.PENDING, new.trigger, dict(new.params), now,
             scheduled_for=new.scheduled_for, priority=new.priority, fresh=new.fresh, parent=new.parent,
         )  # fmt: skip
-        state.runs[new.id] = RunRow(run, new.key, changed=state.changed)
+        state.runs[new.id] = RunRow(run, new.key, state.changed, new.started_by)
         return run
 
     def _existing(self, new: NewRun) -> Run | None:
@@ -372,6 +372,10 @@ class MemoryStore(
             for id, row in state.schedulers.items()
         ]  # fmt: skip
         return tuple(sorted(entries, key=lambda entry: (entry.started_at, entry.id)))
+
+    async def get_starter(self, run: RunId) -> str | None:
+        row = self._used().runs.get(run)
+        return None if row is None else row.started_by
 
     async def get_owner(self, run: RunId) -> SchedulerId | None:
         row = self._used().runs.get(run)

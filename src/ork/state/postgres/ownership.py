@@ -180,3 +180,8 @@ async def needs_owner(db: Database) -> bool:
 async def get_owner(db: Database, run: RunId) -> SchedulerId | None:
     row = await db.row("get_owner", run)
     return None if row is None or row[0] is None else SchedulerId(row[0])
+
+
+async def get_starter(db: Database, run: RunId) -> str | None:
+    row = await db.row("get_starter", run)
+    return None if row is None else row[0]

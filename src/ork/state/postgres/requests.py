@@ -62,7 +62,7 @@ async def add_runs(session: Session, runs: Sequence[NewRun], now: datetime) -> l
 def _new_row(new: NewRun) -> Columns:
     return (
         new.id, new.workflow, new.version, new.trigger.value, json_text(new.params), new.scheduled_for, new.priority,
-        new.key, new.fresh, new.parent,
+        new.key, new.fresh, new.parent, free_text(new.started_by),
     )  # fmt: skip
 
 

@@ -156,6 +156,7 @@ class PostgresStore:
     list_schedulers = _verb(ownership.list_schedulers)
     needs_owner = _verb(ownership.needs_owner)
     get_owner = _verb(ownership.get_owner)
+    get_starter = _verb(ownership.get_starter)
     pending_commands = _verb(requests.pending_commands)
     limit_use = _verb(reads.limit_use)
 

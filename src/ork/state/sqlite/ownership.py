@@ -214,3 +214,8 @@ def needs_owner(db: Database) -> bool:
 def get_owner(db: Database, run: RunId) -> SchedulerId | None:
     row = db.connection.row("get_owner", {"run": run})
     return None if row is None or row[0] is None else SchedulerId(row[0])
+
+
+def get_starter(db: Database, run: RunId) -> str | None:
+    row = db.connection.row("get_starter", {"run": run})
+    return None if row is None else row[0]

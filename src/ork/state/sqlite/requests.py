@@ -44,6 +44,7 @@ def _create(db: Database, new: NewRun, now: datetime, changed: int) -> str:
         "key": new.key,
         "fresh": int(new.fresh),
         "parent": new.parent,
+        "started_by": free_text(new.started_by),
         "changed": changed,
     }
     if db.connection.run("add_run", values) == 1:

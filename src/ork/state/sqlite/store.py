@@ -232,6 +232,7 @@ class SqliteStore:
 
     needs_owner = _verb(ownership.needs_owner)
     get_owner = _verb(ownership.get_owner)
+    get_starter = _verb(ownership.get_starter)
     pending_commands = _verb(requests.pending_commands)
     limit_use = _verb(reads.limit_use)
 

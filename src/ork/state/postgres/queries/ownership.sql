@@ -81,6 +81,9 @@ ORDER BY s.started_at, s.id;
 SELECT EXISTS (SELECT 1 FROM ork.runs WHERE attention AND owner IS NULL)
     OR EXISTS (SELECT 1 FROM ork.runs WHERE owner IS NOT NULL);
 
+-- name: get_starter
+SELECT started_by FROM ork.runs WHERE id = $1;
+
 -- name: get_owner
 SELECT owner FROM ork.runs WHERE id = $1;
 

@@ -1,5 +1,5 @@
 -- name: create_runs
-SELECT ork.create_runs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
+SELECT ork.create_runs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
 
 -- name: known_versions
 SELECT id FROM ork.versions WHERE id = ANY ($1::text[]);
@@ -8,11 +8,12 @@ SELECT id FROM ork.versions WHERE id = ANY ($1::text[]);
 -- Any of the three unique constraints (id, key, slot) leaves a run out: those that were written are the answer.
 -- In one order for all, so that no two transactions wait for each other's keys.
 INSERT INTO ork.runs (id, workflow, version, status, trigger, params, created_at, scheduled_for, round, priority, key,
-                      fresh, parent, epoch, attention, changed)
-SELECT id, workflow, version, 'pending', trigger, params, $11, scheduled_for, 1, priority, key, fresh, parent, 0, true, $12
+                      fresh, parent, started_by, epoch, attention, changed)
+SELECT id, workflow, version, 'pending', trigger, params, $12, scheduled_for, 1, priority, key, fresh, parent, started_by,
+       0, true, $13
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::integer[], $8::text[],
-            $9::boolean[], $10::text[]) WITH ORDINALITY
-    AS n (id, workflow, version, trigger, params, scheduled_for, priority, key, fresh, parent, place)
+            $9::boolean[], $10::text[], $11::text[]) WITH ORDINALITY
+    AS n (id, workflow, version, trigger, params, scheduled_for, priority, key, fresh, parent, started_by, place)
 ORDER BY workflow COLLATE "C", key COLLATE "C", scheduled_for, place
 ON CONFLICT DO NOTHING
 RETURNING id;

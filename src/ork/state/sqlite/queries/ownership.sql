@@ -108,6 +108,9 @@ ORDER BY s.started_at, s.id;
 SELECT EXISTS (SELECT 1 FROM runs WHERE attention = 1 AND owner IS NULL)
     OR EXISTS (SELECT 1 FROM runs WHERE owner IS NOT NULL);
 
+-- name: get_starter
+SELECT started_by FROM runs WHERE id = :run;
+
 -- name: get_owner
 SELECT owner FROM runs WHERE id = :run;
 

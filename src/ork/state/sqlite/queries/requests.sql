@@ -1,9 +1,9 @@
 -- name: add_run
 -- Any of the three unique constraints (id, key, slot) makes this write nothing: the row count is the answer.
 INSERT INTO runs (id, workflow, version, status, trigger, params, created_at, scheduled_for, round, priority, key,
-                  fresh, parent, epoch, attention, changed)
+                  fresh, parent, started_by, epoch, attention, changed)
 VALUES (:id, :workflow, :version, 'pending', :trigger, :params, :now, :scheduled_for, 1, :priority, :key,
-        :fresh, :parent, 0, 1, :changed)
+        :fresh, :parent, :started_by, 0, 1, :changed)
 ON CONFLICT DO NOTHING;
 
 -- name: find_by_key
