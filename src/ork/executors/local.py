@@ -328,7 +328,7 @@ class LocalExecutor:
         if self._shim(attempt) is not None:
             return Presence.RUNNING
         if not looks.members(str(attempt.key)):
-            return Presence.GONE
+            return Presence.UNKNOWN if self._is_hidden(attempt) else Presence.GONE
         is_past_its_gate = self._is_past_its_gate(attempt)
         # In this order: it may win its gate at any moment while we are looking.
         return Presence.ORPHANED if is_past_its_gate and self._shim(attempt) is None else Presence.RUNNING
@@ -338,6 +338,13 @@ class LocalExecutor:
             return self._documents.gate(attempt) is not None
         except ObjectsError:
             return False
+
+    def _is_hidden(self, attempt: Attempt) -> bool:
+        """Whether its worker may be alive as another user's process, of which nothing can be seen."""
+        gate = self._documents.gate(attempt) or {}
+        pid = gate.get("pid")
+        is_ours = gate.get("state") == "started" and gate.get("boot_id") == processes.boot_id()
+        return is_ours and isinstance(pid, int) and processes.is_hidden(pid)
 
     def _shim(self, attempt: Attempt, *, is_at_it: bool = False) -> tuple[int, int] | None:
         """Pid and start time of the process that won the gate, if it is alive and still has this attempt, perhaps with

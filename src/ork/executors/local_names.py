@@ -16,7 +16,7 @@ def name_for(attempt: AttemptKey) -> str:
 
 @cache
 def _here() -> str:
-    return f"local:{processes.hostname()}:{processes.boot_id()}:{processes.pid_namespace()}:"
+    return f"local:{processes.machine()}:{processes.boot_id()}:{processes.pid_namespace()}:"
 
 
 def place_of(attempt: Attempt) -> Presence:
@@ -25,8 +25,9 @@ def place_of(attempt: Attempt) -> Presence:
         kind, host, boot, namespace, _ = attempt.external_name.split(":", 4)
     except ValueError:
         return Presence.UNKNOWN
-    if kind != "local" or host != processes.hostname():
-        return Presence.UNKNOWN
-    if boot != processes.boot_id():
+    if kind == "local" and processes.is_another_boot(host, boot):
         return Presence.LOST
+    # Names of 0.1.0 have no id of the machine: a boot is one machine's, too.
+    if kind != "local" or host not in (processes.machine(), processes.hostname()) or boot != processes.boot_id():
+        return Presence.UNKNOWN
     return Presence.RUNNING if namespace == str(processes.pid_namespace()) else Presence.UNKNOWN

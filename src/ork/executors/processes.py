@@ -28,6 +28,23 @@ def hostname() -> str:
 
 
 @cache
+def machine() -> str:
+    """Its name and, behind a `+`, its id. Machines made from one image often have one name; where there is no id (in most
+    containers) they cannot be told apart."""
+    try:
+        with open("/etc/machine-id", encoding="ascii") as file:
+            id = file.read().strip()[:12]
+    except (OSError, ValueError):
+        id = ""
+    return f"{hostname()}+{id}" if id else hostname()
+
+
+def is_another_boot(of_machine: str, boot: str) -> bool:
+    """Certainly of this machine, and before it was restarted."""
+    return of_machine == machine() and "+" in of_machine and boot != boot_id() and "unknown" not in (boot, boot_id())
+
+
+@cache
 def boot_id() -> str:
     """Different after every boot; "unknown" where the system does not say."""
     try:
@@ -54,7 +71,7 @@ def process_start_time(pid: int) -> int | None:
 def identity() -> str:
     """This process's name for ever, as text: host/boot/namespace/pid/start."""
     pid = os.getpid()
-    return f"{hostname()}/{boot_id()}/{pid_namespace()}/{pid}/{process_start_time(pid) or 0}"
+    return f"{machine()}/{boot_id()}/{pid_namespace()}/{pid}/{process_start_time(pid) or 0}"
 
 
 def is_provably_dead(identity: str) -> bool:
@@ -63,17 +80,17 @@ def is_provably_dead(identity: str) -> bool:
     if parts is None:
         return False
     host, boot, namespace, pid, start = parts
-    if host != hostname() or "unknown" in (boot, boot_id()):
-        return False
-    if boot != boot_id():
+    if is_another_boot(host, boot):
         return True
+    if host != machine() or boot != boot_id() or boot == "unknown":
+        return False
     return namespace == pid_namespace() and process_start_time(pid) != start
 
 
 def watch_death(identity: str) -> int | None:
     """A descriptor that becomes readable when that process ends; None if it cannot be watched from here."""
     parts = _parsed(identity)
-    if parts is None or parts[:3] != (hostname(), boot_id(), pid_namespace()):
+    if parts is None or parts[:3] != (machine(), boot_id(), pid_namespace()):
         return None
     return open_process(parts[3], parts[4])
 
@@ -124,6 +141,17 @@ def collect(pid: int) -> None:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
         return
+
+
+def is_hidden(pid: int) -> bool:
+    """There is such a process, and it is another user's: nothing more can be found out about it."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def mark_of(pid: int, mark: str) -> str | None:

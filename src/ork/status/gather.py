@@ -7,10 +7,11 @@ from itertools import islice
 
 from ork.errors import ObjectsError
 from ork.model.ids import RunId, TaskKey
+from ork.model.places import machine_of
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, TaskStatus
 from ork.objects.documents import open_signed
-from ork.objects.layout import attempt_stem, status_key
+from ork.objects.layout import attempt_stem, gate_key, status_key
 from ork.objects.local import LocalObjects
 from ork.objects.store import ObjectStore
 from ork.state.store import ALL_TASKS, RunFilter, StateStore, TaskFilter
@@ -36,6 +37,7 @@ async def gather(store: StateStore, objects: ObjectStore, target: Target, run: R
         owner=await store.get_owner(run),
         attempts=attempts,
         beats=last_beats(objects, attempts),
+        machines=_machines(objects, attempts),
         limits=limits,
         commands=await store.pending_commands(run),
         active_runs=active_runs,
@@ -86,6 +88,23 @@ def last_beats(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> dict[T
         except (ObjectsError, KeyError, ValueError, TypeError):
             continue
     return beats
+
+
+def _machines(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> dict[TaskKey, str]:
+    """On which machine each attempt that is being given up is, or was: its external name tells, or its gate names the engine."""
+    machines: dict[TaskKey, str] = {}
+    for key, attempt in list(attempts.items())[:MAX_BEATS]:
+        named = machine_of(attempt.external_name)
+        if attempt.closing is not None and named is None:
+            try:
+                data = objects.get(gate_key(attempt_stem(attempt.key)), limit=STATUS_LIMIT)
+                gate = {} if data is None else open_signed(data, attempt.token_hash)
+            except ObjectsError:
+                gate = {}
+            named = str(gate.get("engine") or "").rpartition("@")[2] or gate.get("host")
+        if named is not None:
+            machines[key] = named
+    return machines
 
 
 async def _active_runs(store: StateStore, view: RunView) -> tuple[RunId, ...]:

@@ -38,6 +38,7 @@ class Snapshot(Record):
     owner: SchedulerId | None = None
     attempts: Mapping[TaskKey, Attempt] = made(default_factory=dict)
     beats: Mapping[TaskKey, datetime] = made(default_factory=dict)
+    machines: Mapping[TaskKey, str] = made(default_factory=dict)
     limits: tuple[LimitUse, ...] = ()
     commands: tuple[RunCommand, ...] = ()
     active_runs: tuple[RunId, ...] = ()  # of the same workflow, this one excepted
@@ -304,7 +305,7 @@ def _closing(snap: Snapshot, task: Task) -> str | None:
 
 def _unreachable(snap: Snapshot, task: Task, attempt: Attempt) -> str:
     """What is waited for where its machine does not answer: until when, and what a person can do."""
-    machine = machine_of(attempt.external_name)
+    machine = snap.machines.get(task.key) or machine_of(attempt.external_name)
     where = f"machine {machine}" if machine else "its machine"
     declare = f"`ork declare-dead {snap.view.short} {argument(task.key)}` if you know that it is over"
     spec, beat = snap.view.specs.get(task.key.name), snap.beats.get(task.key)

@@ -89,7 +89,8 @@ def place_text(attempt: Attempt) -> str:
     if "pid" in facts and "container" not in facts:
         parts.append(f"pid {facts['pid']} on {facts.get('host', 'an unknown host')}")
     if "container" in facts:
-        parts.append(f"container {str(facts['container'])[:12]}")
+        on = f" on {str(facts['engine']).rpartition('@')[2]}" if facts.get("engine") else ""
+        parts.append(f"container {str(facts['container'])[:12]}{on}")
     image = facts.get("digest") or facts.get("image")
     if image:
         parts.append(f"image {image}")

@@ -66,8 +66,11 @@ class MemoryObjects:
 
     def written_at(self, key: str, writer: str, *, exactly: bool = False) -> float | None:
         """When it was last written by somebody whose name is that, or begins like that."""
-        is_meant = (lambda name: name == writer) if exactly else (lambda name: name.startswith(writer))
-        times = [written.at for written in self._written.get(key, ()) if is_meant(written.writer)]
+        times = [
+            written.at
+            for written in self._written.get(key, ())
+            if (written.writer == writer if exactly else written.writer.startswith(writer))
+        ]
         return times[-1] if times else None
 
     def forget_since(self, key: str, moment: float) -> None:

@@ -16,7 +16,7 @@ from ork.model.access import Role
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
-from ork.model.task import StoredOutput, Task, TaskStatus
+from ork.model.task import Attempt, AttemptStatus, GiveUp, StoredOutput, Task, TaskStatus
 from ork.objects.layout import attempt_stem, log_key
 from ork.state.store import RunChanges, RunFilter
 from tests.unit.api.conftest import ANN, NOW, SECRET, Bench, worked_on, workflow
@@ -252,6 +252,34 @@ async def test_a_command_that_comes_too_late_is_refused_with_the_run(bench: Benc
         assert (await client.post(f"/api/v1/runs/{run.id}/retry", json={"task": "load"})).status_code == 202
         assert (await client.post(f"/api/v1/runs/{run.id}/approve")).status_code in (400, 409)
     assert [entry.action for entry in await bench.store.list_audit()] == ["run.retry"]
+
+
+async def test_an_attempt_is_declared_dead_only_while_it_is_being_given_up(bench: Bench) -> None:
+    run = await worked_on(bench)
+    load, epoch = TaskKey("load"), 1
+    working = Attempt(
+        AttemptKey(run.id, load, 1), AttemptStatus.RUNNING, "process", "name", "hash", NOW, started_at=NOW
+    )
+
+    async def write(attempt: Attempt) -> None:
+        task = Task(load, TaskStatus.RUNNING, "process", 1, started_at=NOW)
+        await bench.store.commit(ANN, [RunChanges(run.id, epoch, tasks=(task,), attempts=(attempt,))], NOW)
+
+    async with await bench.client(Role.OPERATOR) as client:
+        path = f"/api/v1/runs/{run.id}/declare-dead"
+        assert (await client.post(path)).status_code == 400
+        idle = await client.post(path, json={"task": "extract"})
+        assert (idle.status_code, "nothing of `extract` is running" in idle.text) == (409, True)
+        await write(working)
+        early = await client.post(path, json={"task": "load"})
+        assert (early.status_code, "has not been given up" in early.text) == (409, True)
+        await write(replaced(working, closing=GiveUp.STALE, closing_since=NOW))
+        said = await client.post(path, json={"task": "load"})
+        assert (said.status_code, said.json()["accepted"]) == (202, "declare-dead")
+    (command,) = await bench.store.pending_commands(run.id)
+    assert (command.kind, command.task, command.by) == (CommandKind.DECLARE_DEAD, "load", "the operator")
+    entry = (await bench.store.list_audit())[0]
+    assert (entry.action, entry.detail) == ("run.declare-dead", '{"task": "load"}')
 
 
 # ── logs and outputs ─────────────────────────────────────────────────────────────────────────────

@@ -96,3 +96,29 @@ def test_marks_are_found_in_the_environment() -> None:
         assert [item.pid for item in found] == [process.pid]
         assert processes.end_family(lambda: family(processes.marked_processes(mark), "run/task/0/1"))
         assert process.wait() == -signal.SIGKILL
+
+
+def test_a_machine_of_the_same_name_is_told_from_another_boot_of_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = processes.machine()
+    name = processes.hostname()
+    pid, start = os.getpid(), processes.process_start_time(os.getpid())
+    rest = f"{processes.pid_namespace()}/{pid}/{start}"
+    monkeypatch.setattr(processes, "machine", lambda: f"{name}+0123456789ab")
+    assert processes.is_provably_dead(f"{name}+0123456789ab/another-boot/{rest}")
+    assert not processes.is_provably_dead(f"{name}+ffffffffffff/another-boot/{rest}")
+    assert not processes.is_provably_dead(f"{name}/another-boot/{rest}")
+    monkeypatch.setattr(processes, "machine", lambda: name)  # in a container without an id
+    assert not processes.is_provably_dead(f"{name}/another-boot/{rest}")
+    assert here.partition("+")[0] == name
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to ask as somebody else")
+def test_a_process_of_another_user_is_hidden() -> None:
+    us = os.getpid()
+    asker = os.fork()
+    if asker == 0:
+        os.setuid(65534)
+        os._exit(int(processes.is_hidden(us)))
+    assert os.waitstatus_to_exitcode(os.waitpid(asker, 0)[1]) == 1
+    assert not processes.is_hidden(us)
+    assert not processes.is_hidden(2**22 - 1)

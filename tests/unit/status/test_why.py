@@ -8,7 +8,7 @@ from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp, Task, TaskStatus
-from ork.model.workflow import Approval, Rate, TaskSpec
+from ork.model.workflow import Approval, OnUnreachable, Rate, TaskSpec
 from ork.state.store import LimitUse
 from ork.status.serving import NO_SCHEDULER
 from ork.status.why import Snapshot, why_not_begun, why_run, why_task
@@ -220,3 +220,33 @@ def test_a_cached_or_approved_task_tells_its_reason() -> None:
 def test_a_task_that_failed_without_an_attempt_has_no_log_to_look_at() -> None:
     task = replaced(failed("load", ERROR), attempt=0)
     assert why(task) == "failed: HTTPError: 503"
+
+
+UNREACHABLE = Attempt(
+    AttemptKey(RunId("7f3kaaaaaaaa"), TaskKey("load"), 1), AttemptStatus.RUNNING, "process", "local:m1+00:b:1:x", "h", START,
+    closing=GiveUp.STALE, closing_since=at(70),
+)  # fmt: skip
+
+
+def why_unreachable(spec_fields: dict[str, Any], attempt: Attempt = UNREACHABLE, **fields: Any) -> str:
+    known = {"attempts": {TaskKey("load"): attempt}, "beats": {TaskKey("load"): at(10)}} | fields
+    return why(running("load"), specs=[spec("load", **spec_fields)], now=100.0, **known)
+
+
+def test_a_machine_that_does_not_answer_is_named_with_the_moment_at_which_it_counts_as_lost() -> None:
+    over = at(10 + 60 + 45).astimezone().strftime("%H:%M:%S")
+    sentence = why_unreachable({})
+    assert f"if machine m1 does not answer, it counts as over at {over}" in sentence
+    assert "`ork declare-dead 7f3k load`" in sentence
+
+
+def test_what_is_waited_for_without_end_says_so() -> None:
+    assert "it is waited for (on_unreachable: wait)" in why_unreachable({"on_unreachable": OnUnreachable.WAIT})
+    container = replaced(UNREACHABLE, external_name="docker:ork.x")
+    sentence = why_unreachable({}, container, machines={TaskKey("load"): "engine-host"})
+    assert "if machine engine-host does not answer, it is waited for, since nothing else ends it" in sentence
+
+
+def test_one_that_was_heard_just_now_is_being_stopped() -> None:
+    sentence = why_unreachable({}, beats={TaskKey("load"): at(95)})
+    assert sentence.endswith("what is left of it is being stopped")
