@@ -44,7 +44,7 @@ def local_limits(spec: TaskSpec, config: WorkerConfig | None) -> dict[str, Any] 
     cpu, memory = least(asked.cpu, allowed.cpu), least(asked.memory, allowed.memory)
     if cpu is None and memory is None:
         return None
-    return {"cpu": cpu, "memory": memory, "worker": config.name if config is not None else "none"}
+    return {"cpu": cpu, "memory": memory, "worker": config.name if config is not None else None}
 
 
 def root_in_place(root: str, spec: TaskSpec) -> str:

@@ -30,7 +30,8 @@ class Limits:
     def __init__(self, wanted: dict[str, Any], attempt: str) -> None:
         self.cpu: float | None = wanted.get("cpu")
         self.memory: int | None = wanted.get("memory")
-        self._config = str(wanted.get("worker"))
+        config = wanted.get("worker")
+        self._source = f"in worker config `{config}`" if config is not None else "in the task's `resources`"
         self._groups = _made_groups(attempt.replace("/", "."), self.cpu, self.memory)
 
     def enter(self, *, executes: bool) -> None:
@@ -52,7 +53,7 @@ class Limits:
         failure = ending.failure
         if failure is None or self.memory is None:
             return ending
-        limit = f"the memory limit of {_in_words(self.memory)} in worker config `{self._config}`"
+        limit = f"the memory limit of {_in_words(self.memory)} {self._source}"
         if ending.exit_code in _KILLED and self._was_out_of_memory():
             failure["message"] = f"out of memory: the task used more than {limit}"
         elif (failure.get("detail") or {}).get("type") == "MemoryError":

@@ -76,6 +76,11 @@ def test_a_memory_error_names_the_limit() -> None:
     told = wanted.explain(Ending("failed", exit_code=1, failure=failure)).failure
     assert told is not None
     assert "the memory limit of 64Mi in worker config `tiny`" in told["message"]
+    wanted = limits.Limits({"memory": 64 << 20, "cpu": None, "worker": None}, "r/t/0/1")
+    failure = {"kind": "exception", "message": "MemoryError", "detail": {"type": "MemoryError"}}
+    told = wanted.explain(Ending("failed", exit_code=1, failure=failure)).failure
+    assert told is not None
+    assert "in the task's `resources`" in told["message"]
 
 
 def test_groups_that_a_killed_worker_left_are_removed_when_they_are_old(tmp_path: Path) -> None:
