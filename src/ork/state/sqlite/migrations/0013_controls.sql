@@ -7,4 +7,4 @@ CREATE TABLE controls (
     reason   TEXT
 ) STRICT, WITHOUT ROWID;
 
-PRAGMA user_version = 12;
+PRAGMA user_version = 13;
