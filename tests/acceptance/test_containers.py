@@ -16,6 +16,7 @@ import pytest
 
 from tests.conftest import OrkCli
 from tests.docker import Daemon, busybox, daemon_or_skip, python_image
+from tests.integration.location_images import location_image
 
 pytestmark = pytest.mark.slow
 
@@ -248,3 +249,24 @@ def test_without_an_engine_the_reason_is_told(yard: Yard) -> None:
     yard.write("workers.yaml", "default: {where: docker, host: 'unix:///nowhere/docker.sock'}\n")
     yard.write("workflow.yaml", "name: w\ntasks:\n  a: {image: busybox}\n")
     assert "there is no container engine at unix:///nowhere/docker.sock" in yard.ork("run", code=1)
+
+
+def test_tasks_of_an_image_import_from_the_folders_of_its_project(yard: Yard) -> None:
+    code = "from common.util import x\nfrom lib import y\n\n\ndef main() -> int:\n    return x() + y\n"
+    files = {
+        "ork.yaml": "pythonpath: [src]\n",
+        "common/util.py": "def x(): return 40\n",
+        "src/lib.py": "y = 2\n",
+        "tasks/a.py": code,
+        "flows/etl.py": code,
+        "flows/etl.yaml": "name: etl\ntasks:\n  near: {file: etl.py}\n  far: {file: /tasks/a.py}\n",
+    }
+    location_image(yard.daemon, "project-image", files)
+    yard.write("locations.yaml", "- {name: here, image: 'project-image', pull: never}\n")
+    yard.write("ork.yaml", "pythonpath: [src]\n")
+    assert yard.json("locations", "refresh", "here")["locations"][0]["workflows"] == ["etl"]
+    yard.ork("run", "etl")
+    assert (yard.json("output", "@last", "near"), yard.json("output", "@last", "far")) == (42, 42)
+    yard.write("named.yaml", "name: named\ntasks:\n  a: {image: project-image, file: flows/etl.py, executor: python}\n")
+    yard.ork("run", "named.yaml")
+    assert yard.json("output", "@last", "a") == 42

@@ -147,3 +147,20 @@ def test_validating_tells_mistakes_in_the_projects_own_files_too(project: Projec
     (project.folder / "locations.yaml").write_text("- {name: flows, image: 'https://x'}\n")
     wrong = project.ork("validate", "locations.yaml", "--format", "concise")
     assert (wrong.returncode, wrong.stdout.split(" ")[:2]) == (2, ["locations.yaml:1:24:", "ORK703"])
+
+
+def test_tasks_of_a_folder_import_from_it_if_it_is_a_project(project: Project, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    for name, text in {
+        "ork.yaml": "pythonpath: [src]\n",
+        "common/util.py": "def x(): return 40\n",
+        "src/lib.py": "y = 2\n",
+        "flows/etl.py": "from common.util import x\nfrom lib import y\n\n\ndef main():\n    return x() + y\n",
+        "flows/etl.yaml": "name: etl\ntasks:\n  a: {file: etl.py}\n",
+    }.items():
+        (other / name).parent.mkdir(parents=True, exist_ok=True)
+        (other / name).write_text(text)
+    (tmp_path / "locations.yaml").write_text("- {name: flows, path: other}\n")
+    assert project.refresh()["workflows"] == ["etl"]
+    assert project.ork("run", "etl").returncode == 0
+    assert json.loads(project.ork("output", "@last", "a").stdout) == 42
