@@ -321,6 +321,7 @@ async def test_connections_that_never_agree_on_tls_make_room_as_well(
     bench: Bench, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(tls, "HANDSHAKE_SECONDS", 3600.0)
     cert, key = str(certificate / "cert.pem"), str(certificate / "key.pem")
     server = ApiServer(bench.app, Place("127.0.0.1", 0, tls_cert=cert, tls_key=key), bench.api.telemetry)
     work = asyncio.create_task(server.run())

@@ -7,12 +7,14 @@ import dataclasses
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
 
 from ork.api.server import ApiServer, Place, bind, check_exposure
+from ork.api.tokens import make_token
 from ork.errors import RefusedError
 from ork.model.access import Role, Token
 from ork.model.ids import AttemptKey, TaskKey
@@ -137,6 +139,23 @@ async def test_nothing_is_waited_for_while_nobody_listens(bench: Bench) -> None:
         async with client.stream("GET", "/api/v1/events") as response:
             await Events(response).next_of("ready")
             assert bench.api.hub._watch is not None
+
+
+async def test_a_stream_ends_when_its_token_expires_and_tokens_are_looked_up_only_while_one_is_open(
+    bench: Bench,
+) -> None:
+    text, token = make_token("brief", Role.VIEWER, NOW, datetime.now(UTC) + timedelta(seconds=2))
+    await bench.store.add_token(token)
+    async with serving(bench) as client:
+        assert bench.app._streams._watch is None
+        headers = {"Authorization": f"Bearer {text}"}
+        async with client.stream("GET", "/api/v1/events", headers=headers) as response:
+            events = Events(response)
+            assert (await events.next())["event"] == "ready"
+            assert bench.app._streams._watch is not None
+            with pytest.raises(EOFError):
+                await events.next_of("one that never comes")
+        assert bench.app._streams._watch is None
 
 
 def test_what_others_can_reach_needs_a_token_and_a_name() -> None:
