@@ -57,3 +57,27 @@ def test_a_run_that_keeps_raising_is_set_aside_and_the_others_end(
     assert others
     assert [record.run.id for record in others if not record.run.status.is_final] == []
     assert [found.detail for found in outcome.violations if victims[0] not in found.detail] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", roomy_worlds(12))
+def test_runs_whose_rows_become_unreadable_end_after_a_repair_and_the_others_end_anyway(seed: int) -> None:
+    world = World(seed)
+    world.limits = {}
+    world.people.triggers = 5
+    world.damages = 12
+    outcome = world.run()
+    assert [violation.detail for violation in outcome.violations] == []
+
+
+@pytest.mark.slow
+def test_some_of_those_rows_are_read_while_they_are_damaged() -> None:
+    """The test above would prove nothing if nobody came by."""
+    seen = 0
+    for seed in roomy_worlds(12):
+        world = World(seed, keep_trace=True)
+        world.limits = {}
+        world.people.triggers = 5
+        world.damages = 12
+        seen += sum("set aside" in line for line in world.run().trace)
+    assert seen > 0

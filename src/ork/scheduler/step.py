@@ -63,7 +63,7 @@ class Scheduler(Overview):
         self._on_news: Callable[[], None] | None = None
         self._runs = OwnedRuns(self.telemetry, options.launch_batch)
         self._observer = Observer(objects, executors, options, monotonic, self.telemetry, self.news)
-        self._taking = TakeOver(store, objects, id, self._runs, self._observer, self.telemetry)
+        self._taking = TakeOver(store, objects, executors, id, self._runs, self._observer, self.telemetry)
         self._launcher = Launcher(objects, executors, options, self.news)
         self._answers = Answers(store, objects, options, monotonic)
         self._trouble = Trouble(self.telemetry, monotonic)
@@ -238,7 +238,7 @@ class Scheduler(Overview):
         if not self.lead.is_trusted or (claim.runs and self._runs.is_starved):
             self._claim_at = 0.0  # not trusted: we stood still for so long that the store may have answered a dead man
         for broken in claim.set_aside:
-            self._taking.note(broken)
+            await self._taking.note(broken, now)
         for claimed in claim.runs:
             if not await self._taking.take_over(claimed, now):
                 self._forget(claimed.run.id)

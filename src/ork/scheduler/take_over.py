@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 
-from ork.errors import ObjectsError, OrkError
+from ork.errors import ExecutorError, ObjectsError, OrkError
+from ork.executors.executor import Executor
 from ork.model.ids import RunId, SchedulerId
 from ork.model.quarantine import SetAside
 from ork.model.run import RunStatus
+from ork.model.task import Attempt
 from ork.objects.store import ObjectStore
 from ork.scheduler.describe import describe
 from ork.scheduler.observe import Observer
-from ork.scheduler.reading import ask_to_stop, gate_state
+from ork.scheduler.reading import ask_to_stop, close_gate, gate_state
 from ork.scheduler.runs import OwnedRuns
+from ork.scheduler.watched import by_executor
 from ork.state.store import ClaimedRun, StateStore
 from ork.telemetry import Happening, Telemetry
 
@@ -22,6 +27,7 @@ class TakeOver:
         self,
         store: StateStore,
         objects: ObjectStore,
+        executors: Mapping[str, Executor],
         scheduler: SchedulerId,
         runs: OwnedRuns,
         observer: Observer,
@@ -29,6 +35,7 @@ class TakeOver:
     ) -> None:
         self._store = store
         self._objects = objects
+        self._executors = executors
         self._scheduler = scheduler
         self._runs = runs
         self._observer = observer
@@ -66,16 +73,23 @@ class TakeOver:
     async def _set_aside(self, run: RunId, epoch: int, reason: str, now: datetime) -> None:
         broken = await self._store.set_aside(self._scheduler, run, epoch, reason, now)
         if broken is not None:
-            self.note(broken)
+            await self.note(broken, now)
 
-    def note(self, broken: SetAside) -> None:
+    def _may_live(self, attempt: Attempt, closed_at: datetime | None) -> bool:
+        """Whether it has begun. One of a run that is cancelled never does from now on."""
+        if closed_at is not None:
+            return not close_gate(self._objects, attempt, closed_at)
+        return gate_state(self._objects, attempt) is not None
+
+    async def note(self, broken: SetAside, now: datetime) -> None:
         """Nobody watches its attempts any more and their slots are free: they are asked to end."""
         self._telemetry.tell(Happening.RUN_QUARANTINED, run=broken.run, workflow=broken.workflow, why=broken.reason)
         for attempt in broken.attempts:
             try:
-                if (
-                    gate_state(self._objects, attempt) is not None
-                ):  # it has begun: it finds this with its next heartbeat
-                    ask_to_stop(self._objects, attempt, "set aside")
+                if self._may_live(attempt, now if broken.is_cancelled else None):
+                    ask_to_stop(self._objects, attempt, "set aside")  # it finds this with its next heartbeat
             except ObjectsError as problem:
                 self._telemetry.tell(Happening.OBJECTS_FAILED, attempt=attempt.key, why=problem.message)
+        for executor, group in by_executor(list(broken.attempts)):
+            with suppress(ExecutorError, KeyError):  # whoever cannot be reached ends by itself
+                await self._executors[executor].stop(group, at_once=broken.is_cancelled)

@@ -15,6 +15,7 @@ from ork.state.sqlite.store import SqliteStore
 from ork.state.store import StateStore
 from ork.testing.clock import EPOCH
 from ork.testing.cluster import Cluster
+from ork.testing.damage import Damage
 from ork.testing.ending import check_end
 from ork.testing.faults import FaultRates, Faults, Process, draw_rates
 from ork.testing.host import OPTIONS, SHARED, Host
@@ -97,6 +98,7 @@ class World:
         has_schedule = clock.random() < SCHEDULED_WORLDS
         self.timetable = Timetable(clock) if (has_schedule if scheduled is None else scheduled) else None
         self.ends_at_violation = True
+        self.damages = 0  # how many rows become unreadable; see `Damage`
         self.has_lost_a_machine = False
         self.hosts = [self._make_host(number) for number in range(self.random.choice((1, 2, 2, 3)))]
         self.judge.leases.is_trusted = lambda id: any(host.trusts_its_lease(id) for host in self.hosts)
@@ -104,6 +106,7 @@ class World:
         more = None if plain else self._more
         triggered = tuple(version for version in self.versions if not version.workflow.params)
         self.people = People(self.random, client, self._seen_by(client), triggered, more, self._waiting_approvals)
+        self.damage = Damage(seed, self.store._db.connection, self._unfinished)
         self.cluster.on_report = self._meddle
         self.cluster.sees_all = fate.random() < 0.5
         self.judge.attempts.is_frozen = self.cluster.is_frozen
@@ -144,6 +147,7 @@ class World:
         self._plan_disasters()
         self.kernel.run(self.length, self._is_lost)
         self.faults.heal()
+        self.damage.repair()
         self.kernel.spawn("resume", self.people.resume_all(every=30.0))
         self.kernel.spawn("declare", self.people.declare_dead(30.0, self._unanswered))
         self.kernel.run(self.kernel.time + self._patience(), lambda: self._is_lost() or self._is_over())
@@ -185,6 +189,13 @@ class World:
             self.kernel.later(random.uniform(0, self.length), host.request_stop)
         for _ in range(rates.forgeries):
             self.kernel.later(random.uniform(0, self.length), self._forge)
+        for _ in range(self.damages):
+            self.kernel.later(self.damage.random.uniform(0, self.length), self.damage.strike)
+
+    def _unfinished(self) -> list[RunId]:
+        """Of the runs that people started."""
+        known = self.judge.ledger.runs
+        return [run for run in self.people.runs if run in known and not known[run].run.status.is_final]
 
     def _lose_machine(self) -> None:
         lost = self.random.choice(self.cluster.machines)

@@ -23,7 +23,7 @@ async def set_aside(
         workflow, is_final = row
         # A statement of its own: one that had to wait for the lock would not see a command that came meanwhile.
         is_cancelled = not is_final and bool((await session.rows("cancel_is_pending", run))[0][0])
-        attempts = lenient.readable_attempts(await session.rows("current_attempts", [run]))
+        attempts = lenient.readable_attempts(await session.rows("active_attempts", run))
         changed, words = await session.next_change(), free_text(note_of(reason, is_cancelled))
         if is_cancelled:
             await session.run("cancel_tasks", run, changed, words, now)

@@ -55,6 +55,11 @@ class Connection:
             self._raw.close()
             raise store_error(error, path) from error
 
+    @property
+    def raw(self) -> sqlite3.Connection:
+        """For tests that damage what is stored."""
+        return self._raw
+
     def run_text(self, statement: str) -> None:
         """For migrations, whose statements have no names."""
         try:

@@ -156,7 +156,7 @@ def _set_aside(db: Database, scheduler: SchedulerId, row: Row, problem: Exceptio
     attempts = db.connection.rows("current_attempts", of_run)
     reason = str(problem) if isinstance(problem, UnreadableError) else lenient.why_unreadable(row, tasks, attempts)
     claim, changed = (scheduler, RunId(row[0]), row[-2]), db.count_change()
-    return set_run_aside(db, claim, reason or repr(problem), lenient.readable_attempts(attempts), changed, now)
+    return set_run_aside(db, claim, reason or repr(problem), changed, now)
 
 
 def _heartbeats(db: Database, run: RunId) -> tuple[Heartbeat, ...]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from ork.model.ids import RunId, SchedulerId
 from ork.model.quarantine import ItemKind, SetAside
 from ork.model.run import RunStatus
-from ork.model.task import Attempt
 from ork.state.quarantine import note_of
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import free_text, lenient, time_text
@@ -18,15 +16,13 @@ def set_aside(
     db: Database, scheduler: SchedulerId, run: RunId, epoch: int, reason: str, now: datetime
 ) -> SetAside | None:
     with db.changing() as changed:
-        attempts = lenient.readable_attempts(db.connection.rows("current_attempts", {"run": run}))
-        return set_run_aside(db, (scheduler, run, epoch), reason, attempts, changed, now)
+        return set_run_aside(db, (scheduler, run, epoch), reason, changed, now)
 
 
 def set_run_aside(
     db: Database,
     claim: tuple[SchedulerId, RunId, int],
     reason: str,
-    attempts: Sequence[Attempt],
     changed: int,
     now: datetime,
 ) -> SetAside | None:
@@ -36,6 +32,7 @@ def set_run_aside(
     if row is None:
         return None
     workflow, is_final, is_to_be_cancelled = row
+    attempts = lenient.readable_attempts(db.connection.rows("active_attempts", {"run": run}))
     is_cancelled = bool(is_to_be_cancelled and not is_final)
     status = None if is_final else RunStatus.CANCELLED if is_cancelled else RunStatus.PAUSED
     values = {
@@ -55,7 +52,7 @@ def set_run_aside(
         forget(db, ItemKind.RUN, run)
     else:
         note(db, ItemKind.RUN, run, reason, now)
-    return SetAside(run, workflow, reason, is_cancelled, tuple(attempts))
+    return SetAside(run, workflow, reason, is_cancelled, attempts)
 
 
 def try_again(db: Database, run: RunId) -> None:

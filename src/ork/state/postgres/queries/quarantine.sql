@@ -28,6 +28,11 @@ UPDATE ork.commands SET done_at = $2 WHERE run_id = $1 AND done_at IS NULL;
 -- name: finish_command
 UPDATE ork.commands SET done_at = $2 WHERE id = $1;
 
+-- name: active_attempts
+SELECT run_id, name, idx, number, status, executor, pool, external_name, token_hash, dispatched_at, started_at,
+       finished_at, exit_code, failure, closing, closing_since, seq, seen_at, waits_for
+FROM ork.attempts WHERE run_id = $1 AND active ORDER BY ordinal, idx, number;
+
 -- name: free_slots
 -- Nobody watches these attempts any more: they take no slot until somebody does again.
 UPDATE ork.attempts SET is_waiting = true WHERE run_id = $1 AND active;
