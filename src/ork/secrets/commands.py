@@ -16,6 +16,7 @@ from ork.secrets.providers import LARGEST_BYTES, decoded
 
 KEPT_SECONDS = 60.0
 AGAIN_SECONDS = 5.0  # after a failure
+GIVE_UP_SECONDS = 60.0  # of failures, after which those who ask are told that there is no value
 
 
 class _Result(NamedTuple):
@@ -27,9 +28,10 @@ class _Result(NamedTuple):
 class _Running:
     """One run of a command that several may wait for."""
 
-    def __init__(self) -> None:
+    def __init__(self, fails_since: float | None) -> None:
         self.is_done = threading.Event()
         self.result = _Result(None, None, 0.0)
+        self.fails_since = fails_since  # the first of the failures before it, without a pause
 
 
 _lock = threading.Lock()
@@ -38,13 +40,15 @@ _known: dict[tuple[str, tuple[str, ...]], _Running] = {}
 
 def output_of(secret: SecretDeclaration, folder: str, environ: Mapping[str, str], patience: float) -> str:
     """What the command printed, at most a minute ago. SecretNotYetError if it still runs after `patience` seconds, or has
-    failed: it is started again when somebody asks later."""
+    failed: it is started again when somebody asks later. SecretError if that has been so for a minute."""
     running = _running(secret, folder, environ)
     if not running.is_done.wait(patience):
         raise SecretNotYetError(f"secret `{secret.name}`: its command {_shown(secret)} has not ended yet")
     value, problem, _ = running.result
     if value is None:
-        raise SecretNotYetError(f"secret `{secret.name}`: its command {_shown(secret)} {problem}")
+        fails_for = time.monotonic() - (running.fails_since or time.monotonic())
+        error = SecretError if fails_for > GIVE_UP_SECONDS else SecretNotYetError
+        raise error(f"secret `{secret.name}`: its command {_shown(secret)} {problem}")
     return value
 
 
@@ -53,9 +57,16 @@ def _running(secret: SecretDeclaration, folder: str, environ: Mapping[str, str])
     with _lock:
         running = _known.get(key)
         if running is None or (running.is_done.is_set() and time.monotonic() >= running.result.good_until):
-            running = _known[key] = _Running()
+            running = _known[key] = _Running(_fails_since(running))
             threading.Thread(target=_work, args=(running, secret, folder, environ), daemon=True).start()
         return running
+
+
+def _fails_since(before: _Running | None) -> float | None:
+    """Failures of long ago do not count."""
+    if before is None or before.result.good_until < time.monotonic() - GIVE_UP_SECONDS:
+        return None
+    return before.fails_since
 
 
 def _work(running: _Running, secret: SecretDeclaration, folder: str, environ: Mapping[str, str]) -> None:
@@ -63,8 +74,12 @@ def _work(running: _Running, secret: SecretDeclaration, folder: str, environ: Ma
     try:
         value = _run(secret, folder, environ)
         running.result = _Result(value, None, time.monotonic() + KEPT_SECONDS)
+        running.fails_since = None
     except SecretError as error:
         running.result = _Result(None, error.message, time.monotonic() + AGAIN_SECONDS)
+        running.fails_since = running.fails_since or time.monotonic()
+        running.is_done.set()
+        return
     running.is_done.set()
     time.sleep(KEPT_SECONDS)
     running.result = _Result(None, "was run too long ago", 0.0)

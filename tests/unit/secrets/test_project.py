@@ -134,3 +134,16 @@ def test_mistakes_in_the_file_are_told(tmp_path: Path, text: str, problem: str) 
     with pytest.raises(DefinitionError) as refused:
         project(tmp_path, text)
     assert [problem in str(each) for each in refused.value.problems] == [True]
+
+
+def test_a_command_that_keeps_failing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "AGAIN_SECONDS", 0.0)
+    secrets = project(tmp_path, "secrets: {A: {from: command, argv: [sh, -c, 'echo x >> ran; exit 3']}}")
+    with pytest.raises(SecretNotYetError):
+        secrets.value("A", "flow", waits=True)
+    monkeypatch.setattr(commands, "GIVE_UP_SECONDS", 0.0)
+    monkeypatch.setattr(commands, "_fails_since", lambda before: before and before.fails_since)
+    with pytest.raises(SecretError, match="ended with 3") as given_up:
+        secrets.value("A", "flow", waits=True)
+    assert not isinstance(given_up.value, SecretNotYetError)
+    assert (tmp_path / "ran").read_text() == "x\n" * 2
