@@ -228,7 +228,7 @@ def complete(project: Path, ork_cli: OrkCli, words: str) -> list[str]:
     return [line.partition(",")[2] for line in ork_cli(cwd=project, env=asked).stdout.splitlines() if line]
 
 
-def test_the_shell_completes_runs_tasks_and_workflows(project: Path, ork_cli: OrkCli) -> None:
+def test_the_shell_completes_runs_tasks_and_workflows(project: Path, ork: OrkCli, ork_cli: OrkCli) -> None:
     run = json.loads(ork_cli("runs", "--json", cwd=project).stdout)["runs"][0]
     tasks = [task["name"] for task in json.loads(ork_cli("show", "@last", "--json", cwd=project).stdout)["tasks"]]
     assert run["id"] in complete(project, ork_cli, "ork show ")
@@ -265,7 +265,7 @@ def test_a_new_project_names_its_schema_for_editors(tmp_path: Path, ork_cli: Ork
 
 
 @pytest.mark.parametrize("locale", [{"LANG": "C"}, {"LC_ALL": "POSIX"}, {"LANG": "en_US.UTF-8", "LC_ALL": "C"}])
-def test_the_c_locale_gets_ascii(project: Path, ork_cli: OrkCli, locale: dict[str, str]) -> None:
+def test_the_c_locale_gets_ascii(project: Path, ork: OrkCli, ork_cli: OrkCli, locale: dict[str, str]) -> None:
     shown = ork_cli("show", "@last", cwd=project, env=locale).stdout
     assert shown.isascii()
     assert "+ make" in shown
