@@ -38,6 +38,8 @@ def scheduler_options(settings: Settings, kind: str) -> SchedulerOptions:
         fires_schedules=kind != "run",
         schedule_grace_seconds=settings.schedule_grace_seconds or (TICK_GRACE if kind == "tick" else SERVICE_GRACE),
         wake_url=settings.wake_url,
+        wake_look_seconds=settings.wake_look_seconds,
+        wake_look_max_seconds=max(settings.wake_look_seconds, settings.wake_look_max_seconds),
         secrets=secrets.value,
         secrets_ready=secrets.ready,
         worker_for=worker_configs(settings),

@@ -51,6 +51,8 @@ class Settings(NamedTuple):
     stop_grace_seconds: float = 10.0
     schedule_grace_seconds: float | None = None  # a time that is later than this was missed
     wake_url: str | None = None
+    wake_look_seconds: float = 60.0  # with a wake_url: how soon a tick looks at a running task again,
+    wake_look_max_seconds: float = 600.0  # and how rarely at most
     alerts: Mapping[str, Any] = MappingProxyType({})
     traces: bool | None = None  # None: if a collector is named
     trusted_proxies: tuple[str, ...] = ()  # whose X-Forwarded-* headers count
@@ -183,6 +185,8 @@ def load_settings(
         stale_seconds=_seconds(given, "STALE", 60.0),
         start_limit_seconds=_seconds(given, "START_LIMIT", 300.0),
         stop_grace_seconds=_seconds(given, "STOP_GRACE", 10.0),
+        wake_look_seconds=_seconds(given, "WAKE_LOOK", 60.0),
+        wake_look_max_seconds=_seconds(given, "WAKE_LOOK_MAX", 600.0),
         schedule_grace_seconds=_number(given, "ORK_SCHEDULE_GRACE_SECONDS", float),
         wake_url=given.get("ORK_WAKE_URL") or (project.wake_url if project else None),
         alerts=dict(project.alerts or {}) if project else {},

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ork.app import open_installation
+from ork.cli.definitions import read_versions
 from ork.model.workflow import Schedule
 from ork.scheduler.service import TickReport
 from ork.settings import load_settings
@@ -120,3 +121,34 @@ def test_a_tick_that_finds_a_run_works(tmp_path: Path, monkeypatch: pytest.Monke
         return (await _tick(store_url))[0]
 
     assert asyncio.run(triggered()).launched == 1
+
+
+@pytest.mark.parametrize("calls", [True, False])
+def test_a_running_task_that_calls_when_it_ends_is_looked_at_rarely(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store_url: str, calls: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if calls:
+        monkeypatch.setenv("ORK_WAKE_URL", "http://127.0.0.1:9/wake")
+    (tmp_path / "workflow.yaml").write_text(
+        "name: flow\ntasks:\n  only: {command: [sh, -c, 'while [ ! -e go ]; do sleep 0.05; done']}\n"
+    )
+
+    async def seconds_to_next_wake() -> float:
+        (flow,) = read_versions("workflow.yaml", load_settings(store=store_url))
+        installation = await open_installation(load_settings(store=store_url))
+        await installation.store.save_version(flow, origin=None, now=datetime.now(UTC))
+        await installation.store.create_runs([new_run(flow)], datetime.now(UTC))
+        await installation.close()
+        while True:  # until it has begun
+            report = (await _tick(store_url))[0]
+            assert report.next_wake is not None
+            seconds = (report.next_wake - datetime.now(UTC)).total_seconds()
+            if not calls or seconds > 30:
+                return seconds
+
+    try:
+        seconds = asyncio.run(seconds_to_next_wake())
+    finally:
+        (tmp_path / "go").touch()
+    assert (50 < seconds <= 61) if calls else seconds <= 11

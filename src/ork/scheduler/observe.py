@@ -62,7 +62,7 @@ class Observer:
         self._monotonic = monotonic
         self._telemetry = telemetry
         self._tell_news = news
-        self._watched = Watchlist(monotonic)
+        self.watchlist = self._watched = Watchlist(monotonic)
         self.broken: dict[RunId, str] = {}  # runs whose documents are damaged for good, until somebody takes them
 
     # ── who is watched ───────────────────────────────────────────────────────────────────────────

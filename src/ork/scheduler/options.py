@@ -59,6 +59,8 @@ class SchedulerOptions(Record):
     fires_schedules: bool = True
     schedule_grace_seconds: float = 60.0  # a time that is later than this was missed
     wake_url: str | None = None  # what a worker calls when it has ended, to wake a control plane that sleeps
+    wake_look_seconds: float = 60.0  # where workers call: how soon a tick looks at one again, at first and at most
+    wake_look_max_seconds: float = 600.0
     value_limit: int = 64 * 1024 * 1024  # of a value that a condition or a fan-out looks at
     code_hash: Callable[[Version, TaskSpec], str] = _no_code
     secrets: Callable[[str, str], str] = _no_secrets  # name and workflow → value, or a SecretError

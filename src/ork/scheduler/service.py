@@ -165,9 +165,10 @@ class SchedulerService:
         looks_due = None
         if refreshing is not None:
             looks_due = await refreshing
-            due = await self.scheduler.step(self._now())  # what was found may have a schedule
+            await self.scheduler.step(self._now())  # what was found may have a schedule
         await self._finish_commits()
         alerts_due = None if self._outbox is None else await self._outbox.deliver()
+        due = self.scheduler.next_tick(self._now())
         await self.scheduler.stop(self._now())
         next_wake = min((moment for moment in (due, alerts_due, looks_due) if moment is not None), default=None)
         return TickReport(steps, counts[Happening.ATTEMPT_LAUNCHED], counts[Happening.RUN_FINISHED], next_wake)

@@ -30,6 +30,7 @@ from ork.scheduler.runs import Decided, OwnedRuns
 from ork.scheduler.take_over import TakeOver
 from ork.scheduler.trouble import Trouble
 from ork.scheduler.under_way import Commits
+from ork.scheduler.watched import look_by_next_tick
 from ork.state.store import StateStore
 from ork.telemetry import Happening, Telemetry
 
@@ -381,6 +382,15 @@ class Scheduler(Overview):
         moments = [moment for moment in planned if moment is not None]
         soonest = now + timedelta(seconds=max(0.0, min(moments) - mono)) if moments else None
         return _first(soonest, self._runs.next_timer)
+
+    def next_tick(self, now: datetime) -> datetime | None:
+        """When the next tick is due, once this one has given everything back: no lease is to be renewed then."""
+        mono = self._monotonic()
+        looks = [look_by_next_tick(watched, self._options, mono) for watched in self._observer.watchlist]
+        planned = (self._fresh_start_at, self._claim_at, self._limits_again_at, self._answers.next_try)
+        soonest = min([*looks, *(moment for moment in planned if moment is not None)], default=None)
+        work = None if soonest is None else now + timedelta(seconds=max(0.0, soonest - mono))
+        return _first(_first(work, self._runs.next_timer), self.next_fire)
 
 
 def _first(one: datetime | None, other: datetime | None) -> datetime | None:

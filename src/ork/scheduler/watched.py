@@ -13,6 +13,7 @@ from ork.model.record import Record, made, replaced
 from ork.model.status import Status
 from ork.model.task import Attempt, Heartbeat
 from ork.model.workflow import TaskSpec
+from ork.scheduler.options import SchedulerOptions
 
 
 class Watched(Record, frozen=False):
@@ -126,3 +127,17 @@ def patience_with(watched: Watched, usual: Patience) -> Patience:
 
 def executor_of(attempt: Attempt) -> str:
     return attempt.executor if attempt.waits_for is None else DEFERRED
+
+
+def look_by_next_tick(watched: Watched, options: SchedulerOptions, mono: float) -> float:
+    """When the tick after this one must look at it. A worker that calls when it ends is looked at rarely: after as long as
+    it has been running, within the bounds that are set, and when its timeout has passed."""
+    has_worker = watched.running_since is not None and watched.attempt.waits_for is None
+    if options.wake_url is None or watched.closing or not has_worker:
+        return watched.look_at
+    since = watched.running_since or mono
+    look_at = mono + min(max(options.wake_look_seconds, mono - since), options.wake_look_max_seconds)
+    if watched.timeout is None:
+        return look_at
+    over_at = since + watched.timeout + options.patience.timeout_margin_seconds
+    return min(look_at, max(over_at, mono))
