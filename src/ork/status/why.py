@@ -9,6 +9,7 @@ from itertools import islice
 from ork.core.limits import EVERYTHING
 from ork.model.ids import RunId, SchedulerId, TaskKey
 from ork.model.places import is_fenced, machine_of
+from ork.model.quarantine import SET_ASIDE
 from ork.model.record import Record, made
 from ork.model.run import RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, FailureKind, GiveUp, Task, TaskStatus
@@ -63,6 +64,8 @@ def why_run(snap: Snapshot) -> list[str]:
             lines = [
                 f"running for {between(run.started_at, snap.now)}: {view.done:,} of {view.total:,} tasks have ended"
             ]
+        case RunStatus.PAUSED if run.note and run.note.startswith(SET_ASIDE):
+            lines = [run.note]
         case RunStatus.PAUSED:
             lines = [f"{run.note or 'paused'}: nothing new starts until `ork resume {view.short}`"]
         case RunStatus.SUCCESS:
@@ -71,7 +74,7 @@ def why_run(snap: Snapshot) -> list[str]:
             lines = [f"failed {ago(run.finished_at, snap.now)}: {run.error or 'a task failed'}"]
         case RunStatus.CANCELLED:
             lines = [f"{run.note or 'cancelled'}, {ago(run.finished_at, snap.now)}"]
-    if run.unreadable is not None:
+    if run.unreadable is not None and run.unreadable not in (run.note or ""):
         lines.append(f"parts of it are damaged: {run.unreadable}")
     lines += _about_requests(snap)
     # A run that has ended needs nobody, unless somebody asked something of it.
