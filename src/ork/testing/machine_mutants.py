@@ -10,7 +10,6 @@ from ork.model.workflow import OnUnreachable
 from ork.scheduler import unreachable
 from ork.state.sqlite.store import SqliteStore
 from ork.testing.mutations import Mutant, always
-from ork.testing.worker import SimulatedWorker
 
 
 def without_fence_time(original: Any) -> Any:
@@ -32,10 +31,6 @@ def note_nothing(_original: Any) -> Any:
     return note_heartbeats
 
 
-def deaf(_original: Any) -> Any:
-    return lambda _self, **_how: None
-
-
 MACHINE_MUTANTS = (
     Mutant(
         "no-fence-time",
@@ -51,10 +46,5 @@ MACHINE_MUTANTS = (
         "silence-not-noted",
         "every owner counts a worker's silence from its own beginning",
         ((SqliteStore, "note_heartbeats", note_nothing),),
-    ),
-    Mutant(
-        "wakes-and-goes-on",
-        "a worker that was given up while it stood still goes on",
-        ((SimulatedWorker, "terminate", deaf),),
     ),
 )

@@ -8,8 +8,8 @@ from typing import cast
 
 from ork.model.ids import RunId, TaskKey
 from ork.model.record import Record, replaced
-from ork.model.task import TaskStatus
-from ork.model.workflow import Approval, CompiledWorkflow, SubWorkflow, TaskSpec
+from ork.model.task import Attempt, TaskStatus
+from ork.model.workflow import Approval, CompiledWorkflow, OnUnreachable, SubWorkflow, TaskSpec
 from ork.objects import documents, layout
 from ork.state.sqlite.store import SqliteStore
 from ork.state.store import StateStore
@@ -260,10 +260,20 @@ class World:
         return [run for run, record in self.judge.ledger.runs.items() if record.run.status.is_final]
 
     def _unanswered(self) -> list[tuple[RunId, TaskKey]]:
-        """What is being given up on a machine that is gone."""
+        """What is waited for on a machine that is gone, or that its owner cannot ask, and does nothing any more: everything
+        else must end without anybody's word."""
         active = self.judge.ledger.active_attempts()
         closing = [attempt for attempt in active if attempt.closing is not None and attempt.waits_for is None]
-        return [(attempt.key.run, attempt.key.task) for attempt in closing if self.cluster.is_out_of_reach(attempt)]
+        return [
+            (attempt.key.run, attempt.key.task)
+            for attempt in closing
+            if (self.cluster.is_out_of_reach(attempt) or self._does_nothing_unseen(attempt))
+            and self.judge.ledger.runs[attempt.key.run].spec(attempt.key.task).on_unreachable is OnUnreachable.WAIT
+        ]
+
+    def _does_nothing_unseen(self, attempt: Attempt) -> bool:
+        """People can look where the owner of its run cannot."""
+        return not self.cluster.sees_all and self.cluster.is_frozen(attempt.key)
 
     def _waiting_approvals(self) -> list[tuple[RunId, TaskSpec]]:
         return [
