@@ -180,7 +180,7 @@ def test_one_that_ended_while_nobody_watched_has_the_duration_the_engine_says(da
         await dock.container.watch([attempt], dock.news.put_nowait)
         status = await dock.ended(attempt)
         began, ended = (datetime.fromisoformat(status[name]) for name in ("started_at", "finished_at"))
-        assert 0.2 <= (ended - began).total_seconds() < 1.5
+        assert 0.1 <= (ended - began).total_seconds() < 1.5
 
     play(tmp_path, daemon, scene)
 

@@ -271,7 +271,8 @@ class Observer:
         watched = self._watched.get(key)
         if watched is None:
             return []
-        if not final:
+        waited = self._monotonic() - watched.watched_since
+        if not final and waited < patience_with(watched, self._options.patience).start_limit_seconds:
             watched.launches = 0  # nothing came to life: this does not count as a worker that ended before it began
             self._watched.look_again(watched, RETRY_SECONDS)
             return []

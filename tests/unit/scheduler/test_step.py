@@ -206,6 +206,21 @@ def test_an_attempt_that_cannot_be_started_now_is_tried_again() -> None:
     assert top.run(run).status is RunStatus.SUCCESS
 
 
+def test_an_attempt_that_cannot_be_started_is_given_up_at_the_start_limit() -> None:
+    top = BenchTop(workflow(spec("a")))
+    run = top.create()
+
+    async def refuse(orders: Sequence[LaunchOrder]) -> None:
+        top.executor.refusals = [NotStarted(order.attempt.key, "too many open files", final=False) for order in orders]
+
+    top.executor.before_start = refuse
+    for _ in range(40):  # 400 seconds, in strides, so that the scheduler keeps its own lease
+        top.step(3)
+        top.clock.advance(10)
+    assert top.statuses(run) == {"a": "failed"}
+    assert "too many open files" in str(top.run(run).error)
+
+
 def test_a_silent_worker_is_stopped_and_retried_only_when_it_is_gone() -> None:
     top = BenchTop(workflow(spec("a", retries=1)))
     run = top.create()
