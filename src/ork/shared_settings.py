@@ -53,6 +53,10 @@ async def objects_to_read(store: StateStore, objects: LocalObjects, settings: Se
     identity = None if recorded is None else read_identity(objects)
     if recorded is None or (identity is not None and identity.id == recorded.objects):
         return objects
+    if not os.path.isdir(objects.root):
+        return ObjectsElsewhere(
+            objects.root, f"{objects.root} is missing: logs and large outputs in it are gone", "bring it back"
+        )
     mine = own_settings(settings, objects, identity)
     problem = _objects_differ(recorded, mine)
     return ObjectsElsewhere(objects.root, problem.message, problem.hint)
