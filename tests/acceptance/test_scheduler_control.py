@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.waiting import wait_until
-from tests.postgres import server_or_skip
+from tests.postgres import free_port, server_or_skip
 from tests.serving import start_ork as started_ork
 
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -36,8 +38,8 @@ class Place:
     def json(self, *args: str) -> Any:
         return json.loads(self.ork(*args, "--json").stdout)
 
-    def scheduler(self) -> subprocess.Popen[str]:
-        process = started_ork(self.folder, self._environment, "scheduler")
+    def scheduler(self, *options: str) -> subprocess.Popen[str]:
+        process = started_ork(self.folder, self._environment, "scheduler", *options)
         self.started.append(process)
         assert process.stdout is not None
         assert "ready" in process.stdout.readline()
@@ -153,6 +155,21 @@ def test_a_paused_host_gives_its_idle_runs_back_and_stands_by(place: Place) -> N
     assert (process.poll(), place.status(run)) == (None, "pending")
     assert place.ork("scheduler", "resume", entry["host"]).returncode == 0
     wait_until(lambda: place.status(run) == "success")
+
+
+def test_a_scheduler_without_the_api_serves_its_metrics(place: Place) -> None:
+    port = free_port()
+    process = place.scheduler("--metrics-port", str(port))
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        text = answer.read().decode()
+    assert 'ork_seconds_count{work="step"}' in text
+    assert "ork_schedulers 1.0" in text
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/runs", timeout=30)
+    taken = place.ork("scheduler", "--metrics-port", str(port))
+    assert (taken.returncode, "cannot listen on" in taken.stderr) == (2, True)
+    process.terminate()
+    assert process.wait(60) == 0
 
 
 def test_mistakes_say_what_there_is(place: Place) -> None:

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 
 @click.group(name="scheduler", invoke_without_command=True)
+@click.option("--metrics-port", type=click.IntRange(1, 65535), help="Answer GET /metrics here, for Prometheus.")
+@click.option("--metrics-host", default="127.0.0.1", show_default=True, help="Where to listen for that.")
 @LOG_FORMAT
 @task_user_option
 @store_options
 @click.pass_context
-def scheduler_command(context: click.Context, log_format: str) -> None:
+def scheduler_command(context: click.Context, log_format: str, metrics_port: int | None, metrics_host: str) -> None:
     """Work on runs until stopped (SIGTERM or Ctrl-C). Several may serve one store; what runs goes on without them.
 
     The commands below pause, drain and list schedulers.
@@ -33,19 +35,23 @@ def scheduler_command(context: click.Context, log_format: str) -> None:
     if context.invoked_subcommand is not None:
         return
     log = ServiceLog(log_format)
-    keep_serving(lambda installation: _work(installation, log), log)
+    keep_serving(lambda installation: _work(installation, log, metrics_host, metrics_port), log)
 
 
 for _command in COMMANDS:
     scheduler_command.add_command(_command)
 
 
-async def _work(installation: Installation, log: ServiceLog) -> None:
+async def _work(installation: Installation, log: ServiceLog, metrics_host: str, metrics_port: int | None) -> None:
     import asyncio
     import signal
 
     service = await installation.scheduler("scheduler")
     service.telemetry.listen(log)
+    if metrics_port is not None:
+        from ork.cli.metrics_port import serve_metrics
+
+        await serve_metrics(installation, service.telemetry, metrics_host, metrics_port)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, service.request_stop)
