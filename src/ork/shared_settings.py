@@ -53,7 +53,7 @@ async def objects_to_read(store: StateStore, objects: LocalObjects, settings: Se
     identity = None if recorded is None else read_identity(objects)
     if recorded is None or (identity is not None and identity.id == recorded.objects):
         return objects
-    if not os.path.isdir(objects.root):
+    if recorded.objects_url == objects.url and not os.path.isdir(objects.root):
         return ObjectsElsewhere(
             objects.root, f"{objects.root} is missing: logs and large outputs in it are gone", "bring it back"
         )
