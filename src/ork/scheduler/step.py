@@ -240,6 +240,7 @@ class Scheduler(Overview):
             self._claim_at = 0.0  # not trusted: we stood still for so long that the store may have answered a dead man
         for broken in claim.set_aside:
             await self._taking.note(broken, now)
+            self._claim_at = 0.0  # its place below its workflow's max_active_runs is free
         for claimed in claim.runs:
             if not await self._taking.take_over(claimed, now):
                 self._forget(claimed.run.id)

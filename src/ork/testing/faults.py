@@ -44,6 +44,7 @@ class FaultRates(Record):
     partitions: int = 0
     reboots: int = 0
     freezes: int = 0  # of machines, which wake up later
+    damages: int = 0  # rows of runs that can no longer be read
     vanishings: int = 0  # machines that are gone for ever, with everything on them
     clean_stops: int = 0
     forgeries: int = 0
@@ -65,7 +66,7 @@ def draw_rates(random: Random) -> FaultRates:
         worker_death=rate(0.25), worker_silence=rate(0.25), worker_babble=rate(0.1), clock_skew=rate(1.0),
         outages=windows(2), full_disks=windows(1), partitions=windows(2), reboots=windows(2), clean_stops=windows(2),
         forgeries=windows(6), meddling=rate(0.2), garbled_gate=rate(0.1), mistaken_status=rate(0.2),
-        vanishings=windows(1), freezes=windows(2), late_write=rate(0.03), lock_wait=rate(0.05),
+        vanishings=windows(1), damages=random.choice((0, 0, 0, 1)), freezes=windows(2), late_write=rate(0.03), lock_wait=rate(0.05),
     )  # fmt: skip
 
 

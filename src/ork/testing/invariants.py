@@ -172,7 +172,9 @@ class Judge:
         record = self.ledger.runs[broken.run]
         if record.owner != scheduler and self.ledger.is_held(record, self._clock()):
             self.violate("one-owner", f"{scheduler} set {broken.run} aside, and the lease of {record.owner} holds")
+        self.ledger.were_set_aside.add(broken.run)
         self.trace("set aside", f"{broken.run} {broken.reason}")
+        self.attempts.abandoned.update(attempt.key for attempt in record.active_attempts())  # asked to stop, once
         record.set_aside(broken, now)
         if not broken.is_cancelled:
             self.ledger.set_aside.add(broken.run)
@@ -370,9 +372,10 @@ class Judge:
         if not self.ledger.limits:
             return
         used = self.ledger.used()
+        surely = self.ledger.used(self.ledger.were_set_aside)  # others may have had their slots meanwhile
         for name, slots in self.ledger.limits.items():
-            if used.get(name, 0) > slots:
-                self.violate("limits", f"{name} has {slots} slots and {used[name]} are taken")
+            if surely.get(name, 0) > slots:
+                self.violate("limits", f"{name} has {slots} slots and {surely[name]} are taken")
             elif name in answer.full and used.get(name, 0) < slots:
                 self.violate("limits", f"{name} has {slots} slots, {used.get(name, 0)} are taken and nobody was let in")
 

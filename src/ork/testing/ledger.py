@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -68,15 +68,16 @@ class Ledger:
     leases: dict[SchedulerId, float] = field(default_factory=dict)  # until when, by the store's clock
     limits: dict[str, int] = field(default_factory=dict)
     set_aside: set[RunId] = field(default_factory=set)  # nobody works on these until a person asks something of them
+    were_set_aside: set[RunId] = field(default_factory=set)  # at some time
 
     def active_attempts(self) -> list[Attempt]:
         return [attempt for record in self.runs.values() for attempt in record.active_attempts()]
 
-    def used(self) -> dict[str, int]:
+    def used(self, apart_from: Set[RunId] = frozenset()) -> dict[str, int]:
         """Slots taken under each limit; whoever waits for a job takes none, nor do attempts of runs that are set aside."""
         used: dict[str, int] = {}
         for attempt in self.active_attempts():
-            takes_none = attempt.waits_for is not None or attempt.key.run in self.set_aside
+            takes_none = attempt.waits_for is not None or attempt.key.run in self.set_aside | apart_from
             for name in () if takes_none else limits_of(attempt):
                 used[name] = used.get(name, 0) + 1
         return used

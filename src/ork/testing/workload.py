@@ -137,6 +137,14 @@ class People:
                 await self._insist(self._store.submit_command, command, self._client.clock.now())
             await self._client.kernel.pause(every)
 
+    async def cancel_all(self, every: float, runs: Callable[[], list[RunId]]) -> None:
+        """Gives up what nobody can go on with."""
+        while True:
+            for run in runs():
+                command = RunCommand(run, CommandKind.CANCEL, by="somebody")
+                await self._insist(self._store.submit_command, command, self._client.clock.now())
+            await self._client.kernel.pause(every)
+
     async def declare_dead(self, every: float, unanswered: Callable[[], list[tuple[RunId, TaskKey]]]) -> None:
         """Looks in on what waits for a machine that is gone for ever, and says so."""
         while True:

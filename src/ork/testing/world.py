@@ -33,7 +33,7 @@ from ork.testing.workload import POOL, Client, People, draw_limits, draw_version
 LONGEST_ATTEMPT = 150.0 + 75.0 + 100.0  # its work, the wait before it and the job it leaves behind
 MOST_INSTANCES = 10
 SCHEDULED_WORLDS = 0.25
-PARTS = ("fan-out", "sub-workflows", "schedules", "lost machines")
+PARTS = ("fan-out", "sub-workflows", "schedules", "lost machines", "unreadable rows")
 MOST_WORK = 15_000.0
 SLOW_LOOK_SECONDS = 5.0  # how soon a scheduler finds out by itself what no message told it
 CALM_SECONDS = (
@@ -98,7 +98,7 @@ class World:
         has_schedule = clock.random() < SCHEDULED_WORLDS
         self.timetable = Timetable(clock) if (has_schedule if scheduled is None else scheduled) else None
         self.ends_at_violation = True
-        self.damages = 0  # how many rows become unreadable; see `Damage`
+        self.damages = self.faults.rates.damages  # how many rows become unreadable; see `Damage`
         self.has_lost_a_machine = False
         self.hosts = [self._make_host(number) for number in range(self.random.choice((1, 2, 2, 3)))]
         self.judge.leases.is_trusted = lambda id: any(host.trusts_its_lease(id) for host in self.hosts)
@@ -132,6 +132,7 @@ class World:
             "sub-workflows": any(record.run.parent is not None for record in records),
             "schedules": any(record.run.workflow == TIMETABLE for record in records),
             "lost machines": self.has_lost_a_machine,
+            "unreadable rows": bool(self.judge.ledger.were_set_aside),
         }
         return tuple(part for part in PARTS if played[part])
 
@@ -149,6 +150,7 @@ class World:
         self.faults.heal()
         self.damage.repair()
         self.kernel.spawn("resume", self.people.resume_all(every=30.0))
+        self.kernel.spawn("give up", self.people.cancel_all(30.0, lambda: sorted(self.judge.ledger.set_aside)))
         self.kernel.spawn("declare", self.people.declare_dead(30.0, self._unanswered))
         self.kernel.run(self.kernel.time + self._patience(), lambda: self._is_lost() or self._is_over())
         if not self.judge.violations:

@@ -16,8 +16,8 @@ def test_the_answer_has_the_promised_shape() -> None:
     assert answer["violations"] == []
     assert len(answer["trace_hash"]) == 64
     assert lines[-1].startswith("3 seeds (")
-    assert lines[-1].endswith(" with lost machines), no promise broken")
-    assert set(answer["played"]) == {"fan-out", "sub-workflows", "schedules", "lost machines"}
+    assert lines[-1].endswith(" with unreadable rows), no promise broken")
+    assert set(answer["played"]) == {"fan-out", "sub-workflows", "schedules", "lost machines", "unreadable rows"}
 
 
 def test_one_seed_is_told_in_full() -> None:
