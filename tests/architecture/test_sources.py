@@ -71,7 +71,7 @@ def test_sql_lives_in_sql_files(tree: Path) -> None:
 
 def test_only_the_settings_read_the_environment(tree: Path) -> None:
     """Workers and whoever starts processes pass it on; nobody else looks at it."""
-    may = ("settings.py", "worker/", "executors/local", "bench/", "in_process/")
+    may = ("settings.py", "terminal.py", "worker/", "executors/local", "bench/", "in_process/")
     source = tree / "src" / "ork"
     readers = [
         str(path.relative_to(source))

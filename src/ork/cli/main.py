@@ -17,7 +17,7 @@ from ork import __version__
 from ork.cli.lazy import LazyGroup
 from ork.cli.streams import write_what_can_be_written
 from ork.errors import OrkError, UsageError
-from ork.settings import wants_ascii
+from ork.terminal import wants_ascii
 
 SECTIONS: dict[str, dict[str, str]] = {
     "Start": {

@@ -14,7 +14,8 @@ import click
 from ork.cli.paint import Palette
 from ork.cli.region import terminal_width
 from ork.errors import StoreUnavailableError, UsageError
-from ork.settings import Settings, find_root, load_settings, project_folder, wants_colour
+from ork.settings import Settings, find_root, load_settings, project_folder
+from ork.terminal import wants_colour
 
 if TYPE_CHECKING:
     from ork.app import Installation

@@ -6,7 +6,7 @@ import pytest
 
 from ork.cli.paint import NAME, Palette, Span, fit, line, plain
 from ork.cli.tables import table
-from ork.settings import wants_colour
+from ork.terminal import wants_colour
 
 
 def test_without_colour_a_line_is_its_text() -> None:

@@ -14,7 +14,7 @@ from ork.cli.naming import complete_file_or_workflow, run_argument
 from ork.cli.session import json_option, look, now, palette, print_json, serve, store_options
 from ork.errors import NotFoundError
 from ork.model.ids import RunId
-from ork.settings import is_dumb_terminal
+from ork.terminal import is_dumb_terminal
 
 if TYPE_CHECKING:
     from ork.app import Installation
