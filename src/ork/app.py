@@ -123,7 +123,7 @@ class Installation:
             return TickReport(0, 0, 0, min(moments, default=None))
         service = await self.scheduler("tick")
         if telemetry is not None:
-            service.telemetry.listen(lambda happening, fields: telemetry.tell(happening, **fields))
+            service.telemetry.listen(lambda happening, fields: telemetry.tell(happening, **fields), *telemetry.heard)
         report = await service.tick(stays=stays)
         if telemetry is not None:
             telemetry.add_what_was_spent(service.telemetry)

@@ -24,6 +24,7 @@ class Happening(StrEnum):
     ATTEMPT_ENDED = "attempt_ended"
     RUN_FENCED = "run_fenced"
     RUN_QUARANTINED = "run_quarantined"
+    STEP = "step"  # one that did something; only for those who ask for it by name
     STEP_FAILED = "step_failed"
     STORE_FAILED = "store_failed"
     STORE_RECOVERED = "store_recovered"
@@ -85,9 +86,14 @@ class Telemetry:
         self._listeners: defaultdict[Happening, list[Listener]] = defaultdict(list)
 
     def listen(self, listener: Listener, *only: Happening) -> None:
-        """To these, or to everything. What happens by the thousand is put into words only where somebody listens to it."""
-        for happening in only or Happening:
+        """To these, or to everything but steps. What happens by the thousand is put into words only where somebody listens."""
+        for happening in only or (each for each in Happening if each is not Happening.STEP):
             self._listeners[happening].append(listener)
+
+    @property
+    def heard(self) -> tuple[Happening, ...]:
+        """Everything, but steps only where somebody listens to them."""
+        return tuple(each for each in Happening if each is not Happening.STEP or self.is_heard(each))
 
     def is_heard(self, happening: Happening) -> bool:
         return bool(self._listeners[happening])

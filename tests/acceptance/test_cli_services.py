@@ -264,3 +264,15 @@ def test_two_schedulers_and_a_run_share_one_store_and_double_nothing(
         assert ork("run", "many.yaml").returncode == 0
         assert [ork("watch", run).returncode for run in runs] == [0, 0, 0]
     assert len((tmp_path / "ledger").read_text().split()) == 32
+
+
+def test_at_debug_level_each_step_that_did_something_is_a_line(tmp_path: Path, ork_cli: OrkCli) -> None:
+    (tmp_path / "workflow.yaml").write_text("name: w\ntasks: {a: {command: echo 1}}\n")
+    ork_cli("deploy", cwd=tmp_path)
+    ork_cli("trigger", "w", cwd=tmp_path)
+    told = ork_cli("tick", "--stay", "--log-level", "debug", "--log-format", "json", cwd=tmp_path).stderr
+    steps = [line for line in map(json.loads, told.splitlines()) if line["event"] == "step"]
+    assert {"attempt_launched", "run_finished"} <= {name for step in steps for name in step["did"]}
+    assert {step["level"] for step in steps} == {"debug"}
+    ork_cli("trigger", "w", cwd=tmp_path)
+    assert '"step"' not in ork_cli("tick", "--stay", "--log-format", "json", cwd=tmp_path).stderr

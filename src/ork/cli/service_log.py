@@ -13,7 +13,7 @@ from ork.cli.session import now
 from ork.model.ids import AttemptKey
 
 if TYPE_CHECKING:
-    from ork.telemetry import Happening
+    from ork.telemetry import Happening, Telemetry
 
 LOG_FORMAT = click.option(
     "--log-format",
@@ -22,6 +22,14 @@ LOG_FORMAT = click.option(
     envvar="ORK_LOG_FORMAT",
     show_default=True,
     help="Lines for people, or JSON lines with run, task and attempt of everything that happens.",
+)
+LOG_LEVEL = click.option(
+    "--log-level",
+    type=click.Choice(["info", "debug"]),
+    default="info",
+    envvar="ORK_LOG_LEVEL",
+    show_default=True,
+    help="With debug also a line for each step of the scheduler that did something.",
 )
 LOG_FORMAT_OR_NONE = click.option(
     "--log-format",
@@ -37,6 +45,7 @@ _WORDS = {
     "run_adopted": "run adopted",
     "run_finished": "run ended",
     "run_quarantined": "run quarantined",
+    "step": "step",
     "step_failed": "step failed",
     "store_failed": "store failed",
     "store_recovered": "store works again",
@@ -88,14 +97,27 @@ _FOR_PEOPLE = (
     "final",
     "url",
     "token",
+    "took",
+    "did",
+    "owned",
 )
 
 
 class ServiceLog:
     """Being ready is told on stdout, all else on stderr."""
 
-    def __init__(self, log_format: str) -> None:
+    def __init__(self, log_format: str, level: str = "info") -> None:
         self._is_json = log_format == "json"
+        self._has_steps = level == "debug"
+
+    def listen_to(self, telemetry: Telemetry, *, but_ready: bool = False) -> None:
+        """`but_ready`: of several parts of one service, none is ready before all are."""
+        from ork.telemetry import Happening
+
+        unwanted = {Happening.READY} if but_ready else set()
+        if not self._has_steps:
+            unwanted.add(Happening.STEP)
+        telemetry.listen(self, *(happening for happening in Happening if happening not in unwanted))
 
     def __call__(self, happening: Happening, fields: dict[str, Any]) -> None:
         self.tell(str(happening), fields)
@@ -112,13 +134,21 @@ class ServiceLog:
         from ork.cli.visible import visible
 
         wanted = {name: fields[name] for name in _FOR_PEOPLE if fields.get(name) is not None}
-        shown = "  ".join(f"{name}={visible(str(_plain(value)))}" for name, value in wanted.items())
+        shown = "  ".join(f"{name}={visible(_in_words(value))}" for name, value in wanted.items())
         return f"{now():%Y-%m-%dT%H:%M:%SZ}  {words}  {shown}".rstrip()
 
     def _json_line(self, event: str, fields: dict[str, Any]) -> str:
-        level = "warning" if event in _TROUBLES else "info"
+        level = "warning" if event in _TROUBLES else "debug" if event == "step" else "info"
         said = {name: _plain(value) for name, value in _named(fields).items()}
         return json.dumps({"at": _plain(now()), "level": level, "event": event, **said}, default=str)
+
+
+def _in_words(value: Any) -> str:
+    return (
+        ", ".join(f"{name} {number}" for name, number in value.items())
+        if isinstance(value, dict)
+        else str(_plain(value))
+    )
 
 
 def _named(fields: dict[str, Any]) -> dict[str, Any]:

@@ -150,7 +150,7 @@ class SchedulerService:
         counts, steps = self.telemetry.counts, 0
         refreshing = None if self._refresher is None else asyncio.create_task(self._refresher.refresh_due())
         while True:
-            due = await self.scheduler.step(self._now())
+            due = await self._stepped(self._now())
             steps += 1
             work = self.scheduler.next_work(self._now())
             seconds = None if work is None else (work - self._now()).total_seconds()
@@ -213,7 +213,7 @@ class SchedulerService:
         """No error but a broken store stops the loop: what cannot be understood is forgotten and read again."""
         started = asyncio.get_running_loop().time()
         try:
-            due = await self.scheduler.step(now)
+            due = await self._stepped(now)
             self.telemetry.took("step", asyncio.get_running_loop().time() - started)
             return due
         except StoreError:
@@ -222,6 +222,23 @@ class SchedulerService:
             self.scheduler.lose_the_thread(OrkError(repr(problem)), Happening.STEP_FAILED)
             await asyncio.sleep(ERROR_PAUSE_SECONDS)
             return now
+
+    async def _stepped(self, now: datetime) -> datetime | None:
+        """One step, and at debug level an event that says what it did and how long it took."""
+        if not self.telemetry.is_heard(Happening.STEP):
+            return await self.scheduler.step(now)
+        before, started = self.telemetry.counts.copy(), asyncio.get_running_loop().time()
+        due = await self.scheduler.step(now)
+        did = self.telemetry.counts - before
+        if did:
+            seconds = asyncio.get_running_loop().time() - started
+            self.telemetry.tell(
+                Happening.STEP,
+                took=f"{1000 * seconds:.1f} ms",
+                did={str(each): number for each, number in did.items()},
+                owned=len(self.scheduler.owned_runs),
+            )
+        return due
 
     def _tell_people(self) -> None:
         if self._outbox is not None and self.scheduler.has_news_for_people:

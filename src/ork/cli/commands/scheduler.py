@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.commands.control import COMMANDS
-from ork.cli.service_log import LOG_FORMAT, LOG_FORMAT_OR_NONE, ServiceLog
+from ork.cli.service_log import LOG_FORMAT, LOG_FORMAT_OR_NONE, LOG_LEVEL, ServiceLog
 from ork.cli.session import json_option, keep_serving, now, print_json, serve, store_options, task_user_option
 from ork.errors import UsageError
 
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 @click.option("--metrics-port", type=click.IntRange(1, 65535), help="Answer GET /metrics here, for Prometheus.")
 @click.option("--metrics-host", default="127.0.0.1", show_default=True, help="Where to listen for that.")
 @LOG_FORMAT
+@LOG_LEVEL
 @task_user_option
 @store_options
 @click.pass_context
-def scheduler_command(context: click.Context, log_format: str, metrics_port: int | None, metrics_host: str) -> None:
+def scheduler_command(
+    context: click.Context, log_format: str, log_level: str, metrics_port: int | None, metrics_host: str
+) -> None:
     """Work on runs until stopped (SIGTERM or Ctrl-C). Several may serve one store; what runs goes on without them.
 
     The commands below pause, drain and list schedulers.
@@ -34,7 +37,7 @@ def scheduler_command(context: click.Context, log_format: str, metrics_port: int
     """
     if context.invoked_subcommand is not None:
         return
-    log = ServiceLog(log_format)
+    log = ServiceLog(log_format, log_level)
     keep_serving(lambda installation: _work(installation, log, metrics_host, metrics_port), log)
 
 
@@ -47,7 +50,7 @@ async def _work(installation: Installation, log: ServiceLog, metrics_host: str, 
     import signal
 
     service = await installation.scheduler("scheduler")
-    service.telemetry.listen(log)
+    log.listen_to(service.telemetry)
     if metrics_port is not None:
         from ork.cli.metrics_port import serve_metrics
 
@@ -63,10 +66,11 @@ async def _work(installation: Installation, log: ServiceLog, metrics_host: str, 
     "--stay", "stays", is_flag=True, help="Leave when no task runs any more: for containers that end with it."
 )
 @LOG_FORMAT_OR_NONE
+@LOG_LEVEL
 @json_option
 @task_user_option
 @store_options
-def tick_command(as_json: bool, log_format: str | None, stays: bool) -> None:
+def tick_command(as_json: bool, log_format: str | None, log_level: str, stays: bool) -> None:
     """Work until nothing is due, then print when to wake next. Tasks that were started go on without it.
 
     On a terminal it answers in words, else in JSON.
@@ -76,7 +80,9 @@ def tick_command(as_json: bool, log_format: str | None, stays: bool) -> None:
     """
     from ork.status.shapes import time_json
 
-    report = serve(lambda installation: _tick(installation, log_format, stays=stays))
+    is_told = log_format is not None or log_level == "debug"
+    log = ServiceLog(log_format or "text", log_level) if is_told else None
+    report = serve(lambda installation: _tick(installation, log, stays=stays))
     if sys.stdout.isatty() and not as_json:
         print(_in_words(report))
         return
@@ -101,7 +107,7 @@ def _in_words(report: TickReport) -> str:
     return f"{said}; next wake-up {ago(report.next_wake, now())} ({report.next_wake.astimezone():%Y-%m-%d %H:%M:%S})"
 
 
-async def _tick(installation: Installation, log_format: str | None, *, stays: bool) -> TickReport:
+async def _tick(installation: Installation, log: ServiceLog | None, *, stays: bool) -> TickReport:
     from ork.app import RemoteInstallation
 
     if isinstance(installation, RemoteInstallation):
@@ -111,8 +117,8 @@ async def _tick(installation: Installation, log_format: str | None, *, stays: bo
     from ork.telemetry import Happening, Telemetry
 
     telemetry = Telemetry()
-    if log_format is not None:
-        telemetry.listen(ServiceLog(log_format))
+    if log is not None:
+        log.listen_to(telemetry)
     else:
         telemetry.listen(ServiceLog("text"), Happening.LOCATION_FAILED)
     return await installation.tick(telemetry, stays=stays)

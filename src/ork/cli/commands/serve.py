@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ork.cli.service_log import LOG_FORMAT, ServiceLog
+from ork.cli.service_log import LOG_FORMAT, LOG_LEVEL, ServiceLog
 from ork.cli.session import keep_serving, store_options, task_user_option
 from ork.errors import UsageError
 
@@ -50,6 +50,7 @@ class Options(NamedTuple):
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate chain, PEM.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its private key, PEM.")
 @LOG_FORMAT
+@LOG_LEVEL
 @task_user_option
 @store_options
 def serve_command(
@@ -63,6 +64,7 @@ def serve_command(
     tls_cert: str | None,
     tls_key: str | None,
     log_format: str,
+    log_level: str,
 ) -> None:
     """Work on runs and answer over HTTP until stopped (SIGTERM or Ctrl-C). Several may serve one store.
 
@@ -76,7 +78,7 @@ def serve_command(
         raise UsageError("nothing is left to serve")
     names = (allowed_hosts, trusted_proxies)
     options = Options(host, port, not no_scheduler, not no_api, drains, *names, tls_cert, tls_key, log_format)
-    log = ServiceLog(log_format)
+    log = ServiceLog(log_format, log_level)
     keep_serving(lambda installation: _work(installation, options, log), log)
 
 
@@ -100,7 +102,7 @@ async def make_parts(installation: Installation, options: Options, log: ServiceL
     service = await installation.scheduler("scheduler") if options.with_scheduler else None
     if service is not None:
         # Ready is told once, when all of it is.
-        service.telemetry.listen(lambda happening, fields: None if happening == "ready" else log(happening, fields))
+        log.listen_to(service.telemetry, but_ready=True)
     parts = Parts(service, drains=options.drains)
     if options.with_api:
         await _add_api(installation, options, parts, log)
