@@ -163,4 +163,5 @@ class Outbox:
     async def _wait_until(self, due: datetime | None) -> None:
         seconds = None if due is None else max(0.0, (due - self._now()).total_seconds())
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()

@@ -63,7 +63,8 @@ class Hub:
 async def heard_within(heard: asyncio.Event, seconds: float) -> bool:
     """Whether something happened; the event is ready for the next wait."""
     with suppress(TimeoutError):
-        await asyncio.wait_for(heard.wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await heard.wait()
     was_set = heard.is_set()
     heard.clear()
     return was_set

@@ -192,7 +192,8 @@ class Attendant:
             await self._wait_for_others(timeout)
         else:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), timeout)
+                async with asyncio.timeout(timeout):
+                    await self._news.wait()
         if not self._leave:
             await asyncio.sleep(min(FRAME_SECONDS, self._elapsed() * FRAME_SHARE))
         self._news.clear()
@@ -272,7 +273,8 @@ class Attendant:
                 )
             self._news.clear()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), LOOK_SECONDS)
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._news.wait()
 
     def _heed_trouble(self, happening: Happening, fields: dict[str, object]) -> None:
         """Says once what is wrong, and once when it is over."""

@@ -159,7 +159,8 @@ class Refresher:
     async def _wait_until(self, due: datetime | None) -> None:
         seconds = None if due is None else max(0.0, (due - self._now()).total_seconds())
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
 
 
 class _Lease:
@@ -178,7 +179,8 @@ class _Lease:
         """Until it ends, or is lost: then what comes of our look is refused."""
         while not self._is_over.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._is_over.wait(), HOLD_SECONDS / 3)
+                async with asyncio.timeout(HOLD_SECONDS / 3):
+                    await self._is_over.wait()
                 return
             with contextlib.suppress(StoreError):
                 kept = await self._store.keep_location(self.held, self._now(), HOLD_SECONDS)

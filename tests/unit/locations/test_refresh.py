@@ -306,3 +306,24 @@ def test_the_loop_wakes_when_somebody_asks() -> None:
         await asyncio.gather(running, return_exceptions=True)
 
     play(scene())
+
+
+@pytest.mark.parametrize("pauses", range(5))
+def test_a_loop_that_is_woken_and_cancelled_at_once_ends(pauses: int) -> None:
+    """`asyncio.wait_for` of Python 3.11 swallows a cancellation that comes as it returns: the loop would go on for ever."""
+
+    async def scene() -> None:
+        bench = Bench(etl=Shelf("a"))
+        await bench.refresh(minutes=1)
+        refresher = bench.refresher()
+        running = asyncio.create_task(refresher.run())
+        for _ in range(20):  # until it waits for its next time
+            await asyncio.sleep(0)
+        refresher.look_soon()
+        for _ in range(pauses):
+            await asyncio.sleep(0)
+        running.cancel()
+        async with asyncio.timeout(10):
+            await asyncio.gather(running, return_exceptions=True)
+
+    play(scene())

@@ -32,7 +32,8 @@ class Listener:
 
     async def wait(self, timeout: float | None) -> bool:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._heard.wait(), timeout)
+            async with asyncio.timeout(timeout):
+                await self._heard.wait()
         happened = self._heard.is_set()
         self._heard.clear()
         return happened
