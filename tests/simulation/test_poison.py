@@ -10,6 +10,7 @@ import pytest
 from ork.core import events as ev
 from ork.core.machine import RunMachine
 from ork.model.ids import RunId
+from ork.model.run import RunStatus
 from ork.testing import ending
 from ork.testing.faults import FaultRates
 from ork.testing.mutants import applied
@@ -32,6 +33,21 @@ def poison(victims: list[RunId], event_type: type) -> Mutant:
     return Mutant("poison", "", ((RunMachine, "handle", make),))
 
 
+def raising(victims: list[RunId], method: str) -> Mutant:
+    """The first run that has begun and whose machine is asked this has one that raises at it, always."""
+
+    def make(original: Any) -> Any:
+        def ask(self: Any, *arguments: Any) -> Any:
+            if self.run.status is RunStatus.RUNNING and (not victims or victims[0] == self.run.id):
+                victims[:] = [self.run.id]
+                raise ValueError("poison")
+            return original(self, *arguments)
+
+        return ask
+
+    return Mutant("raising", "", ((RunMachine, method, make),))
+
+
 def roomy_worlds(count: int) -> list[int]:
     """Seeds of worlds where a run that is set aside takes nobody's place."""
     seeds = (seed for seed in range(1000) if not any(v.workflow.max_active_runs for v in World(seed).versions))
@@ -44,13 +60,27 @@ def roomy_worlds(count: int) -> list[int]:
 def test_a_run_that_keeps_raising_is_set_aside_and_the_others_end(
     seed: int, event_type: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ending, "_check_replay", lambda *_: None)  # it would feed the poisoned machine itself
     victims: list[RunId] = []
+    check_that_the_others_end(seed, poison(victims, event_type), victims, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["take", "offer", "settle"])
+@pytest.mark.parametrize("seed", roomy_worlds(3))
+def test_a_run_that_cannot_say_what_it_decided_is_set_aside_and_the_others_end(
+    seed: int, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victims: list[RunId] = []
+    check_that_the_others_end(seed, raising(victims, method), victims, monkeypatch)
+
+
+def check_that_the_others_end(seed: int, broken: Mutant, victims: list[RunId], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ending, "_check_replay", lambda *_: None)  # it would feed the poisoned machine itself
     world = World(seed, rates=FaultRates())
     world.limits = {}
     world.people.triggers = 3
     world.ends_at_violation = False
-    with applied(poison(victims, event_type)):
+    with applied(broken):
         outcome = world.run()
     others = [record for run, record in world.judge.ledger.runs.items() if run not in victims]
     assert victims

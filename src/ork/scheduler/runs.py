@@ -53,6 +53,7 @@ class OwnedRuns:
         self._room = Room()  # below limits that turned a wish away
         self._turned_away: set[str] = set()  # limits that others may have filled, since something of ours ended
         self._errors: dict[RunId, tuple[int, str]] = {}  # how often in a row, and the last one
+        self._raised: dict[RunId, None] = {}  # their machines raised when they were asked what they have decided
 
     def __len__(self) -> int:
         return len(self._owned)
@@ -153,12 +154,18 @@ class OwnedRuns:
 
     def collect(self, name: NameAttempt, now: datetime) -> dict[RunId, Decided]:
         """Everything decided since the last time, and what to launch next, also in the place of what ends by that."""
-        taken = {run: owned.machine.take() for run in self._touched if (owned := self._owned.get(run)) is not None}
+        taken = self._taken()
         wishes = self._wishes(name, now, self._room_after(taken.values()))
         decided: dict[RunId, Decided] = {}
         for run in dict.fromkeys((*wishes, *taken)):  # of equals the first is admitted first
+            if run in self._raised:
+                continue
             owned = self._owned[run]
-            decisions = taken[run] if run in taken else owned.machine.take()
+            try:
+                decisions, rest = taken[run] if run in taken else owned.machine.take(), owned.machine.rests
+            except Exception as problem:
+                self._note_raised(run, problem)
+                continue
             changes = RunChanges(
                 run,
                 owned.epoch,
@@ -168,12 +175,32 @@ class OwnedRuns:
                 wishes=wishes.get(run, ()),
                 commands_done=tuple(owned.applied),
                 alerts=tuple(effect for effect in decisions.effects if isinstance(effect, Alert)),
-                rest=owned.machine.rests,
+                rest=rest,
             )
             if decisions or changes.wishes or changes.commands_done or changes.rest:
                 decided[run] = Decided(decisions, changes)
         self._touched = {}
         return decided
+
+    def _taken(self) -> dict[RunId, Decisions]:
+        taken: dict[RunId, Decisions] = {}
+        for run in self._touched:
+            if (owned := self._owned.get(run)) is not None:
+                try:
+                    taken[run] = owned.machine.take()
+                except Exception as problem:
+                    self._note_raised(run, problem)
+        return taken
+
+    def _note_raised(self, run: RunId, problem: Exception) -> None:
+        """Nothing of it is committed: what its machine holds is lost, so the run is forgotten and read again."""
+        self.note_error(run, problem)
+        self._raised[run] = None
+        self._ready.pop(run, None)
+
+    def take_raised(self) -> list[RunId]:
+        raised, self._raised = list(self._raised), {}
+        return raised
 
     def _room_after(self, decided: Iterable[Decisions]) -> Room:
         """What ends makes room in the same commit."""
@@ -191,7 +218,11 @@ class OwnedRuns:
         while left > 0 and (runs := self._most_urgent(room)):
             share = left if len(runs) == 1 else max(1, min(WISHES_PER_RUN, batch // 2))
             for run, least in runs.items():
-                offered = self._owned[run].machine.offer(min(left, share), name, now, room, least)
+                try:
+                    offered = self._owned[run].machine.offer(min(left, share), name, now, room, least)
+                except Exception as problem:
+                    self._note_raised(run, problem)
+                    continue
                 if offered:
                     wishes[run] = wishes.get(run, ()) + offered
                     left -= len(offered)
@@ -208,8 +239,12 @@ class OwnedRuns:
             return {run: None for run in self._ready if run in self._owned}
         highest: dict[RunId, int | None] = {}
         most: int | None = None
-        for run in self._ready:
-            urgency = self._owned[run].machine.urgency(room) if run in self._owned else None
+        for run in tuple(self._ready):
+            try:
+                urgency = self._owned[run].machine.urgency(room) if run in self._owned else None
+            except Exception as problem:
+                self._note_raised(run, problem)
+                continue
             if urgency is None or (most is not None and urgency < most):
                 continue
             if urgency != most:
@@ -224,9 +259,13 @@ class OwnedRuns:
         owned = self._owned.get(run)
         if owned is None:
             return ()
-        self._errors.pop(run, None)
         owned.applied = [id for id in owned.applied if id not in decided.changes.commands_done]
-        launched = owned.machine.settle(committed.admitted)
+        try:
+            launched = owned.machine.settle(committed.admitted)
+        except Exception as problem:  # what was admitted is a fact, and adopted when the run is read again
+            self._note_raised(run, problem)
+            return ()
+        self._errors.pop(run, None)
         if launched:
             self._ready.pop(run, None)  # the others have their turn first
         if owned.machine.has_ready():

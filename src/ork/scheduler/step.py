@@ -289,6 +289,7 @@ class Scheduler(Overview):
 
     async def _begin_commit(self, now: datetime) -> None:
         await self.commits.begin(self._launcher.name, now)
+        self._let_go_of(self._runs.take_raised())
 
     async def _finish_commit(self, now: datetime) -> list[Attempt]:
         """Returns the attempts it admitted."""
@@ -309,6 +310,7 @@ class Scheduler(Overview):
         for run, each in decided.items():
             if run not in committed.fenced and run not in committed.overruled:
                 launch += self._carry_on(run, each, self._runs.settle(run, each, committed))
+        self._let_go_of(self._runs.take_raised())
         if self._runs.is_starved and not under_way.was_starved:
             self._claim_at = self.lead.look_soon(self._claim_at)
         self._feed(self.commits.take_held(), now)
