@@ -39,7 +39,7 @@ etl = Workflow(
 )
 
 @etl.task(
-    timeout="10m", retry_delay=5, retry_on=["exit", "timeout"], pool="api", priority=3, isolation="interpreter", cache="1d", rate="10/m",
+    timeout="10m", retry_delay=5, retry_on=["exit", "timeout"], on_unreachable="fail", pool="api", priority=3, isolation="interpreter", cache="1d", rate="10/m",
     output_type="list[Row]", executor="python", env={"KEY": secret("KEY")},
 )
 def extract(day: date, limit: int, ctx): ...
@@ -88,6 +88,7 @@ tasks:
     timeout: 10m
     retry_delay: 5
     retry_on: [exit, timeout]
+    on_unreachable: fail
     pool: api
     priority: 3
     isolation: interpreter
