@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from posixpath import join, normpath, relpath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ork.definition.project_file import Project
-    from ork.model.workflow import CompiledWorkflow
 
 
 def import_folders(project: Project | None, root: str) -> dict[str, Any]:
@@ -18,11 +18,12 @@ def import_folders(project: Project | None, root: str) -> dict[str, Any]:
     return {"project": relpath(folder, root) if folder != root else None, "pythonpath": project.pythonpath}
 
 
-def import_paths(workflow: CompiledWorkflow, root: str) -> list[str]:
-    """The folders that tasks import from after the workflow's own, which is `root`."""
-    project = normpath(join(root, workflow.project or "."))
-    own = [project] if workflow.project is not None else []
-    return own + [normpath(join(project, path)) for path in workflow.pythonpath]
+@lru_cache(maxsize=100)
+def import_paths(root: str, project: str | None = None, pythonpath: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The folders that tasks import from after the workflow's own, which is `root`. Every launch asks."""
+    folder = normpath(join(root, project or "."))
+    own = (folder,) if project is not None else ()
+    return own + tuple(normpath(join(folder, path)) for path in pythonpath)
 
 
 def folder_around(project: Project | None, root: str) -> str | None:

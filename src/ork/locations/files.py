@@ -165,11 +165,11 @@ def _with_types_checked(
     )
 
 
-def _import_paths(root: str, around: Around) -> list[str]:
+def _import_paths(root: str, around: Around) -> tuple[str, ...]:
     """What the tasks of a workflow in this folder will import from, after the folder itself."""
     from ork.compile.project import import_folders, import_paths
 
-    return import_paths(CompiledWorkflow("", (), **import_folders(around.project, root)), root)
+    return import_paths(root, **import_folders(around.project, root))
 
 
 def _kept_in(around: Around, kind: str) -> str | None:

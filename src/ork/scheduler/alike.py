@@ -35,16 +35,24 @@ class Alike:
 
     def __init__(self, options: SchedulerOptions) -> None:
         self._about_options = _about_options(options)
-        self._last_run: tuple[Run, bytes] | None = None
+        self._last_run: tuple[Run, list[str], bytes] | None = None
         self._kinds: dict[Hashable, bytes] = {}
         self._of_last_run: dict[Hashable, bytes] = {}  # about both
 
     def about(self, run: Run) -> bytes:
         """What all attempts of the run are told."""
+        return self._look_at(run)[2]
+
+    def sealed_params(self, run: Run) -> list[str]:
+        """Names of the run's sensitive params. What `about` says is without their values."""
+        return self._look_at(run)[1]
+
+    def _look_at(self, run: Run) -> tuple[Run, list[str], bytes]:
         if self._last_run is None or self._last_run[0] is not run:
-            self._last_run = run, documents.entries(_about_run(run) | self._about_options)
+            sealed = sealed_names(run.params)
+            self._last_run = run, sealed, documents.entries(_about_run(run, sealed) | self._about_options)
             self._of_last_run.clear()
-        return self._last_run[1]
+        return self._last_run
 
     def about_kind(self, run: Run, kind: Hashable, document: Callable[[], dict[str, Any]]) -> bytes:
         """What all plain tasks of that kind and run are told, of which one is the document."""
@@ -65,8 +73,7 @@ class Alike:
         return text
 
 
-def _about_run(run: Run) -> dict[str, Any]:
-    sealed = sealed_names(run.params)  # their values go another way
+def _about_run(run: Run, sealed: list[str]) -> dict[str, Any]:
     return {
         "run_id": run.id,
         "workflow": run.workflow,

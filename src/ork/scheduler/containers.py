@@ -6,7 +6,6 @@ from typing import Any
 
 from ork.compile.project import import_paths
 from ork.model.infra import IMAGE_ROOT, PLAIN_DOCKER, Resources, WorkerConfig
-from ork.model.record import replaced
 from ork.model.workflow import TaskSpec, Version
 
 DEFAULT_PIDS = 4096  # enough for a database or a build, too few for a fork bomb
@@ -54,12 +53,12 @@ def root_in_place(root: str, spec: TaskSpec) -> str:
     return root.removeprefix(IMAGE_ROOT) if root.startswith(IMAGE_ROOT) else "."
 
 
-def paths_in_place(version: Version, spec: TaskSpec) -> list[str]:
+def paths_in_place(version: Version, spec: TaskSpec) -> tuple[str, ...]:
     """The project's folders that the task imports from, seen from its process. The working directory of an image that
     the workflow's files are not taken from counts as the project's folder."""
     root, workflow = root_in_place(version.root, spec), version.workflow
     is_other_image = spec.image is not None and root == "."
-    return import_paths(replaced(workflow, project=None) if is_other_image else workflow, root)
+    return import_paths(root, None if is_other_image else workflow.project, workflow.pythonpath)
 
 
 def least(*amounts: float | None) -> float | None:

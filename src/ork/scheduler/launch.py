@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, NamedTuple, assert_never
@@ -16,6 +16,7 @@ from ork.executors.executor import Executor, LaunchOrder, News, NotStarted
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.infra import WorkerConfig
 from ork.model.record import Record
+from ork.model.run import Run
 from ork.model.sealed import PARAM_PREFIX
 from ork.model.secret import named_secrets
 from ork.model.task import Attempt, Failure, FailureKind
@@ -159,10 +160,12 @@ class Launcher:
 
     def _prepare(self, job: Job) -> _Prepared:
         spec = job.machine.spec(job.attempt.key.task)
-        document = self._signed(job, spec) if self._place(job.attempt.executor).reads_specs else b""
-        key = layout.spec_key(layout.attempt_stem(job.attempt.key))
         run = job.machine.run
-        secrets = self._secrets(spec, run.workflow) + opened_params(spec, run, self._key)
+        document = self._signed(job, spec, run) if self._place(job.attempt.executor).reads_specs else b""
+        key = layout.spec_key(layout.attempt_stem(job.attempt.key))
+        secrets = self._secrets(spec, run.workflow)
+        if run.params and (sealed := self._alike.sealed_params(run)):
+            secrets += opened_params(sealed, spec, run, self._key)
         return _Prepared(job, spec, key, document, secrets)
 
     def _place(self, executor: str) -> _Place:
@@ -192,15 +195,15 @@ class Launcher:
         for job, spec, key, document, secrets in prepared:
             attempt, root = job.attempt, job.version.root
             token, position = self._token(str(attempt.key)), positions.get(key, 0)
-            interpreter, paths = self._options.interpreter_for(root), tuple(paths_in_place(job.version, spec))
+            interpreter, paths = self._options.interpreter_for(root), paths_in_place(job.version, spec)
             orders.append(
                 LaunchOrder(attempt, key, token, root, secrets, interpreter, spec.isolation, document, position, paths)
             )
         return orders
 
-    def _signed(self, job: Job, spec: TaskSpec) -> bytes:
+    def _signed(self, job: Job, spec: TaskSpec, run: Run) -> bytes:
         key, call, config = job.attempt.key, spec.action, self._options.worker_for(spec)
-        run, seal = job.machine.run, job.attempt.token_hash
+        seal = job.attempt.token_hash
         if not isinstance(call, PythonCall) or not is_plain(key.task, spec, config):
             return documents.sign(self._document(job, spec, config), seal, self._alike.about(run))
         place = job.version.root, job.version.workflow.project, job.version.workflow.pythonpath
@@ -267,14 +270,16 @@ class Launcher:
 
     def _secrets(self, spec: TaskSpec, workflow: str) -> tuple[tuple[str, str], ...]:
         """Values go to the worker's environment and nowhere else."""
-        names = named_secrets(spec)
+        if not (names := named_secrets(spec)):
+            return ()
         return tuple((SECRET_PREFIX + name, self._options.secrets(name, workflow)) for name in names)
 
 
-def _secrets_wanted(jobs: Sequence[Job]) -> list[tuple[str, str]]:
+def _secrets_wanted(jobs: Sequence[Job]) -> Iterator[tuple[str, str]]:
     """Names of secrets, each with the workflow that wants it."""
-    specs = [(job.machine.spec(job.attempt.key.task), job.machine.run.workflow) for job in jobs]
-    return [(name, workflow) for spec, workflow in specs for name in named_secrets(spec)]
+    for job in jobs:
+        for name in named_secrets(job.machine.spec(job.attempt.key.task)):
+            yield name, job.machine.run.workflow
 
 
 def _what_to_run(spec: TaskSpec, scope: Scope) -> dict[str, Any]:

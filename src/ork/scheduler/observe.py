@@ -161,7 +161,8 @@ class Observer:
         if is_new or status.is_preparing:  # while what it needs is being built its timeout has not begun
             watched.running_since = mono
         watched.attempt = Attempt.replaced(watched.attempt, seq=status.seq)
-        note_silence(watched, mono, self._options.patience.stale_seconds / 2, seen)
+        if watched.is_adopted:  # of any other a heartbeat that was heard just now is not noted
+            note_silence(watched, mono, self._options.patience.stale_seconds / 2, seen)
         if isinstance(event, ev.Deferred):
             self._hand_over(watched, event.jobs, seen)
         elif not is_new:
@@ -259,7 +260,7 @@ class Observer:
             running_since=watched.running_since,
             watched_since=watched.watched_since,
             last_seen=watched.last_seen,
-            timeout=watched.timeout,
+            timeout=watched.task.timeout,
         )
         if given_up is None:
             self._schedule_next(watched)
@@ -391,7 +392,7 @@ class Observer:
             running_since=watched.running_since,
             watched_since=watched.watched_since,
             last_seen=watched.last_seen,
-            timeout=watched.timeout,
+            timeout=watched.task.timeout,
         )
         # Whoever waits for jobs brings news of them: looking now and then only keeps it from being taken for lost.
         is_waiting = watched.attempt.waits_for is not None

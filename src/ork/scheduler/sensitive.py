@@ -10,11 +10,8 @@ from ork.model.sealed import PARAM_PREFIX, SealError, sealed_names, unseal
 from ork.model.workflow import Custom, PythonCall, Ref, TaskSpec
 
 
-def opened_params(spec: TaskSpec, run: Run, key: bytes) -> tuple[tuple[str, str], ...]:
-    """Those that the task can ask for: a function all of them, as with any param, a program those it refers to."""
-    names = sealed_names(run.params)
-    if not names:
-        return ()
+def opened_params(names: list[str], spec: TaskSpec, run: Run, key: bytes) -> tuple[tuple[str, str], ...]:
+    """Those of them that the task can ask for: a function all, as with any param, a program those it refers to."""
     if not isinstance(spec.action, PythonCall | Custom):
         refs = [value.path for _, value in (*spec.inputs, *spec.env) if isinstance(value, Ref)]
         referred = {path[1] for path in refs if path[0] == "params"}

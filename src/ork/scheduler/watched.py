@@ -38,10 +38,6 @@ class Watched(Record, frozen=False):
     not_understood: bytes | None = None  # the last status that is its own and makes no sense
 
     @property
-    def timeout(self) -> float | None:
-        return self.task.timeout
-
-    @property
     def has_news_to_note(self) -> bool:
         """The store does not know of its newest heartbeat."""
         return self.attempt.seq > max(self.noted_seq, 0) and self.attempt.waits_for is None
@@ -137,7 +133,7 @@ def look_by_next_tick(watched: Watched, options: SchedulerOptions, mono: float) 
         return watched.look_at
     since = watched.running_since or mono
     look_at = mono + min(max(options.wake_look_seconds, mono - since), options.wake_look_max_seconds)
-    if watched.timeout is None:
+    if watched.task.timeout is None:
         return look_at
-    over_at = since + watched.timeout + options.patience.timeout_margin_seconds
+    over_at = since + watched.task.timeout + options.patience.timeout_margin_seconds
     return min(look_at, max(over_at, mono))

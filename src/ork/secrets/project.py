@@ -25,6 +25,7 @@ class ProjectSecrets:
         read_env_file: ReadEnvFile,
     ) -> None:
         self._declared = declared
+        self._has_commands = any(secret.origin is SecretOrigin.COMMAND for secret in declared.values())
         self._around = around
         self._env_file = env_file
         self._folder = folder
@@ -32,6 +33,8 @@ class ProjectSecrets:
 
     async def ready(self, wanted: Iterable[tuple[str, str]]) -> None:
         """Starts the commands of these secrets (name and workflow) and waits a moment, so that their values are at hand."""
+        if not self._has_commands:  # then nothing is looked for
+            return
         declared = {self._declared[name] for name, workflow in wanted if self._is_from_command(name, workflow)}
         if declared:
             import asyncio

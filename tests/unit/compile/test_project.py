@@ -23,19 +23,19 @@ def load(root: str, project: Project | None) -> CompiledWorkflow:
 @pytest.mark.parametrize(
     ("root", "folder", "pythonpath", "paths"),
     [
-        ("/p/flows", "/p", ("src",), ["/p", "/p/src"]),
-        ("/p/flows/deep", "/p", (), ["/p"]),
-        ("/p", "/p", ("src", "/lib"), ["/p/src", "/lib"]),
-        ("/p", "/p", (), []),
-        ("/elsewhere", "/p", ("src",), []),
-        ("/project", "/p", ("src",), []),
+        ("/p/flows", "/p", ("src",), ("/p", "/p/src")),
+        ("/p/flows/deep", "/p", (), ("/p",)),
+        ("/p", "/p", ("src", "/lib"), ("/p/src", "/lib")),
+        ("/p", "/p", (), ()),
+        ("/elsewhere", "/p", ("src",), ()),
+        ("/project", "/p", ("src",), ()),
     ],
 )
 def test_what_is_imported_from_follows_from_the_projects_folder(
-    root: str, folder: str, pythonpath: tuple[str, ...], paths: list[str]
+    root: str, folder: str, pythonpath: tuple[str, ...], paths: tuple[str, ...]
 ) -> None:
     workflow = load(root, Project(folder=folder, pythonpath=pythonpath))
-    assert import_paths(workflow, root) == paths
+    assert import_paths(root, workflow.project, workflow.pythonpath) == paths
     assert from_document(to_document(workflow)) == workflow
 
 
@@ -48,10 +48,10 @@ def test_in_an_image_folders_are_those_of_the_image() -> None:
     (task,) = workflow.tasks
     pinned = replaced(task, image="box@sha256:1")
     found = make_version(replaced(workflow, tasks=(pinned,)), f"{IMAGE_ROOT}/app/flows")
-    assert paths_in_place(found, pinned) == ["/app", "/app/src"]
+    assert paths_in_place(found, pinned) == ("/app", "/app/src")
     named = make_version(workflow, "/here/flows")
-    assert paths_in_place(named, replaced(task, image="box")) == ["src"]
-    assert paths_in_place(named, task) == ["/here", "/here/src"]
+    assert paths_in_place(named, replaced(task, image="box")) == ("src",)
+    assert paths_in_place(named, task) == ("/here", "/here/src")
 
 
 def test_a_path_that_begins_with_a_slash_is_seen_from_the_workflows_folder_if_the_project_has_it() -> None:
