@@ -251,8 +251,9 @@ class _Gates:
         begin = place - len(BEGIN)
         if begin < self._end:
             return False  # the file is another one, made anew: of that we know nothing
-        for place, lines in _pieces(descriptor, self._end, begin):
-            self._note(lines, place)
+        if begin > self._end:
+            for piece_at, lines in _pieces(descriptor, self._end, begin):
+                self._note(lines, piece_at)
         self._end = end
         return self.places.setdefault(attempt, place) == place
 

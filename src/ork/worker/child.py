@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 
 from ork.worker.ahead import time_of
-from ork.worker.loading import import_paths
 from ork.worker.process import fork_into, wait_or_kill
 
 TYPE_CHECKING = False
@@ -68,7 +67,7 @@ class Child:
     def is_fit_for(self, spec: dict[str, Any]) -> bool:
         """Not if it has settled in another project, or has loaded what has changed since, or would load otherwise in
         the task's own environment."""
-        if self.root is not None and (self.root != spec["root"] or self.paths != import_paths(spec)):
+        if self.root is not None and (self.root != spec["root"] or self.paths != spec["paths"]):
             return False
         if self._ahead is not None and spec["env"]:
             return False

@@ -13,9 +13,8 @@ from ork.objects.json_text import dumps, strict_json
 from ork.worker import no_input
 from ork.worker.bound import Bindings, InputError
 from ork.worker.child import dismiss_waiting
-from ork.worker.confinement import TaskUserError, confinement_of
+from ork.worker.confinement import TaskUserError, confinement_of, is_confined
 from ork.worker.environment import inherited, task_environment
-from ork.worker.loading import import_paths
 from ork.worker.outputs import store_output
 from ork.worker.process import ended_badly, fork_into
 from ork.worker.programs import ProgramError, add_import_paths, find_program
@@ -63,6 +62,7 @@ class CommandJob:
         self._log: Log | None = None
         self._pid = 0
         self._confinement: Confinement | None = None
+        self._exchange: Exchange | None = None  # of the confinement
 
     def start(self, log: Log) -> Ending | int:
         self._log = log
@@ -87,11 +87,12 @@ class CommandJob:
     def begin(self) -> Ending | int:
         spec = self._spec
         try:
-            confinement = self._confinement = confinement_of(spec)
+            if is_confined(spec):
+                self._confine()
             bindings = Bindings(self._objects, spec["output_limit"], self._inherited())
             env = task_environment(spec, bindings.environ, bindings)
             path = env.get("PATH", os.defpath)
-            paths = import_paths(spec)
+            paths = spec["paths"]
             argv = find_program(spec["argv"], spec["root"], spec["script_dir"], path, spec.get("python"), paths)
             add_import_paths(env, spec["argv"][0], paths)
             data = input_text(spec, bindings)
@@ -107,17 +108,18 @@ class CommandJob:
             return failed("input", str(error))
         except OSError as error:
             return failed("start", f"the input could not be written: {error.strerror}")
-        if confinement is not None and confinement.exchange is not None:
-            confinement.exchange.hand_over()
+        if self._exchange is not None:
+            self._exchange.hand_over()
         return self._start_process(argv, env)
+
+    def _confine(self) -> None:
+        self._confinement = confinement_of(self._spec)
+        if self._confinement is not None:
+            self._exchange = self._confinement.exchange
 
     def _inherited(self) -> dict[str, str]:
         user = self._confinement.user if self._confinement is not None else None
         return inherited() if user is None else {**inherited(), **user.variables()}
-
-    @property
-    def _exchange(self) -> Exchange | None:
-        return self._confinement.exchange if self._confinement is not None else None
 
     def _check(self, data: bytes) -> None:
         from ork.worker.declared import check_input

@@ -15,7 +15,7 @@ from ork.objects.documents import SPEC_LIMIT, open_signed, token_hash
 from ork.objects.local import LocalObjects
 from ork.objects.opening import open_objects
 from ork.worker.bound import Bindings, InputError
-from ork.worker.loading import LoadError, import_paths
+from ork.worker.loading import LoadError
 from ork.worker.preparation import Preparation
 
 TYPE_CHECKING = False
@@ -41,6 +41,7 @@ def start(objects_url: str, spec_key: str, mode: str, moved: str | None = None) 
         spec = open_signed(objects.get(spec_key, limit=SPEC_LIMIT) or b"", token_hash(os.environ["ORK_TOKEN"]))
     except ObjectsError as error:
         return _say(f"cannot read {spec_key}: {error.message}")
+    spec.setdefault("paths", [])  # older specs name none
     preparation = Preparation(objects, stem, spec)
     ending = preparation.look()
     if ending is not None or not preparation.is_ready():
@@ -158,7 +159,7 @@ def _run_program(objects: LocalObjects, spec: dict[str, Any]) -> int:
             env = task_environment(spec, inherited, bindings)
             env |= {"ORK_INPUT_FILE": scratch + "/input.json", "ORK_OUTPUT_FILE": scratch + "/output.json"}
             path = env.get("PATH", os.defpath)
-            paths = import_paths(spec)
+            paths = spec["paths"]
             argv = find_program(spec["argv"], spec["root"], spec["script_dir"], path, spec.get("python"), paths)
             add_import_paths(env, spec["argv"][0], paths)
             with open(env["ORK_INPUT_FILE"], "wb") as file:

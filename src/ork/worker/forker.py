@@ -17,7 +17,7 @@ from ork.worker.child import Child
 from ork.worker.environment import additions, inherited, names_of_ork
 from ork.worker.hidden import hidden_modules
 from ork.worker.invoke import objects_at, use_packages, use_streams, wait_and_call
-from ork.worker.loading import import_paths, make_ready
+from ork.worker.loading import make_ready
 from ork.worker.order import head_of, send
 from ork.worker.plain import Inbox, Place
 from ork.worker.pump import has_words
@@ -82,9 +82,8 @@ class Forker(Child):
             return False
         if not super().is_fit_for(spec):
             return False
-        root, paths = spec["root"], import_paths(spec)
-        now = _times_of(root, paths)
-        if now != self._folder_times and _hidden_in(root, paths) != self._hidden:
+        now = _times_of(spec["root"], spec["paths"])
+        if now != self._folder_times and _hidden_in(spec["root"], spec["paths"]) != self._hidden:
             return False  # what a task of the project must find has been loaded before its folder comes first, or not
         self._folder_times = now
         return True
@@ -95,7 +94,7 @@ class Forker(Child):
         self._is_asked = False
         if has_words(self.ends):
             return False  # it has ended while it waited
-        self.root, self.paths = spec["root"], import_paths(spec)
+        self.root, self.paths = spec["root"], spec["paths"]
         # What the spec adds to the environment, if that is known already.
         variables = None if spec["env"] else additions(spec, inherited(), None)
         document = {"root": objects.root, "stem": stem, "spec": spec, "variables": variables}
@@ -149,7 +148,7 @@ class Forker(Child):
 
 
 def _times_of(root: str, paths: Sequence[str]) -> list[int | None]:
-    return [time_of(folder) for folder in (root, *paths)]
+    return [*map(time_of, (root, *paths))]
 
 
 def _hidden_in(root: str, paths: Sequence[str]) -> list[dict[str, str]]:

@@ -13,7 +13,7 @@ from ork.worker.child import Child, dismiss_waiting, keep, take_waiting
 from ork.worker.confinement import TaskUserError, confinement_of, is_confined
 from ork.worker.forker import Forker
 from ork.worker.invoke import call_here
-from ork.worker.loading import import_paths, make_ready
+from ork.worker.loading import make_ready
 from ork.worker.process import ended_without_reply
 from ork.worker.pump import Stream, has_words
 from ork.worker.status import Ending, failed, returned
@@ -117,7 +117,7 @@ class FunctionJob:
         # At the last moment: a process copies each page that it or the other one changes while both live.
         spec = self._spec
         if self._host is not None and spec["kind"] == "python" and spec["file"] is not None:
-            make_ready(spec["root"], spec["file"], import_paths(spec))
+            make_ready(spec["root"], spec["file"], spec["paths"])
         objects = LocalObjects(self._objects.root, spec["durability"])  # without what we have open
         return Child(lambda _orders, answer: call_here(objects, self._stem, spec, answer))
 

@@ -16,7 +16,7 @@ from ork.worker.bound import Bindings, InputError, param_bounds
 from ork.worker.environment import additions, hidden_names, inherited, task_id
 from ork.worker.hidden import import_before_hidden
 from ork.worker.leaving import finish_as_the_interpreter_would, flush_streams
-from ork.worker.loading import LoadError, function_of, import_paths, load_function
+from ork.worker.loading import LoadError, function_of, load_function
 from ork.worker.logging_setup import LoggingSetUp
 from ork.worker.outputs import store_output
 from ork.worker.plain import perform_plainly, take, tell, times_waited
@@ -181,7 +181,7 @@ class Call:
 
         print_traceback(error)
         self.exit_code = 1
-        self._failure = describe(error, self._spec["root"], self._shown_inputs, import_paths(self._spec))
+        self._failure = describe(error, self._spec["root"], self._shown_inputs, self._spec["paths"])
 
     def _exited(self, stop: SystemExit) -> None:
         """`sys.exit()` ends the process as it says, with no output; the shim puts the exit code into words."""
@@ -234,7 +234,7 @@ class Call:
         spec, known, begun = self._spec, len(sys.modules), time.monotonic()
         if self.ran is not None:
             return self._loaded(self.ran)
-        paths = import_paths(spec)
+        paths = spec["paths"]
         function = load_function(spec["root"], spec["file"], spec["module"], spec["function"], paths)
         if time.monotonic() - begun > WORTH_SECONDS and not spec["env"]:
             self._imports = imported((spec["root"], *paths), known)
@@ -320,7 +320,7 @@ def settle_in(spec: dict[str, Any], bindings: Bindings, variables: dict[str, str
     """The process becomes the user's: folder, environment, packages, import path, standard streams."""
     enter(spec, bindings, variables)
     use_streams()
-    use_packages(spec["root"], import_paths(spec))
+    use_packages(spec["root"], spec["paths"])
 
 
 def enter(spec: dict[str, Any], bindings: Bindings, variables: dict[str, str] | None) -> None:

@@ -37,11 +37,6 @@ class LoadError(Exception):
     """A sentence saying why there is no such function. What the user's own module raises is not caught."""
 
 
-def import_paths(spec: dict[str, Any]) -> list[str]:
-    """The folders of the project that a task imports from after the workflow's own. Older specs name none."""
-    return spec.get("paths") or []
-
-
 def load_function(
     root: str, file: str | None, module: str | None, function: str, paths: Sequence[str] = ()
 ) -> Callable[..., Any]:

@@ -76,9 +76,10 @@ def read_spec(
         if data is None:
             raise ObjectsError(f"there is no {spec_key}")
         spec = open_signed(data, secret, limit=SPEC_LIMIT)
+    spec.setdefault("paths", [])  # older specs name none
     if spec.get("container") is not None:
         spec["root"] = os.path.abspath(spec["root"])  # the image's own folder, wherever that is: we begin in it
-        spec["paths"] = [os.path.abspath(path) for path in spec.get("paths") or ()]
+        spec["paths"] = [os.path.abspath(path) for path in spec["paths"]]
     return _begun(objects_url, spec["durability"], spec_key, position), spec
 
 

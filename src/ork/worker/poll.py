@@ -13,7 +13,7 @@ from ork.objects.json_text import dumps, strict_json
 from ork.worker.bound import Bindings
 from ork.worker.failure import describe
 from ork.worker.invoke import call, settle_in
-from ork.worker.loading import LoadError, import_paths, load_function
+from ork.worker.loading import LoadError, load_function
 from ork.worker.results import ResultError, result_text
 
 TYPE_CHECKING = False
@@ -114,6 +114,7 @@ def _objects(request: dict[str, Any]) -> LocalObjects:
 
 def _ask(request: dict[str, Any]) -> dict[str, Any]:
     spec = request["spec"]
+    spec.setdefault("paths", [])  # older specs name none
     bindings = Bindings(_objects(request), spec["output_limit"], dict(os.environ))
     module, _, name = request["call"].partition(":")
     try:
@@ -125,4 +126,4 @@ def _ask(request: dict[str, Any]) -> dict[str, Any]:
     except ResultError as error:
         return {"failure": {"kind": "output", "message": f"`{request['call']}` {error}", "detail": None}}
     except Exception as error:
-        return {"failure": describe(error, spec["root"], {}, import_paths(spec))}
+        return {"failure": describe(error, spec["root"], {}, spec["paths"])}

@@ -64,8 +64,11 @@ def _named_on(path: str, name: str, root: str) -> list[str]:
 
 def project_python(*folders: str) -> str:
     """The interpreter of the project's own virtual environment, or the one we run in."""
-    own = (f"{folder}/.venv/bin/python" for folder in folders)
-    return next((python for python in own if os.access(python, os.X_OK)), sys.executable)
+    for folder in folders:
+        python = f"{folder}/.venv/bin/python"
+        if os.access(python, os.X_OK):
+            return python
+    return sys.executable
 
 
 def add_import_paths(env: dict[str, str], program: str, paths: Sequence[str]) -> None:

@@ -42,6 +42,7 @@ SPEC: dict[str, Any] = {
     "module": None,
     "function": "main",
     "root": _ROOT,
+    "paths": [],
     "inputs": None,
     "upstream": {},
     "params": {},

@@ -22,7 +22,6 @@ from ork.worker.child import dismiss_waiting, keep, waiting
 from ork.worker.confinement import is_confined
 from ork.worker.forker import Forker
 from ork.worker.guard import Guard
-from ork.worker.loading import import_paths
 from ork.worker.main import in_words, read_spec, win_gate
 from ork.worker.moment import Moment
 from ork.worker.shim import Shim
@@ -120,7 +119,7 @@ class Resident:
         return self._guard is not None
 
     def learn(self, spec: dict[str, Any], imports: dict[str, Any] | None, *, is_quiet: bool) -> None:
-        root, paths = spec["root"], import_paths(spec)
+        root, paths = spec["root"], spec["paths"]
         if not is_quiet:
             self._loud.add(root)
             self._ahead = None
@@ -238,7 +237,7 @@ class Resident:
             self._room = 0  # what was built for a task stays locked as long as its worker lives
         # So the next one will call a function of that project too, most likely.
         is_function = spec["kind"] == "python" and not is_confined(spec)
-        self._called = (spec["root"], import_paths(spec), spec["file"], objects.root) if is_function else None
+        self._called = (spec["root"], spec["paths"], spec["file"], objects.root) if is_function else None
         is_alone = request["isolation"] != "shared"
         if self._called is not None and waiting() is None and self._traces is not None and is_alone:
             self._make_next(*self._called)  # before more of our memory is in use, which a fork makes dear

@@ -27,7 +27,7 @@ from ork.worker.invoke import (
 )
 from ork.worker.leaving import finish_as_the_interpreter_would, flush_streams
 from ork.worker.left_behind import Effort, Starts, Traces, Waits
-from ork.worker.loading import import_paths, load_function
+from ork.worker.loading import load_function
 from ork.worker.main import forget_opened, read_spec, win_gate
 from ork.worker.status import only_word, only_word_of_success, returned
 
@@ -232,7 +232,7 @@ class _Place:
 
     def is_fit_for(self, spec: dict[str, Any]) -> bool:
         """Not if it has settled in another project, or has loaded what has changed since."""
-        folders = (spec["root"], *import_paths(spec))
+        folders = (spec["root"], *spec["paths"])
         if self._folders not in ((), folders):
             return False
         self._folders = folders
@@ -286,14 +286,14 @@ class SharedCall(Call):
         enter_folder(self._spec["root"])
         if is_first:
             use_streams()
-            use_packages(self._spec["root"], import_paths(self._spec))
+            use_packages(self._spec["root"], self._spec["paths"])
             self._place.settled()
 
     def load(self) -> Callable[..., Any]:
         spec = self._spec
         wanted = spec["file"], spec["module"], spec["function"]
         if wanted not in self._place.functions:
-            self._place.functions[wanted] = load_function(spec["root"], *wanted, import_paths(spec))
+            self._place.functions[wanted] = load_function(spec["root"], *wanted, spec["paths"])
         return self._place.functions[wanted]
 
 
