@@ -350,6 +350,28 @@ async def test_a_newer_heartbeat_begins_a_new_count(stores) -> None:
     assert (heard.seq, heard.age) == (1, pytest.approx(LEASE + 1, abs=0.01))
 
 
+async def test_of_the_fingerprints_of_statuses_that_cannot_be_decoded_the_last_one_noted_is_kept(stores) -> None:
+    store = stores.open()
+    _, key = await launched(store)
+    for fingerprint in (-700, -(2**63)):
+        await store.note_heartbeats([Heartbeat(key, fingerprint, 0.0)])
+    stores.clock.advance(10)
+    await store.note_heartbeats([Heartbeat(key, -(2**63), 0.0)])
+    (heard,) = await noted(store, stores)
+    assert (heard.seq, heard.age) == (-(2**63), pytest.approx(10 + LEASE + 1, abs=0.01))
+
+
+async def test_a_fingerprint_and_a_number_take_each_other_s_place(stores) -> None:
+    store = stores.open()
+    _, key = await launched(store)
+    await store.note_heartbeats([Heartbeat(key, 7, 0.0)])
+    await store.note_heartbeats([Heartbeat(key, -700, 0.0)])
+    await store.note_heartbeats([Heartbeat(key, 7, 0.0)])
+    stores.clock.advance(10)
+    (heard,) = await noted(store, stores, Heartbeat(key, -700, 0.0))
+    assert (heard.seq, heard.age) == (-700, pytest.approx(LEASE + 1, abs=0.01))
+
+
 async def test_nothing_is_noted_of_attempts_that_have_ended_or_never_were(stores) -> None:
     store = stores.open()
     claimed, key = await launched(store)

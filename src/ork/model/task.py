@@ -158,7 +158,8 @@ class Attempt(Record):
 
 class Heartbeat(Record):
     """The newest heartbeat of an attempt that a scheduler has seen: its number, and how many seconds ago it was first
-    seen. Number 0 stands for a gate that was found won by a worker that has written nothing yet."""
+    seen. Number 0 stands for a gate that was found won by a worker that has written nothing yet. A negative number is the
+    fingerprint of a status that the worker signed and that cannot be decoded."""
 
     attempt: AttemptKey
     seq: int

@@ -33,6 +33,7 @@ from ork.scheduler.watched import (
     has_just_handed_over,
     is_vouched_for,
     note_gate,
+    note_heartbeat,
     note_silence,
     patience_with,
     release,
@@ -149,8 +150,7 @@ class Observer:
         if status is None or status.seq == watched.attempt.seq:
             note_silence(watched, mono, self._options.patience.stale_seconds / 2, seen)
             return False
-        if status.seq > watched.noted_seq:
-            watched.last_seen = mono
+        note_heartbeat(watched, status.seq, mono)
         event = as_event(status, watched.attempt)
         if status.is_final:
             if status.metrics is not None:
@@ -316,7 +316,8 @@ class Observer:
     def _close_unreachable(self, watched: Watched, seen: Seen, mono: float) -> None:
         """Nobody can tell whether it lives. It was asked to stop before its status is read for the last time: a worker that
         wakes up later writes its heartbeat first and then looks for that request, so that one of us sees the other."""
-        attempt, often, silent = watched.attempt, self._options.monitor_seconds, silence(watched, self._objects, mono)
+        attempt, often = watched.attempt, self._options.monitor_seconds
+        silent = silence(watched, self._objects, mono, seen)
         limit = over_after(watched.task, attempt, self._executors.get(attempt.executor), self._objects, self._options)
         if attempt.closing is not GiveUp.DECLARED_DEAD and (limit is None or silent < limit):
             watched.gone_since = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ork.errors import DocumentError
 from ork.executors.executor import Executor
+from ork.model.digest import sha256
 from ork.model.places import machine_of
 from ork.model.task import Attempt, GiveUp
 from ork.model.workflow import Container, OnUnreachable, TaskSpec
@@ -11,7 +12,7 @@ from ork.objects import documents, layout
 from ork.objects.store import ObjectStore
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.reading import STATUS_LIMIT, checked_status
-from ork.scheduler.watched import Watched
+from ork.scheduler.watched import Seen, Watched, note_status
 
 
 def over_after(
@@ -32,17 +33,27 @@ def over_after(
     return stale + task.timeout + options.stop_grace_seconds
 
 
-def silence(watched: Watched, objects: ObjectStore, mono: float) -> float:
-    """Seconds since its worker was last heard. One whose words are its own, but cannot be understood, is not silent: it
-    may be of a newer version, and does not fence itself as long as it can write them."""
-    attempt = watched.attempt
-    data = objects.get(layout.status_key(layout.attempt_stem(attempt.key)), limit=STATUS_LIMIT)
-    if data is not None and data != watched.not_understood and documents.is_sealed(data, attempt.token_hash):
-        try:
-            checked_status(data, attempt)
-        except DocumentError:
-            watched.not_understood, watched.last_seen = data, mono
+def silence(watched: Watched, objects: ObjectStore, mono: float, seen: Seen) -> float:
+    """Seconds since a scheduler first saw what the worker wrote last.
+
+    A status that the worker signed and that cannot be decoded counts as well: the worker may be of a newer version, and
+    does not fence itself while it can write. Its fingerprint is noted in the store, so each such status counts once,
+    however many schedulers or ticks see it.
+    """
+    data = objects.get(layout.status_key(layout.attempt_stem(watched.attempt.key)), limit=STATUS_LIMIT)
+    note_status(watched, None if data is None else _fingerprint(data, watched.attempt), mono, seen)
     return mono - watched.last_seen
+
+
+def _fingerprint(data: bytes, attempt: Attempt) -> int | None:
+    """A number below -1 that stands for a status which the attempt's worker signed and which cannot be decoded; else None."""
+    if not documents.is_sealed(data, attempt.token_hash):
+        return None
+    try:
+        checked_status(data, attempt)
+    except DocumentError:
+        return -2 - int.from_bytes(sha256(data).digest()[:7])
+    return None
 
 
 def why_over(attempt: Attempt, silent_seconds: float) -> str:

@@ -15,6 +15,8 @@ from ork.model.task import Attempt, Heartbeat
 from ork.model.workflow import TaskSpec
 from ork.scheduler.options import SchedulerOptions
 
+NONE_NOTED = -1  # no number of a heartbeat, and no fingerprint: those are less
+
 
 class Watched(Record, frozen=False):
     """One attempt we are responsible for. All times are of our monotonic clock."""
@@ -33,14 +35,14 @@ class Watched(Record, frozen=False):
     gone_since: float | None = None
     close_looks: int = 0
     told: Told | None = None  # came with the last news, for the next look
-    noted_seq: int = -1  # the newest heartbeat that the store knows of, with the time it was first seen
+    noted_seq: int = NONE_NOTED  # the newest heartbeat that the store knows of, with the time it was first seen
     is_adopted: bool = False
-    not_understood: bytes | None = None  # the last status that is its own and makes no sense
 
     @property
     def has_news_to_note(self) -> bool:
         """The store does not know of its newest heartbeat."""
-        return self.attempt.seq > max(self.noted_seq, 0) and self.attempt.waits_for is None
+        is_newer = self.noted_seq >= NONE_NOTED and self.attempt.seq > max(self.noted_seq, 0)
+        return is_newer and self.attempt.waits_for is None
 
     def heartbeat(self, mono: float) -> Heartbeat:
         return Heartbeat(self.attempt.key, self.attempt.seq, mono - self.last_seen)
@@ -61,14 +63,15 @@ def taken_over(attempt: Attempt, task: TaskSpec, heard: Heartbeat | None, mono: 
     waited = max(0.0, (now - attempt.dispatched_at).total_seconds())
     watched = Watched(attempt, task, mono - waited, mono, running, closing=attempt.closing is not None)
     watched.is_adopted = True
-    if heard is not None and attempt.waits_for is None:
+    if heard is not None and attempt.waits_for is None and not 0 <= heard.seq < attempt.seq:
+        # The time of an older heartbeat would make the silence too long. A fingerprint is compared with what is there now.
         watched.noted_seq, watched.last_seen = heard.seq, mono - heard.age
     return watched
 
 
 def note_gate(watched: Watched, mono: float, seen: Seen) -> None:
     """Its worker has won the gate, at the latest now, and has written nothing: its silence counts from here."""
-    if watched.attempt.seq == 0 and watched.noted_seq < 0:
+    if watched.attempt.seq == 0 and watched.noted_seq == NONE_NOTED:
         watched.last_seen, watched.noted_seq = mono, 0
         seen.heartbeats.append(watched.heartbeat(mono))
 
@@ -76,6 +79,23 @@ def note_gate(watched: Watched, mono: float, seen: Seen) -> None:
 async def find(executor: Executor | None, attempts: list[Attempt]) -> Sequence[Presence]:
     """Of an executor that this scheduler does not have, it cannot tell."""
     return [Presence.UNKNOWN] * len(attempts) if executor is None else await executor.find(attempts)
+
+
+def note_heartbeat(watched: Watched, seq: int, mono: float) -> None:
+    """Count silence from now if the heartbeat is new. The store learns of it when silence begins to show."""
+    if seq > watched.noted_seq:
+        watched.last_seen, watched.noted_seq = mono, max(watched.noted_seq, NONE_NOTED)
+
+
+def note_status(watched: Watched, fingerprint: int | None, mono: float, seen: Seen) -> None:
+    """Note a status that cannot be decoded, or that such a status was replaced by one that can be."""
+    noted = watched.noted_seq
+    if (fingerprint is None and noted >= NONE_NOTED) or fingerprint == noted:
+        return
+    watched.last_seen, watched.noted_seq = mono, watched.attempt.seq if fingerprint is None else fingerprint
+    key = watched.attempt.key
+    earlier = [each for each in seen.heartbeats if each.attempt != key]  # a note names each attempt once
+    seen.heartbeats[:] = [*earlier, Heartbeat(key, watched.noted_seq, 0.0)]
 
 
 def note_silence(watched: Watched, mono: float, shows_after: float, seen: Seen) -> None:

@@ -14,6 +14,6 @@ class HeartbeatVerbs(Protocol):
     async def note_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> None:
         """Keeps, for each attempt that is active, the highest number noted and the moment it was first seen, by the
         store's clock (now less its age). What is kept comes with the attempt when its run is claimed; after a restart
-        of the machine whose clock it is, nothing does. Needs no ownership, since what somebody saw stays true; wakes
-        nobody."""
+        of the machine whose clock it is, nothing does. A negative number (see `Heartbeat`) replaces any other number and
+        is replaced by any other. Needs no ownership, since what somebody saw stays true; wakes nobody."""
         ...

@@ -105,6 +105,48 @@ def test_words_that_are_its_own_and_make_no_sense_are_a_sign_of_life() -> None:
     assert [str(each.status) for each in attempts(top, run)] == ["lost", "dispatched"]
 
 
+def test_each_status_that_cannot_be_decoded_counts_once_however_many_owners_see_it() -> None:
+    top, run = running(spec("a", retries=1))
+    top.say("a", "elated", 2)
+    for number in range(5):
+        hand_over(top, f"owner{number}")
+    assert [str(each.status) for each in attempts(top, run)] == ["lost", "dispatched"]
+
+
+def test_owners_who_each_see_another_status_that_cannot_be_decoded_give_nothing_up() -> None:
+    top, run = running(spec("a", retries=1))
+    for seq in range(2, 8):
+        top.say("a", "elated", seq)
+        hand_over(top, f"owner{seq}")
+    assert [str(each.status) for each in attempts(top, run)] == ["running"]
+
+
+def test_a_status_that_can_be_decoded_again_is_a_sign_of_life() -> None:
+    top, run = running(spec("a", retries=1))
+    top.say("a", "elated", 2)
+    let_pass(top, STALE + FENCE - 10)
+    hand_over(top, "ben")
+    top.say("a", "running", 3)
+    hand_over(top, "cid")
+    hand_over(top, "dan")
+    assert [str(each.status) for each in attempts(top, run)] == ["running"]
+    hand_over(top, "eve")
+    assert [str(each.status) for each in attempts(top, run)] == ["lost", "dispatched"]
+
+
+def test_the_time_of_an_older_heartbeat_is_not_taken_for_that_of_one_which_was_committed_since() -> None:
+    top, run = running(spec("a", retries=1))
+    hand_over(top, "ben")  # notes the first heartbeat
+    for seq in range(2, 12):
+        top.say("a", "running", seq)
+        let_pass(top, 10)
+    ask(top, run, CommandKind.CANCEL)  # commits the attempt with the number of its last heartbeat
+    hand_over(top, "cid")  # 71 s after that heartbeat was first seen
+    assert [str(each.status) for each in attempts(top, run)] == ["running"]
+    let_pass(top, STALE + FENCE + 5)
+    assert [str(each.status) for each in attempts(top, run)] == ["cancelled"]
+
+
 def test_on_unreachable_fail_makes_no_further_attempt() -> None:
     top, run = running(spec("a", retries=3, on_unreachable=OnUnreachable.FAIL))
     let_pass(top, STALE + FENCE + 10)

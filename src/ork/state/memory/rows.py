@@ -51,7 +51,10 @@ class RunRow(Record, frozen=False):
 
     def note(self, heartbeat: Heartbeat, now: float) -> None:
         key, attempt = heartbeat.attempt, self.attempts.get((heartbeat.attempt.task, heartbeat.attempt.number))
-        if attempt is None or attempt.status.is_final or (key in self.heard and self.heard[key][0] >= heartbeat.seq):
+        if attempt is None or attempt.status.is_final:
+            return
+        noted = self.heard[key][0] if key in self.heard else None
+        if noted is not None and (noted == heartbeat.seq or 0 <= heartbeat.seq < noted):
             return
         self.heard[key] = heartbeat.seq, now - heartbeat.age
 

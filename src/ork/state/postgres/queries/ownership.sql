@@ -94,7 +94,8 @@ WITH noted AS (
     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::float8[])
              AS n (run_id, name, idx, number, seq, age)
         JOIN ork.attempts AS a ON a.run_id = n.run_id AND a.name = n.name AND a.idx = n.idx AND a.number = n.number
-    WHERE a.status IN ('dispatched', 'running') AND (a.heard_seq IS NULL OR a.heard_seq < n.seq)
+    WHERE a.status IN ('dispatched', 'running')
+      AND (a.heard_seq IS NULL OR a.heard_seq < n.seq OR (n.seq < 0 AND a.heard_seq <> n.seq))
     FOR UPDATE OF a SKIP LOCKED)
 UPDATE ork.attempts AS a
 SET heard_seq = n.seq, heard_at = coalesce($7::timestamptz, clock_timestamp()) - make_interval(secs => n.age)
