@@ -17,7 +17,9 @@ from ork.testing.objects import MemoryObjects
 from ork.testing.script import ExternalJob, Script, draw_luck, write_script
 from ork.testing.worker import SimulatedWorker
 
-FROZEN_SECONDS = 90.0  # one that is silent for so long on a machine that does not answer counts as over (stale + fence)
+# A worker that cannot write goes on for the fence time (45 s) before it ends its task. If it stands still from then on, it has done so
+# for the stale limit when it counts as over (stale limit + fence time after its last write).
+FROZEN_SECONDS = 60.0
 
 
 class Machine(Record, frozen=False):
