@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ork.model.ids import RunId
+from ork.scheduler.watched import look_by_next_tick
 
 if TYPE_CHECKING:
+    from ork.scheduler.answers import Answers
     from ork.scheduler.fire import Firing
     from ork.scheduler.lead import Lead
     from ork.scheduler.observe import Observer
@@ -24,6 +27,11 @@ class Overview:
     _firing: Firing
     _options: SchedulerOptions
     _is_draining: bool
+    _answers: Answers
+    _monotonic: Callable[[], float]
+    _fresh_start_at: float | None
+    _claim_at: float | None
+    _limits_again_at: float | None
 
     @property
     def is_drained(self) -> bool:
@@ -49,3 +57,16 @@ class Overview:
     @property
     def owned_runs(self) -> tuple[RunId, ...]:
         return tuple(self._runs)
+
+    def next_tick(self, now: datetime) -> datetime | None:
+        """When the next tick is due, once this one has given everything back: no lease is to be renewed then."""
+        mono = self._monotonic()
+        looks = [look_by_next_tick(watched, self._options, mono) for watched in self._observer.watchlist]
+        planned = (self._fresh_start_at, self._claim_at, self._limits_again_at, self._answers.next_try)
+        soonest = min([*looks, *(moment for moment in planned if moment is not None)], default=None)
+        work = None if soonest is None else now + timedelta(seconds=max(0.0, soonest - mono))
+        return first_of(first_of(work, self._runs.next_timer), self.next_fire)
+
+
+def first_of(one: datetime | None, other: datetime | None) -> datetime | None:
+    return min(one, other) if one is not None and other is not None else one or other

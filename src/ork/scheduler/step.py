@@ -25,12 +25,11 @@ from ork.scheduler.launch import Job, Launcher
 from ork.scheduler.lead import Lead, nobody_is_dead
 from ork.scheduler.observe import Observer
 from ork.scheduler.options import SchedulerOptions
-from ork.scheduler.overview import Overview
+from ork.scheduler.overview import Overview, first_of
 from ork.scheduler.runs import Decided, OwnedRuns
 from ork.scheduler.take_over import TakeOver
 from ork.scheduler.trouble import Trouble
 from ork.scheduler.under_way import Commits
-from ork.scheduler.watched import look_by_next_tick
 from ork.state.store import StateStore
 from ork.telemetry import Happening, Telemetry
 
@@ -75,6 +74,7 @@ class Scheduler(Overview):
         self._to_release: dict[RunId, None] = {}  # ours in the store, forgotten here
         self._claim_at: float | None = 0.0
         self._has_left_some = False  # there may be more to claim than we had room for
+        self._claimed_starved = False  # when we last claimed, something of ours waited for slots
         self._is_draining = False
         self._fresh_start_at: float | None = 0.0  # when to introduce ourselves and forget all we knew
 
@@ -184,6 +184,10 @@ class Scheduler(Overview):
             done("commit")
             await self._act(start, now)
             done("act")
+        if self._runs.is_starved and not self._claimed_starved:
+            self._claim_at = self.lead.look_soon(
+                self._claim_at
+            )  # whoever holds the slots may be a run without an owner
         if self.lead.has_claimed or self._firing.must_look:
             await self._look_around(now)
         done("look")
@@ -234,7 +238,7 @@ class Scheduler(Overview):
         if self._to_release:
             await self._store.release(self.lead.id, tuple(self._to_release))
             self._to_release.clear()
-        room = self._room
+        room, self._claimed_starved = self._room, self._runs.is_starved
         claim, self._claim_at = await self.lead.claim(0 if self._is_draining else room, now)
         if not self.lead.is_trusted or (claim.runs and self._runs.is_starved):
             self._claim_at = 0.0  # not trusted: we stood still for so long that the store may have answered a dead man
@@ -275,9 +279,11 @@ class Scheduler(Overview):
     async def _observe(self, now: datetime) -> list[Attempt]:
         """Feeds what was seen to the machines; returns attempts that never came to life and are started again."""
         seen = await self._observer.look(now)
-        self._feed(seen.events, now)
         if seen.heartbeats:
             await self._store.note_heartbeats(seen.heartbeats)
+        if not self.lead.is_trusted:
+            return []  # we stood still: the silence that was measured may be our own. All is claimed and looked at again.
+        self._feed(seen.events, now)
         for run in await self._taking.set_aside_broken(now) if self._observer.broken else ():
             self._forget(run)
         return seen.launch
@@ -371,7 +377,7 @@ class Scheduler(Overview):
     def _next_wake(self, now: datetime) -> datetime | None:
         work = self.next_work(now)
         # Schedules may be overdue by the time of a fresh start, but nothing is done before.
-        return work if self._fresh_start_at is not None else _first(work, self.next_fire)
+        return work if self._fresh_start_at is not None else first_of(work, self.next_fire)
 
     def next_work(self, now: datetime) -> datetime | None:
         """When there is something to do again, schedules left aside."""
@@ -384,17 +390,4 @@ class Scheduler(Overview):
         planned = (self._observer.next_look, self._claim_at, self._limits_again_at, renew_at, self._answers.next_try)
         moments = [moment for moment in planned if moment is not None]
         soonest = now + timedelta(seconds=max(0.0, min(moments) - mono)) if moments else None
-        return _first(soonest, self._runs.next_timer)
-
-    def next_tick(self, now: datetime) -> datetime | None:
-        """When the next tick is due, once this one has given everything back: no lease is to be renewed then."""
-        mono = self._monotonic()
-        looks = [look_by_next_tick(watched, self._options, mono) for watched in self._observer.watchlist]
-        planned = (self._fresh_start_at, self._claim_at, self._limits_again_at, self._answers.next_try)
-        soonest = min([*looks, *(moment for moment in planned if moment is not None)], default=None)
-        work = None if soonest is None else now + timedelta(seconds=max(0.0, soonest - mono))
-        return _first(_first(work, self._runs.next_timer), self.next_fire)
-
-
-def _first(one: datetime | None, other: datetime | None) -> datetime | None:
-    return min(one, other) if one is not None and other is not None else one or other
+        return first_of(soonest, self._runs.next_timer)

@@ -171,3 +171,18 @@ def test_whoever_filled_a_limit_before_anybody_waited_looks_for_dead_schedulers_
         top.say("a", "running", number + 2)
         top.step()
     assert dead in top.scheduler.owned_runs
+
+
+def test_after_its_lease_was_lost_a_scheduler_claims_again_the_run_that_holds_the_slots() -> None:
+    """It has room for one run, and claims the urgent one first, which waits for the slot of the other."""
+    top = BenchTop(workflow(spec("a")), claim_room=1)
+    top.do(top.store.set_limits({"*": 1}))
+    holder = top.create()
+    top.step(2)
+    urgent = top.create(priority=5)
+    for _ in range(2):
+        top.clock.advance(100)  # it stood still for longer than its lease
+        top.step(6)
+        top.clock.advance(2)
+        top.step(6)
+    assert sorted(top.scheduler.owned_runs) == [holder, urgent]

@@ -172,3 +172,24 @@ def test_one_whose_documents_are_gone_for_long_is_lost_and_never_started_again()
         top.step(4)
     assert [order.attempt.key for order in top.executor.started] == [key]
     assert str(top.run(run).status) == "failed"
+
+
+def test_a_scheduler_that_stood_still_does_not_take_its_own_silence_for_that_of_an_attempt() -> None:
+    """It was frozen for longer than its lease while it asked whoever waits for the jobs."""
+    top, run = handed_over()
+    top.waiting.alive.clear()
+    find = top.waiting.find
+
+    async def find_after_standing_still(attempts: Sequence[Attempt]) -> Any:
+        top.clock.advance(137)
+        top.waiting.find = find  # type: ignore[method-assign]
+        return await find(attempts)
+
+    top.waiting.find = find_after_standing_still  # type: ignore[method-assign]
+    top.clock.advance(31)
+    top.step(2)
+    assert top.waiting.find == find
+    top.waiting.alive.add(attempt_of(top, run).key)
+    top.step(4)
+    attempt = attempt_of(top, run)
+    assert (str(attempt.status), attempt.closing) == ("running", None)
