@@ -14,7 +14,7 @@ from ork.errors import DefinitionError, UsageError
 from ork.objects.regular import read_regular
 
 if TYPE_CHECKING:
-    from ork.definition.project_file import Project
+    from ork.definition.project import Project
     from ork.model.infra import WorkerConfig
     from ork.model.outbound import OutboundRule
     from ork.model.workflow import Rate
@@ -71,7 +71,7 @@ class Settings(NamedTuple):
     @property
     def project_or_default(self) -> Project:
         """What is known of the project, also where it has no files of its own."""
-        from ork.definition.project_file import Project
+        from ork.definition.project import Project
 
         return self.project or Project(folder=self.root, workers={}, alerts={})
 

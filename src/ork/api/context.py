@@ -18,7 +18,7 @@ from ork.status.explain import Patience
 from ork.telemetry import Telemetry
 
 if TYPE_CHECKING:
-    from ork.definition.project_file import Project
+    from ork.definition.project import Project
 
 
 class Ticked(Protocol):

@@ -13,7 +13,7 @@ from ork.model.workflow import CompiledWorkflow, Version
 from ork.objects.json_text import strict_json
 
 if TYPE_CHECKING:
-    from ork.definition.project_file import Project
+    from ork.definition.project import Project
 
 COMPILED = "application/vnd.ork.workflow+json"
 WRITTEN = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/plain", "application/json", ""})

@@ -17,7 +17,7 @@ from ork.model.trees import Tree, merged, pointers
 from ork.model.workflow import Custom, Ref, TaskSpec
 
 if TYPE_CHECKING:
-    from ork.definition.project_file import Project
+    from ork.definition.project import Project
 
 
 def custom_executors(project: Project | None) -> dict[str, CustomExecutor]:

@@ -22,7 +22,7 @@ from ork.model.record import replaced
 from ork.model.workflow import Command, Const, Custom, PythonCall, RustProgram, TaskSpec
 
 if TYPE_CHECKING:
-    from ork.definition.project_file import Project
+    from ork.definition.project import Project
 
 # The content of a file below the workflow's folder (or at an absolute path); None when there is none.
 ReadFile: TypeAlias = Callable[[str], bytes | None]

@@ -22,7 +22,7 @@ from ork.model.workflow import CompiledWorkflow, TaskSpec
 
 if TYPE_CHECKING:
     from ork.compile.dbt import ReadNodes
-    from ork.definition.project_file import Project
+    from ork.definition.project import Project
 
 _LARGE = 1024 * 1024
 

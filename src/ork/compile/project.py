@@ -7,7 +7,7 @@ from posixpath import join, normpath, relpath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ork.definition.project_file import Project
+    from ork.definition.project import Project
 
 
 def import_folders(project: Project | None, root: str) -> dict[str, Any]:

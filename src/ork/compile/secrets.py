@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ork.definition.problems import quoted
-from ork.definition.project_file import Project
+from ork.definition.project import Project
 from ork.definition.report import Report
 from ork.definition.tasks import WrittenTask
 from ork.definition.workflow_file import WrittenWorkflow

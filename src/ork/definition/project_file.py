@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
 from ork.definition.actions import read_path
-from ork.definition.custom import CustomExecutor, check_executor, made_of, read_class, read_shared_config
+from ork.definition.custom import check_executor, made_of, read_class, read_shared_config
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import Problem, quoted
+from ork.definition.project import Durability, Project
 from ork.definition.rates import RATE_SCHEMA, read_rate
 from ork.definition.report import Report
 from ork.definition.secrets_key import read_outbound, read_secrets, refuse_allow_private
@@ -28,47 +27,9 @@ from ork.definition.values import (
 )
 from ork.definition.variables import PASS_ENV_SCHEMA, read_pass_env
 from ork.definition.yaml_tree import parse_yaml
-from ork.model.infra import WorkerConfig
-from ork.model.record import Record, made
-from ork.model.secret import SecretDeclaration
-from ork.model.workflow import Isolation, Rate
+from ork.model.workflow import Isolation
 
 MAX_SLOTS = 1_000_000
-
-
-class Durability(StrEnum):
-    """What an acknowledged write survives: the death of every process, or the loss of power too."""
-
-    NORMAL = "normal"
-    FULL = "full"
-
-
-class Project(Record):
-    folder: str | None = None  # where it is, absolute; None where nobody said
-    pythonpath: tuple[str, ...] = ()  # more folders that tasks import from, seen from the project's
-    script_dir: str | None = None
-    env_file: str | None = None
-    pools: dict[str, int] = made(default_factory=dict)
-    pool_rates: dict[str, Rate] = made(default_factory=dict)
-    max_workers: int | None = None
-    executor_limits: dict[str, int] = made(default_factory=dict)
-    executors: dict[str, CustomExecutor] = made(default_factory=dict)
-    durability: Durability = Durability.NORMAL
-    isolation: Isolation | None = None
-    store: str | None = None
-    objects: str | None = None
-    alerts: Mapping[str, Any] | None = None  # None where nobody looked for them
-    secrets: dict[str, SecretDeclaration] = made(default_factory=dict)
-    outbound: tuple[str, ...] = ()  # addresses beside the public ones that the scheduler may connect to
-    wake_url: str | None = None
-    traces: bool | None = None
-    trusted_proxies: tuple[str, ...] = ()
-    task_user: str | None = None
-    pass_env: tuple[str, ...] = ()
-    workers: Mapping[str, WorkerConfig] | None = None  # from workers.yaml; None where nobody looked for it
-    broken_workers: Mapping[str, str] = made(default_factory=dict)  # see `ork.definition.workers_file.Workers`
-    worker_problems: tuple[Problem, ...] = ()
-    found_secrets: frozenset[str] | None = None  # names in `.env` and `.ork/secrets`; None where nobody looked
 
 
 def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Problem, ...]]:

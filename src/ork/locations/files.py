@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ork.compile.load import Loaded
     from ork.definition.imports import WrittenImport
     from ork.definition.problems import Problem
-    from ork.definition.project_file import Project
+    from ork.definition.project import Project
     from ork.locations.inspect import Inspected
 
 YAML = (".yaml", ".yml")

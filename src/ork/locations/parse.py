@@ -16,7 +16,8 @@ from ork import __version__
 from ork.compile.content import to_document
 from ork.compile.project import folder_around
 from ork.definition.problems import Problem, quoted, render_concise
-from ork.definition.project_file import Project, load_project
+from ork.definition.project import Project
+from ork.definition.project_file import load_project
 from ork.errors import OrkError
 from ork.locations.files import Around, Read, read_definitions
 from ork.locations.find import TooManyFilesError, definition_files

@@ -16,7 +16,7 @@ from ork.locations.inspect import Inspected
 
 if TYPE_CHECKING:
     from ork.compile.dbt import ReadNodes
-    from ork.definition.project_file import Project
+    from ork.definition.project import Project
 
 _NO_WORKFLOW_HINT = 'make one at the top level of the file: `etl = Workflow("etl")`'
 

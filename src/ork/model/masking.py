@@ -9,7 +9,6 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 MASK = "***"
 LEAST_CHARACTERS = 6
@@ -139,6 +138,8 @@ def _forms(value: str) -> Iterator[bytes]:
 def _written(text: str) -> Iterator[bytes]:
     data = text.encode("utf-8", "surrogatepass")
     yield data
+    from urllib.parse import quote, quote_plus
+
     for quoted in (quote(data, safe=""), quote(data), quote_plus(data)):
         yield quoted.encode()
         yield re.sub(r"%..", lambda code: code[0].lower(), quoted).encode()

@@ -6,7 +6,6 @@ nothing can be changed unnoticed. Why not a library: docs/adr/0009.
 
 from __future__ import annotations
 
-import hmac
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
@@ -42,9 +41,11 @@ def unseal(key: bytes, workflow: str, name: str, sealed: Any) -> Any:
         data = b64decode(sealed[_FIELD], validate=True)
     except (ValueError, KeyError, TypeError):
         raise SealError from None
+    from hmac import compare_digest
+
     version, tag, mixed = data[:1], data[1 : 1 + _TAG_BYTES], data[1 + _TAG_BYTES :]
     text = _mixed(key, tag, mixed)
-    if version != _VERSION or not hmac.compare_digest(tag, _tag(key, workflow, name, text)):
+    if version != _VERSION or not compare_digest(tag, _tag(key, workflow, name, text)):
         raise SealError
     return json.loads(text)
 
@@ -75,17 +76,23 @@ def shown_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tag(key: bytes, workflow: str, name: str, text: bytes) -> bytes:
     about = b"".join(len(part).to_bytes(4, "big") + part for part in (workflow.encode(), name.encode()))
-    return hmac.digest(_derived(key, b"tag"), about + text, "sha256")[:_TAG_BYTES]
+    return _digest(_derived(key, b"tag"), about + text)[:_TAG_BYTES]
 
 
 def _mixed(key: bytes, tag: bytes, data: bytes) -> bytes:
     """The data xor a key stream: applied twice, it is as before."""
     own, size = _derived(key, b"stream"), len(data)
     blocks = range(-(-size // _BLOCK_BYTES))
-    stream = b"".join(hmac.digest(own, tag + number.to_bytes(8, "big"), "sha256") for number in blocks)[:size]
+    stream = b"".join(_digest(own, tag + number.to_bytes(8, "big")) for number in blocks)[:size]
     return (int.from_bytes(data, "big") ^ int.from_bytes(stream, "big")).to_bytes(size, "big")
 
 
 def _derived(key: bytes, purpose: bytes) -> bytes:
     """A key for each purpose: the installation's key also signs attempts' tokens."""
-    return hmac.digest(key, b"ork sealed params v1 " + purpose, "sha256")
+    return _digest(key, b"ork sealed params v1 " + purpose)
+
+
+def _digest(key: bytes, data: bytes) -> bytes:
+    from hmac import digest  # loads OpenSSL, which hardly any run needs
+
+    return digest(key, data, "sha256")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from fnmatch import fnmatchcase
 
 from ork.model.record import Record
 from ork.model.trees import pointers
@@ -32,6 +31,8 @@ class SecretDeclaration(Record):
     workflows: tuple[str, ...] | None = None
 
     def is_for(self, workflow: str) -> bool:
+        from fnmatch import fnmatchcase
+
         return self.workflows is None or any(fnmatchcase(workflow, pattern) for pattern in self.workflows)
 
 

@@ -6,7 +6,7 @@ import httpx
 
 from ork.api.app import create_app
 from ork.api.routing import PREFIX
-from ork.definition.project_file import Project
+from ork.definition.project import Project
 from ork.definition.workers_file import load_workers
 from ork.model.access import Role
 from ork.model.record import replaced

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ork.compile.load import Loaded, load_workflow
-from ork.definition.project_file import Project
+from ork.definition.project import Project
 from ork.errors import DefinitionError
 from ork.model.workflow import Command, Const
 

@@ -7,7 +7,7 @@ import pytest
 from ork.compile.content import from_document, make_version, to_document
 from ork.compile.load import load_workflow
 from ork.compile.project import import_paths
-from ork.definition.project_file import Project
+from ork.definition.project import Project
 from ork.model.infra import IMAGE_ROOT
 from ork.model.record import replaced
 from ork.model.workflow import CompiledWorkflow, PythonCall

@@ -9,7 +9,7 @@ import pytest
 from ork.compile.content import from_document, to_document
 from ork.compile.load import Loaded, load_workflow
 from ork.compile.workers import config_for
-from ork.definition.project_file import Project
+from ork.definition.project import Project
 from ork.definition.quantities import memory_text
 from ork.definition.workers_file import load_workers, read_workers
 from ork.model.infra import Mount, Place, Pull, Resources, WorkerConfig

@@ -7,7 +7,8 @@ import pytest
 from ork.compile.content import from_document, to_document
 from ork.compile.load import load_workflow
 from ork.definition.custom import CustomExecutor
-from ork.definition.project_file import Project, load_project
+from ork.definition.project import Project
+from ork.definition.project_file import load_project
 from ork.model.workflow import Custom
 
 PROJECT = Project(executors={"spark": CustomExecutor("jobs.spark:Spark", {"const": {"master": "local"}})})
