@@ -49,6 +49,7 @@ class Listener:
 
 class Server:
     has_served = True
+    interpreter = "python"
 
 
 def test_who_has_nothing_more_to_do_has_all_ends_told_at_once_and_who_has_waits_for_no_answer() -> None:
