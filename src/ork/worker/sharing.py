@@ -21,18 +21,41 @@ from ork.worker.main import opened, read_spec
 from ork.worker.mark import SEVERAL
 from ork.worker.shared import ALONE, ENDS, LAST, NOTHING, UNFIT, WAITS
 from ork.worker.shim import Shim
-from ork.worker.status import put_patiently
+from ork.worker.status import PATIENCE_SECONDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ork.objects.local import LocalObjects
     from ork.worker.resident import Order, Resident
 
 FIRST_LOOK_SECONDS = 0.05
 TOGETHER_SECONDS = 0.002  # answers that come so soon after each other are told of together
 LOOK_AGAIN_SECONDS = 1.0
+WRITE_AGAIN_SECONDS = 1.0
 _MOST_TRIES = 3  # with one order: more processes that die before they begin are not made for it
 _MOST_GIVEN = 64  # more than the quickest are done with before answers are looked at again
+
+
+class Unwritten:
+    """The end of an attempt that could not be written, for example because the disk is full."""
+
+    def __init__(self, objects: LocalObjects, order: Order, answer: Answer, terms: int) -> None:
+        self.objects, self.order, self.answer = objects, order, answer
+        self.is_written = False
+        self.terms = terms  # requests to go that had come by then
+        self.give_up_at = time.monotonic() + PATIENCE_SECONDS
+
+
+class SharingShim(Shim):
+    """Watches one attempt of a shared process, and tries to write what others of it have left unwritten."""
+
+    before_beat: Callable[[], None]
+
+    def _beat(self, now: float, heard_at: float) -> tuple[float, float]:
+        self.before_beat()
+        return super()._beat(now, heard_at)
 
 
 class Sharing:
@@ -42,6 +65,9 @@ class Sharing:
         self._host = host
         self._waiting = waiting
         self._given: deque[Order] = deque()
+        self._unwritten: list[Unwritten] = []  # ends that could not be written: nothing is begun until they are
+        self._written: list[Unwritten] = []  # and were written, or given up, since then: to be told
+        self._write_again_at = 0.0
         self._process: FunctionProcess | None = None
         self._since = 0.0  # the first of those given is under way at the latest
         self._is_watched = False  # by a shim of its own
@@ -55,10 +81,15 @@ class Sharing:
         while True:
             self._give()
             self._host.say_all()
-            if not self._given:
+            if self._given:
+                self._wait()
+            elif self._unwritten:
+                time.sleep(max(0.0, self._write_again_at - time.monotonic()))
+            else:
                 self._host.mark.write(b"")
                 return
-            self._wait()
+            self._write_again()
+            self._tell_written()
 
     def dismiss(self) -> None:
         """The process is not needed for now."""
@@ -72,7 +103,8 @@ class Sharing:
         for order in [order for order in reversed(self._given) if order.attempt in attempts]:
             self._given.remove(order)
             self._waiting.appendleft(order)
-        return [order.attempt for order in self._given]
+        ended = [end.order.attempt for end in (*self._written, *self._unwritten)]
+        return [*ended, *(order.attempt for order in self._given)]
 
     def give_up(self) -> str | None:
         """After a mistake of ours: nothing goes on with nobody to look after it. The log of what was under way."""
@@ -86,7 +118,7 @@ class Sharing:
 
     @property
     def is_at_work(self) -> bool:
-        return bool(self._given)
+        return bool(self._given or self._unwritten)
 
     def stop(self, attempt: bytes) -> bool:
         """Whether this attempt is under way. One that is not will not be."""
@@ -101,7 +133,8 @@ class Sharing:
         return bool(self._given) and self._given[0].attempt == attempt
 
     def _give(self) -> None:
-        room = 0 if self._host.signals.terms or not self._is_fresh() else min(_MOST_GIVEN, self._host.room)
+        is_held = self._host.signals.terms or self._unwritten or not self._is_fresh()
+        room = 0 if is_held else min(_MOST_GIVEN, self._host.room)
         while self._waiting and self._waiting[0].request["isolation"] == "shared" and len(self._given) < room:
             if not self._given:
                 self._host.mark.write(SEVERAL)
@@ -139,7 +172,7 @@ class Sharing:
             host.look()
         has_answered = self._hear()
         self._are_more_to_come = has_answered and bool(self._given)
-        is_hurried = host.signals.terms or not host.is_open
+        is_hurried = host.signals.terms or not host.is_open or self._unwritten
         if process.printed in ready or process.is_gone or is_hurried or not (ready or has_answered):
             self._look_closely()
 
@@ -190,20 +223,38 @@ class Sharing:
         for objects, group in by_place.items():
             try:
                 objects.put_first([(_status_key(order), answer.document) for order, answer in group])
-                are_written = True
             except ObjectsError:
-                are_written = False
+                terms = self._host.signals.terms
+                self._unwritten += [Unwritten(objects, order, answer, terms) for order, answer in group]
+                self.take_back()  # what the process is at by now is watched, and fenced, like any attempt
+                continue
             for order, answer in group:
-                is_written = are_written or self._put_patiently(objects, order, answer)
-                self._host.over(order, answer.document if is_written else b"", word=ENDS[answer.word])
+                self._host.over(order, answer.document, word=ENDS[answer.word])
 
-    def _put_patiently(self, objects: LocalObjects, order: Order, answer: Answer) -> bool:
-        signals, terms = self._host.signals, self._host.signals.terms
-        if put_patiently(objects, _status_key(order), answer.document, lambda: signals.terms > terms):
-            return True
-        self.take_back()
-        self._host.leave()
-        return False
+    def _write_again(self) -> None:
+        """Try again to write the ends that could not be written. Given up on after a while, or when asked to go."""
+        now = time.monotonic()
+        if not self._unwritten or now < self._write_again_at:
+            return
+        ends, self._unwritten, self._write_again_at = self._unwritten, [], now + WRITE_AGAIN_SECONDS
+        for end in ends:
+            try:
+                end.objects.put(_status_key(end.order), end.answer.document)
+                end.is_written = True
+            except ObjectsError:
+                if now < end.give_up_at and self._host.signals.terms <= end.terms:
+                    self._unwritten.append(end)
+                    continue
+            self._written.append(end)
+
+    def _tell_written(self) -> None:
+        """Not while an attempt is watched: the host tells of one at a time."""
+        for end in self._written:
+            if not end.is_written:
+                self.take_back()
+                self._host.leave()
+            self._host.over(end.order, end.answer.document if end.is_written else b"", word=ENDS[end.answer.word])
+        self._written.clear()
 
     def _look_closely(self) -> None:
         """The first of those given takes its time, or has something to say, or is to be stopped, or has died."""
@@ -248,7 +299,8 @@ class Sharing:
         job = SharedJob(objects, stem, process, reply)
         self._is_watched = True
         began = self._began_at() if reply is None else reply.began_at()
-        shim = Shim(objects, stem, spec, Signer(secret), self._host, job, self._since, began)
+        shim = SharingShim(objects, stem, spec, Signer(secret), self._host, job, self._since, began)
+        shim.before_beat = self._write_again
         self._host.have(order, lambda _: None if shim.run() else self._host.leave())
         self._is_watched = False
         self._given.popleft()
