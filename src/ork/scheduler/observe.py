@@ -316,12 +316,11 @@ class Observer:
     def _close_unreachable(self, watched: Watched, seen: Seen, mono: float) -> None:
         """Nobody can tell whether it lives. It was asked to stop before its status is read for the last time: a worker that
         wakes up later writes its heartbeat first and then looks for that request, so that one of us sees the other."""
-        attempt, often = watched.attempt, self._options.monitor_seconds
-        silent = silence(watched, self._objects, mono, seen)
+        attempt, silent = watched.attempt, silence(watched, self._objects, mono, seen)
         limit = over_after(watched.task, attempt, self._executors.get(attempt.executor), self._objects, self._options)
         if attempt.closing is not GiveUp.DECLARED_DEAD and (limit is None or silent < limit):
             watched.gone_since = None
-            self._watched.look_again(watched, often if limit is None else min(often, limit - silent))
+            self._watched.look_again(watched, min(self._options.monitor_seconds, (limit or float("inf")) - silent))
             return
         self._close_gone(watched, seen, mono, unconfirmed=why_over(attempt, silent))
 
