@@ -168,7 +168,7 @@ def _heartbeats(db: Database, run: RunId) -> tuple[Heartbeat, ...]:
 def note_heartbeats(db: Database, heartbeats: Sequence[Heartbeat]) -> None:
     boot, now = db.clock()
     rows = [
-        (seq, boot, now - age, run, name, index_number(index), number)
+        (seq, boot, now - age, run, name, index_number(index), number, seq, seq, seq)
         for (run, (name, index), number), seq, age in ((each.attempt, each.seq, each.age) for each in heartbeats)
     ]
     with db.connection.writing():

@@ -115,9 +115,9 @@ SELECT started_by FROM runs WHERE id = :run;
 SELECT owner FROM runs WHERE id = :run;
 
 -- name: note_heartbeat
-UPDATE attempts SET heard_seq = ?1, heard_boot = ?2, heard_at = ?3
-WHERE run_id = ?4 AND name = ?5 AND idx = ?6 AND number = ?7 AND status IN ('dispatched', 'running')
-  AND (heard_seq IS NULL OR heard_seq < ?1 OR (?1 < 0 AND heard_seq <> ?1));
+UPDATE attempts SET heard_seq = ?, heard_boot = ?, heard_at = ?
+WHERE run_id = ? AND name = ? AND idx = ? AND number = ? AND status IN ('dispatched', 'running')
+  AND (heard_seq IS NULL OR heard_seq < ? OR (? < 0 AND heard_seq <> ?));
 
 -- name: heartbeats_of_run
 SELECT run_id, name, idx, number, heard_seq, heard_at FROM attempts
