@@ -116,6 +116,86 @@ def test_tasks_get_it_and_nothing_shows_or_keeps_it(project: Path, ork_cli: OrkC
     assert kept_in(project) == []
 
 
+REPEATS = """
+name: flow
+params: {token: {type: str, sensitive: true}, pin: {type: int, sensitive: true}}
+tasks:
+  small: {file: repeats.py, function: small}
+  large: {file: repeats.py, function: large}
+  items: {file: repeats.py, function: items}
+  each: {file: repeats.py, function: each, foreach: {ref: items}}
+  user: {file: repeats.py, function: user, depends_on: [small, large]}
+"""
+REPEATS_TASKS = """
+def small(token, pin):
+    return {"t": token, "pin": pin, "other": "Jürgen"}
+
+def large(token):
+    return [token, "x" * 300_000]
+
+def items(token):
+    return [token]
+
+def each(item):
+    return item
+
+def user(small, large, token, pin):
+    assert small["t"] == large[0] == token
+    assert small["pin"] == pin
+"""
+
+
+@pytest.fixture
+def repeating(tmp_path: Path) -> Path:
+    (tmp_path / "workflow.yaml").write_text(REPEATS)
+    (tmp_path / "repeats.py").write_text(REPEATS_TASKS)
+    return tmp_path
+
+
+GIVEN = ("-p", f"token={VALUE}", "-p", "pin=12345678")
+
+
+def check_looks(ork: Callable[..., subprocess.CompletedProcess[str]], *run: str) -> None:
+    """`run` starts a run and shows its tasks; then every command that shows outputs."""
+    shown = [ork(*run, *GIVEN), ork(*run, *GIVEN)]
+    first = json.loads(ork("runs", "--json").stdout)["runs"][1]["id"]
+    looks = (
+        ("show", "@last", "--instances"),
+        ("show", "@last", "--json"),
+        *(("output", "@last", task) for task in ("small", "large", "items", "each")),
+        ("report", "@last", "-o", "-"),
+        ("runs", "diff", "@last", first, "--json"),
+    )
+    shown += [ork(*look) for look in looks]
+    assert [(each.args, each.stderr) for each in shown if each.returncode] == []
+    said = [(each.args, each.stdout + each.stderr) for each in shown]
+    assert [args for args, text in said if VALUE in text or "12345678" in text] == []
+    small, large, items, each_item = (json.loads(each.stdout) for each in shown[4:8])
+    assert small == {"t": "***", "pin": "***", "other": "Jürgen"}
+    assert (large[0], items, each_item) == ("***", ["***"], ["***"])
+    rows = {task["name"]: task for task in json.loads(shown[3].stdout)["tasks"]}
+    assert rows["small"]["output"] == small
+    assert (rows["each"]["item"], rows["each"]["output"]) == ("***", "***")
+
+
+@pytest.mark.slow
+def test_an_output_that_repeats_it_is_shown_without_it(repeating: Path, ork_cli: OrkCli, store: dict[str, str]) -> None:
+    check_looks(lambda *args: ork_cli(*args, cwd=repeating, env=store), "run", "workflow.yaml")
+
+
+@pytest.mark.slow
+def test_a_server_shows_outputs_without_it(repeating: Path, ork_cli: OrkCli, plain_environment: dict[str, str]) -> None:
+    assert ork_cli("deploy", "workflow.yaml", cwd=repeating).returncode == 0
+    with serving.serving(repeating, plain_environment) as server:
+        check_looks(lambda *args: ork_cli(*args, cwd=repeating, env=server.remote), "trigger", "flow", "--wait")
+        run = json.loads(ork_cli("show", "@last", "--json", cwd=repeating).stdout)["id"]
+        for path in ("", "/tasks", "/tasks/small/output", "/tasks/large/output"):
+            status, answer = server.ask("GET", f"/runs/{run}{path}")
+            assert status == 200
+            assert "***" in str(answer)
+            assert VALUE not in str(answer)
+
+
 def test_a_wrong_value_is_not_repeated(project: Path, ork_cli: OrkCli) -> None:
     (project / "workflow.yaml").write_text(
         "name: f\nparams: {pin: {type: int, sensitive: true}}\ntasks:\n  a: {command: 'true'}\n"

@@ -13,6 +13,7 @@ from ork.model.ids import RunId
 from ork.model.workflow import Version
 from ork.status.facts import with_facts
 from ork.status.follow import RunView, version_of
+from ork.status.hidden_params import hidden_params, without_params
 from ork.status.ids import short_id
 from ork.status.shapes import full_run_json
 from ork.status.wire import run_row
@@ -42,10 +43,12 @@ async def whole_run(api: Api, run: RunId) -> str | None:
             return None
         version = await version_of(api.store, update.run)
         attempts = await api.store.list_attempts(run)
+        hidden = await hidden_params(api.store, update.run)
         owner = await api.store.get_owner(run)
 
         def text(known: Version = version) -> str:
-            shape = full_run_json(update.run, known, update.tasks, with_facts(api.objects, attempts))
+            tasks = without_params(hidden, update).tasks
+            shape = full_run_json(update.run, known, tasks, with_facts(api.objects, attempts))
             rows = _bounded(shape.pop("tasks"), run)
             return f'{_json({**shape, **run_row(update.run), "owner": owner})[:-1]},"tasks":[{rows}]}}'
 

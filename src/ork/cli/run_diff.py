@@ -20,21 +20,21 @@ SHOWN = 60
 
 async def read_difference(installation: Installation, a: str, b: str) -> dict[str, Any]:
     from ork.status.diff import diff_runs
+    from ork.status.follow import open_view
+    from ork.status.hidden_params import masked_output
     from ork.status.ids import resolve_run
 
     store = installation.store
-    updates = [await store.run_updates(await resolve_run(store, named)) for named in (a, b)]
-    one, other = updates
-    assert one is not None
-    assert other is not None
+    one, other = [(await open_view(store, await resolve_run(store, named)))[0] for named in (a, b)]
 
     def read(output: StoredOutput) -> bytes | None:
         try:
-            return installation.objects.get(output.key, limit=OUTPUT_LIMIT)
+            data = installation.objects.get(output.key, limit=OUTPUT_LIMIT)
         except DocumentError:
             return f"{output.size} bytes".encode()
+        return None if data is None else masked_output(other.hidden, masked_output(one.hidden, data))
 
-    return diff_runs(one.run, one.tasks, other.run, other.tasks, read)
+    return diff_runs(one.run, one.tasks.values(), other.run, other.tasks.values(), read)
 
 
 def difference_lines(difference: dict[str, Any]) -> list[Line]:

@@ -108,17 +108,17 @@ def given_values(variables: Mapping[str, str]) -> Iterator[str]:
         if name.startswith("ORK_PARAM_"):
             import json
 
-            yield from _texts_in(json.loads(value))
+            yield from texts_in(json.loads(value))
         else:
             yield value
 
 
-def _texts_in(value: Any) -> Iterator[str]:
+def texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
         for item in value:
-            yield from _texts_in(item)
+            yield from texts_in(item)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield str(value)
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ork.errors import NotFoundError, UnreadableError
 from ork.model.ids import RunId, TaskKey
 from ork.model.run import Run
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Command, CompiledWorkflow, TaskSpec, Version
 from ork.state.store import ALL_TASKS, RunUpdate, StateStore, TaskFilter
+from ork.status.hidden_params import hidden_params, without_params
 from ork.status.instances import Instances, is_group
 from ork.status.shown import expect_outputs_of
+
+if TYPE_CHECKING:
+    from ork.model.masking import Mask
 
 UNKNOWN_ACTION = Command(())
 
@@ -20,10 +26,11 @@ class RunView:
     A task that has fanned out has a row of its own in `tasks`, but what is counted are its instances.
     """
 
-    def __init__(self, run: Run, version: Version, short: str) -> None:
+    def __init__(self, run: Run, version: Version, short: str, hidden: Mask | None = None) -> None:
         self.run = run
         self.version = version
         self.short = short
+        self.hidden = hidden  # the values of its sensitive params: outputs are kept here without them
         self.mark = 0
         self.tasks: dict[TaskKey, Task] = {}
         self.by_status: dict[TaskStatus, dict[TaskKey, Task]] = {status: {} for status in TaskStatus}
@@ -37,7 +44,8 @@ class RunView:
     def apply(self, update: RunUpdate) -> list[Task]:
         """Takes over what changed and gives the tasks that differ from before, in the order they ended."""
         self.run, self.mark = update.run, update.mark
-        changed = [task for task in update.tasks if self.tasks.get(task.key) != task]
+        tasks = without_params(self.hidden, update).tasks
+        changed = [task for task in tasks if self.tasks.get(task.key) != task]
         for task in changed:
             self._replace(self.tasks.get(task.key), task)
         return sorted(changed, key=_order_of_end)
@@ -106,7 +114,8 @@ async def open_view(store: StateStore, run: RunId, only: TaskFilter = ALL_TASKS)
     update = await (store.run_updates(run) if only is ALL_TASKS else store.run_updates(run, 0, only))
     if update is None:
         raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")
-    view = RunView(update.run, await version_of(store, update.run), await short_id(store, run))
+    version, hidden = await version_of(store, update.run), await hidden_params(store, update.run)
+    view = RunView(update.run, version, await short_id(store, run), hidden)
     return view, view.apply(update)
 
 

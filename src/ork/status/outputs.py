@@ -9,6 +9,7 @@ from ork.model.ids import TaskKey
 from ork.model.task import InlineOutput, StoredOutput, Task, TaskStatus
 from ork.objects.store import ObjectStore
 from ork.status.follow import RunView
+from ork.status.hidden_params import masked_output
 from ork.status.instances import is_group
 from ork.status.shown import shown_data
 
@@ -21,7 +22,7 @@ def check_has_output(view: RunView, task: Task) -> None:
 def output_parts(objects: ObjectStore, view: RunView, task: Task) -> Iterator[bytes]:
     """The output piece by piece: of a fan-out one instance's after the other's, never all of them in memory."""
     if not is_group(task):
-        yield output_text(objects, task)
+        yield output_text(objects, view, task)
         return
     total = task.instances or 0
     width = int(task.item) if task.item else None  # a list of lists, where it fans out two ways
@@ -29,16 +30,16 @@ def output_parts(objects: ObjectStore, view: RunView, task: Task) -> Iterator[by
     for index in range(total):
         if width is not None and index % width == 0:
             yield b"["
-        yield output_text(objects, view.tasks[TaskKey(task.key.name, index)])
+        yield output_text(objects, view, view.tasks[TaskKey(task.key.name, index)])
         if width is not None and (index + 1) % width == 0:
             yield b"]"
         yield b"," if index + 1 < total else b""
     yield b"]"
 
 
-def output_text(objects: ObjectStore, task: Task) -> bytes:
-    """For people: the values of secrets are masked."""
-    return shown_data(_output_text(objects, task))
+def output_text(objects: ObjectStore, view: RunView, task: Task) -> bytes:
+    """For people: the values of secrets and sensitive params are masked."""
+    return shown_data(masked_output(view.hidden, _output_text(objects, task)))
 
 
 def _output_text(objects: ObjectStore, task: Task) -> bytes:

@@ -44,6 +44,7 @@ from ork.status.declaring import check_declared_dead
 from ork.status.explain import explain
 from ork.status.facts import with_facts
 from ork.status.follow import open_view, version_of
+from ork.status.hidden_params import hidden_params, without_params
 from ork.status.ids import parse_target, resolve_run
 from ork.status.questions import check_approver, named_task, waiting_task
 from ork.status.refusals import check_retry, too_late
@@ -143,6 +144,7 @@ async def list_tasks(
         raise unknown_run(run)
     version = await version_of(api.store, update.run)
     expect_outputs_of(version.workflow)
+    update = without_params(await hidden_params(api.store, update.run), update)
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
     rows = fitting(task_row(task, needs.get(task.key.name, ())) for task in update.tasks[:limit])
     return answer(
