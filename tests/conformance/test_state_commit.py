@@ -84,6 +84,21 @@ async def test_a_run_owned_by_another_is_fenced_even_at_the_same_epoch(store: St
 # ── cancel against completion ────────────────────────────────────────────────────────────────────
 
 
+async def test_a_cancel_of_an_earlier_round_does_not_overrule_a_run_that_ends_in_the_commit_that_revives_it(
+    store,
+) -> None:
+    """Cancelled twice, of which its owner had read one; then retried, and nothing is left to do."""
+    claimed = await owned_run(store)
+    await store.submit_command(command(claimed.run.id), later(5))
+    (first,) = await store.pending_commands(claimed.run.id)
+    await store.submit_command(command(claimed.run.id), later(6))
+    await store.commit(ANN, [ended(claimed, RunStatus.CANCELLED, commands_done=(first.id,), rest=False)], NOW)
+    await store.submit_command(command(claimed.run.id, CommandKind.RETRY), later(7))
+    done = tuple(each.id for each in await store.pending_commands(claimed.run.id))
+    assert await store.commit(ANN, [ended(claimed, commands_done=done)], NOW) == Committed()
+    assert (await store.get_run(claimed.run.id)).status is RunStatus.SUCCESS
+
+
 @pytest.mark.parametrize("status", [RunStatus.SUCCESS, RunStatus.FAILED])
 async def test_a_run_that_would_finish_over_an_unseen_cancel_is_overruled_and_nothing_is_written(store, status) -> None:
     claimed, neighbour = await owned_run(store), await owned_run(store)

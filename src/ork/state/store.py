@@ -226,7 +226,7 @@ class StateStore(
 
         A run whose epoch or owner differs is fenced, alone: its neighbours are written. A run that would become success
         or failed while a cancel request stands unseen (`run.cancel_requested_at` is None in the row to be written) is
-        overruled. Wishes are admitted by priority while every limit they count against ("*", "executor:X", "pool:Y")
+        overruled, unless it had ended before: that request was for an earlier round. Wishes are admitted by priority while every limit they count against ("*", "executor:X", "pool:Y")
         has room, counting active attempts of all runs that wait for nothing external, and while every rate (the pool's,
         the task's own) has a start left by the store's clock; those admitted are written with the rest. Limits are
         never exceeded, whoever commits at the same time. Alerts become notices that are due at once; a run that

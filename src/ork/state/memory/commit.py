@@ -26,7 +26,7 @@ def write_changes(
         row = state.runs.get(of_run.run_id)
         if row is None or row.owner != scheduler or row.epoch != of_run.epoch:
             fenced.add(of_run.run_id)
-        elif ends_unaware_of_cancel(of_run.run) and state.cancel_waits(of_run.run_id):
+        elif not row.run.status.is_final and ends_unaware_of_cancel(of_run.run) and state.cancel_waits(of_run.run_id):
             overruled.add(of_run.run_id)
         else:
             opened.append((row, of_run))

@@ -1,9 +1,10 @@
 -- name: touch_run
 -- The fence. It writes a row only for the present owner at the present epoch, and not where the run would
--- succeed or fail over the head of a cancel that its owner has not read.
+-- succeed or fail over the head of a cancel that its owner has not read. (Where it has ended before, that was meant for an
+-- earlier round.)
 UPDATE runs SET changed = :changed
 WHERE id = :run AND owner = :owner AND epoch = :epoch
-  AND NOT (:unaware AND cancel_requested_at IS NOT NULL AND EXISTS (
+  AND NOT (:unaware AND cancel_requested_at IS NOT NULL AND status NOT IN ('success', 'failed', 'cancelled') AND EXISTS (
       SELECT 1 FROM commands WHERE run_id = :run AND kind = 'cancel' AND done_at IS NULL));
 
 -- name: touched_run
