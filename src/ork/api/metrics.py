@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 
 from ork.model.run import RunStatus, SchedulerEntry
 from ork.state.store import LimitUse, StateStore
-from ork.status.serving import is_alive
+from ork.status.serving import Liveness, liveness
 from ork.telemetry import Telemetry
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
@@ -56,8 +56,14 @@ class _Now(Collector):
             slots.add_metric([use.name], use.slots)
             used.add_metric([use.name], use.used)
         yield from (slots, used)
-        alive = sum(map(is_alive, self._schedulers))
-        yield GaugeMetricFamily("ork_schedulers", "Schedulers that are alive.", value=alive)
+        found = [liveness(entry) for entry in self._schedulers]
+        yield GaugeMetricFamily("ork_schedulers", "Schedulers that are alive.", value=found.count(Liveness.ALIVE))
+        unverified = GaugeMetricFamily(
+            "ork_schedulers_unverified",
+            "Idle schedulers whose lease has ended and that cannot be checked from here.",
+            value=found.count(Liveness.UNVERIFIED),
+        )
+        yield unverified
 
     def _of_this_process(self) -> Iterator[Metric]:
         happened = CounterMetricFamily("ork_happenings", "What the scheduler of this process did.", labels=["event"])

@@ -201,6 +201,7 @@ class SchedulerShape(Shape):
     runs: int
     lease_seconds_left: float
     alive: bool
+    liveness: str
     notes: list[str]
 
 

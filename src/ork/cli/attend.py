@@ -21,7 +21,7 @@ from ork.scheduler.service import SchedulerService
 from ork.status.follow import RunView, open_view, refresh
 from ork.status.history import History, load_history
 from ork.status.people import Question, waits_only_for_people
-from ork.status.serving import LASTING, NO_SCHEDULER, live_schedulers
+from ork.status.serving import NO_SCHEDULER, live_schedulers, present_schedulers
 from ork.telemetry import Happening
 
 FRAME_SECONDS = 0.1
@@ -231,7 +231,8 @@ class Attendant:
     async def _work_if_needed(self) -> None:
         if self._work is not None or await self._is_over():
             return
-        if await live_schedulers(self._store, LASTING if self._may_work else None):
+        # Where this process can do the work, it waits only for a scheduler that is certainly alive.
+        if await (live_schedulers(self._store) if self._may_work else present_schedulers(self._store, None)):
             return
         if not self._may_work:
             self._tell_once(NO_SCHEDULER)

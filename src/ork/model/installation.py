@@ -59,6 +59,11 @@ def host_of(identity: str) -> str:
     return identity.split("/")[-5] if identity.count("/") >= 4 else identity
 
 
+def host_name(host: str) -> str:
+    """Of a host as `host_of` returns it: its name without the machine id, which several machines may have."""
+    return host.partition("+")[0]
+
+
 def control_for(controls: Iterable[Control], scheduler: str, identity: str) -> Control | None:
     """The one that counts where several apply: draining before paused, then the older one."""
     applying = [control for control in controls if control.applies_to(scheduler, identity)]

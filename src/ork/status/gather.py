@@ -17,7 +17,7 @@ from ork.objects.store import ObjectStore
 from ork.state.store import ALL_TASKS, RunFilter, StateStore, TaskFilter
 from ork.status.follow import RunView, open_view
 from ork.status.ids import Target, short_ids
-from ork.status.serving import live_schedulers
+from ork.status.serving import present_schedulers
 from ork.status.why import MAX_NAMES, MAX_TASKS, TOLD_OF, Snapshot
 
 MAX_BEATS = 20
@@ -33,7 +33,7 @@ async def gather(store: StateStore, objects: ObjectStore, target: Target, run: R
     return Snapshot(
         view=view,
         now=now,
-        schedulers=tuple(await live_schedulers(store, None)),
+        schedulers=tuple(await present_schedulers(store, None)),
         owner=await store.get_owner(run),
         attempts=attempts,
         beats=last_beats(objects, attempts),

@@ -17,7 +17,7 @@ from ork.state.store import LimitUse, RunFilter, StateStore, TaskFilter
 from ork.status.controls import control_json
 from ork.status.follow import RunView, version_of
 from ork.status.instances import is_group
-from ork.status.serving import live_schedulers
+from ork.status.serving import liveness, present_schedulers
 from ork.status.shapes import listed_run_json, time_json
 
 MAX_RUNS = 20
@@ -59,7 +59,7 @@ async def take_pulse(store: StateStore) -> Pulse:
             waiting += [Moment(run.id, key, since) for key, since in _waiting(view)]
             running += [Moment(run.id, key, since) for key, since in _running(view)]
     return Pulse(
-        tuple(await live_schedulers(store, None)),
+        tuple(await present_schedulers(store, None)),
         await store.count_unfinished(),
         page.runs,
         tuple(use for use in await store.limit_use() if use.used),
@@ -115,6 +115,7 @@ def pulse_json(pulse: Pulse, now: datetime) -> dict[str, Any]:
                 "started_at": time_json(entry.started_at),
                 "runs": entry.active_runs,
                 "lease_seconds_left": round(entry.lease_seconds_left, 3),
+                "liveness": liveness(entry),
                 "notes": list(entry.notes),
             }
             for entry in pulse.schedulers

@@ -202,19 +202,20 @@ class RemoteStore:
         return self._found("DELETE", ("controls", target))
 
     async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:
-        """Those the server takes for alive: from here nobody could tell an idle one from a dead one."""
-        rows = [row for row in self._server.get("schedulers")["schedulers"] if row["alive"]]
+        """Those the server does not take for dead: it can check more of them than this process can."""
+        rows = self._server.get("schedulers")["schedulers"]
         return tuple(
             SchedulerEntry(
                 SchedulerId(row["id"]),
                 f"{self._server.url}/{row['identity']}",  # no process of this machine, whatever its number
                 row["kind"],
                 read_moment(row["started_at"]),
-                max(row["lease_seconds_left"], _ALIVE_SECONDS),
+                max(row["lease_seconds_left"], _ALIVE_SECONDS) if row["alive"] else row["lease_seconds_left"],
                 row["runs"],
                 tuple(row.get("notes", ())),
             )
             for row in rows
+            if row["alive"] or row.get("liveness") == "unverified"
         )
 
     async def limit_use(self) -> tuple[LimitUse, ...]:

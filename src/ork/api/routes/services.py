@@ -23,19 +23,19 @@ from ork.objects.local import LocalObjects
 from ork.status.controls import control_json
 from ork.status.forgetting import Delete, forget_some
 from ork.status.pulse import pulse_json, quarantined_json, take_pulse
-from ork.status.serving import is_alive
+from ork.status.serving import Liveness, liveness
 from ork.status.shapes import time_json
 
 routes = Routes()
 
-ControlTarget = Annotated[str, Path(pattern=r"^(\*|[A-Za-z0-9][A-Za-z0-9._-]{0,254})$")]
+ControlTarget = Annotated[str, Path(pattern=r"^(\*|[A-Za-z0-9][A-Za-z0-9._+-]{0,254})$")]
 
 _METRICS = {200: {"description": "Prometheus text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
 
 
 @routes.add("GET", "/schedulers", Role.VIEWER, response_model=shapes.SchedulersShape)
 async def list_schedulers(request: Request) -> Response:
-    """Those that introduced themselves; `alive` as far as this process can tell."""
+    """Those that registered; `liveness` is alive, unverified (idle, cannot be checked from the server) or dead."""
     rows = [
         {
             "id": entry.id,
@@ -45,7 +45,8 @@ async def list_schedulers(request: Request) -> Response:
             "runs": entry.active_runs,
             "lease_seconds_left": round(entry.lease_seconds_left, 3),
             "notes": list(entry.notes),
-            "alive": is_alive(entry),
+            "alive": liveness(entry) is Liveness.ALIVE,
+            "liveness": liveness(entry),
         }
         for entry in await api_of(request).store.list_schedulers()
     ]

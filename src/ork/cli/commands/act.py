@@ -121,7 +121,8 @@ class Asked(NamedTuple):
     run: Run
     short: str
     task: str | None
-    schedulers: tuple[SchedulerEntry, ...]
+    schedulers: tuple[SchedulerEntry, ...]  # those that are certainly alive
+    is_expected: bool  # a scheduler is alive, or may be
     can_work: bool  # whether this process could do it itself
 
     @property
@@ -143,7 +144,7 @@ def ask(run: str, wish: Wish, as_json: bool, *, detach: bool = False) -> Asked:
         print_json({"accepted": wish.kind, "run": run_json(asked.run)})
         sys.stdout.flush()
         return asked
-    if not asked.is_served and (detach or wish.kind in ("pause", "resume")):
+    if asked.can_work and not asked.is_expected and (detach or wish.kind in ("pause", "resume")):
         of = " of everything" if wish.everything else f" of {asked.task}" if asked.task else ""
         print(f"run {asked.short}: {wish.kind}{of} asked for; {NOBODY_YET}", flush=True)
         return asked
@@ -166,7 +167,7 @@ async def _submit(installation: Installation, run: str, wish: Wish) -> Asked:
     from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run, short_id
     from ork.status.refusals import check_retry, too_late
-    from ork.status.serving import live_schedulers
+    from ork.status.serving import live_schedulers, present_schedulers
 
     store = installation.store
     target = parse_target(run, wish.task)
@@ -190,7 +191,8 @@ async def _submit(installation: Installation, run: str, wish: Wish) -> Asked:
             detail = json.dumps({"task": task}) if task else None
             await installation.record(who_asks(), f"run.{wish.kind}", found, detail)
             served_by = tuple(await live_schedulers(store, None))
-            return Asked(row, short, task, served_by, installation.can_work)
+            is_expected = bool(await present_schedulers(store, None))
+            return Asked(row, short, task, served_by, is_expected, installation.can_work)
         case TooLate(run=row):
             raise too_late(command, row, short)
         case None:

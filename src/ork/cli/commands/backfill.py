@@ -189,9 +189,9 @@ class Progress:
             await self._store.wait_for_change(LOOK_SECONDS)
 
     async def _tell_if_nobody_works(self) -> None:
-        from ork.status.serving import NO_SCHEDULER, live_schedulers
+        from ork.status.serving import NO_SCHEDULER, present_schedulers
 
-        if not self._is_nobody_told and not await live_schedulers(self._store):
+        if not self._is_nobody_told and not await present_schedulers(self._store):
             print(NO_SCHEDULER, file=sys.stderr)
             self._is_nobody_told = True
 

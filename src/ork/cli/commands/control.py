@@ -11,7 +11,7 @@ import click
 
 from ork.cli.session import json_option, look, now, palette, print_json, store_options
 from ork.errors import NotFoundError, RefusedError, UsageError
-from ork.model.installation import EVERYBODY, Mode, host_of
+from ork.model.installation import EVERYBODY, Mode, host_name, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ def drain_command(target: str | None, is_all: bool, reason: str | None, waits: b
     where = _set(target, is_all, Mode.DRAINING, reason, as_json)
     while waits and (left := look(lambda installation: _busy(installation, where))):
         if not as_json:
-            print(f"{left} still busy", file=sys.stderr)
+            print(f"waiting for {left}", file=sys.stderr)
         time.sleep(LOOK_SECONDS)
     if waits and not as_json:
         print("drained")
@@ -99,6 +99,7 @@ def list_command(as_json: bool) -> None:
     from ork.cli.tables import table
     from ork.model.installation import control_for
     from ork.status.controls import control_json, control_words
+    from ork.status.serving import Liveness, liveness, unverified_words
     from ork.status.words import ago
 
     entries, controls = look(_read)
@@ -106,12 +107,17 @@ def list_command(as_json: bool) -> None:
     for entry in entries:
         control = control_for(controls, entry.id, entry.identity)
         state = "working" if control is None else control.mode.value
+        if liveness(entry) is Liveness.UNVERIFIED:
+            state = unverified_words(entry) if control is None else f"{state}; {unverified_words(entry)}"
         rows.append(
             (entry.id, host_of(entry.identity), entry.kind, ago(entry.started_at, now()), f"{entry.active_runs}", state)
         )
     if as_json:
         names = ("id", "host", "kind", "started", "runs", "state")
-        shown = [dict(zip(names, row, strict=True)) for row in rows]
+        shown = [
+            {**dict(zip(names, row, strict=True)), "liveness": liveness(entry)}
+            for entry, row in zip(entries, rows, strict=True)
+        ]
         print_json({"schedulers": shown, "controls": [control_json(control) for control in controls]})
         return
     lines = [line(control_words(control, now())) for control in controls]
@@ -144,7 +150,12 @@ async def _resume(installation: Installation, asked: str) -> str:
     from ork.cli.commands.act import who_asks
 
     targets = [control.target for control in await installation.store.list_controls()]
-    found = [target for target in targets if target == asked or (asked != EVERYBODY and target.startswith(asked))]
+    found = [target for target in targets if target == asked]
+    if not found and asked != EVERYBODY:
+        found = [target for target in targets if host_name(target) == asked]
+        found = found or [target for target in targets if target.startswith(asked)]
+    if len(found) > 1:
+        raise UsageError(f"{asked} may mean several that are paused", hint=f"name one of: {', '.join(found)}")
     if not found:
         others = f"; what stands is for: {', '.join(targets)}" if targets else ""
         raise RefusedError(f"{_named(asked)} is not paused{others}", hint="ork scheduler list")
@@ -163,8 +174,14 @@ async def _resolved(installation: Installation, asked: str) -> str:
     if asked == EVERYBODY:
         return asked
     entries, _ = await _read(installation)
-    if asked in {host_of(entry.identity) for entry in entries}:
+    hosts = sorted({host_of(entry.identity) for entry in entries})
+    if asked in hosts:
         return asked
+    machines = [host for host in hosts if host_name(host) == asked]
+    if len(machines) == 1:
+        return machines[0]
+    if machines:
+        raise UsageError(f"several machines are called {asked}", hint=f"name one of: {', '.join(machines)}")
     found = [entry.id for entry in entries if entry.id.startswith(asked)]
     if len(found) == 1:
         return found[0]
@@ -174,9 +191,9 @@ async def _resolved(installation: Installation, asked: str) -> str:
 
 
 async def _read(installation: Installation) -> tuple[Sequence[SchedulerEntry], Sequence[Control]]:
-    from ork.status.serving import live_schedulers
+    from ork.status.serving import present_schedulers
 
-    return await live_schedulers(installation.store, None), await installation.store.list_controls()
+    return await present_schedulers(installation.store, None), await installation.store.list_controls()
 
 
 async def _busy(installation: Installation, where: str) -> str | None:
@@ -184,7 +201,13 @@ async def _busy(installation: Installation, where: str) -> str | None:
     entries, _ = await _read(installation)
     mine = [entry for entry in entries if where in (EVERYBODY, entry.id, host_of(entry.identity))]
     left = [entry for entry in mine if entry.active_runs or entry.id == where]
-    return ", ".join(f"{entry.id} ({entry.active_runs} runs)" for entry in left) or None
+    return ", ".join(f"{entry.id} ({_activity(entry)})" for entry in left) or None
+
+
+def _activity(entry: SchedulerEntry) -> str:
+    from ork.status.serving import Liveness, liveness, unverified_words
+
+    return unverified_words(entry) if liveness(entry) is Liveness.UNVERIFIED else f"{entry.active_runs} runs"
 
 
 def _named(target: str) -> str:

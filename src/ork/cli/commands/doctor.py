@@ -246,10 +246,10 @@ def _task_user(settings: Settings) -> Iterator[Finding]:
 
 def _schedulers(settings: Settings) -> Iterator[Finding]:
     from ork.app import Installation
-    from ork.model.installation import Control
+    from ork.model.installation import Control, host_of
     from ork.model.run import SchedulerEntry
     from ork.status.controls import control_words
-    from ork.status.serving import fires_schedules, is_alive
+    from ork.status.serving import Liveness, fires_schedules, liveness, unverified_words
     from ork.status.words import count
     from ork.stores import store_path
 
@@ -266,7 +266,9 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
     for control in controls:
         said, _, fix = control_words(control, now()).rpartition("; ")
         yield Finding(control.mode, said, fix)
-    dead = [entry for entry in entries if not is_alive(entry)]
+    dead = [entry for entry in entries if liveness(entry) is Liveness.DEAD]
+    alive = [entry for entry in entries if liveness(entry) is Liveness.ALIVE]
+    idle = [entry for entry in entries if liveness(entry) is Liveness.UNVERIFIED]
     if dead:
         runs = sum(entry.active_runs for entry in dead)
         yield Finding(
@@ -274,8 +276,10 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
             f"{len(dead)} died and left {count(runs, 'run')} behind",
             "`ork tick` or `ork scheduler` goes on",
         )
-    yield Finding("schedulers", f"{len(entries) - len(dead)} running")
-    for note in sorted({note for entry in entries for note in entry.notes if is_alive(entry)}):
+    yield Finding("schedulers", f"{len(alive)} running")
+    for entry in idle:
+        yield Finding("schedulers", f"{host_of(entry.identity)}: {unverified_words(entry)}")
+    for note in sorted({note for entry in alive for note in entry.notes}):
         yield Finding("schedulers", f"slower than it should be: {note}", "see docs/monitoring.md, Fall-backs")
     if schedules and not is_served:
         fix = "start `ork scheduler` or `ork serve`, or call `ork tick` regularly"

@@ -89,9 +89,10 @@ async def _views(installation: Installation) -> list[LocationView]:
 
 async def _refresh(installation: Installation, names: tuple[str, ...]) -> list[LocationView]:
     from ork.cli.commands.act import who_asks
-    from ork.status.serving import live_schedulers
+    from ork.status.serving import live_schedulers, present_schedulers
 
-    is_served = bool(await live_schedulers(installation.store))
+    known = live_schedulers if installation.can_work else present_schedulers
+    is_served = bool(await known(installation.store))
     refresher = None
     if not is_served and installation.can_work:
         from ork.telemetry import Telemetry

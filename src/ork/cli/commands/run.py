@@ -95,10 +95,10 @@ def created_for_others(
     from ork.cli.commands.act import NOBODY_YET
 
     async def work(installation: Installation) -> tuple[Run, bool]:
-        from ork.status.serving import live_schedulers
+        from ork.status.serving import present_schedulers
 
         run = await create(installation)
-        return run, bool(await live_schedulers(installation.store, None))
+        return run, bool(await present_schedulers(installation.store, None))
 
     run, is_served = look(work, creates=creates)
     if as_json:

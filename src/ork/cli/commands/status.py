@@ -69,9 +69,10 @@ def _lines(found: Found) -> list[Line]:
     from ork.cli.looks import run_word
     from ork.cli.paint import line
     from ork.cli.tables import table
+    from ork.model.installation import host_of
     from ork.model.run import RunStatus
     from ork.status.controls import control_words
-    from ork.status.serving import NOTHING_FIRES, NOTHING_STARTS
+    from ork.status.serving import NOTHING_FIRES, NOTHING_STARTS, Liveness, liveness, unverified_words
     from ork.status.why import FULL_DISK
     from ork.status.words import ago, count
 
@@ -79,6 +80,9 @@ def _lines(found: Found) -> list[Line]:
     lines = [_fact("store", found.store)]
     for entry in pulse.schedulers:
         lease = f", lease {entry.lease_seconds_left:.0f}s" if entry.active_runs else ""
+        if liveness(entry) is Liveness.UNVERIFIED:
+            lines.append(_fact("scheduler", f"on {host_of(entry.identity)}: {unverified_words(entry)}"))
+            continue
         what = f"{entry.kind}, started {ago(entry.started_at, moment)}, {count(entry.active_runs, 'run')}{lease}"
         lines.append(_fact("scheduler", what))
         lines += [_fact("", f"slower than it should be: {note}") for note in entry.notes]
