@@ -118,7 +118,7 @@ def test_tasks_get_it_and_nothing_shows_or_keeps_it(project: Path, ork_cli: OrkC
 
 REPEATS = """
 name: flow
-params: {token: {type: str, sensitive: true}, pin: {type: int, sensitive: true}}
+params: {token: {type: str, sensitive: true}, pin: {type: int, sensitive: true}, who: {type: str, default: Jürgen}}
 tasks:
   small: {file: repeats.py, function: small}
   large: {file: repeats.py, function: large}
@@ -170,6 +170,9 @@ def check_looks(ork: Callable[..., subprocess.CompletedProcess[str]], *run: str)
     assert [(each.args, each.stderr) for each in shown if each.returncode] == []
     said = [(each.args, each.stdout + each.stderr) for each in shown]
     assert [args for args, text in said if VALUE in text or "12345678" in text] == []
+    assert 'who="Jürgen"' in shown[2].stdout
+    assert 'token="•••"' in shown[2].stdout
+    assert "who=&quot;Jürgen&quot;" in shown[8].stdout
     small, large, items, each_item = (json.loads(each.stdout) for each in shown[4:8])
     assert small == {"t": "***", "pin": "***", "other": "Jürgen"}
     assert (large[0], items, each_item) == ("***", ["***"], ["***"])

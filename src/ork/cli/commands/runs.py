@@ -205,4 +205,6 @@ def _params(params: dict[str, Any]) -> str:
 
     from ork.cli.visible import shorten, visible
 
-    return shorten(visible(", ".join(f"{key}={json.dumps(value)}" for key, value in params.items())), 160)
+    return shorten(
+        visible(", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in params.items())), 160
+    )

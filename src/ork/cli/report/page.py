@@ -9,7 +9,7 @@ from datetime import datetime
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ork import __version__
 from ork.cli.failure import explanation, headline
@@ -73,6 +73,10 @@ def _head(title: str, style: str) -> str:
     )
 
 
+def _params(params: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in params.items())
+
+
 def _facts(report: Report) -> str:
     run, view = report.view.run, report.view
     totals = [f"{view.count(status):,} {status}" for status in TaskStatus if view.count(status)]
@@ -85,7 +89,7 @@ def _facts(report: Report) -> str:
         ("finished", _moment(run.finished_at)),
         ("trigger", str(run.trigger)),
         ("scheduled for", _moment(run.scheduled_for)),
-        ("params", ", ".join(f"{name}={json.dumps(value)}" for name, value in shown_params(run.params).items())),
+        ("params", _params(shown_params(run.params))),
         ("version", run.version),
         ("repeats", run.parent),
         ("error", run.error),
