@@ -114,6 +114,8 @@ def test_a_task_that_hands_over_gets_no_secret_sent_that_it_does_not_have(
         lambda *args, **more: ork_cli(*args, env={"ORK_STORE": f"sqlite:{tmp_path}/hush.db"}, **more), tmp_path
     )
     assert f"the task does not declare secret `{name}`" in error
+    assert ("add `env:" in error) != name.startswith("ORK_")
+    assert ("never given to tasks" in error) == name.startswith("ORK_")
 
 
 def test_a_task_that_hands_over_does_not_reach_the_schedulers_network(

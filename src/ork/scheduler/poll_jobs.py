@@ -136,6 +136,10 @@ class Jobs:
         """Only what the task's definition names: a task must not learn more by handing over than it was given."""
         if name not in secrets_in(spec):
             message = f"the task does not declare secret `{name}`, so its jobs cannot use it"
+            if name.startswith("ORK_"):
+                raise UndeclaredSecretError(
+                    f"{message}: names that begin with ORK_ are Ork's own and never given to tasks"
+                )
             raise UndeclaredSecretError(f"{message}: add `env: {{{name}: {{secret: {name}}}}}` to the task")
         return self._secrets(name, spec["workflow"])
 
