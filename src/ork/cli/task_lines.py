@@ -185,7 +185,7 @@ def summary(view: RunView) -> Line:
     took = f" in {between(run.started_at, run.finished_at)}" if run.started_at and run.finished_at else ""
     words = [f"{view.count(status):,} {word}" for status, word in _COUNTED if view.count(status)]
     if view.instances and words:
-        words[0] = words[0].replace(" ", " instances ", 1)
+        words[0] = words[0].replace(" ", " instance " if words[0].startswith("1 ") else " instances ", 1)
     style = {"success": "bold good", "failed": "bold bad"}.get(run.status, "wait")
     return line(glyph(run.status), " ", Span(run.status, style), f"{took} · {', '.join(words) or 'no tasks'}")
 

@@ -4,6 +4,7 @@ from itertools import chain
 
 from ork.cli.paint import plain
 from ork.cli.task_lines import any_lines, ended_lines, header, next_steps, retry_lines, summary
+from ork.model.ids import TaskKey
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Failure, FailureKind, StoredOutput, TaskStatus
@@ -90,6 +91,12 @@ def test_tasks_that_have_not_ended_are_shown_too() -> None:
     lines = [plain(spans) for task in tasks for spans in any_lines(view, task, at(3))]
     assert lines == ["  ▶ extract      2.0s", "  ▷ transform    starting", "  ◷ load         waiting"]
     assert plain(summary(view)) == "▶ running · 1 running, 1 starting, 1 waiting"
+
+
+def test_one_instance_is_counted_as_one() -> None:
+    group, one = replaced(done("load"), instances=1), replaced(done("load"), key=TaskKey("load", 0))
+    view = view_of([spec("load")], [group, one], status=RunStatus.SUCCESS)
+    assert plain(summary(view)) == "✓ success in 0.5s · 1 instance succeeded"
 
 
 def test_a_large_output_is_told_by_its_size() -> None:
