@@ -43,6 +43,19 @@ def test_a_run_that_only_waits_for_a_person_ends_and_says_how_to_go_on(tmp_path:
     assert json.loads(ork("show", "@last", "--json").stdout)["status"] == "success"
 
 
+def test_why_does_not_ask_for_a_scheduler_where_only_a_person_is_needed(tmp_path: Path, ork: Ork) -> None:
+    assert ork("run", "asking.yaml").returncode == 5
+    timed = ork("why", "@last").stdout
+    assert "start `ork scheduler`" not in timed
+    assert "nothing fails it when the time is over" in timed
+    (tmp_path / "asking.yaml").write_text(ASKING.replace(", timeout: 2h", ""))
+    assert ork("run", "asking.yaml").returncode == 5
+    for asked in (("why", "@last"), ("why", "@last", "ok"), ("why", "@last", "publish")):
+        said = ork(*asked).stdout
+        assert "scheduler" not in said
+        assert "person" in said
+
+
 def test_json_and_exit_code_tell_a_program(ork: Ork) -> None:
     asked = ork("run", "asking.yaml", "--json")
     assert (asked.returncode, json.loads(asked.stdout)["status"]) == (5, "running")

@@ -17,7 +17,8 @@ from ork.objects.store import ObjectStore
 from ork.state.store import ALL_TASKS, RunFilter, StateStore, TaskFilter
 from ork.status.follow import RunView, open_view
 from ork.status.ids import Target, short_ids
-from ork.status.serving import present_schedulers
+from ork.status.people import waits_only_for_people
+from ork.status.serving import NO_DEADLINE, NO_SCHEDULER, present_schedulers
 from ork.status.why import MAX_NAMES, MAX_TASKS, TOLD_OF, Snapshot
 
 MAX_BEATS = 20
@@ -43,7 +44,16 @@ async def gather(store: StateStore, objects: ObjectStore, target: Target, run: R
         active_runs=active_runs,
         short_ids=await short_ids(store, holders.union(active_runs[:MAX_NAMES])),
         is_disk_full=isinstance(objects, LocalObjects) and objects.is_full(),
+        without_scheduler=await _without_scheduler(store, view),
     )
+
+
+async def _without_scheduler(store: StateStore, view: RunView) -> str | None:
+    """What it means for the run that no scheduler is running. A decision of a person carries it on by itself."""
+    asked = await waits_only_for_people(store, view)
+    if not asked:
+        return NO_SCHEDULER
+    return NO_DEADLINE if any(question.due is not None for question in asked) else None
 
 
 async def _needed_tasks(store: StateStore, target: Target, run: RunId) -> TaskFilter:

@@ -13,6 +13,9 @@ LASTING = "scheduler"
 # An idle scheduler that cannot be checked from here and whose lease ended longer ago than this counts as dead.
 FORGOTTEN_SECONDS = 7 * 86400.0
 NO_SCHEDULER = "no scheduler is running on this store: start `ork scheduler` or `ork tick`"
+NO_DEADLINE = (
+    "no scheduler is running: the run goes on once a person decides, but nothing fails it when the time is over"
+)
 
 NOTHING_FIRES = "no scheduler is running: schedules fire only while `ork scheduler` or `ork serve` runs, or when `ork tick` is called"
 NOTHING_STARTS = (

@@ -49,6 +49,7 @@ class Snapshot(Record):
     start_limit_seconds: float = 300.0
     fence_seconds: float = 45.0
     is_disk_full: bool = False  # under the objects
+    without_scheduler: str | None = NO_SCHEDULER  # what to say if there is none; None if the run needs none
 
     def short(self, run: RunId) -> str:
         return self.short_ids.get(run, run)
@@ -79,8 +80,8 @@ def why_run(snap: Snapshot) -> list[str]:
     lines += _about_requests(snap)
     # A run that has ended needs nobody, unless somebody asked something of it.
     needs_one = run.status is not RunStatus.PENDING if not run.status.is_final else bool(snap.commands)
-    if needs_one and not snap.schedulers:
-        lines.append(NO_SCHEDULER)
+    if needs_one and not snap.schedulers and snap.without_scheduler is not None:
+        lines.append(snap.without_scheduler)
     if snap.is_disk_full and not run.status.is_final:
         lines.append(FULL_DISK)
     return lines + _task_lines(snap)
@@ -99,8 +100,8 @@ def why_task(snap: Snapshot, task: Task) -> list[str]:
     if not task.status.is_final:
         if snap.view.run.cancel_requested_at is not None:
             lines.append(_being_cancelled(snap))
-        if not snap.schedulers:
-            lines.append(NO_SCHEDULER)
+        if not snap.schedulers and snap.without_scheduler is not None:
+            lines.append(snap.without_scheduler)
         if snap.is_disk_full:
             lines.append(FULL_DISK)
     return lines
