@@ -56,15 +56,29 @@ def has_store(settings: Settings, *, may_be_new: bool) -> bool:
 
 
 def _check_is_new(settings: Settings, path: str) -> None:
-    if settings.store != f"sqlite:{settings.home}/ork.db":
+    if not _is_in_the_project(settings):
         hint = "check --store, ORK_STORE and `store` in ork.yaml; `ork db migrate` creates it"
         raise NotFoundError(f"there is no store {path}", hint=hint)
     if os.path.isdir(os.path.join(settings.home, "objects")):
         hint = f"bring it back; to begin anew, remove {settings.home}"
         raise NotFoundError(f"the store {path} is gone, though there have been runs", hint=hint)
-    if not (is_project(settings.root) or any(map(os.path.isfile, _of_a_workflow(settings.root)))):
+    check_project(settings)
+
+
+def check_project(settings: Settings) -> None:
+    """NotFoundError if the store would be that of the current folder's project, and there is no project."""
+    if settings.server is None and _is_in_the_project(settings) and not has_project(settings):
         hint = "go to the project's folder, or begin with `ork init`"
         raise NotFoundError(f"there is no Ork project in {settings.root} or above it", hint=hint)
+
+
+def has_project(settings: Settings) -> bool:
+    return is_project(settings.root) or any(map(os.path.isfile, _of_a_workflow(settings.root)))
+
+
+def _is_in_the_project(settings: Settings) -> bool:
+    """Whether no store is named, so that it is the file in `.ork`."""
+    return settings.store == f"sqlite:{settings.home}/ork.db"
 
 
 def _of_a_workflow(folder: str) -> list[str]:

@@ -114,6 +114,7 @@ def test_a_failure_with_hostile_text_does_not_reach_the_terminal(
 def test_tick_speaks_words_to_people_and_json_to_programs(
     tmp_path: Path, plain_environment: dict[str, str], ork_cli: OrkCli
 ) -> None:
+    (tmp_path / "ork.yaml").touch()
     assert ork_cli("tick", cwd=tmp_path).stdout.startswith('{"steps": ')
     assert on_terminal(tmp_path, plain_environment, "tick") == (0, "nothing was due; nothing more to come\n")
     assert on_terminal(tmp_path, plain_environment, "tick", "--json")[1].startswith('{"steps": ')

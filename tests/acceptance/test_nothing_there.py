@@ -12,20 +12,34 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.waiting import wait_until
+from tests.serving import serving
 
 OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 FLOW = "name: flow\ntasks:\n  a: {command: echo hello}\n"
 NIGHTLY = "name: nightly\nschedule: \"0 2 * * *\"\ntasks:\n  a: {command: 'true'}\n"
 LOOKS = (("runs",), ("status",), ("workflows",), ("schedules",), ("show", "@last"), ("logs", "@last"), ("approvals",))
+SERVICES = (("tick",), ("scheduler",))
 
 
-@pytest.mark.parametrize("command", LOOKS, ids=lambda command: str(command[0]))
+@pytest.mark.parametrize("command", LOOKS + SERVICES, ids=lambda command: str(command[0]))
 def test_a_folder_without_a_project_is_an_error(tmp_path: Path, ork_cli: OrkCli, command: tuple[str, ...]) -> None:
     done = ork_cli(*command, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (3, "")
     assert f"there is no Ork project in {tmp_path} or above it" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tick_needs_no_project_where_a_store_is_named(tmp_path: Path, ork_cli: OrkCli) -> None:
+    assert ork_cli("--store", f"sqlite:{tmp_path}/new.db", "tick", cwd=tmp_path).returncode == 0
+    assert ork_cli("tick", cwd=tmp_path, env={"ORK_STORE": f"sqlite:{tmp_path}/other.db"}).returncode == 0
+
+
+def test_a_server_says_that_it_creates_a_project(tmp_path: Path, plain_environment: dict[str, str]) -> None:
+    for is_new in (True, False):
+        with serving(tmp_path, plain_environment) as served:
+            said = served.stop()
+        assert (f"a new one is created in {tmp_path}/.ork" in said.partition("\n")[0]) is is_new
 
 
 @pytest.mark.parametrize("name", ["workflow.yaml", "ork.yaml"])

@@ -25,6 +25,7 @@ def scheduler(folder: Path, store: str | None = None) -> Iterator[int]:
 @contextmanager
 def service(command: tuple[str, ...], folder: Path, store: str | None) -> Iterator[int]:
     """The pid of a long-running `ork` command that has said something; it is stopped at the end."""
+    (folder / "ork.yaml").touch()  # services need a project
     child = subprocess.Popen(
         (*ORK, *command), cwd=folder, env=environment(store), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.service_log import LOG_FORMAT, ServiceLog
-from ork.cli.session import serve, store_options
+from ork.cli.session import current_settings, serve, store_options
 from ork.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -33,13 +33,14 @@ def dev_command(folder: str, host: str, port: int, no_api: bool, log_format: str
     \b
     Example:  ork dev            then, in another terminal:  ork trigger hello --wait
     """
-    from ork.cli.commands.serve import Options
+    from ork.cli.commands.serve import Options, note_new_project
 
     try:
         os.chdir(folder)
     except OSError as error:
         raise NotFoundError(f"there is no folder {folder}: {error.strerror}") from None
     options = Options(host, port, True, not no_api, False, (), (), None, None, log_format)
+    note_new_project(current_settings())
     serve(lambda installation: _work(installation, options))
 
 

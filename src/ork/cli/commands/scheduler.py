@@ -9,8 +9,18 @@ import click
 
 from ork.cli.commands.control import COMMANDS
 from ork.cli.service_log import LOG_FORMAT, LOG_FORMAT_OR_NONE, LOG_LEVEL, ServiceLog
-from ork.cli.session import json_option, keep_serving, now, print_json, serve, store_options, task_user_option
+from ork.cli.session import (
+    current_settings,
+    json_option,
+    keep_serving,
+    now,
+    print_json,
+    serve,
+    store_options,
+    task_user_option,
+)
 from ork.errors import UsageError
+from ork.stores import check_project
 
 if TYPE_CHECKING:
     from ork.app import Installation, RemoteInstallation
@@ -37,6 +47,7 @@ def scheduler_command(
     """
     if context.invoked_subcommand is not None:
         return
+    check_project(current_settings())
     log = ServiceLog(log_format, log_level)
     keep_serving(lambda installation: _work(installation, log, metrics_host, metrics_port), log)
 
@@ -80,6 +91,7 @@ def tick_command(as_json: bool, log_format: str | None, log_level: str, stays: b
     """
     from ork.status.shapes import time_json
 
+    check_project(current_settings())
     is_told = log_format is not None or log_level == "debug"
     log = ServiceLog(log_format or "text", log_level) if is_told else None
     report = serve(lambda installation: _tick(installation, log, stays=stays))

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from ork.cli.service_log import LOG_FORMAT, LOG_LEVEL, ServiceLog
-from ork.cli.session import keep_serving, store_options, task_user_option
-from ork.errors import UsageError
+from ork.cli.session import current_settings, keep_serving, store_options, task_user_option
+from ork.errors import NotFoundError, UsageError
+from ork.stores import check_project
 
 if TYPE_CHECKING:
     from ork.app import Installation
     from ork.cli.together import Parts
+    from ork.settings import Settings
 
 DEFAULT_PORT = 8700
 
@@ -78,8 +80,17 @@ def serve_command(
         raise UsageError("nothing is left to serve")
     names = (allowed_hosts, trusted_proxies)
     options = Options(host, port, not no_scheduler, not no_api, drains, *names, tls_cert, tls_key, log_format)
+    note_new_project(current_settings())
     log = ServiceLog(log_format, log_level)
     keep_serving(lambda installation: _work(installation, options, log), log)
+
+
+def note_new_project(settings: Settings) -> None:
+    """Says on stderr that there was no project: a wrong folder would otherwise be served without a sign."""
+    try:
+        check_project(settings)
+    except NotFoundError as problem:
+        print(f"{problem.message}: a new one is created in {settings.home}", file=sys.stderr, flush=True)
 
 
 async def _work(installation: Installation, options: Options, log: ServiceLog) -> None:
