@@ -105,6 +105,12 @@ def difference(recorded: SharedSettings, mine: SharedSettings) -> SettingsDiffer
 
 
 def _objects_differ(recorded: SharedSettings, mine: SharedSettings) -> SettingsDifferError:
+    if not mine.objects and (mine.objects_url, mine.host) == (recorded.objects_url, recorded.host):
+        return SettingsDifferError(
+            f"the object store of the installation, {mine.objects_url}, is missing or empty: logs and large outputs of "
+            "earlier runs are gone with it",
+            hint="bring the folder back (is a file system not mounted?), or go on without them: ork db use-settings",
+        )
     here = f"id {mine.objects[:8]}" if mine.objects else "new or empty: it has no identity.json"
     return SettingsDifferError(
         f"this is not the object store of the installation: here {mine.objects_url} on {mine.host} ({here}); "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -122,6 +123,21 @@ def test_state_is_read_without_the_object_store_and_logs_say_where_they_are(plac
         assert _is_refused(place.ork(*command, env=place.other), place), command
     assert len(json.loads(place.ork("runs", "--json").stdout)["runs"]) == 1
     assert not (place.folder / "b").exists()
+
+
+def test_an_object_store_that_was_deleted_is_named_and_work_goes_on_with_a_new_one(place: Place) -> None:
+    (place.folder / "go").touch()
+    assert place.ork("run", "workflow.yaml").returncode == 0
+    shutil.rmtree(place.folder / "a")
+    for _ in range(2):
+        done = place.ork("run", "workflow.yaml")
+        assert done.returncode == 1
+        assert f"error[ORK812]: the object store of the installation, file:{place.folder}/a, is missing" in done.stderr
+        assert "logs and large outputs of earlier runs are gone" in done.stderr
+        assert "ork db use-settings" in done.stderr
+        assert done.stderr.count(f"{place.folder}/a") == 1
+    assert place.ork("db", "use-settings").returncode == 0
+    assert place.ork("run", "workflow.yaml").returncode == 0
 
 
 def test_of_two_that_open_a_new_installation_at_once_one_is_refused(place: Place) -> None:

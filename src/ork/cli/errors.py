@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any
 
-from ork.errors import DefinitionError, NotFoundError, OrkError, RefusedError, UsageError
+from ork.errors import DefinitionError, NotFoundError, OrkError, RefusedError, SettingsDifferError, UsageError
 
 DONE = 0
 FAILED = 1
@@ -40,7 +40,8 @@ def report(error: OrkError, *, as_json: bool) -> int:
 
         print_problems(error.problems)
         return exit_code(error)
-    print(f"error: {_safe(error.message)}", file=sys.stderr)
+    code = f"[{error.code}]" if isinstance(error, SettingsDifferError) else ""  # the documents name it
+    print(f"error{code}: {_safe(error.message)}", file=sys.stderr)
     if error.hint:
         print(f"  {_safe(error.hint)}", file=sys.stderr)
     return exit_code(error)

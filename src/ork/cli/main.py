@@ -65,7 +65,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "tick": "Work until nothing is due, then say when to wake next",
         "token": "Who may do what through the API: create, list, revoke",
         "audit": "Who changed what",
-        "db": "The store's schema: migrate, status",
+        "db": "The store's schema (migrate, status) and shared settings",
         "prune": "Forget old runs, and remove environments nobody uses any more",
     },
     "Help": {
