@@ -232,7 +232,7 @@ class Installation:
         """Why a run or a task is (not) running."""
         from ork.status.explain import explain
 
-        return await explain(self.store, self.objects, target, now, _patience(self.settings))
+        return await explain(self.store, self.objects, target, now, patience_of(self.settings))
 
     async def record(self, by: str, action: str, subject: str, detail: str | None = None) -> None:
         """Somebody changed something: it stands in the audit trail."""
@@ -301,7 +301,7 @@ def http_api(installation: Installation, service: SchedulerService | None) -> Ap
         root=settings.root,
         project=settings.project_with_secrets,
         secret=settings.hook_secret,
-        patience=_patience(settings),
+        patience=patience_of(settings),
         telemetry=telemetry,
     )
 
@@ -323,7 +323,7 @@ def _ticker(settings: Settings, telemetry: Telemetry) -> Callable[[], Awaitable[
     return tick
 
 
-def _patience(settings: Settings) -> Patience:
+def patience_of(settings: Settings) -> Patience:
     from ork.status.explain import Patience
 
     stale = settings.stale_seconds

@@ -129,3 +129,13 @@ def test_what_is_to_be_waited_for_waits_until_a_person_declares_it_dead(tmp_path
         serving.terminate()
     assert project.ends() == ["lost", "success"]
     assert "run.declare-dead" in project.ork("audit").stdout
+
+
+def test_a_cancel_of_what_is_waited_for_says_so_and_returns(tmp_path: Path) -> None:
+    project = Project(tmp_path, "wait")
+    project.lose_a_machine()
+    project.until(lambda: not json.loads(project.ork("status", "--json").stdout)["schedulers"])
+    said = project.ork("cancel", project.id())
+    assert said.returncode == 0, said.stderr
+    assert "it is waited for (on_unreachable: wait); `ork declare-dead " in said.stderr
+    assert project.ends() == ["running"]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from enum import Enum
 
-from ork.app import Installation
+from ork.app import Installation, patience_of
 from ork.cli.progress import Progress
 from ork.cli.visible import visible
 from ork.core.commands import tasks_to_retry
@@ -22,6 +22,8 @@ from ork.status.follow import RunView, open_view, refresh
 from ork.status.history import History, load_history
 from ork.status.people import Question, waits_only_for_people
 from ork.status.serving import NO_SCHEDULER, live_schedulers, present_schedulers
+from ork.status.silent import lost_machines
+from ork.status.snapshot import Snapshot
 from ork.telemetry import Happening
 
 FRAME_SECONDS = 0.1
@@ -35,6 +37,7 @@ RETRY_SECONDS = 1.0
 CANCEL_PATIENCE_SECONDS = 10.0
 LEAVE_SECONDS = 1.0
 SHOWN_LETTERS = 8
+MAX_LINES = 10
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 TROUBLES = frozenset({Happening.STORE_FAILED, Happening.STEP_FAILED, Happening.RUN_QUARANTINED})
 # Told once for all attempts they befall.
@@ -47,6 +50,7 @@ class Ending(Enum):
     INTERRUPTED = "interrupted"
     DETACHED = "detached"
     WAITING = "waiting for a person"
+    LOST = "waiting for machines that do not answer"
 
 
 class Interrupts:
@@ -86,6 +90,7 @@ class Attendant:
         may_work: bool,
         timeout: float | None = None,
         waits_for_people: bool = True,
+        waits_for_machines: bool = True,
     ) -> None:
         self._installation = installation
         self._store = installation.store
@@ -95,6 +100,7 @@ class Attendant:
         self._may_work = may_work and installation.can_work
         self._timeout = timeout
         self._waits_for_people = waits_for_people
+        self._waits_for_machines = waits_for_machines
         self.questions: list[Question] = []  # what nothing of the run can go on without
         self._news = asyncio.Event()
         self._service: SchedulerService | None = None
@@ -105,6 +111,7 @@ class Attendant:
         self._told_trouble: str | None = None
         self._cancelling: asyncio.Future[None] | None = None
         self._told_attempts: dict[TaskKey, int] = {}
+        self._has_told_lost = False  # which machines do not answer
         self._others: list[RunId] = []  # runs of others that we go on with
 
     async def stay(self) -> tuple[RunView, Ending]:
@@ -152,6 +159,8 @@ class Attendant:
             wait = self._progress.show(self.view, changed, datetime.now(UTC), self._history)
             if self._leave or await self._is_over() or await self._only_people_are_missing():
                 return
+            if await self._only_machines_are_missing():
+                return
             await self._wait(wait)
             await self._heed_timeout()
             if self._work is not None and self._work.done():
@@ -181,6 +190,21 @@ class Attendant:
         if self.questions:
             self._ending = Ending.WAITING
         return bool(self.questions)
+
+    async def _only_machines_are_missing(self) -> bool:
+        """Of a cancelled run: says what it waits for. If that ends only when a person says something, this need not stay."""
+        if self._waits_for_machines or self.view.run.cancel_requested_at is None:
+            return False
+        patience = patience_of(self._installation.settings)._asdict()
+        served_by = tuple(await live_schedulers(self._store, None))
+        known = Snapshot(view=self.view, now=datetime.now(UTC), schedulers=served_by, **patience)
+        lost = await lost_machines(self._store, self._installation.objects, known)
+        for text in lost.lines[:MAX_LINES] if lost is not None and not self._has_told_lost else ():
+            self._progress.note(visible(f"  {text}"))
+        self._has_told_lost = self._has_told_lost or lost is not None
+        if lost is not None and lost.is_endless:
+            self._ending = Ending.LOST
+        return self._ending is Ending.LOST
 
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────
 

@@ -66,6 +66,16 @@ class QuietProgress:
         pass
 
 
+class NotesOnly(QuietProgress):
+    """What keeps the run from its end, and nothing else."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def note(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
+
+
 class JsonProgress(QuietProgress):
     """One JSON object per change."""
 

@@ -200,7 +200,7 @@ class RunMachine:
             case CommandKind.PAUSE if status is RunStatus.RUNNING:
                 self._book.write_run(RunStep.PAUSE, note=f"paused by {command.by}")
             case CommandKind.RESUME if status is RunStatus.PAUSED:
-                self._book.write_run(RunStep.RESUME, note=None)
+                self._book.write_run(RunStep.RESUME, note=None, started_at=self.run.started_at or now)
                 if not self.tasks:  # it was set aside before it began
                     self._flow.create_tasks(now)
             case CommandKind.RETRY if status.is_final:

@@ -9,8 +9,9 @@ from ork.model.ids import TaskKey
 from ork.model.task import Attempt, GiveUp
 from ork.objects.store import ObjectStore
 from ork.state.store import StateStore
+from ork.status.beats import last_beats
 from ork.status.follow import RunView
-from ork.status.gather import last_beats
+from ork.status.serving import present_schedulers
 
 # Given up for want of a heartbeat: the owner has judged that already, by its own clock.
 _SILENT = (GiveUp.STALE, GiveUp.DECLARED_DEAD)
@@ -33,6 +34,14 @@ async def check_declared_dead(
     if age is not None and age < stale_seconds and current.closing not in _SILENT:
         message = f"`{key}` is alive: its worker wrote a heartbeat {age:.0f} s ago"
         raise RefusedError(message, hint=f"`ork cancel {view.short}` stops it")
+    if (
+        current.closing is None
+        and age is not None
+        and age >= stale_seconds
+        and not await present_schedulers(store, None)
+    ):
+        message = f"`{key}` is silent for {age:.0f} s, but no scheduler has looked at it and given it up"
+        raise RefusedError(message, hint=f"start `ork scheduler`, or `ork cancel {view.short}`; then ask again")
     if current.closing is None:
         message = f"`{key}` has not been given up: that happens after {stale_seconds:g} s without a heartbeat"
         raise RefusedError(message, hint=hint)

@@ -5,24 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import islice
 
-from ork.errors import ObjectsError
 from ork.model.ids import RunId, TaskKey
-from ork.model.places import machine_of
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, TaskStatus
-from ork.objects.documents import open_signed
-from ork.objects.layout import attempt_stem, gate_key, status_key
 from ork.objects.local import LocalObjects
 from ork.objects.store import ObjectStore
 from ork.state.store import ALL_TASKS, RunFilter, StateStore, TaskFilter
+from ork.status.beats import last_beats, machines
 from ork.status.follow import RunView, open_view
 from ork.status.ids import Target, short_ids
 from ork.status.people import waits_only_for_people
 from ork.status.serving import NO_DEADLINE, NO_SCHEDULER, present_schedulers
-from ork.status.why import MAX_NAMES, MAX_TASKS, TOLD_OF, Snapshot
-
-MAX_BEATS = 20
-STATUS_LIMIT = 1 << 20
+from ork.status.snapshot import Snapshot
+from ork.status.why import MAX_NAMES, MAX_TASKS, TOLD_OF
 
 
 async def gather(store: StateStore, objects: ObjectStore, target: Target, run: RunId, now: datetime) -> Snapshot:
@@ -38,7 +33,7 @@ async def gather(store: StateStore, objects: ObjectStore, target: Target, run: R
         owner=await store.get_owner(run),
         attempts=attempts,
         beats=last_beats(objects, attempts),
-        machines=_machines(objects, attempts),
+        machines=machines(objects, attempts),
         limits=limits,
         commands=await store.pending_commands(run),
         active_runs=active_runs,
@@ -85,36 +80,6 @@ def _is_told_of(key: TaskKey, target: Target) -> bool:
     if target.task is None:
         return key.index is None
     return key.name == target.task and target.instance in (None, key.index)
-
-
-def last_beats(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> dict[TaskKey, datetime]:
-    """When each worker last wrote its status, by its own clock; unreadable documents tell nothing."""
-    beats: dict[TaskKey, datetime] = {}
-    for key, attempt in list(attempts.items())[:MAX_BEATS]:
-        try:
-            data = objects.get(status_key(attempt_stem(attempt.key)), limit=STATUS_LIMIT)
-            if data is not None:
-                beats[key] = datetime.fromisoformat(open_signed(data, attempt.token_hash)["at"])
-        except (ObjectsError, KeyError, ValueError, TypeError):
-            continue
-    return beats
-
-
-def _machines(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> dict[TaskKey, str]:
-    """On which machine each attempt that is being given up is, or was: its external name tells, or its gate names the engine."""
-    machines: dict[TaskKey, str] = {}
-    for key, attempt in list(attempts.items())[:MAX_BEATS]:
-        named = machine_of(attempt.external_name)
-        if attempt.closing is not None and named is None:
-            try:
-                data = objects.get(gate_key(attempt_stem(attempt.key)), limit=STATUS_LIMIT)
-                gate = {} if data is None else open_signed(data, attempt.token_hash)
-            except ObjectsError:
-                gate = {}
-            named = str(gate.get("engine") or "").rpartition("@")[2] or gate.get("host")
-        if named is not None:
-            machines[key] = named
-    return machines
 
 
 async def _active_runs(store: StateStore, view: RunView) -> tuple[RunId, ...]:

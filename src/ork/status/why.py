@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import islice
 
 from ork.core.limits import EVERYTHING
-from ork.model.ids import RunId, SchedulerId, TaskKey
-from ork.model.places import is_fenced, machine_of
 from ork.model.quarantine import SET_ASIDE
-from ork.model.record import Record, made
-from ork.model.run import RunCommand, RunStatus, SchedulerEntry
-from ork.model.task import Attempt, FailureKind, GiveUp, Task, TaskStatus
-from ork.model.workflow import Approval, OnUnreachable
+from ork.model.run import RunCommand, RunStatus
+from ork.model.task import FailureKind, Task, TaskStatus
+from ork.model.workflow import Approval
 from ork.state.store import LimitUse
 from ork.status.follow import RunView
 from ork.status.instances import Instances, is_group
 from ork.status.jobs import job_names
 from ork.status.serving import NO_SCHEDULER
+from ork.status.silent import closing_words, heartbeat_words
+from ork.status.snapshot import Snapshot
 from ork.status.tries import about_the_end
 from ork.status.words import ago, argument, between, clock_time, count, duration
 
@@ -26,33 +24,6 @@ MAX_TASKS = 10
 TOLD_OF = (TaskStatus.FAILED, TaskStatus.RUNNING, TaskStatus.DISPATCHED, TaskStatus.PENDING)  # in this order
 MAX_NAMES = 3
 FULL_DISK = "the disk of the objects is full: how tasks end cannot be written down; free some space, and work goes on"
-# A worker that missed this many heartbeats is worth a word, long before it is given up.
-MISSED_BEATS = 2.5
-
-
-class Snapshot(Record):
-    """All that an answer needs. `attempts` holds the current one of each active task that it may tell of."""
-
-    view: RunView
-    now: datetime
-    schedulers: tuple[SchedulerEntry, ...] = ()  # those that live
-    owner: SchedulerId | None = None
-    attempts: Mapping[TaskKey, Attempt] = made(default_factory=dict)
-    beats: Mapping[TaskKey, datetime] = made(default_factory=dict)
-    machines: Mapping[TaskKey, str] = made(default_factory=dict)
-    limits: tuple[LimitUse, ...] = ()
-    commands: tuple[RunCommand, ...] = ()
-    active_runs: tuple[RunId, ...] = ()  # of the same workflow, this one excepted
-    short_ids: Mapping[RunId, str] = made(default_factory=dict)
-    heartbeat_seconds: float = 10.0
-    stale_seconds: float = 60.0
-    start_limit_seconds: float = 300.0
-    fence_seconds: float = 45.0
-    is_disk_full: bool = False  # under the objects
-    without_scheduler: str | None = NO_SCHEDULER  # what to say if there is none; None if the run needs none
-
-    def short(self, run: RunId) -> str:
-        return self.short_ids.get(run, run)
 
 
 def why_run(snap: Snapshot) -> list[str]:
@@ -224,7 +195,7 @@ def _holders(snap: Snapshot, limit: LimitUse) -> str:
 
 
 def _why_dispatched(snap: Snapshot, task: Task) -> str:
-    closing = _closing(snap, task)
+    closing = closing_words(snap, task)
     if closing:
         return closing
     since = ago(task.dispatched_at, snap.now)
@@ -240,7 +211,7 @@ def _why_done(snap: Snapshot, task: Task) -> str:
 
 
 def _why_running(snap: Snapshot, task: Task) -> str:
-    closing = _closing(snap, task)
+    closing = closing_words(snap, task)
     if closing:
         return closing
     if is_group(task):
@@ -258,7 +229,7 @@ def _why_running(snap: Snapshot, task: Task) -> str:
     text = f"running for {between(task.started_at, snap.now)}, attempt {this} of {most}"
     beat = snap.beats.get(task.key)
     if beat is not None:
-        text += _heartbeat(snap, (snap.now - beat).total_seconds())
+        text += heartbeat_words(snap, (snap.now - beat).total_seconds())
     spec = snap.view.specs.get(task.key.name)
     return text + (f"; stopped after {duration(spec.timeout)}" if spec and spec.timeout else "")
 
@@ -283,53 +254,6 @@ def _why_undecided(snap: Snapshot, task: Task) -> str:
         late = task.started_at + timedelta(seconds=spec.timeout)
         text += f" (fails {ago(late, snap.now)})"
     return f"{text}: `ork approve {view.short} {task.key}` or `ork reject {view.short} {task.key}`"
-
-
-def _heartbeat(snap: Snapshot, age: float) -> str:
-    if age > snap.heartbeat_seconds * MISSED_BEATS:
-        return f"; worker silent for {age:.0f} s, given up at {snap.stale_seconds:g} s"
-    return f"; last heartbeat {max(age, 0):.0f} s ago"
-
-
-def _closing(snap: Snapshot, task: Task) -> str | None:
-    attempt = snap.attempts.get(task.key)
-    if attempt is None or attempt.closing is None:
-        return None
-    since = ago(attempt.closing_since, snap.now)
-    text = f"being given up since {since}: {_GIVEN_UP[attempt.closing]}"
-    # Whoever answers ends it soon.
-    quiet_since = max(attempt.closing_since or snap.now, snap.beats.get(task.key) or attempt.dispatched_at)
-    if (
-        attempt.waits_for is not None
-        or (snap.now - quiet_since).total_seconds() < snap.heartbeat_seconds * MISSED_BEATS
-    ):
-        return f"{text}; what is left of it is being stopped"
-    return f"{text}; {_unreachable(snap, task, attempt)}"
-
-
-def _unreachable(snap: Snapshot, task: Task, attempt: Attempt) -> str:
-    """What is waited for where its machine does not answer: until when, and what a person can do."""
-    machine = snap.machines.get(task.key) or machine_of(attempt.external_name)
-    where = f"machine {machine}" if machine else "its machine"
-    declare = f"`ork declare-dead {snap.view.short} {argument(task.key)}` if you know that it is over"
-    spec, beat = snap.view.specs.get(task.key.name), snap.beats.get(task.key)
-    if spec is not None and spec.on_unreachable is OnUnreachable.WAIT:
-        return f"if {where} does not answer, it is waited for (on_unreachable: wait); {declare}"
-    if not is_fenced(attempt.external_name):
-        return f"if {where} does not answer, it is waited for, since nothing else ends it; {declare}"
-    since = beat or attempt.closing_since or snap.now
-    over = since + timedelta(seconds=snap.stale_seconds + snap.fence_seconds)
-    return f"if {where} does not answer, it counts as over at {clock_time(over, snap.now)}; {declare}"
-
-
-_GIVEN_UP = {
-    GiveUp.STALE: "its worker fell silent (lost)",
-    GiveUp.NOT_STARTED: "it did not start in time",
-    GiveUp.VANISHED: "its process is gone and left no result (lost)",
-    GiveUp.TIMEOUT: "it took too long",
-    GiveUp.CANCEL: "the run is being cancelled",
-    GiveUp.DECLARED_DEAD: "a person declared it dead",
-}
 
 
 def _why_skipped(task: Task, view: RunView) -> str:

@@ -5,12 +5,14 @@ import pytest
 from ork.core import events as ev
 from ork.core.effects import Alert, Stop
 from ork.core.limits import Room
+from ork.core.machine import RunMachine
 from ork.model.ids import TaskKey
-from ork.model.run import CommandKind, RunStatus
+from ork.model.record import replaced
+from ork.model.run import CommandKind, RunCommand, RunStatus
 from ork.model.task import Failure, FailureKind, GiveUp, TaskStatus
 from ork.model.workflow import RetryOn, RunIf
 
-from .flows import Play, exited, spec, workflow
+from .flows import START, Play, exited, spec, workflow
 
 LOST = Failure(FailureKind.LOST, "silent")
 CANCELLED = Failure(FailureKind.CANCELLED, "cancelled by ann")
@@ -322,3 +324,11 @@ def test_a_command_that_was_overtaken_changes_nothing() -> None:
     play.command(CommandKind.CANCEL)
     play.command(CommandKind.RESUME)
     assert play.run == before
+
+
+def test_a_run_that_was_set_aside_before_it_began_begins_when_it_is_resumed() -> None:
+    flow = workflow(spec("a"))
+    aside = replaced(Play(flow).run, status=RunStatus.PAUSED, started_at=None)
+    machine = RunMachine(flow, aside)
+    machine.handle(ev.Commanded(RunCommand(aside.id, CommandKind.RESUME, "ann")), START)
+    assert (machine.run.status, machine.run.started_at) == (RunStatus.RUNNING, START)

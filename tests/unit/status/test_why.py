@@ -11,7 +11,8 @@ from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp,
 from ork.model.workflow import Approval, OnUnreachable, Rate, TaskSpec
 from ork.state.store import LimitUse
 from ork.status.serving import NO_SCHEDULER
-from ork.status.why import Snapshot, why_not_begun, why_run, why_task
+from ork.status.snapshot import Snapshot
+from ork.status.why import why_not_begun, why_run, why_task
 from tests.unit.status.sample_runs import DIVISION, START, at, done, failed, running, skipped, spec, view_of, waiting
 
 SERVED = (SchedulerEntry(SchedulerId("s"), "h/b/1/2/3", "scheduler", START, 50.0),)
@@ -250,3 +251,17 @@ def test_what_is_waited_for_without_end_says_so() -> None:
 def test_one_that_was_heard_just_now_is_being_stopped() -> None:
     sentence = why_unreachable({}, beats={TaskKey("load"): at(95)})
     assert sentence.endswith("what is left of it is being stopped")
+
+
+def test_a_worker_silent_past_the_limit_is_given_up_only_by_a_scheduler() -> None:
+    sentence = why(running("load"), now=100, beats={TaskKey("load"): at(29)}, schedulers=())
+    assert sentence.endswith(
+        "silent for 71 s, longer than the limit of 60 s: it is given up only when a scheduler runs"
+    )
+    assert "the scheduler gives it up soon" in why(running("load"), now=100, beats={TaskKey("load"): at(29)})
+
+
+def test_a_moment_that_has_passed_is_not_told_as_one_to_come() -> None:
+    late = {"beats": {TaskKey("load"): at(-20)}}
+    assert "it counts as over when a scheduler looks at it" in why_unreachable({}, schedulers=(), **late)
+    assert "the scheduler ends it soon" in why_unreachable({}, **late)

@@ -207,12 +207,13 @@ class Attended(NamedTuple):
     may_work: bool = True
     is_quiet: bool = False
     waits_for_people: bool = False
+    waits_for_machines: bool = True
 
 
 async def _attend(installation: Installation, attended: Attended, interrupts: Interrupts) -> int:
     from ork.cli.attend import Attendant
 
-    run, progress, timeout, as_json, may_work, is_quiet, waits_for_people = attended
+    run, progress, timeout, as_json, may_work, is_quiet, waits_for_people, waits_for_machines = attended
     attendant = Attendant(
         installation,
         run,
@@ -221,6 +222,7 @@ async def _attend(installation: Installation, attended: Attended, interrupts: In
         may_work=may_work,
         timeout=timeout,
         waits_for_people=waits_for_people,
+        waits_for_machines=waits_for_machines,
     )
     view, ending = await attendant.stay()
     if as_json:
@@ -271,6 +273,8 @@ def _exit_code(view: RunView, ending: Ending) -> int:
     match ending:
         case Ending.TIMED_OUT:
             return TIMED_OUT
+        case Ending.LOST:
+            return DONE
         case Ending.INTERRUPTED | Ending.DETACHED:
             return INTERRUPTED
         case Ending.WAITING:
@@ -305,8 +309,11 @@ def go_on(run: RunId, *, quietly: bool) -> int:
 
 
 def finish_quietly(run: RunId) -> None:
-    """Works on a run that is being cancelled until nothing of it is left."""
-    _stay(Attended(run, _progress("quiet", False), is_quiet=True, waits_for_people=True))
+    """Works on a run that is being cancelled until nothing of it is left, or until only a person can end what is left."""
+    from ork.cli.progress import NotesOnly
+
+    progress = NotesOnly(sys.stderr)
+    _stay(Attended(run, progress, is_quiet=True, waits_for_people=True, waits_for_machines=False))
 
 
 def _stay(attended: Attended) -> int:

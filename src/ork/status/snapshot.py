@@ -1,0 +1,39 @@
+"""What is known of a run at one moment: answers to `why` are made from it and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from ork.model.ids import RunId, SchedulerId, TaskKey
+from ork.model.record import Record, made
+from ork.model.run import RunCommand, SchedulerEntry
+from ork.model.task import Attempt
+from ork.state.store import LimitUse
+from ork.status.follow import RunView
+from ork.status.serving import NO_SCHEDULER
+
+
+class Snapshot(Record):
+    """All that an answer needs. `attempts` holds the current one of each active task that it may tell of."""
+
+    view: RunView
+    now: datetime
+    schedulers: tuple[SchedulerEntry, ...] = ()  # those that live
+    owner: SchedulerId | None = None
+    attempts: Mapping[TaskKey, Attempt] = made(default_factory=dict)
+    beats: Mapping[TaskKey, datetime] = made(default_factory=dict)
+    machines: Mapping[TaskKey, str] = made(default_factory=dict)
+    limits: tuple[LimitUse, ...] = ()
+    commands: tuple[RunCommand, ...] = ()
+    active_runs: tuple[RunId, ...] = ()  # of the same workflow, this one excepted
+    short_ids: Mapping[RunId, str] = made(default_factory=dict)
+    heartbeat_seconds: float = 10.0
+    stale_seconds: float = 60.0
+    start_limit_seconds: float = 300.0
+    fence_seconds: float = 45.0
+    is_disk_full: bool = False  # under the objects
+    without_scheduler: str | None = NO_SCHEDULER  # what to say if there is none; None if the run needs none
+
+    def short(self, run: RunId) -> str:
+        return self.short_ids.get(run, run)
