@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from ork.core.effects import Alert
 from ork.model.access import AuditEntry, Role, Token
-from ork.model.ids import RunId
+from ork.model.ids import AttemptKey, RunId
 from ork.model.installation import Control, Mode, SharedSettings
 from ork.model.location import LocationEntry, Look
 from ork.model.record import replaced
 from ork.model.run import NewRun, RunStatus
-from ork.model.task import AttemptStatus, TaskStatus
+from ork.model.task import AttemptStatus, Heartbeat, TaskStatus
 from ork.model.workflow import Schedule, Trigger
 from ork.state.store import ClaimedRun, RunFilter, StateStore
 from tests.conformance.state_samples import (
@@ -65,10 +65,15 @@ async def prepare(store: StateStore) -> Given:
     held = await store.take_location(LOCATIONS, NOW, 60)
     assert held is not None
     owned = await owned_run(store)
+    await store.commit(ANN, [changes(owned, wishes=(wish(owned.run.id, "extract"),))], NOW)
     (ready,) = await start_runs(store)
     due = new_run(nightly, trigger=Trigger.SCHEDULE, scheduled_for=later(5))
     new = [new_run(owned.version), new_run(owned.version, key="k")]
     return Given(owned, ready.id, new, due, held, alert.id, gone)
+
+
+def _extract(given: Given) -> AttemptKey:
+    return attempt(given.owned.run.id, "extract").key
 
 
 def _token(name: str) -> Token:
@@ -94,7 +99,7 @@ WRITES: dict[str, Verb] = {
     "delete_workflow": lambda store, _: store.delete_workflow("idle"),
     "set_limits": lambda store, _: store.set_limits({"*": 7, "pool:other": 3}),
     "record_shared_settings": lambda store, _: store.record_shared_settings(SHARED),
-    "replace_shared_settings": lambda store, _: store.replace_shared_settings(SHARED),
+    "replace_shared_settings": lambda store, _: store.replace_shared_settings(SHARED, force=True),
     "set_control": lambda store, _: store.set_control(Control("*", Mode.PAUSED, "eve", NOW)),
     "clear_control": lambda store, _: store.clear_control("*"),
     "create_runs": lambda store, given: store.create_runs(given.new, NOW),
@@ -112,6 +117,11 @@ WRITES: dict[str, Verb] = {
     "swept": lambda store, given: store.swept(given.gone),
     "add_token": lambda store, _: store.add_token(_token("new")),
     "revoke_token": lambda store, _: store.revoke_token("old", NOW),
+    "rotate_token": lambda store, _: store.rotate_token("old", _token("new"), later(60), NOW),
+    "mark_token_used": lambda store, _: store.mark_token_used("old", later(600)),
+    "note_fallbacks": lambda store, _: store.note_fallbacks(ANN, ["fork server: crashed"]),
+    "note_heartbeats": lambda store, given: store.note_heartbeats([Heartbeat(_extract(given), 3, 1.0)]),
+    "set_aside": lambda store, given: store.set_aside(ANN, given.owned.run.id, given.owned.epoch, "damaged", NOW),
     "record": lambda store, _: store.record(AuditEntry(NOW, "eve", "run.cancel", "r1")),
     "set_locations": lambda store, _: store.set_locations({"etl": "/elsewhere"}, NOW),
     "ask_refresh": lambda store, _: store.ask_refresh("other", NOW),
@@ -132,6 +142,9 @@ READS: dict[str, Verb] = {
     "get_run": lambda store, given: store.get_run(given.ready),
     "get_version": lambda store, given: store.get_version(given.due.version),
     "get_workflow": lambda store, _: store.get_workflow("flow"),
+    "get_starter": lambda store, given: store.get_starter(given.ready),
+    "list_quarantined": lambda store, _: store.list_quarantined(),
+    "live_tokens": lambda store, _: store.live_tokens(frozenset({"digest of old"}), NOW),
     "list_controls": lambda store, _: store.list_controls(),
     "runs_with_commands": lambda store, _: store.runs_with_commands(),
     "needs_owner": lambda store, _: store.needs_owner(),
