@@ -139,3 +139,15 @@ def test_a_cancel_of_what_is_waited_for_says_so_and_returns(tmp_path: Path) -> N
     assert said.returncode == 0, said.stderr
     assert "it is waited for (on_unreachable: wait); `ork declare-dead " in said.stderr
     assert project.ends() == ["running"]
+
+
+def test_a_tick_does_not_stay_for_what_only_a_person_can_end(tmp_path: Path) -> None:
+    project = Project(tmp_path, "wait")
+    project.lose_a_machine()
+
+    def is_waited_for() -> bool:
+        assert project.ork("tick").returncode == 0  # one that stayed would be ended after 60 s
+        return "declare-dead" in project.ork("why", "@last").stdout
+
+    project.until(is_waited_for)
+    assert project.ork("tick").returncode == 0

@@ -22,7 +22,7 @@ from ork.model.workflow import TaskSpec
 from ork.objects.store import ObjectStore
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.reading import as_event, ask_to_stop, checked_status, close_gate, gate_state, if_new, read_status
-from ork.scheduler.unreachable import over_after, silence, why_over
+from ork.scheduler.unreachable import look_again_in, over_after, silence, why_over
 from ork.scheduler.watched import (
     Seen,
     Watched,
@@ -320,7 +320,7 @@ class Observer:
         limit = over_after(watched.task, attempt, self._executors.get(attempt.executor), self._objects, self._options)
         if attempt.closing is not GiveUp.DECLARED_DEAD and (limit is None or silent < limit):
             watched.gone_since = None
-            self._watched.look_again(watched, min(self._options.monitor_seconds, (limit or float("inf")) - silent))
+            self._watched.look_again(watched, look_again_in(limit, silent, self._options))
             return
         self._close_gone(watched, seen, mono, unconfirmed=why_over(attempt, silent))
 

@@ -376,18 +376,20 @@ class Scheduler(Overview):
 
     def _next_wake(self, now: datetime) -> datetime | None:
         work = self.next_work(now)
-        # Schedules may be overdue by the time of a fresh start, but nothing is done before.
-        return work if self._fresh_start_at is not None else first_of(work, self.next_fire)
+        if self._fresh_start_at is not None:
+            return work  # schedules may be overdue by then, but nothing is done before
+        if len(self._runs) and self.lead.renew_at is not None:
+            work = first_of(work, now + timedelta(seconds=max(0.0, self.lead.renew_at - self._monotonic())))
+        return first_of(work, self.next_fire)
 
     def next_work(self, now: datetime) -> datetime | None:
-        """When there is something to do again, schedules left aside."""
+        """When there is something to do again; renewing the lease and schedules left aside: no tick stays for those."""
         mono = self._monotonic()
         if self._fresh_start_at is not None:
             return now + timedelta(seconds=max(0.0, self._fresh_start_at - mono))
         if self._to_release or self.commits.under_way or self._wants_more or self._runs.has_something_to_do:
             return now
-        renew_at = self.lead.renew_at if len(self._runs) else None
-        planned = (self._observer.next_look, self._claim_at, self._limits_again_at, renew_at, self._answers.next_try)
+        planned = (self._observer.next_look, self._claim_at, self._limits_again_at, self._answers.next_try)
         moments = [moment for moment in planned if moment is not None]
         soonest = now + timedelta(seconds=max(0.0, min(moments) - mono)) if moments else None
         return first_of(soonest, self._runs.next_timer)

@@ -56,6 +56,13 @@ def _fingerprint(data: bytes, attempt: Attempt) -> int | None:
     return None
 
 
+def look_again_in(limit: float | None, silent: float, options: SchedulerOptions) -> float:
+    """Seconds until the next look. One that waits for a person is not looked at so often that a tick would stay for it."""
+    if limit is None:
+        return max(options.monitor_seconds, options.close_grace_seconds + 2.0)
+    return min(options.monitor_seconds, limit - silent)
+
+
 def why_over(attempt: Attempt, silent_seconds: float) -> str:
     """Why it counts as over, as part of its failure's message."""
     machine = machine_of(attempt.external_name)

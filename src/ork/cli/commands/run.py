@@ -247,7 +247,8 @@ def _print_questions(questions: list[Question]) -> None:
         palette(sys.stdout).write(sys.stdout, [words])
         sys.stdout.flush()
         named = f"{asked.short} {asked.task}"
-        palette(sys.stderr).write(sys.stderr, [line(f"  ork approve {named}   ork reject {named}")])
+        who = "" if asked.whom == "anyone" else f"   ({asked.whom} may approve it)"
+        palette(sys.stderr).write(sys.stderr, [line(f"  ork approve {named}   ork reject {named}{who}")])
 
 
 def _conclude(view: RunView, ending: Ending) -> None:
