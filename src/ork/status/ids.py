@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ork.errors import NotFoundError, UsageError
 from ork.model.ids import ID_ALPHABET, RunId, TaskKey
 from ork.model.record import replaced
+from ork.model.run import Run
 from ork.state.store import RunFilter, StateStore
 
 SHORTEST = 4
@@ -65,6 +66,16 @@ async def _last_run(store: StateStore) -> RunId:
         if page.cursor is None:
             raise NotFoundError("there are no runs yet", hint="start one with `ork run`")
         query = replaced(query, cursor=page.cursor)
+
+
+async def topmost_run(store: StateStore, run: Run) -> RunId:
+    """The run that this one is a part of, as a task of a task of … of it; the run itself if it is none's."""
+    while "/" in (run.parent or ""):
+        above = await store.get_run(RunId(str(run.parent).partition("/")[0]))
+        if above is None:
+            break
+        run = above
+    return run.id
 
 
 async def short_id(store: StateStore, run: RunId) -> str:

@@ -46,7 +46,11 @@ async def waits_only_for_people(store: StateStore, view: RunView) -> list[Questi
         asked += found
     if not asked or any(_can_start(view, task) for task in view.by_status[TaskStatus.PENDING].values()):
         return []
-    return [] if await store.pending_commands(view.run.id) else asked
+    if await store.pending_commands(view.run.id):
+        return []
+    # A decision may have been carried out since the view was read: then it is looked at again first.
+    update = await store.run_updates(view.run.id, view.mark)
+    return asked if update is not None and not update.tasks else []
 
 
 def _may_wait(view: RunView) -> bool:

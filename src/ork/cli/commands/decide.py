@@ -102,6 +102,8 @@ def _decide(kind: str, run: str, task: str | None, comment: str | None, detach: 
     if detach or asked.is_served:
         return DONE
     from ork.cli.commands.run import go_on
+    from ork.status.ids import topmost_run
 
-    go_on(asked.run.id, quietly=as_json)
+    # What the run is a part of goes on with it, and nobody else would work on that.
+    go_on(look(lambda installation: topmost_run(installation.store, asked.run)), quietly=as_json)
     return DONE
