@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -61,7 +61,15 @@ class OnLoop:
     def close(self) -> None:
         for executor in self._opened:
             self.do(executor.close())
+        left = asyncio.all_tasks(self._loop)
+        for task in left:
+            task.cancel()
+        self.do(_all_over(left))
         self._loop.close()
+
+
+async def _all_over(tasks: Collection[asyncio.Task[Any]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class LocalSubject(OnLoop):
@@ -115,10 +123,13 @@ class DockerSubject(OnLoop):
 
     def close(self) -> None:
         self.do(self._dock.container.stop([self.order.attempt], at_once=True))
+        self.do(self._sweep())
+        super().close()
+
+    async def _sweep(self) -> None:
         broom = self._dock.new_executor()
         broom.release([self.order.attempt])
-        self.do(broom.close())
-        super().close()
+        await broom.close()
 
 
 class ScriptedSubject:
