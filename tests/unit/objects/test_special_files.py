@@ -144,8 +144,9 @@ for act in (
         act()
     except ObjectsError as problem:
         print(type(problem).__name__)
-import resource
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+# VmHWM and not ru_maxrss: the latter also counts the size of the process that forked this one.
+with open("/proc/self/status") as status:
+    print(next(line.split()[1] for line in status if line.startswith("VmHWM:")))
 """
 
 
