@@ -22,13 +22,13 @@ _waiting: Child | None = None
 
 
 class Child:
-    """What `body` does in a process of its own, with descriptors for orders and for answers. OSError if none can be made.
+    """What `body` does in a process of its own, with a descriptor for its replies. OSError if none can be made.
 
     Standard output and standard error are one pipe, `printed`; `source` is where answers come from, a line each."""
 
     def __init__(
         self,
-        body: Callable[[int, int], NoReturn],
+        body: Callable[[int], NoReturn],
         *,
         ahead: Ahead | None = None,
         confine: Callable[[tuple[int, ...]], None] | None = None,
@@ -41,7 +41,6 @@ class Child:
             # A file that comes or goes could hide what was imported; it is seen by the folder's own time.
             folders = (ahead.root, *ahead.paths)
             self.files = {**ahead.files, **{folder: time_of(folder) for folder in folders}}
-        orders, self._orders = os.pipe()
         self.source, answer = os.pipe()
         self.printed, speak = os.pipe()
 
@@ -50,8 +49,8 @@ class Child:
             os.dup2(speak, 1)
             os.dup2(speak, 2)
             if confine is not None:
-                confine((orders, answer))
-            body(orders, answer)
+                confine((answer,))
+            body(answer)
 
         try:
             self.pid = fork_into(begin)
@@ -59,7 +58,7 @@ class Child:
             self._close()
             raise
         finally:
-            for descriptor in (orders, answer, speak):
+            for descriptor in (answer, speak):
                 os.close(descriptor)
         for descriptor in (self.source, self.printed):
             os.set_blocking(descriptor, False)
@@ -87,7 +86,7 @@ class Child:
         self._close()
 
     def _close(self) -> None:
-        for descriptor in (self._orders, self.source, self.printed):
+        for descriptor in (self.source, self.printed):
             os.close(descriptor)
 
 

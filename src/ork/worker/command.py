@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ork.worker.confinement import Confinement
     from ork.worker.job import Host
     from ork.worker.log import Log
-    from ork.worker.moment import Moment
     from ork.worker.task_user import Exchange
 
 _INPUT_PATIENCE_SECONDS = 60.0
@@ -43,7 +42,7 @@ _usual: list[int] | None = None
 
 
 class CommandJob:
-    is_over = leaves_nothing = False  # before its process is
+    is_started = is_over = leaves_nothing = False
     reply, forker, main_status, is_swift = -1, 0, None, False
 
     def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any], host: Host | None = None) -> None:
@@ -66,25 +65,6 @@ class CommandJob:
 
     def start(self, log: Log) -> Ending | int:
         self._log = log
-        return self._pid or self.begin()
-
-    @property
-    def is_started(self) -> bool:
-        return self._pid != 0
-
-    def ends(self) -> tuple[int, ...]:
-        assert self._host is not None
-        return self._host.signals.wake, self._said, self._complained
-
-    def note_end(self) -> None:
-        assert self._host is not None
-        self._host.signals.quiet()
-
-    def brief_ending(self, moment: Moment) -> Ending | None:
-        # What woke us may have been another's end, and that of ours, with its last words, have come after it.
-        return self.ending(0) if moment.is_silent() else None
-
-    def begin(self) -> Ending | int:
         spec = self._spec
         try:
             if is_confined(spec):

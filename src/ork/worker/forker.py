@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import gc
 import os
-from os import close, getppid, set_blocking, setpgid
 
 from ork.worker import packages
 from ork.worker.ahead import time_of
 from ork.worker.child import Child
-from ork.worker.environment import additions, inherited, names_of_ork
+from ork.worker.environment import inherited, names_of_ork
 from ork.worker.hidden import hidden_modules
 from ork.worker.invoke import objects_at, use_packages, use_streams, wait_and_call
 from ork.worker.loading import make_ready
-from ork.worker.order import head_of, send
-from ork.worker.plain import Inbox, Place
+from ork.worker.order import send
+from ork.worker.process import become_child_of
 from ork.worker.pump import has_words
-from ork.worker.slots import NAMES, make_slots
-from ork.worker.system import DEATH_WITH_PARENT, call_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,20 +39,18 @@ class Forker(Child):
     """`ends` tells how the process that was to call the function ended. OSError if no process can be made."""
 
     def __init__(self, mark: Mark, root: str, ahead: Ahead | None, objects: str, paths: Sequence[str] = ()) -> None:
+        orders, self._orders = os.pipe()
         go, self._go = os.pipe()
         self.ends, end = os.pipe()
         self.ahead = ahead
-        self._mark = mark
         self._objects = objects  # where the documents of its tasks are, most likely
         self._folder_times, self._hidden = _times_of(root, paths), _hidden_in(root, paths)
         self._read: object = None  # the file that it has compiled, and its looks
         try:
-            super().__init__(
-                lambda orders, answer: self._serve(orders, answer, go, end, mark, root, paths), ahead=ahead
-            )
+            super().__init__(lambda answer: self._serve(orders, answer, go, end, mark, root, paths), ahead=ahead)
         finally:
-            os.close(go)
-            os.close(end)
+            for descriptor in (orders, go, end):
+                os.close(descriptor)
         os.set_blocking(self._orders, False)
         self.root, self.paths = root, list(paths)
         self._is_asked = False
@@ -95,11 +90,7 @@ class Forker(Child):
         if has_words(self.ends):
             return False  # it has ended while it waited
         self.root, self.paths = spec["root"], spec["paths"]
-        # What the spec adds to the environment, if that is known already.
-        variables = None if spec["env"] else additions(spec, inherited(), None)
-        document = {"root": objects.root, "stem": stem, "spec": spec, "variables": variables}
-        mark = self._mark.padded(spec["attempt"].encode())
-        return send(self._orders, mark, head_of(spec, variables), document)
+        return send(self._orders, {"root": objects.root, "stem": stem, "spec": spec})
 
     def read_end(self) -> int:
         """How the process ended, as `wait` tells it, once there is something to be read."""
@@ -117,32 +108,29 @@ class Forker(Child):
 
     def _close(self) -> None:
         super()._close()
-        os.close(self._go)
-        os.close(self.ends)
+        for descriptor in (self._orders, self._go, self.ends):
+            os.close(descriptor)
 
     def _serve(
         self, orders: int, answer: int, go: int, end: int, mark: Mark, root: str, paths: Sequence[str]
     ) -> NoReturn:
         mark.write(b"")
         use_streams()
-        place = _settle(root, paths) if packages.are_used() else None
+        if packages.are_used():
+            _settle(root, paths)
         objects_at(self._objects, "normal")
-        inbox, ahead, ready = Inbox(orders, mark, make_slots()), self.ahead, None
-        me, (call, prctl) = os.getpid(), call_of("prctl")
+        me = os.getpid()
         gc.freeze()
         while file := os.read(go, _CHUNK):
             if file != _NOTHING_NEW:
-                ready = make_ready(root, os.fsdecode(file), paths)
-            set_blocking(1, True)  # a task before may have had it otherwise, or a program that it started
+                make_ready(root, os.fsdecode(file), paths)
+            os.set_blocking(1, True)  # an earlier task, or a program it started, may have changed that
             pid = os.fork()
             if pid == 0:
-                setpgid(0, 0)
-                call(prctl, DEATH_WITH_PARENT)
-                if getppid() != me:
-                    os._exit(1)
-                close(go)
-                close(end)
-                wait_and_call(inbox, answer, ahead, place, ready)
+                become_child_of(me)
+                os.close(go)
+                os.close(end)
+                wait_and_call(orders, answer, mark, self.ahead)
             os.write(end, b"%d" % os.waitpid(pid, 0)[1])
         os._exit(0)
 
@@ -155,11 +143,13 @@ def _hidden_in(root: str, paths: Sequence[str]) -> list[dict[str, str]]:
     return [hidden_modules(folder) for folder in (root, *paths)]
 
 
-def _settle(root: str, paths: Sequence[str]) -> Place | None:
-    """Where that cannot be done the task's own process will say why."""
+def _settle(root: str, paths: Sequence[str]) -> None:
+    """What all tasks of the project need, done once; the task's own process reports what is wrong with the folder."""
+    inherited()
+    for name in names_of_ork():
+        os.environ.pop(name, None)
     try:
         os.chdir(root)
     except OSError:
-        return None
+        return
     use_packages(root, paths)
-    return Place(root, paths, [os.fsencode(name) for name in names_of_ork() if name not in NAMES])

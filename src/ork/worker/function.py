@@ -15,7 +15,7 @@ from ork.worker.forker import Forker
 from ork.worker.invoke import call_here
 from ork.worker.loading import make_ready
 from ork.worker.process import ended_without_reply
-from ork.worker.pump import Stream, has_words
+from ork.worker.pump import Stream
 from ork.worker.status import Ending, failed, returned
 
 TYPE_CHECKING = False
@@ -26,18 +26,15 @@ if TYPE_CHECKING:
     from ork.worker.confinement import Confinement
     from ork.worker.job import Host
     from ork.worker.log import Log
-    from ork.worker.moment import Moment
 
 _CHUNK = 1 << 16
-# What is said around its output by a call that went well, never waited and has nothing else to tell.
-_USUAL = b'{"exit_code":0,"output":{"inline":', b'},"is_quiet":true,"is_swift":true}\n'
 
 
 class FunctionJob:
     """Standard output and standard error are one pipe to the log, so that whatever is printed stays in its order; what
     the function returned comes back on a pipe of its own."""
 
-    is_over = leaves_nothing = False  # before its process is
+    is_started = is_over = leaves_nothing = False
     is_swift = False
     forker = 0
     main_status: int | None = None
@@ -54,13 +51,12 @@ class FunctionJob:
         self._spec = spec
         self._host = host
         self._child: Child | None = None
-        self._pid = 0  # if no forker looks after it
         self._confinement: Confinement | None = None
         self._reply = bytearray()
         self._log: Log | None = None
         self._printed: Stream | None = None
 
-    def begin(self) -> Ending | int:
+    def start(self, log: Log) -> Ending | int:
         try:
             if is_confined(self._spec):
                 self._confinement = confinement_of(self._spec)
@@ -74,37 +70,12 @@ class FunctionJob:
             return failed("input", error.message)
         except OSError as error:
             return failed("start", f"no process could be made: {error.strerror}")
+        self._log = log
+        self._printed = log.attach(Stream(child.printed, log))
         if isinstance(child, Forker):
             self.forker = child.pid
-        else:
-            self._pid = child.pid
-        return self._pid
-
-    def start(self, log: Log) -> Ending | int:
-        started = self.begin() if self._child is None else self._pid
-        self._log = log
-        if self._child is not None:
-            self._printed = log.attach(Stream(self._child.printed, log))
-        return started
-
-    @property
-    def is_started(self) -> bool:
-        return self._child is not None
-
-    def ends(self) -> tuple[int, ...]:
-        return (self._child.ends,) if isinstance(self._child, Forker) else ()
-
-    def note_end(self) -> None:
-        assert isinstance(self._child, Forker)
-        self.main_status = self._child.read_end()
-
-    def brief_ending(self, _moment: Moment) -> Ending | None:
-        assert self._child is not None
-        if has_words(self._child.printed):
-            return None
-        self._read_reply()
-        is_whole = self._reply.endswith(b"\n") and len(self._reply) < _CHUNK
-        return self._replied() if is_whole else None
+            return 0
+        return child.pid
 
     def _with_one_that_waits(self) -> Child | None:
         child = take_waiting(self._spec)
@@ -119,7 +90,7 @@ class FunctionJob:
         if self._host is not None and spec["kind"] == "python" and spec["file"] is not None:
             make_ready(spec["root"], spec["file"], spec["paths"])
         objects = LocalObjects(self._objects.root, spec["durability"])  # without what we have open
-        return Child(lambda _orders, answer: call_here(objects, self._stem, spec, answer))
+        return Child(lambda answer: call_here(objects, self._stem, spec, answer))
 
     def _with_a_confined_one(self, confinement: Confinement) -> Child:
         """Made for it alone, by a fork of the worker, and confined before anything of the user's is loaded."""
@@ -129,7 +100,7 @@ class FunctionJob:
         if exchange is not None:
             objects = exchange.objects(self._objects, spec)
             exchange.hand_over()
-        return Child(lambda _orders, answer: call_here(objects, self._stem, spec, answer), confine=confinement.enter)
+        return Child(lambda answer: call_here(objects, self._stem, spec, answer), confine=confinement.enter)
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
         if self._child is None or self._printed is None:
@@ -163,7 +134,8 @@ class FunctionJob:
         self._child = None
 
     def _read_end(self) -> bool:
-        self.note_end()
+        assert isinstance(self._child, Forker)
+        self.main_status = self._child.read_end()
         return False
 
     def _read_reply(self) -> bool:
@@ -177,12 +149,8 @@ class FunctionJob:
         return bool(chunk)
 
     def _replied(self) -> Ending:
-        said = bytes(self._reply)
-        if said.startswith(_USUAL[0]) and said.endswith(_USUAL[1]) and (text := _word_in(said)) is not None:
-            self.is_swift = True
-            return Ending("success", exit_code=0, output={"inline": text})
         try:
-            reply = strict_json(said, max_size=DOCUMENT_LIMIT)
+            reply = strict_json(bytes(self._reply), max_size=DOCUMENT_LIMIT)
         except DocumentError as error:
             return failed("internal", f"the task's reply was unreadable: {error}")
         if self._host is not None and ("imports" in reply or not reply["is_quiet"]):
@@ -203,13 +171,3 @@ class FunctionJob:
             return failed("output", "the output that the task speaks of is not there")
         ending.output = {"object": layout.output_key(self._stem), "size": size}
         return ending
-
-
-def _word_in(usual: bytes) -> str | None:
-    """The output; None if it is no word after all, and the whole has to be read as any other reply."""
-    begin, end = _USUAL
-    try:
-        word = strict_json(usual[len(begin) : -len(end)], max_size=DOCUMENT_LIMIT)
-    except DocumentError:
-        return None
-    return word if isinstance(word, str) else None

@@ -9,18 +9,19 @@ import time
 from ork.errors import ObjectsError
 from ork.objects.json_text import dumps, strict_json
 from ork.objects.local import LocalObjects
-from ork.worker import packages, system
+from ork.worker import packages
 from ork.worker.ahead import WORTH_SECONDS, imported
 from ork.worker.arguments import bind_arguments
 from ork.worker.bound import Bindings, InputError, param_bounds
 from ork.worker.environment import additions, hidden_names, inherited, task_id
 from ork.worker.hidden import import_before_hidden
 from ork.worker.leaving import finish_as_the_interpreter_would, flush_streams
-from ork.worker.loading import LoadError, function_of, load_function
+from ork.worker.loading import LoadError, load_function
 from ork.worker.logging_setup import LoggingSetUp
+from ork.worker.order import receive
 from ork.worker.outputs import store_output
-from ork.worker.plain import perform_plainly, take, tell, times_waited
-from ork.worker.results import ResultError, result_text, to_text, within
+from ork.worker.process import times_waited
+from ork.worker.results import ResultError, result_text
 from ork.worker.status import storable
 
 TYPE_CHECKING = False
@@ -31,13 +32,10 @@ if TYPE_CHECKING:
     from ork.sdk.context import Context
     from ork.worker.ahead import Ahead
     from ork.worker.arguments import Arguments
-    from ork.worker.loading import Ready
-    from ork.worker.plain import Inbox, Place, Ran
+    from ork.worker.mark import Mark
 
 _has_streams = _has_packages = False
 _objects: dict[tuple[str, str], LocalObjects] = {}
-_call_system, _exit_at = system.call_of("_exit")
-_NO_ERROR = (0,)
 _GENERATOR = 0x20
 _ASYNC_GENERATOR = 0x200
 
@@ -48,38 +46,28 @@ def run_function(objects: LocalObjects, stem: str, spec: dict[str, Any], answer:
 
 
 def _perform(call: Call, answer: int, waited: int | None = None) -> NoReturn:
-    """`waited`: how often this process had done so when it was given its order, if that matters."""
+    """`waited`: how often this process had waited when it was given its order, if that matters."""
     call.perform()
     finish_as_the_interpreter_would()
     flush_streams()
-    call.is_swift = times_waited() == waited
+    call.is_swift = waited is not None and times_waited() == waited
     call.reply(answer)
     os._exit(call.exit_code)
 
 
-def wait_and_call(inbox: Inbox, answer: int, ahead: Ahead | None, place: Place | None, ready: Ready | None) -> NoReturn:
-    """In a child of the shim: one order, one call. Without an order it ends quietly.
-
-    Whatever is looked at here is copied, page by page, for every task: the less the better."""
-    is_quiet = True
-    if ahead is not None:
-        is_quiet = _import_ahead(ahead)
-    if not take(inbox):
+def wait_and_call(orders: int, answer: int, mark: Mark, ahead: Ahead | None) -> NoReturn:
+    """In a process forked before its task is known: one order, one call. Without an order it ends quietly."""
+    is_quiet = ahead is None or _import_ahead(ahead)
+    order = receive(orders)
+    if order is None:
         os._exit(0)
-    waited = times_waited()
-    done = perform_plainly(inbox, place, ready) if is_quiet and place is not None and ready is not None else None
-    if isinstance(done, str):
-        finish_as_the_interpreter_would()
-        tell(answer, done, waited)
-        _call_system(_exit_at, _NO_ERROR)  # `os._exit` would be linked first, as nobody has called it and come back
-        os._exit(0)
-    order = inbox.document()
-    spec = order["spec"]
-    objects, stem = objects_at(order["root"], spec["durability"]), order["stem"]
+    os.close(orders)
+    waited, spec, stem = times_waited(), order["spec"], order["stem"]
+    mark.write(spec["attempt"].encode())
+    objects = objects_at(order["root"], spec["durability"])
     _go_where_it_belongs(objects, stem, spec, answer)
-    call = Call(objects, stem, spec, inherited(), order["variables"])
+    call = Call(objects, stem, spec, inherited())
     call.is_quiet = is_quiet
-    call.ran = done
     _perform(call, answer, waited)
 
 
@@ -119,8 +107,7 @@ def _import_ahead(ahead: Ahead) -> bool:
 
 
 class Call:
-    """One call of a task's function. `environ` is what the process came with, `variables` what the spec adds to it, if
-    that is known."""
+    """One call of a task's function. `environ` is the environment that the process was started with."""
 
     _context: Context | None = None
     _shown_inputs: dict[str, str] = {}  # noqa: RUF012 - replaced, never added to
@@ -133,18 +120,9 @@ class Call:
     is_quiet = True
     is_swift = False  # it never waited for anything
     exit_code = 0
-    ran: Ran | None = None  # how far it has come already
 
-    def __init__(
-        self,
-        objects: LocalObjects,
-        stem: str,
-        spec: dict[str, Any],
-        environ: dict[str, str],
-        variables: dict[str, str] | None = None,
-    ) -> None:
+    def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any], environ: dict[str, str]) -> None:
         self._environ = environ
-        self._variables = variables
         self._objects = objects
         self._stem = stem
         self._spec = spec
@@ -172,7 +150,7 @@ class Call:
             return self._fail("input", str(error))
         self._shown_inputs = arguments.shown
         try:
-            self._keep(self._result(function, arguments))
+            self._keep(call(function, arguments.positional, arguments.named))
         except ResultError as error:
             self._fail("output", str(error))
 
@@ -227,39 +205,20 @@ class Call:
         return function, bind_arguments(function, spec, bindings, self._make_context)
 
     def settle(self, bindings: Bindings) -> None:
-        if self.ran is None:
-            settle_in(self._spec, bindings, self._variables)
+        settle_in(self._spec, bindings)
 
     def load(self) -> Callable[..., Any]:
         spec, known, begun = self._spec, len(sys.modules), time.monotonic()
-        if self.ran is not None:
-            return self._loaded(self.ran)
-        paths = spec["paths"]
-        function = load_function(spec["root"], spec["file"], spec["module"], spec["function"], paths)
+        function = load_function(spec["root"], spec["file"], spec["module"], spec["function"], spec["paths"])
         if time.monotonic() - begun > WORTH_SECONDS and not spec["env"]:
-            self._imports = imported((spec["root"], *paths), known)
+            self._imports = imported((spec["root"], *spec["paths"]), known)
         return function
-
-    def _loaded(self, ran: Ran) -> Callable[..., Any]:
-        if ran.error is not None and ran.called is None:
-            raise ran.error
-        self._imports = ran.imports
-        return ran.called or function_of(ran.module, self._spec["file"], None, self._spec["function"])
-
-    def _result(self, function: Callable[..., Any], arguments: Arguments) -> Any:
-        ran = self.ran
-        if ran is None or ran.called is None:
-            return call(function, arguments.positional, arguments.named)
-        if ran.error is not None:
-            raise ran.error
-        return awaited(ran.result) if hasattr(ran.result, "__await__") else ran.result
 
     def _keep(self, result: Any) -> None:
         """What was returned is the output, or the jobs that will have it."""
         handover = sys.modules.get("ork.sdk.defer")
         if handover is None or not isinstance(result, handover.Deferred):
-            text = to_text(result) if self.ran is None or self.ran.text is None else self.ran.text
-            self._store(within(text, self._spec["output_limit"]))
+            self._store(result_text(result, self._spec["output_limit"]))
             return
         text = result_text(result.jobs, handover.MOST_BYTES)
         self._jobs = strict_json((text or "").encode(), max_size=handover.MOST_BYTES)
@@ -316,16 +275,16 @@ def prepared(objects: LocalObjects, stem: str, spec: dict[str, Any]) -> tuple[Ca
     return Call(objects, stem, spec, bindings.environ).prepare(bindings)
 
 
-def settle_in(spec: dict[str, Any], bindings: Bindings, variables: dict[str, str] | None = None) -> None:
+def settle_in(spec: dict[str, Any], bindings: Bindings) -> None:
     """The process becomes the user's: folder, environment, packages, import path, standard streams."""
-    enter(spec, bindings, variables)
+    enter(spec, bindings)
     use_streams()
     use_packages(spec["root"], spec["paths"])
 
 
-def enter(spec: dict[str, Any], bindings: Bindings, variables: dict[str, str] | None) -> None:
+def enter(spec: dict[str, Any], bindings: Bindings) -> None:
     """The task's folder and environment, in a process whose environment is as it came."""
-    added = additions(spec, bindings.environ, bindings) if variables is None else variables
+    added = additions(spec, bindings.environ, bindings)
     for name in hidden_names(spec, bindings.environ):
         if name not in added:
             os.environ.pop(name, None)
@@ -389,9 +348,3 @@ def use_packages(root: str, paths: Sequence[str] = ()) -> None:
     # `multiprocessing` would load the main file again in its children; there is none to load.
     sys.modules["__main__"].__dict__.pop("__file__", None)
     sys.meta_path.insert(0, LoggingSetUp())
-
-
-def leave_packages(are_left: bool) -> None:
-    """Left as they are, as if that had been done, until it is said otherwise."""
-    global _has_packages
-    _has_packages = are_left

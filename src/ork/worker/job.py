@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from ork.worker.log import Log
 from ork.worker.mark import Mark
-from ork.worker.moment import Moment
 from ork.worker.signals import Signals
 from ork.worker.status import Ending
 
@@ -66,33 +65,12 @@ class Job(Protocol):
         ...
 
 
-class BriefJob(Job, Protocol):
-    """One that may be over in a moment (see `ork.worker.moment`)."""
-
-    def begin(self) -> Ending | int:
-        """As `start`, which may follow and says the same, as long as there is nothing to hear."""
-        ...
-
-    def ends(self) -> tuple[int, ...]:
-        """What can be read once it has ended, then whatever is to be heard before that. Empty if nothing tells of its end."""
-        ...
-
-    def note_end(self) -> None:
-        """That could be read of: takes it in."""
-        ...
-
-    def brief_ending(self, moment: Moment) -> Ending | None:
-        """How it ended, well, and with nothing left of it; None if it has said something."""
-        ...
-
-
 class Host(Protocol):
     """A process that has one shim after the other, and a door where requests to stop come in."""
 
     signals: Signals
     mark: Mark
     descriptor: int
-    moment: Moment
 
     def look(self) -> bool:
         """Takes in what is there; False when nobody will come any more."""

@@ -12,7 +12,7 @@ import os
 import time
 from resource import RUSAGE_CHILDREN, getrusage
 
-from ork.worker.plain import times_waited
+from ork.worker.process import times_waited
 from ork.worker.pump import has_words
 
 AT_ONCE_SECONDS = 0.00005

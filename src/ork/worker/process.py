@@ -42,8 +42,7 @@ def fork_into(body: Callable[[], NoReturn]) -> int:
         _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGTERM,))
         return pid
     try:
-        os.setpgid(0, 0)
-        system.die_with_parent(parent)
+        become_child_of(parent)
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
@@ -60,6 +59,19 @@ def fork_into(body: Callable[[], NoReturn]) -> int:
     finally:
         # Never back into the parent's code, whatever happens.
         os._exit(1)
+
+
+def become_child_of(parent: int) -> None:
+    """In a process that was just forked: a group of its own, and it dies with its parent."""
+    os.setpgid(0, 0)
+    system.die_with_parent(parent)
+
+
+def times_waited() -> int:
+    """How often this process gave up the processor to wait, for anything."""
+    from resource import RUSAGE_SELF, getrusage
+
+    return getrusage(RUSAGE_SELF).ru_nvcsw
 
 
 def has_waited(usage: resource.struct_rusage) -> bool:

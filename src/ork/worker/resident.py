@@ -23,7 +23,6 @@ from ork.worker.confinement import is_confined
 from ork.worker.forker import Forker
 from ork.worker.guard import Guard
 from ork.worker.main import in_words, read_spec, win_gate
-from ork.worker.moment import Moment
 from ork.worker.shim import Shim
 from ork.worker.signals import Signals
 
@@ -72,7 +71,6 @@ class Resident:
         self.mark = mark
         self._traces = traces
         self.signals = Signals()
-        self.moment = Moment(self.signals)
         self.process = system.own_process()
         self.in_words = in_words(self.process)
         self._attempt = b""

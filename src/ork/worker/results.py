@@ -28,17 +28,10 @@ class ResultError(Exception):
 
 def result_text(value: Any, limit: int) -> str | None:
     """None for None: a task that returns nothing has no output."""
-    return within(to_text(value), limit)
-
-
-def to_text(value: Any) -> str | None:
     if value is None:
         return None
-    return dumps(to_plain(value, ""))
-
-
-def within(text: str | None, limit: int) -> str | None:
-    if text is not None and len(text) > limit:
+    text = dumps(to_plain(value, ""))
+    if len(text) > limit:
         raise ResultError(f"returned {len(text)} bytes of JSON, more than the {limit} allowed")
     return text
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ork.model.masking import Mask
     from ork.objects.documents import Signer
     from ork.objects.local import LocalObjects
-    from ork.worker.job import BriefJob, Host, Job
+    from ork.worker.job import Host, Job
     from ork.worker.preparation import Preparation
 
 LEFTOVER_GRACE_SECONDS = 1.0
@@ -44,7 +44,6 @@ _KILL_AGAIN_SECONDS = 0.02
 _RETRY_BEAT_SECONDS = 1.0
 _MOST_READS = 64  # more than any pipe holds
 _NEVER = float("inf")
-_jobs: dict[str, Callable[..., BriefJob]] = {}
 
 
 class Shim:
@@ -58,7 +57,6 @@ class Shim:
     _kill_at: float | None = None
     _is_asked = False  # to end by itself: SIGTERM has been sent
     _is_killing = False
-    _log: Log | None = None  # made for whoever has something to say
     _mask: Mask | None = None  # of the secrets that the task has
     _preparation: Preparation | None = None  # keeps what was built from being pruned
 
@@ -89,74 +87,33 @@ class Shim:
     def run(self) -> bool:
         """To the very end; whether that could be told."""
         self._is_subreaper = system.become_subreaper()
-        job, ending = self._given_job, None
+        job, log = self._given_job, self._make_log()
         try:
             if job is None:
-                kind = self._spec["kind"]
-                make = _jobs.get(kind) or _job_of(kind)
-                job = brief = make(self._objects, self._stem, self._spec, self._host)
-                ending = self._soon_ended(brief)
-            if ending is None:
-                log = self._log = self._make_log()
-                ending = self._prepare(log) or self._perform(job, log, self._spec["timeout"])
+                job = _job_of(self._spec["kind"])(self._objects, self._stem, self._spec, self._host)
+            ending = self._prepare(log) or self._perform(job, log, self._spec["timeout"])
         except Exception as error:
-            self._log = self._log or self._make_log()
-            ending = self._own_fault(error, self._log)
-        is_written = self._finish(ending, self._log)
+            ending = self._own_fault(error, log)
+        is_written = self._finish(ending, log)
         if job is not None:
             job.clean()
         return is_written
 
-    def _finish(self, ending: Ending, log: Log | None) -> bool:
+    def _finish(self, ending: Ending, log: Log) -> bool:
         terms = self._signals.terms
-        is_log_whole = log is None or log.flush()
+        is_log_whole = log.flush()
         if self._mask is not None and ending.failure is not None:
             ending.failure = self._mask.value(ending.failure)
         is_written = self._status.finish(ending, is_told_to_go=lambda: self._signals.terms > terms)
-        if log is not None:
-            if not is_log_whole:
-                log.flush_at_last(is_told_to_go=lambda: self._signals.terms > terms)
-            log.close()
+        if not is_log_whole:
+            log.flush_at_last(is_told_to_go=lambda: self._signals.terms > terms)
+        log.close()
         return is_written
 
     def _make_log(self) -> Log:
         # In a container the engine hears everything as well: that is how it gets out of there while it runs.
         echo = None if self._spec.get("container") is None else 1
         return Log(self._objects.path(layout.log_key(self._stem)), echo, self._mask)
-
-    def _soon_ended(self, job: BriefJob) -> Ending | None:
-        """None if it has to be watched, from now on or from the beginning."""
-        spec = self._spec
-        if self._host is None or self._signals.terms or spec["kind"] == "rust":
-            return None
-        # Not what has to be built first, nor where more than a log hears what is said.
-        if spec.get("environment") is not None or spec.get("container") is not None:
-            return None
-        started = job.begin()
-        if isinstance(started, Ending):
-            return started
-        self._main, self._since = started, time.monotonic()
-        ends, timeout = job.ends(), spec["timeout"]
-        seconds = LISTEN_AFTER_SECONDS if timeout is None else min(timeout, LISTEN_AFTER_SECONDS)
-        if not ends or not self._host.moment.has_ended(ends, seconds * 1000):
-            return None
-        job.note_end()
-        self._reap(job, time.monotonic())
-        if not self._are_all_gone:
-            return None
-        ending = job.brief_ending(self._host.moment) if self._main_status == 0 else None
-        ending = ending or self._heard_ending(job)
-        self.is_swift = self.is_swift or job.is_swift
-        return ending
-
-    def _heard_ending(self, job: Job) -> Ending:
-        """Of what is gone, but for its last words."""
-        log = self._log = self._make_log()
-        job.start(log)
-        readers = job.pipes()
-        _empty(self._poller(readers, ()), readers)
-        log.let_go()
-        return job.ending(self._main_status or 0)
 
     def _prepare(self, log: Log) -> Ending | None:
         """Builds what the task needs, once for all who need the same; None when it is there."""
@@ -367,17 +324,15 @@ def awake_seconds() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def _job_of(kind: str) -> Callable[..., BriefJob]:
-    """What a spec's kind asks for; loaded when it is first needed."""
+def _job_of(kind: str) -> Callable[..., Job]:
+    """The class for the spec's kind, imported when it is first needed."""
     if kind in ("python", "custom"):
         from ork.worker.function import FunctionJob
 
-        _jobs[kind] = FunctionJob
-    else:
-        from ork.worker.command import CommandJob
+        return FunctionJob
+    from ork.worker.command import CommandJob
 
-        _jobs[kind] = CommandJob
-    return _jobs[kind]
+    return CommandJob
 
 
 def _empty(poller: select.poll, readers: dict[int, Callable[[], bool]]) -> None:

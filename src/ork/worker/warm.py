@@ -28,6 +28,7 @@ AHEAD = "ahead"
 _USUAL = (
     "_ctypes",
     "fcntl",
+    "resource",
     "ork.worker.resident",
     "ork.worker.sharing",
     "ork.objects.journaled",
@@ -68,9 +69,6 @@ def _load(mark: Mark) -> None:
     mark.keep_at_hand()
     system.own_process()
     _make_streams()
-    from ork.worker.rehearsal import rehearse
-
-    rehearse(mark)
     # Collections in children would otherwise copy every page of what they share with us.
     gc.freeze()
 

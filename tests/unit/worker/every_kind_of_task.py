@@ -1,4 +1,4 @@
-"""Functions of every kind, for a task each (see `test_plain`)."""
+"""Functions of every kind, for a task each (see `test_ways_to_call`)."""
 
 from __future__ import annotations
 

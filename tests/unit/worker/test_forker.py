@@ -6,7 +6,7 @@ import os
 import time
 
 from ork.worker.forker import Forker
-from ork.worker.order import LARGEST, UNUSUAL, send
+from ork.worker.order import LARGEST, send
 from ork.worker.pump import has_words
 
 _SLOW = 0.2
@@ -53,10 +53,10 @@ def test_an_end_that_is_told_is_taken_as_it_is() -> None:
 def test_nobody_waits_for_a_process_that_does_not_take_its_order() -> None:
     taken, orders = os.pipe()
     os.set_blocking(orders, False)
-    assert not send(orders, b"mark", UNUSUAL, {"spec": "x" * LARGEST})
+    assert not send(orders, {"spec": "x" * LARGEST})
     assert not has_words(taken)
-    assert send(orders, b"mark", UNUSUAL, {"spec": "x" * (LARGEST - 10_000)})
-    assert not send(orders, b"mark", UNUSUAL, {"spec": "x" * (LARGEST - 10_000)})
+    assert send(orders, {"spec": "x" * (LARGEST - 10_000)})
+    assert not send(orders, {"spec": "x" * (LARGEST - 10_000)})
     os.close(taken)
-    assert not send(orders, b"mark", UNUSUAL, {})
+    assert not send(orders, {})
     os.close(orders)

@@ -1,4 +1,4 @@
-"""What a call's process answers, as its shim understands it: the usual answer is read in fewer steps, and as any other."""
+"""What a function's process replies, as its supervisor understands it."""
 
 from __future__ import annotations
 

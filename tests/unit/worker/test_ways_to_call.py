@@ -1,4 +1,4 @@
-"""The plain way to perform a task is seen by nobody: whatever a task is, it sees and leaves what it would the other way."""
+"""A function sees and leaves the same whoever calls it: a task fork server, or a process made for it alone."""
 
 from __future__ import annotations
 
@@ -11,31 +11,22 @@ from typing import Any
 
 import pytest
 
-from ork.worker.environment import additions
-from ork.worker.order import UNUSUAL, WORDS_BYTES, head_of
-from ork.worker.rehearsal import SPEC
 from tests.unit.worker import every_kind_of_task
 
 SCRIPT = """
-import functools, json, os, signal, sys, typing
+import functools, json, os, resource, signal, sys, typing
 from ork.objects.local import LocalObjects
-from ork.worker import forker, invoke, packages
+from ork.worker import packages
+from ork.worker.child import Child
+from ork.worker.forker import Forker
+from ork.worker.invoke import call_here
 from ork.worker.mark import Mark
-from ork.worker.order import UNUSUAL
-from ork.worker.rehearsal import SPEC, rehearse
 
-way, folder, tasks = sys.argv[1], sys.argv[2], json.load(sys.stdin)
+way, folder, spec, tasks = sys.argv[1], sys.argv[2], *json.load(sys.stdin)
 mark = Mark()
 mark.keep_at_hand()
 packages.use_packages()
-rehearse(mark)
-if way == "general":
-    forker.head_of = lambda spec, variables: UNUSUAL
-tell = invoke.tell
-invoke.tell = lambda answer, output, waited: tell(answer, output + ',"is_plain":true', waited)
 objects = LocalObjects(folder + "/objects", "normal")
-spec = {**SPEC, "attempt": "r/t/0/1", "run_id": "r", "task": "t", "root": folder, "file": "tasks.py"}
-made = forker.Forker(mark, folder, None, objects.root)
 
 def all_of(pipe):
     data = b""
@@ -43,25 +34,65 @@ def all_of(pipe):
         while chunk := os.read(pipe, 1 << 16):
             data += chunk
     except BlockingIOError:
-        return data.decode()
+        pass
+    return data.decode()
+
+def forked(stem, spec, change):
+    made.make_next("tasks.py")
+    while not open(f"/proc/{made.pid}/task/{made.pid}/children").read():
+        continue
+    change()
+    assert made.give(objects, stem, spec)
+    return made, made.read_end()
+
+def in_a_process_of_its_own(stem, spec, change):
+    change()
+    mark.write(spec["attempt"].encode())  # as its worker does
+    child = Child(lambda answer: call_here(objects, stem, spec, answer))
+    return child, os.waitpid(child.pid, 0)[1]
 
 def answer(number, changes):
-    text = changes.pop("changed to", None)
-    made.make_next("tasks.py")
-    if text is not None:
-        while not open(f"/proc/{made.pid}/task/{made.pid}/children").read():
-            continue
-        with open(folder + "/tasks.py", "w") as file:
-            file.write(text)
-    assert made.give(objects, f"runs/{number}", {**spec, **changes})
-    status = made.read_end()
-    return [all_of(made.source), all_of(made.printed), status, objects.size(f"runs/{number}.output")]
+    text, stem = changes.pop("changed to", None), f"runs/{number}"
+    def change():
+        if text is not None:
+            with open(folder + "/tasks.py", "w") as file:
+                file.write(text)
+    child, status = ways[way](stem, {**spec, "root": folder, **changes}, change)
+    said = [all_of(child.source), all_of(child.printed), status, objects.size(f"{stem}.output")]
+    if child is not made:
+        child.close()
+    return said
 
+ways = {"forked": forked, "own": in_a_process_of_its_own}
+made = Forker(mark, folder, None, objects.root) if way == "forked" else None
 answers = [answer(number, changes) for number, changes in enumerate(tasks)]
-made.dismiss()
+if made is not None:
+    made.dismiss()
 with open(sys.argv[3], "w") as file:
     json.dump(answers, file)
 """
+SPEC: dict[str, Any] = {
+    "attempt": "r/t/0/1",
+    "run_id": "r",
+    "workflow": "w",
+    "task": "t",
+    "index": None,
+    "parallel_count": None,
+    "number": 1,
+    "scheduled_for": None,
+    "kind": "python",
+    "file": "tasks.py",
+    "module": None,
+    "function": "main",
+    "paths": [],
+    "inputs": None,
+    "upstream": {},
+    "params": {},
+    "env": {},
+    "inline_limit": 1 << 16,
+    "output_limit": 1 << 20,
+    "durability": "normal",
+}
 FUNCTIONS = [
     name for name in vars(every_kind_of_task) if not name.startswith("_") and name not in ("annotations", "Any")
 ]
@@ -101,57 +132,26 @@ def answers(way: str, folder: Path) -> dict[str, Any]:
     environ = {**os.environ, "ORK_ATTEMPT_ID": "-" * 64, "ORK_OTHER": "hidden", "PYTHONPATH": os.pathsep.join(sys.path)}
     answered = folder / "answers"
     command = [sys.executable, "-c", SCRIPT, way, str(folder), str(answered)]
-    subprocess.run(command, input=json.dumps(list(CASES.values())), env=environ, text=True, check=True, timeout=30)
+    asked = json.dumps([SPEC, list(CASES.values())])
+    subprocess.run(command, input=asked, env=environ, text=True, check=True, timeout=60)
     return dict(zip(CASES, json.loads(answered.read_text().replace(str(folder), "FOLDER")), strict=True))
 
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
     folder = tmp_path_factory.mktemp("ways")
-    return answers("plain", folder / "plain"), answers("general", folder / "general")
+    return answers("forked", folder / "forked"), answers("own", folder / "own")
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_task_ends_as_it_would_the_other_way(case: str, both: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    plain, general = (_without_speed(answers[case]) for answers in both)
-    assert plain == general
-    assert case != "sees" or plain[0]["exit_code"] == 0
+def test_a_task_ends_the_same_whoever_calls_it(case: str, both: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    forked, own = (_without_speed(answers[case]) for answers in both)
+    assert forked == own
+    assert case != "sees" or forked[0]["exit_code"] == 0
 
 
 def _without_speed(answer: list[Any]) -> list[Any]:
     reply = json.loads(answer[0]) if answer[0] else {}
-    for name in ("is_swift", "imports", "is_plain"):
+    for name in ("is_swift", "imports"):
         reply.pop(name, None)
     return [reply, *answer[1:]]
-
-
-@pytest.mark.parametrize("case", ["returns_a_number", "returns_nothing", "returns_much", "prints", "of many"])
-def test_a_usual_task_is_performed_plainly(case: str, both: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    plain, general = (json.loads(answers[case][0]) for answers in both)
-    assert "is_plain" in plain
-    assert "is_plain" not in general
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param({"kind": "custom"}, id="a task of a custom kind"),
-        pytest.param({"file": None, "module": "m"}, id="a function of a module"),
-        pytest.param({"function": "Flow.run"}, id="a function of a class"),
-        pytest.param({"env": {"A": {"value": 1}}}, id="variables of its own"),
-        pytest.param({"inputs": {"a": {"value": 1}}}, id="inputs"),
-        pytest.param({"python": "/venv/bin/python"}, id="another interpreter"),
-        pytest.param({"output_type": {"type": "integer"}}, id="a declared output"),
-        pytest.param({"inline_limit": 10}, id="little room for its output"),
-        pytest.param({"workflow": "w" * 120}, id="more than a slot has room for"),
-        pytest.param({"file": "f" * WORDS_BYTES}, id="more than there is room for"),
-        pytest.param({"workflow": "ö"}, id="what is longer than it looks"),
-        pytest.param({"workflow": "a\0b"}, id="what cannot be told apart"),
-    ],
-)
-def test_what_is_unusual_is_not_performed_plainly(change: dict[str, Any]) -> None:
-    spec = {**SPEC, **change}
-    variables = additions({**spec, "env": {}}, {}, None)
-    assert head_of(spec, variables) is UNUSUAL
-    assert head_of(SPEC, additions(SPEC, {}, None)) is not UNUSUAL
-    assert head_of(SPEC, None) is UNUSUAL
