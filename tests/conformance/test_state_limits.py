@@ -157,4 +157,4 @@ async def test_limits_that_hold_already_are_not_written_and_wake_nobody(stores) 
     assert (await here.changes_since(None)).mark == before
     assert not await there.wait_for_change(0)
     await here.set_limits({"pool:api": 2, "*": 4}, {"pool:api": Rate(6, 1.0)})
-    assert await there.wait_for_change(None if there.works_elsewhere else 1)
+    assert await there.wait_for_change(30)

@@ -139,13 +139,6 @@ class RunMachine:
         self._offered = {}
         return tuple(launched)
 
-    def may_hear(self, event: ev.Event) -> bool:
-        """Before `settle`: can it touch none of the tasks that are offered? They are pending, and nothing above them is
-        active; all that is pending is touched only when everything is to end."""
-        if not self._offered or isinstance(event, ev.Started | ev.Beat):
-            return True
-        return isinstance(event, ev.Succeeded) and not self.workflow.fail_fast
-
     # ── asking ───────────────────────────────────────────────────────────────────────────────────
 
     @property

@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from ork.scheduler.observe import Observer
     from ork.scheduler.options import SchedulerOptions
     from ork.scheduler.runs import OwnedRuns
-    from ork.scheduler.under_way import Commits
 
 
 class Overview:
     lead: Lead
-    commits: Commits
     _runs: OwnedRuns
     _observer: Observer
     _firing: Firing
@@ -37,7 +35,7 @@ class Overview:
     def is_drained(self) -> bool:
         """Nothing of ours runs, and we are to exit then."""
         is_to_exit = self._is_draining or self.lead.is_to_exit
-        return is_to_exit and not self._observer.has_active and self.commits.under_way is None
+        return is_to_exit and not self._observer.has_active
 
     def is_busy(self, until: datetime) -> bool:
         """Something is running, or will be tried again by then."""

@@ -121,11 +121,6 @@ class OwnedRuns:
             self._set_timer(run, owned)  # also when nothing was decided: a timer that came to nothing uncovers the next
         return broken
 
-    def may_hear(self, run: RunId, event: ev.Event) -> bool:
-        """Also before its last decisions are settled."""
-        owned = self._owned.get(run)
-        return owned is None or owned.machine.may_hear(event)
-
     def apply(self, command: RunCommand, now: datetime) -> bool:
         """False if its machine raised."""
         owned = self._owned.get(command.run)

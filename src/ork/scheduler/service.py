@@ -20,7 +20,6 @@ from ork.fallbacks import NOTIFICATIONS
 from ork.model.ids import SchedulerId
 from ork.model.record import Record
 from ork.scheduler.step import Scheduler
-from ork.scheduler.under_way import send_beside
 from ork.scheduler.waiting import Waiting
 from ork.state.store import StateStore
 from ork.telemetry import Happening
@@ -87,8 +86,6 @@ class SchedulerService:
         self._noted_at = 0.0
         self._neighbours: dict[SchedulerId, int] = {}
         scheduler.call_on_news(self._wake.set)
-        if store.works_elsewhere:
-            scheduler.commits.send = send_beside
 
     def request_stop(self) -> None:
         """The current step is finished, everything is let go, and `run` returns."""
@@ -122,7 +119,6 @@ class SchedulerService:
         try:
             with _collecting_rarely():
                 await self._step_when_due()
-            await self._finish_commits()
             if self.scheduler.owes_a_stop:
                 # What was cancelled must not live on until somebody comes by: its worker sees to the rest.
                 await self._step(self._now())
@@ -136,7 +132,7 @@ class SchedulerService:
             self._forget_neighbours()
             self._take_alarm_away()
             with contextlib.suppress(StoreError):  # then our lease will have to run out
-                await self.scheduler.stop(self._now())
+                await self.scheduler.stop()
             self.telemetry.tell(Happening.STOPPED)
 
     async def tick(self, *, stays: bool = False) -> TickReport:
@@ -166,18 +162,11 @@ class SchedulerService:
         if refreshing is not None:
             looks_due = await refreshing
             await self.scheduler.step(self._now())  # what was found may have a schedule
-        await self._finish_commits()
         alerts_due = None if self._outbox is None else await self._outbox.deliver()
         due = self.scheduler.next_tick(self._now())
-        await self.scheduler.stop(self._now())
+        await self.scheduler.stop()
         next_wake = min((moment for moment in (due, alerts_due, looks_due) if moment is not None), default=None)
         return TickReport(steps, counts[Happening.ATTEMPT_LAUNCHED], counts[Happening.RUN_FINISHED], next_wake)
-
-    async def _finish_commits(self) -> None:
-        """What the last one admits is started, and nothing more is sent beside."""
-        self.scheduler.commits.send = None
-        if self.scheduler.commits.under_way is not None:
-            await self._step(self._now())
 
     async def _stay(self, due: datetime | None) -> None:
         """Until something happens or is due. Nobody tells a tick what others write: it looks for itself."""

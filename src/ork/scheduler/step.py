@@ -29,7 +29,6 @@ from ork.scheduler.overview import Overview, first_of
 from ork.scheduler.runs import Decided, OwnedRuns
 from ork.scheduler.take_over import TakeOver
 from ork.scheduler.trouble import Trouble
-from ork.scheduler.under_way import Commits
 from ork.state.store import StateStore
 from ork.telemetry import Happening, Telemetry
 
@@ -69,13 +68,13 @@ class Scheduler(Overview):
         self._trouble = Trouble(self.telemetry, monotonic)
         self._firing = Firing(store, options, monotonic, self.telemetry)
         self.has_news_for_people = options.fires_schedules  # whoever sends notices takes this back
-        self.commits = Commits(store, id, self._runs)
         self._limits_again_at: float | None = None
         self._to_release: dict[RunId, None] = {}  # ours in the store, forgotten here
         self._claim_at: float | None = 0.0
         self._has_left_some = False  # there may be more to claim than we had room for
         self._claimed_starved = False  # when we last claimed, something of ours waited for slots
         self._is_draining = False
+        self._woken_in_commit = False  # something changed in the store while a commit was being answered
         self._fresh_start_at: float | None = 0.0  # when to introduce ourselves and forget all we knew
 
     # ── what others may do at any time ───────────────────────────────────────────────────────────
@@ -94,7 +93,7 @@ class Scheduler(Overview):
         self._claim_at = 0.0
         self._firing.look_again()
         self._runs.ask_limits_again()
-        self.commits.was_woken = True
+        self._woken_in_commit = True
 
     def drain(self) -> None:
         """From now on no run is claimed and nothing is started; what runs is seen to its end."""
@@ -107,7 +106,7 @@ class Scheduler(Overview):
         is_held = self._is_draining or self.lead.control is not None
         self._runs.hold_launches(is_held)
         self._firing.hold(self.lead.control is not None)
-        if is_held and self.commits.under_way is None:
+        if is_held:
             self._let_go_of(self._runs.idle)
 
     async def start(self, now: datetime) -> None:
@@ -117,9 +116,8 @@ class Scheduler(Overview):
         self._fresh_start_at = None
         self._claim_at = 0.0
 
-    async def stop(self, now: datetime) -> None:
+    async def stop(self) -> None:
         """Lets everything go at once: attempts go on, and whoever comes next adopts them."""
-        await self._finish_commit(now)
         if heartbeats := self._observer.heartbeats():
             await self._store.note_heartbeats(heartbeats)
         await self._store.release(self.lead.id)
@@ -154,9 +152,6 @@ class Scheduler(Overview):
 
     async def _work(self, now: datetime) -> None:
         done = self.telemetry.laps(self._monotonic)
-        overlaps = self.commits.under_way is not None
-        start = await self._go_on_meanwhile(now) if overlaps else []
-        done("commit")
         if self._firing.is_due(now):
             await self._fire_schedules(now)
         done("fire")
@@ -166,24 +161,15 @@ class Scheduler(Overview):
         if self._to_release or self._wants_more or self._is_due(self._claim_at):
             await self._read_store(now)
         done("read")
-        if not overlaps and self._is_due(self._observer.next_look):
-            start += await self._observe(now)
+        restart = await self._observe(now) if self._is_due(self._observer.next_look) else []
         done("observe")
         self._feed([(run, ev.TimerDue()) for run in self._runs.due(now)], now)
         await self._answers.answer_all(self._runs, self._feed, now)
         done("answer")
-        await self._begin_commit(now)
-        start += await self._finish_commit(now) if self.commits.send is None else []
+        admitted = await self._commit(now)
         done("commit")
-        if start:
-            await self._act(start, now)
+        await self._act([*restart, *admitted], now)
         done("act")
-        if self.commits.under_way is not None and not self._is_due(self._observer.next_look):
-            start = await self._finish_commit(now)
-            await self._begin_commit(now)
-            done("commit")
-            await self._act(start, now)
-            done("act")
         if self._runs.is_starved and not self._claimed_starved:
             self._claim_at = self.lead.look_soon(
                 self._claim_at
@@ -207,7 +193,6 @@ class Scheduler(Overview):
             self._forget(run)
         self._to_release.clear()
         self._answers.forget()
-        self.commits.forget()
         self._firing.look_again()
         self._runs.ask_limits_again()
         self._fresh_start_at = self._monotonic() + STORE_RETRY_SECONDS
@@ -288,26 +273,21 @@ class Scheduler(Overview):
             self._forget(run)
         return seen.launch
 
-    async def _go_on_meanwhile(self, now: datetime) -> list[Attempt]:
-        """While a commit is under way: what happens is looked at. Returns what can be started when it is over."""
-        launch = await self._observe(now)
-        return [*await self._finish_commit(now), *launch]
-
-    async def _begin_commit(self, now: datetime) -> None:
-        await self.commits.begin(self._launcher.name, now)
+    async def _commit(self, now: datetime) -> list[Attempt]:
+        """Commits every decision of this step in one transaction. Returns the attempts that the limits admitted."""
+        was_starved = self._runs.is_starved
+        decided = self._runs.collect(self._launcher.name, now)
         self._let_go_of(self._runs.take_raised())
-
-    async def _finish_commit(self, now: datetime) -> list[Attempt]:
-        """Returns the attempts it admitted."""
-        if (under_way := self.commits.take()) is None:
+        if not decided:
             return []
-        decided, committed = under_way.decided, await under_way.answer()
+        self._woken_in_commit = False
+        committed = await self._store.commit(self.lead.id, [each.changes for each in decided.values()], now)
         for run in sorted(committed.fenced):
             self.telemetry.tell(Happening.RUN_FENCED, run=run)
             self._forget(run)
         self._let_go_of(sorted(committed.overruled))
         self._runs.note_limits(committed, decided.values())
-        if self.commits.was_woken:
+        if self._woken_in_commit:
             self._runs.ask_limits_again()  # a slot may have been freed after the store had said that there is none
         if committed.again_in is not None:
             again_at = self._monotonic() + committed.again_in
@@ -317,9 +297,8 @@ class Scheduler(Overview):
             if run not in committed.fenced and run not in committed.overruled:
                 launch += self._carry_on(run, each, self._runs.settle(run, each, committed))
         self._let_go_of(self._runs.take_raised())
-        if self._runs.is_starved and not under_way.was_starved:
+        if self._runs.is_starved and not was_starved:
             self._claim_at = self.lead.look_soon(self._claim_at)
-        self._feed(self.commits.take_held(), now)
         if self._on_commit is not None:
             self._on_commit(tuple(decided))
         return launch
@@ -359,7 +338,7 @@ class Scheduler(Overview):
 
     def _feed(self, news: Sequence[tuple[RunId, ev.Event]], now: datetime) -> None:
         if news:
-            self._let_go_of(self._runs.feed(self.commits.hold_back(news), now))
+            self._let_go_of(self._runs.feed(news, now))
 
     def _let_go_of(self, runs: Iterable[RunId]) -> None:
         """We no longer know what is true about these runs: forget them, give them back, claim them anew."""
@@ -387,7 +366,7 @@ class Scheduler(Overview):
         mono = self._monotonic()
         if self._fresh_start_at is not None:
             return now + timedelta(seconds=max(0.0, self._fresh_start_at - mono))
-        if self._to_release or self.commits.under_way or self._wants_more or self._runs.has_something_to_do:
+        if self._to_release or self._wants_more or self._runs.has_something_to_do:
             return now
         planned = (self._observer.next_look, self._claim_at, self._limits_again_at, self._answers.next_try)
         moments = [moment for moment in planned if moment is not None]

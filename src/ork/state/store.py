@@ -134,10 +134,7 @@ class LimitUse(NamedTuple):
 class StateStore(
     AccessVerbs, ScheduleVerbs, LocationVerbs, InstallationVerbs, HeartbeatVerbs, QuarantineVerbs, Protocol
 ):
-    """The verbs that change something, and the reads that people need. `works_elsewhere`: while a verb is awaited its
-    work is done by others, so that this process may do something else."""
-
-    works_elsewhere: bool
+    """The verbs that change something, and the reads that people need."""
 
     # ── definitions ──────────────────────────────────────────────────────────────────────────────
 

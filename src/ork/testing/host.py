@@ -15,7 +15,6 @@ from ork.model.installation import SharedSettings
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.step import Scheduler
 from ork.scheduler.subworkflow import WorkflowExecutor
-from ork.scheduler.under_way import send_later
 from ork.state.store import StateStore
 from ork.testing.clock import EPOCH
 from ork.testing.cluster import Cluster, Machine
@@ -121,7 +120,7 @@ class Host:
             await process.news.wait(None if seconds is None else max(0.0, seconds - LEAST_STEP_SECONDS))
         self.stop_requested = False
         try:
-            await scheduler.stop(process.clock.now())
+            await scheduler.stop()
         except StoreError:
             return  # its lease runs out instead
         self._judge.stopped_cleanly(self._id)
@@ -175,8 +174,6 @@ class Host:
             terms=SHARED.terms,
         )
         scheduler.call_on_news(process.news.set)
-        if self._number % 2:
-            scheduler.commits.send = send_later
         self.process, self.scheduler = process, scheduler
         return scheduler, process, poller
 

@@ -24,7 +24,7 @@ MUTANTS = (
     Mutant(
         "launch-before-commit",
         "an attempt is started before it is committed",
-        ((step.Scheduler, "_begin_commit", m.launch_before_commit),),
+        ((step.Scheduler, "_commit", m.launch_before_commit),),
     ),
     Mutant("no-fence", "a stale owner's commit is written", ((sqlite_commit, "_pass_fence", m.write_as_the_owner),)),
     Mutant(

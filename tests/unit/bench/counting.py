@@ -77,7 +77,7 @@ async def scheduler_on(file: Path, version: Version) -> AsyncIterator[tuple[Sqli
         scheduler = instant_scheduler(store)
         await scheduler.step(utc_now())
         yield store, scheduler
-        await scheduler.stop(utc_now())
+        await scheduler.stop()
     finally:
         await store.close()
 

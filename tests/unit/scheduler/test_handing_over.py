@@ -92,7 +92,7 @@ def test_a_cancelled_run_tells_the_jobs_and_ends() -> None:
 def test_a_new_owner_goes_on_waiting() -> None:
     top, run = handed_over()
     key = attempt_of(top, run).key
-    top.do(top.scheduler.stop(top.clock.now()))
+    top.do(top.scheduler.stop())
     top.scheduler = top.new_scheduler("bea")
     top.step(3)
     assert top.waiting.watched == [key, key]

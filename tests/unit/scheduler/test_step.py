@@ -293,7 +293,7 @@ def test_stopping_lets_go_at_once_and_the_next_scheduler_goes_on() -> None:
     top = BenchTop(TWO)
     run = top.create()
     top.step()
-    top.do(top.scheduler.stop(top.clock.now()))
+    top.do(top.scheduler.stop())
     other = top.new_scheduler("ben")
     top.do(other.step(top.clock.now()))
     assert other.owned_runs == (run,)

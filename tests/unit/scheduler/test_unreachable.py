@@ -273,7 +273,7 @@ def test_owners_who_see_new_heartbeats_give_nothing_up() -> None:
 def test_a_clean_stop_leaves_behind_since_when_each_worker_is_silent() -> None:
     top, run = running(spec("a", retries=1))
     let_pass(top, 20)
-    top.do(top.scheduler.stop(top.clock.now()))
+    top.do(top.scheduler.stop())
     top.clock.advance(STALE + FENCE - 20)
     top.scheduler = top.new_scheduler("ben")
     top.step(4)

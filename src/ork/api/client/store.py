@@ -40,8 +40,6 @@ _PAGE = 1000
 
 
 class RemoteStore:
-    works_elsewhere = False
-
     def __init__(self, server: Server) -> None:
         self._server = server
         self._versions: dict[VersionId, Version] = {}

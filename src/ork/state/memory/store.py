@@ -56,8 +56,6 @@ class MemoryStore(
 ):
     """One handle; `sibling` gives another on the same state. Awaiting a verb never yields, but for waiting itself."""
 
-    works_elsewhere = False
-
     def __init__(
         self,
         clock: Callable[[], float] = time.monotonic,

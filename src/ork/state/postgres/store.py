@@ -52,8 +52,6 @@ class PostgresStore:
     a whole or not at all, and nobody can say which. The handle stays usable. All calls must come from one event loop.
     """
 
-    works_elsewhere = True
-
     def __init__(
         self,
         url: str,

@@ -68,8 +68,6 @@ class SqliteStore:
     store has no way to wait, so `wait_for_change` answers at once.
     """
 
-    works_elsewhere = False
-
     def __init__(
         self,
         path: str | os.PathLike[str],
