@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ork.app import open_installation
+from ork.app.installation import open_installation
 from ork.cli.definitions import read_versions
 from ork.model.workflow import Schedule
 from ork.scheduler.service import TickReport

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from enum import Enum
 
-from ork.app import Installation, patience_of
+from ork.app.installation import Installation, patience_of
 from ork.cli.progress import Progress
 from ork.cli.visible import visible
 from ork.core.commands import tasks_to_retry

@@ -17,7 +17,7 @@ from ork.locations.written import read_locations
 from ork.settings import PROJECT_FILE
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.scheduler.service import SchedulerService
 
 

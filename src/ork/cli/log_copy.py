@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ork.app import Installation
+from ork.app.installation import Installation
 from ork.cli.log_text import CHUNK, ExactSink, JsonSink, PrefixedSink, Sink, TerminalSink
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.task import Task

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ork.errors import OrkError, UsageError
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.telemetry import Telemetry
 
 REQUEST_SECONDS = 5.0

@@ -10,7 +10,7 @@ import click
 from ork.errors import OrkError
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
 
 MOST_OFFERED = 50
 

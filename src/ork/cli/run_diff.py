@@ -11,7 +11,7 @@ from ork.errors import DocumentError
 from ork.status.words import duration
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.model.task import StoredOutput
 
 OUTPUT_LIMIT = 16 * 1024 * 1024

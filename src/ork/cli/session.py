@@ -18,7 +18,7 @@ from ork.settings import Settings, find_root, load_settings, project_folder
 from ork.terminal import wants_colour
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
 
 LAST_PAUSE_SECONDS = 8.0
 
@@ -141,7 +141,7 @@ def look(
     A store in a file never waits for anything but the disk, so that there is nothing to loop over, and the command
     does not pay for importing asyncio.
     """
-    from ork.app import answers_at_once, open_for_a_look
+    from ork.app.installation import answers_at_once, open_for_a_look
 
     settings = current_settings()
     looking = _with_installation(open_for_a_look(settings, creates=creates, may_be_new=may_be_new), work)
@@ -156,7 +156,7 @@ def serve(work: Callable[[Installation], Coroutine[Any, Any, T]]) -> T:
     """Opens the installation for work that goes on for a while and runs it in an event loop."""
     import asyncio
 
-    from ork.app import open_installation
+    from ork.app.installation import open_installation
 
     settings = current_settings()
     warn_of_workers(settings)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ork.app import Installation
+from ork.app.installation import Installation
 from ork.cli.definitions import default_file, is_file_name, parse_params, print_problems, read_versions
 from ork.cli.session import note_other_project, settings_of
 from ork.errors import DefinitionError, NotFoundError, UsageError

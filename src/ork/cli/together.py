@@ -14,7 +14,7 @@ from ork.telemetry import Happening
 if TYPE_CHECKING:
     from ork.api.events import Hub
     from ork.api.server import ApiServer
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.cli.service_log import ServiceLog
     from ork.scheduler.service import SchedulerService
 

@@ -10,7 +10,7 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ork.app import Installation, open_installation
+from ork.app.installation import Installation, open_installation
 from ork.bench.drive.runs import light_task, measured, utc_now
 from ork.bench.drive.watcher import Watcher, instant_service
 from ork.bench.past import Past, add_to_file, add_to_server

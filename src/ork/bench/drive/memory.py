@@ -8,7 +8,7 @@ import tracemalloc
 from datetime import timedelta
 from typing import Any
 
-from ork.app import open_installation
+from ork.app.installation import open_installation
 from ork.bench.drive.runs import LOOK_SECONDS, RUN, measured, read_version, utc_now, wide_tasks
 from ork.core import events as ev
 from ork.core.machine import RunMachine

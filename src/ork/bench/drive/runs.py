@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
-from ork.app import Installation, open_installation
+from ork.app.installation import Installation, open_installation
 from ork.bench.drive.watcher import Watcher, instant_service
 from ork.bench.services import SETTLE_SECONDS, rss_mb
 from ork.compile.content import make_version

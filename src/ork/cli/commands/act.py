@@ -16,7 +16,7 @@ from ork.cli.session import json_option, look, now, print_json, store_options
 from ork.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.model.ids import TaskKey
     from ork.model.run import Run, SchedulerEntry
     from ork.status.follow import RunView

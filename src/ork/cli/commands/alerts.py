@@ -22,7 +22,7 @@ from ork.errors import NotFoundError
 
 if TYPE_CHECKING:
     from ork.alerts.channels import Channel
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.cli.paint import Line
     from ork.state.schedules import UnsentAlert
 

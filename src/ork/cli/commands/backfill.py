@@ -17,7 +17,7 @@ from ork.cli.session import json_option, now, print_json, serve, store_options
 from ork.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.model.run import NewRun
     from ork.model.workflow import Schedule, Version
 

@@ -16,7 +16,7 @@ from ork.model.installation import EVERYBODY, Mode, host_name, host_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.model.installation import Control
     from ork.model.run import SchedulerEntry
 

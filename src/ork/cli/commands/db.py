@@ -11,7 +11,7 @@ from ork.cli.errors import DONE, FAILED
 from ork.cli.session import json_option, look, now, print_json, settings_beside_the_store, store_options
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.model.installation import SharedSettings
 
 
@@ -29,7 +29,7 @@ def migrate_command(as_json: bool) -> None:
     \b
     Example:  ork db migrate
     """
-    from ork.stores import migrate_store
+    from ork.app.stores import migrate_store
 
     before, after = migrate_store(settings_beside_the_store("db"))
     if as_json:
@@ -47,8 +47,8 @@ def status_command(as_json: bool) -> int:
     \b
     Example:  ork db status
     """
+    from ork.app.stores import store_schema
     from ork.state.urls import without_password
-    from ork.stores import store_schema
 
     settings = settings_beside_the_store("db")
     current, known = store_schema(settings)
@@ -71,7 +71,7 @@ def settings_command(as_json: bool) -> int:
     \b
     Example:  ork db settings
     """
-    from ork.shared_settings import difference
+    from ork.app.shared_settings import difference
     from ork.status.shapes import time_json
 
     settings_beside_the_store("db")
@@ -113,9 +113,9 @@ def use_settings_command(as_json: bool, force: bool) -> None:
 
 
 async def _read_settings(installation: Installation) -> tuple[SharedSettings | None, SharedSettings]:
-    from ork.app import objects_here
+    from ork.app.installation import objects_here
+    from ork.app.shared_settings import own_settings
     from ork.objects.identity import read_identity
-    from ork.shared_settings import own_settings
 
     objects = objects_here(installation.settings, creates=False)
     mine = own_settings(installation.settings, objects, read_identity(objects))
@@ -123,9 +123,9 @@ async def _read_settings(installation: Installation) -> tuple[SharedSettings | N
 
 
 async def _use_settings(installation: Installation, force: bool) -> tuple[SharedSettings | None, SharedSettings]:
-    from ork.app import objects_here
+    from ork.app.installation import objects_here
+    from ork.app.shared_settings import use_settings
     from ork.cli.commands.act import who_asks
-    from ork.shared_settings import use_settings
 
     before = await installation.store.read_shared_settings()
     objects = objects_here(installation.settings, creates=True)

@@ -15,7 +15,7 @@ from ork.errors import NotFoundError, RefusedError, UsageError
 from ork.settings import Settings
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.model.ids import TaskKey
     from ork.model.task import Attempt
     from ork.status.follow import RunView

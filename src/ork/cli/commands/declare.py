@@ -12,7 +12,7 @@ from ork.cli.errors import DONE
 from ork.cli.session import json_option, now, store_options
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.model.ids import TaskKey
     from ork.status.follow import RunView
 

@@ -14,7 +14,7 @@ from ork.cli.naming import workflow_argument
 from ork.cli.session import json_option, look, note_other_project, now, print_json, settings_of, store_options
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.model.workflow import Version
     from ork.settings import Settings
 

@@ -13,7 +13,7 @@ from ork.cli.session import current_settings, serve, store_options
 from ork.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.cli.commands.serve import Options
 
 

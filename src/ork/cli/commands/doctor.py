@@ -77,11 +77,11 @@ def _interpreter(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
 
 
 def _store(settings: Settings) -> Iterator[Finding]:
-    from ork.app import Installation
+    from ork.app.installation import Installation
+    from ork.app.stores import store_path, store_schema
     from ork.state.store import RunFilter
     from ork.state.urls import without_password
     from ork.status.words import count
-    from ork.stores import store_path, store_schema
 
     path = store_path(settings)
     if path is not None and not os.path.exists(path):
@@ -109,11 +109,11 @@ def _store(settings: Settings) -> Iterator[Finding]:
 
 def _shared(settings: Settings) -> Iterator[Finding]:
     """Whether this machine may work for the installation that the state store belongs to."""
-    from ork.app import Installation, objects_here
+    from ork.app.installation import Installation, objects_here
+    from ork.app.shared_settings import difference, own_settings
+    from ork.app.stores import store_path, store_schema
     from ork.errors import SettingsDifferError
     from ork.objects.identity import read_identity
-    from ork.shared_settings import difference, own_settings
-    from ork.stores import store_path, store_schema
 
     path = store_path(settings)
     if (path is not None and not os.path.exists(path)) or len(set(store_schema(settings))) > 1:
@@ -152,7 +152,7 @@ def _objects_folder(settings: Settings) -> str:
 
 def _disks(settings: Settings, place: str) -> Iterator[Finding]:
     """The disk of the project, and those of the store and the objects where they are others."""
-    from ork.stores import store_path
+    from ork.app.stores import store_path
 
     objects = _objects_folder(settings)
     seen = set()
@@ -226,8 +226,8 @@ def _task_user(settings: Settings) -> Iterator[Finding]:
         return
     import subprocess
 
+    from ork.app.executors import check_task_user
     from ork.errors import UsageError
-    from ork.places import check_task_user
     from ork.worker.task_user import TaskUser
 
     try:
@@ -245,13 +245,13 @@ def _task_user(settings: Settings) -> Iterator[Finding]:
 
 
 def _schedulers(settings: Settings) -> Iterator[Finding]:
-    from ork.app import Installation
+    from ork.app.installation import Installation
+    from ork.app.stores import store_path
     from ork.model.installation import Control, host_of
     from ork.model.run import SchedulerEntry
     from ork.status.controls import control_words
     from ork.status.serving import Liveness, fires_schedules, liveness, unverified_words
     from ork.status.words import count
-    from ork.stores import store_path
 
     path = store_path(settings)
     if settings.server is None and path is not None and not os.path.exists(path):
@@ -288,9 +288,9 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
 
 def _quarantine(settings: Settings) -> Iterator[Finding]:
     """Items that cannot be decoded or worked with: everything else goes on without them."""
-    from ork.app import Installation
+    from ork.app.installation import Installation
+    from ork.app.stores import store_path
     from ork.model.quarantine import Quarantined
-    from ork.stores import store_path
 
     path = store_path(settings)
     if settings.server is None and path is not None and not os.path.exists(path):
@@ -351,7 +351,7 @@ def _traces(settings: Settings) -> Iterator[Finding]:
 
 
 def _server(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.status.words import count
 
     async def read(installation: Installation) -> tuple[str, int]:

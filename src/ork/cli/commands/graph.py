@@ -11,7 +11,7 @@ from ork.cli.naming import complete_file_or_workflow
 from ork.cli.session import json_option, look, print_json, settings_of, store_options
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.model.workflow import CompiledWorkflow
 
 

@@ -14,7 +14,7 @@ from ork.errors import NotFoundError, UsageError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.cli.paint import Line, Span
     from ork.status.locations import LocationView
 

@@ -13,7 +13,7 @@ from ork.cli.visible import visible
 from ork.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.cli.log_copy import LogCopier
     from ork.status.ids import Target
 

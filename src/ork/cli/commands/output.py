@@ -12,7 +12,7 @@ from ork.cli.session import json_option, look, store_options
 from ork.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.model.task import Task
     from ork.status.follow import RunView
 

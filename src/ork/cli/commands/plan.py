@@ -13,7 +13,7 @@ from ork.cli.errors import DONE, WRONG_USE
 from ork.cli.session import json_option, look, now, print_json, settings_of, store_options
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.model.workflow import Schedule, Version
 
 TIMES_SHOWN = 3

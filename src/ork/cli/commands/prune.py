@@ -16,7 +16,7 @@ from ork.errors import UsageError
 
 if TYPE_CHECKING:
     from ork.api.client.connection import Server
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.model.ids import RunId
 
 DAY_SECONDS = 86_400.0
@@ -71,7 +71,7 @@ def prune_command(older_than: str | None, keep_last: int, dry_run: bool, days: f
 
 
 async def _forget(installation: Installation, before: datetime, keep_last: int, dry_run: bool) -> list[RunId]:
-    from ork.app import RemoteInstallation
+    from ork.app.installation import RemoteInstallation
     from ork.cli.commands.act import who_asks
     from ork.objects.layout import IDENTITY_KEY
     from ork.status.forgetting import forget_some

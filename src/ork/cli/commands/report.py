@@ -13,7 +13,7 @@ from ork.cli.session import json_option, look, now, print_json, store_options
 from ork.errors import UsageError
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.cli.report.page import Printed
     from ork.model.ids import AttemptKey
     from ork.objects.local import LocalObjects

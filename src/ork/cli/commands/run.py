@@ -17,7 +17,7 @@ from ork.model.ids import RunId
 from ork.terminal import is_dumb_terminal
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.cli.attend import Ending, Interrupts
     from ork.cli.progress import Progress
     from ork.model.run import Run

@@ -14,7 +14,7 @@ from ork.cli.session import json_option, look, now, palette, print_json, store_o
 from ork.model.sealed import shown_params
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.cli.paint import Line
     from ork.model.ids import TaskKey
     from ork.model.run import Run

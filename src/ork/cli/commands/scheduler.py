@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ork.app.stores import check_project
 from ork.cli.commands.control import COMMANDS
 from ork.cli.service_log import LOG_FORMAT, LOG_FORMAT_OR_NONE, LOG_LEVEL, ServiceLog
 from ork.cli.session import (
@@ -20,10 +21,9 @@ from ork.cli.session import (
     task_user_option,
 )
 from ork.errors import UsageError
-from ork.stores import check_project
 
 if TYPE_CHECKING:
-    from ork.app import Installation, RemoteInstallation
+    from ork.app.installation import Installation, RemoteInstallation
     from ork.scheduler.service import TickReport
 
 
@@ -120,7 +120,7 @@ def _in_words(report: TickReport) -> str:
 
 
 async def _tick(installation: Installation, log: ServiceLog | None, *, stays: bool) -> TickReport:
-    from ork.app import RemoteInstallation
+    from ork.app.installation import RemoteInstallation
 
     if isinstance(installation, RemoteInstallation):
         if stays:

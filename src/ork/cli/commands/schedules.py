@@ -12,7 +12,7 @@ from ork.cli.session import json_option, look, now, palette, print_json, store_o
 from ork.errors import UsageError
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.cli.paint import Line
     from ork.status.schedules import Upcoming
 

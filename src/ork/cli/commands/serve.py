@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from ork.app.stores import check_project
 from ork.cli.service_log import LOG_FORMAT, LOG_LEVEL, ServiceLog
 from ork.cli.session import current_settings, keep_serving, store_options, task_user_option
 from ork.errors import NotFoundError, UsageError
-from ork.stores import check_project
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.cli.together import Parts
     from ork.settings import Settings
 
@@ -126,7 +126,7 @@ async def _add_api(installation: Installation, options: Options, parts: Parts, l
     from ork.api.origins import is_loopback
     from ork.api.server import ApiServer, Place, check_exposure
     from ork.api.tokens import ensure_first_token
-    from ork.app import http_api, open_installation
+    from ork.app.installation import http_api, open_installation
     from ork.cli.session import now
 
     place = Place(options.host, options.port, options.allowed_hosts, options.tls_cert, options.tls_key)

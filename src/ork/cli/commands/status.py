@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.cli.paint import Line
     from ork.model.ids import RunId
     from ork.model.quarantine import Quarantined

@@ -14,7 +14,7 @@ from ork.errors import NotFoundError, UsageError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.model.access import Token
 
 ROLES = ("viewer", "operator", "admin")

@@ -12,7 +12,7 @@ from ork.cli.session import json_option, look, now, palette, print_json, store_o
 from ork.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from ork.app import Installation
+    from ork.app.installation import Installation
     from ork.cli.paint import Line
     from ork.model.run import Run
     from ork.model.workflow import Version, WorkflowEntry

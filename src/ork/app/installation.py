@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from ork.app.stores import empty_store, has_store, is_on_a_server, make_home, open_store
 from ork.errors import UsageError
 from ork.model.access import AuditEntry
 from ork.model.ids import RunId, SchedulerId
@@ -19,7 +20,6 @@ from ork.settings import LOCATIONS_FILE, Settings
 from ork.state.store import StateStore
 from ork.state.urls import without_password
 from ork.status.shown import hide
-from ork.stores import empty_store, has_store, is_on_a_server, make_home, open_store
 
 if TYPE_CHECKING:
     from ork.alerts.outbox import Outbox
@@ -63,12 +63,12 @@ class Installation:
     ) -> SchedulerService:
         """A scheduler of this process, ready to run; with `only`, for that run and what it needs. The limits in the
         settings hold from now on."""
+        from ork.app.executors import check_task_user
+        from ork.app.scheduler_options import limits_of, rates_of, scheduler_options, start_traces
         from ork.executors.processes import identity, is_provably_dead, watch_death
-        from ork.places import check_task_user
         from ork.scheduler.service import SchedulerService
         from ork.scheduler.step import Scheduler
         from ork.scheduler.waiting import Waiting
-        from ork.scheduler_settings import limits_of, rates_of, scheduler_options, start_traces
         from ork.telemetry import Telemetry
 
         await self.store.set_limits(limits_of(self.settings), rates_of(self.settings))
@@ -109,10 +109,10 @@ class Installation:
 
     async def tick(self, telemetry: Telemetry | None = None, *, stays: bool = False) -> TickReport:
         """One tick. A few reads find out whether there is anything to do; only then a scheduler is made."""
+        from ork.app.scheduler_options import limits_of, rates_of
         from ork.executors.processes import hostname
         from ork.scheduler.idle import next_due
         from ork.scheduler.service import TickReport
-        from ork.scheduler_settings import limits_of, rates_of
 
         await self.store.set_limits(limits_of(self.settings), rates_of(self.settings))
         locations = await self._set_locations()
@@ -183,7 +183,7 @@ class Installation:
         return Outbox(self.store, channels, secrets, telemetry, rule=rule)
 
     def _places(self, kind: str, telemetry: Telemetry) -> dict[str, Executor]:
-        from ork.places import executors_of, note_plain_files
+        from ork.app.executors import executors_of, note_plain_files
 
         fallbacks, is_run = telemetry.fallbacks, kind == "run"
         note_plain_files(self.settings, self.objects, fallbacks)
@@ -342,7 +342,7 @@ async def open_installation(settings: Settings) -> Installation:
     SettingsDifferError if they do not belong together."""
     if settings.server is not None:
         return _remote(settings, settings.server)
-    from ork.shared_settings import join_installation
+    from ork.app.shared_settings import join_installation
 
     installation = _open(settings, inline=False)
     try:
@@ -360,7 +360,7 @@ async def open_for_a_look(settings: Settings, *, creates: bool, may_be_new: bool
     if settings.server is not None:
         return _remote(settings, settings.server)
     if creates or has_store(settings, may_be_new=may_be_new):
-        from ork.shared_settings import objects_to_read
+        from ork.app.shared_settings import objects_to_read
 
         installation = _open(settings, inline=True)
         try:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ork.app.executors import worker_configs
 from ork.core.limits import EVERYTHING
 from ork.core.liveness import Patience
 from ork.errors import UsageError
 from ork.model.workflow import Rate
-from ork.places import worker_configs
 from ork.scheduler.options import SchedulerOptions
 from ork.settings import Settings
 
