@@ -35,7 +35,7 @@ soak: $(STAMPS)/test
 	$(BIN)/python -m pytest -n 2 -m soak -rA --durations=0 $(TESTS)
 
 check: lint
-	$(BIN)/python -m pytest -n auto -q -m "not slow" $(TESTS)
+	$(BIN)/python -m pytest -n auto -q -m "not slow" --hypothesis-profile=quick $(TESTS)
 
 lint: $(STAMPS)/dev
 	$(BIN)/ruff format --check .

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 # A slow machine is no reason to fail: properties are judged by what they find, not by how long it took.
 settings.register_profile("ork", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", parent=settings.get_profile("ork"), max_examples=25)  # for `make check`
 settings.load_profile("ork")
 
 # A shell that starts us in the background has these ignored, and so would everything that tests start and interrupt.

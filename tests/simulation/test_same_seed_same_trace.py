@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from ork.testing.simulate import simulate
 
 SEEDS = "range(40, 55)"
@@ -18,6 +20,7 @@ def hash_under(hash_seed: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_the_same_seeds_give_the_same_trace_under_any_hash_seed() -> None:
     hashes = [hash_under(hash_seed) for hash_seed in ("0", "1", "4242")]
     assert len(set(hashes)) == 1
@@ -28,5 +31,6 @@ def test_the_same_seed_twice_in_one_process_gives_the_same_trace() -> None:
     assert simulate(range(5)).trace_hash == simulate(range(5)).trace_hash
 
 
+@pytest.mark.slow
 def test_different_seeds_give_different_traces() -> None:
     assert simulate(range(5)).trace_hash != simulate(range(1, 6)).trace_hash

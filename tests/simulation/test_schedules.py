@@ -24,6 +24,7 @@ def test_the_same_seed_gives_the_same_world() -> None:
     assert scheduled(5).run().trace_hash == scheduled(5).run().trace_hash
 
 
+@pytest.mark.slow
 def test_worlds_hold_times_that_came_due_while_nobody_was_there() -> None:
     worlds = [scheduled(seed) for seed in SEEDS[1:9]]
     for world in worlds:

@@ -23,6 +23,7 @@ def test_no_promise_is_broken_whatever_goes_wrong(first: int) -> None:
     assert [f"ork sim --seed {seed}: {explain(found)}" for seed, found in report.violations] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "kind"), [words[:2] for words in KNOWN], ids=lambda word: word)
 def test_a_seed_that_once_failed_stays_sound(seed: str, kind: str) -> None:
     assert kind in ("plain", "whole")
@@ -33,10 +34,12 @@ def test_the_normal_run_covers_fifteen_hundred_seeds() -> None:
     assert CHUNK * CHUNKS >= 1500
 
 
+@pytest.mark.slow
 def test_one_range_of_seeds_plays_every_part() -> None:
     assert min(simulate(range(CHUNK)).played.values()) > 0
 
 
+@pytest.mark.slow
 def test_a_seed_is_replayed_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever its world is made of: a schedule, sub-workflows, plain tasks."""
     for part in PARTS:

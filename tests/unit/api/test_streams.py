@@ -141,6 +141,7 @@ async def test_nothing_is_waited_for_while_nobody_listens(bench: Bench) -> None:
             assert bench.api.hub._watch is not None
 
 
+@pytest.mark.slow
 async def test_a_stream_ends_when_its_token_expires_and_tokens_are_looked_up_only_while_one_is_open(
     bench: Bench,
 ) -> None:

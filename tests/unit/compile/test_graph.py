@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ def test_each_step_of_a_circle_is_a_dependency(links: Links) -> None:
         assert len(set(cycle)) == len(cycle)
 
 
+@pytest.mark.slow
 def test_a_chain_of_a_hundred_thousand_is_no_deeper_than_any_other() -> None:
     links: Links = {f"t{index}": (f"t{index - 1}",) if index else () for index in range(100_000)}
     assert in_topological_order(links) == list(links)

@@ -35,10 +35,12 @@ def test_a_hundred_thousand_tasks_fit_into_300_mib() -> None:
     assert mebibytes < 300
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_read_without_recursion() -> None:
     assert len(load_workflow(chain(5000), "w.yaml", read=lambda path: None).require().tasks) == 5000
 
 
+@pytest.mark.slow
 def test_a_suggestion_among_many_names_is_still_found() -> None:
     text = chain(5000) + b"  last: {command: x, depends_on: [taks_4999]}\n"
     (problem,) = load_workflow(text, "w.yaml", read=lambda path: None).problems

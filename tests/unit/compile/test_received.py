@@ -73,6 +73,7 @@ def test_what_is_no_document_is_refused(value: Any) -> None:
         received_workflow(value)
 
 
+@pytest.mark.slow
 def test_a_chain_of_many_tasks_costs_no_more_than_its_length() -> None:
     task = document()["tasks"][0]
     tasks = [task | {"name": "t0"}]

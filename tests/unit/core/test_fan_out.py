@@ -210,6 +210,7 @@ def test_fail_fast_ends_a_fan_out_at_its_first_failure() -> None:
     assert play.launch() == []
 
 
+@pytest.mark.slow
 def test_ten_thousand_instances_cost_what_ten_thousand_events_cost() -> None:
     play = Play(workflow(spec("each", foreach=Const(list(range(10_000)))), spec("sum", "each")))
     assert len(play.launch(limit=20_000)) == 10_000

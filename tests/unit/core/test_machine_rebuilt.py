@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,6 +104,7 @@ def test_an_event_costs_its_tasks_own_edges_not_the_size_of_the_run() -> None:
     assert touched(10) == touched(1000) == 2
 
 
+@pytest.mark.slow
 def test_a_chain_of_ten_thousand_is_skipped_without_recursion() -> None:
     chain = [spec("t0"), *[spec(f"t{i}", f"t{i - 1}") for i in range(1, 10_000)]]
     play = Play(workflow(*chain))

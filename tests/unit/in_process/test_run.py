@@ -150,6 +150,7 @@ def test_fan_out_conditions_and_refs_are_those_of_the_engine(etl: Workflow) -> N
     assert result["last"] == [9, "word", None]
 
 
+@pytest.mark.slow
 def test_commands_get_their_input_and_give_their_output(etl: Workflow, capfd: pytest.CaptureFixture[str]) -> None:
     etl.command("echo", ["cat"], inputs={"a": 1})
     etl.command(

@@ -105,6 +105,7 @@ def is_ended(pid: int) -> bool:
     return bool(ready)
 
 
+@pytest.mark.slow
 def test_loading_that_never_ends_is_ended_with_everything_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

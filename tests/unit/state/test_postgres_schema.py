@@ -96,6 +96,7 @@ def test_a_process_killed_anywhere_in_a_migration_leaves_nothing_behind(server: 
     assert len(subprocess.check_output([sys.executable, "-c", SHOW_KEY, url]).strip()) == 64
 
 
+@pytest.mark.slow
 def test_several_processes_may_start_at_once(server: Server, empty: str) -> None:
     openers = [
         subprocess.Popen([sys.executable, "-c", SHOW_KEY, server.url(empty)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -91,6 +91,7 @@ def test_a_migration_killed_on_its_way_leaves_nothing_half_done(tmp_path: Path, 
     assert schema_of(path) == schema_of(whole)
 
 
+@pytest.mark.slow
 def test_many_processes_may_open_a_fresh_database_at_once(tmp_path: Path) -> None:
     path = str(tmp_path / "ork.db")
     openers = [

@@ -123,6 +123,7 @@ def updates(store: SqliteStore, run: RunId) -> RunUpdate:
 # ── death ────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", range(1, 10))
 def test_a_commit_killed_before_any_of_its_statements_leaves_nothing_half_written(
     tmp_path: Path, tests_on_path: dict[str, str], statement: int

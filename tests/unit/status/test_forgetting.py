@@ -84,6 +84,7 @@ def test_no_folder_goes_before_its_run_is_forgotten(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
+@pytest.mark.slow
 def test_two_who_delete_the_same_folder_leave_nothing_of_it(tmp_path: Path) -> None:
     objects = LocalObjects(str(tmp_path))
     for _ in range(20):
