@@ -248,9 +248,7 @@ def test_both_variants_can_be_built(variant: str, kinds: dict[str, int]) -> None
 # ── systemd ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-NEEDS_ANALYZE = pytest.mark.skipif(
-    shutil.which("systemd-analyze") is None, reason="no systemd-analyze on this machine"
-)
+NEEDS_ANALYZE = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on this machine")
 # What `systemd-analyze security` says, in tenths of a point. The difference is the capabilities that `task_user` needs.
 EXPOSURE, EXPOSURE_WITH_TASK_USER = 25, 31
 

@@ -69,7 +69,7 @@ def task_json(task: Task, depends_on: Iterable[str], attempts: Iterable[Attempt]
     return {
         "name": task.key.name,
         "index": task.key.index,
-        **({"item": json.loads(task.item)} if task.key.index is not None and task.item is not None else {}),
+        **_item_fields(task),
         "status": task.status.value,
         "attempt": task.attempt,
         "executor": task.executor,
@@ -152,6 +152,13 @@ def schedule_json(schedule: Schedule | None) -> Mapping[str, Any] | None:
 
 def _error(failure: Failure | None) -> str | None:
     return failure.message if failure else None
+
+
+def _item_fields(task: Task) -> dict[str, Any]:
+    """Of an instance: the item of the fan-out that it works on."""
+    if task.key.index is None or task.item is None:
+        return {}
+    return {"item": shown_value(json.loads(task.item))}
 
 
 def _output_fields(output: Output | None) -> dict[str, Any]:
