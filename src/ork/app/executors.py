@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from ork.state.store import StateStore
 
 CONTAINER = "container"
-_CAP_SETUID = 7
+# What a process without root needs to run tasks as another user, to hand files over, and to watch and stop the tasks.
+_CAPABILITIES = {
+    "CAP_SETUID": 7, "CAP_SETGID": 6, "CAP_CHOWN": 0, "CAP_KILL": 5, "CAP_DAC_OVERRIDE": 1, "CAP_SYS_PTRACE": 19,
+}  # fmt: skip
 EngineKey: TypeAlias = tuple[str | None, str | None]  # its address and the folder of its certificates, as far as given
 
 
@@ -159,19 +162,22 @@ def check_task_user(name: str | None) -> None:
         user = TaskUser(name)
     except TaskUserError as error:
         raise UsageError(str(error)) from None
-    if user.uid != os.getuid() and not _may_change_user():
-        message = f"task_user: this process may not run tasks as `{user.name}`"
+    missing = _missing_capabilities() if user.uid != os.getuid() else []
+    if missing:
         raise UsageError(
-            message, hint="start it as root, or with CAP_SETUID; or leave task_user away (see docs/security.md)"
+            f"task_user: this process may not run tasks as `{user.name}`: it lacks {', '.join(missing)}",
+            hint="start it as root, or give the service these capabilities (systemd: the drop-in "
+            "deploy/systemd/task-user.conf); or remove task_user (see docs/security.md)",
         )
 
 
-def _may_change_user() -> bool:
+def _missing_capabilities() -> list[str]:
+    """Of those that running tasks as another user needs; none for root."""
     if os.geteuid() == 0:
-        return True
+        return []
     try:
         with open("/proc/self/status", encoding="ascii") as file:
-            effective = next(line.split()[1] for line in file if line.startswith("CapEff:"))
+            effective = next(int(line.split()[1], 16) for line in file if line.startswith("CapEff:"))
     except (OSError, StopIteration):
-        return False
-    return bool(int(effective, 16) >> _CAP_SETUID & 1)
+        effective = 0
+    return [name for name, bit in _CAPABILITIES.items() if not effective >> bit & 1]

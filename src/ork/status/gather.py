@@ -31,6 +31,7 @@ async def gather(store: StateStore, objects: ObjectStore, target: Target, run: R
         now=now,
         schedulers=tuple(await present_schedulers(store, None)),
         owner=await store.get_owner(run),
+        starter=await store.get_starter(run),
         attempts=attempts,
         beats=last_beats(objects, attempts),
         machines=machines(objects, attempts),

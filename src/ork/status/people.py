@@ -11,7 +11,7 @@ from ork.model.run import RunStatus
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Approval, NotBy, SubWorkflow
 from ork.state.store import RunFilter, StateStore
-from ork.status.follow import RunView, open_view
+from ork.status.follow import RunView, open_view, version_of
 from ork.status.instances import is_group
 from ork.status.shapes import time_json
 from ork.status.why import waits_for_a_person
@@ -65,8 +65,8 @@ async def list_questions(store: StateStore) -> list[Question]:
     asked: list[Question] = []
     page = await store.list_runs(RunFilter(statuses=_UNFINISHED, limit=MOST_RUNS))
     for run in page.runs:
-        version = await store.get_version(run.version)
-        if version is None or not any(isinstance(spec.action, Approval) for spec in version.workflow.tasks):
+        version = await version_of(store, run)
+        if not any(isinstance(spec.action, Approval) for spec in version.workflow.tasks):
             continue
         view, _ = await open_view(store, run.id)
         asked += [await _question(store, view, task) for task in view.tasks.values() if waits_for_a_person(view, task)]

@@ -59,7 +59,7 @@ def task_row(task: Task, depends_on: Iterable[str]) -> dict[str, Any]:
         "name": task.key.name,
         "index": task.key.index,
         **to_json(task, skip=_TASK_FIELDS_OF_THEIR_OWN),
-        "item": item if task.key.index is not None else None,
+        "item": shown_value(item) if task.key.index is not None else None,
         "width": item if is_group(task) else None,
         "depends_on": list(depends_on),
         "cause": str(task.cause) if task.cause else None,

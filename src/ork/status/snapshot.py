@@ -21,6 +21,7 @@ class Snapshot(Record):
     now: datetime
     schedulers: tuple[SchedulerEntry, ...] = ()  # those that live
     owner: SchedulerId | None = None
+    starter: str | None = None  # who started the run; None for schedules and for runs of an older schema
     attempts: Mapping[TaskKey, Attempt] = made(default_factory=dict)
     beats: Mapping[TaskKey, datetime] = made(default_factory=dict)
     machines: Mapping[TaskKey, str] = made(default_factory=dict)
