@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from ork.model.installation import EVERYBODY, Control, control_for
+from ork.model.installation import ALL_SCHEDULERS, Control, control_for
 from ork.model.run import SchedulerEntry
 from ork.status.shapes import time_json
 from ork.status.words import ago
@@ -14,7 +14,7 @@ from ork.status.words import ago
 
 def control_words(control: Control, now: datetime) -> str:
     """Who did what, when and why, and how to undo it."""
-    is_all = control.target == EVERYBODY
+    is_all = control.target == ALL_SCHEDULERS
     what = "the installation is" if is_all else f"{control.target} is"
     reason = f" ({control.reason})" if control.reason else ""
     undo = f"ork scheduler resume {'--all' if is_all else control.target}"
@@ -30,7 +30,7 @@ def controls_of_run(
     held = [control for control in found if control is not None]
     if entries and len(held) == len(entries):
         return list(dict.fromkeys(held))
-    return [control for control in controls if control.target == EVERYBODY]
+    return [control for control in controls if control.target == ALL_SCHEDULERS]
 
 
 def control_json(control: Control) -> dict[str, Any]:

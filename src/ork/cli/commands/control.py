@@ -11,7 +11,7 @@ import click
 
 from ork.cli.session import json_option, look, now, palette, print_json, store_options
 from ork.errors import NotFoundError, RefusedError, UsageError
-from ork.model.installation import EVERYBODY, Mode, host_name, host_of
+from ork.model.installation import ALL_SCHEDULERS, Mode, host_name, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,7 +151,7 @@ async def _resume(installation: Installation, asked: str) -> str:
 
     targets = [control.target for control in await installation.store.list_controls()]
     found = [target for target in targets if target == asked]
-    if not found and asked != EVERYBODY:
+    if not found and asked != ALL_SCHEDULERS:
         found = [target for target in targets if host_name(target) == asked]
         found = found or [target for target in targets if target.startswith(asked)]
     if len(found) > 1:
@@ -167,11 +167,11 @@ async def _resume(installation: Installation, asked: str) -> str:
 def _chosen(target: str | None, is_all: bool) -> str:
     if (target is None) == (not is_all):
         raise UsageError("say which scheduler, or --all", hint="`ork scheduler list` shows ids and hosts")
-    return target or EVERYBODY
+    return target or ALL_SCHEDULERS
 
 
 async def _resolved(installation: Installation, asked: str) -> str:
-    if asked == EVERYBODY:
+    if asked == ALL_SCHEDULERS:
         return asked
     entries, _ = await _read(installation)
     hosts = sorted({host_of(entry.identity) for entry in entries})
@@ -199,7 +199,7 @@ async def _read(installation: Installation) -> tuple[Sequence[SchedulerEntry], S
 async def _busy(installation: Installation, where: str) -> str | None:
     """Who still has runs of its own, or is to exit and has not, in words."""
     entries, _ = await _read(installation)
-    mine = [entry for entry in entries if where in (EVERYBODY, entry.id, host_of(entry.identity))]
+    mine = [entry for entry in entries if where in (ALL_SCHEDULERS, entry.id, host_of(entry.identity))]
     left = [entry for entry in mine if entry.active_runs or entry.id == where]
     return ", ".join(f"{entry.id} ({_activity(entry)})" for entry in left) or None
 
@@ -211,7 +211,7 @@ def _activity(entry: SchedulerEntry) -> str:
 
 
 def _named(target: str) -> str:
-    return "the installation" if target == EVERYBODY else target
+    return "the installation" if target == ALL_SCHEDULERS else target
 
 
 COMMANDS: Sequence[click.Command] = (pause_command, resume_command, drain_command, list_command)
