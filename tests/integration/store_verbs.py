@@ -9,7 +9,7 @@ from ork.core.effects import Alert
 from ork.model.access import AuditEntry, Role, Token
 from ork.model.ids import AttemptKey, RunId
 from ork.model.installation import Control, Mode, SharedSettings
-from ork.model.location import LocationEntry, Look
+from ork.model.location import LocationEntry, LocationScan
 from ork.model.record import replaced
 from ork.model.run import NewRun, RunStatus
 from ork.model.task import AttemptStatus, Heartbeat, TaskStatus
@@ -127,7 +127,7 @@ WRITES: dict[str, Verb] = {
     "ask_refresh": lambda store, _: store.ask_refresh("other", NOW),
     "take_location": lambda store, _: store.take_location(LOCATIONS, NOW, 60),
     "keep_location": lambda store, given: store.keep_location(given.held, later(30), 60),
-    "settle_location": lambda store, given: store.settle_location(given.held, Look("d", "d"), later(300), NOW),
+    "settle_location": lambda store, given: store.settle_location(given.held, LocationScan("d", "d"), later(300), NOW),
 }
 
 READS: dict[str, Verb] = {

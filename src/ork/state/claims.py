@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from ork.model.quarantine import SetAside
+from ork.model.quarantine import QuarantinedRun
 from ork.model.record import Record
 from ork.model.run import Run, RunCommand
 from ork.model.task import Attempt, Heartbeat, Task
@@ -33,7 +33,7 @@ class Claim(Record):
 
     runs: tuple[ClaimedRun, ...] = ()
     commands: tuple[RunCommand, ...] = ()
-    set_aside: tuple[SetAside, ...] = ()
+    set_aside: tuple[QuarantinedRun, ...] = ()
 
 
 def that_fit(found: Iterable[Claimable], free: dict[str, int]) -> list[str]:

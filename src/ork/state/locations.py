@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Protocol
 
-from ork.model.location import LocationEntry, Look
+from ork.model.location import LocationEntry, LocationScan
 
 
 class LocationVerbs(Protocol):
@@ -25,7 +25,7 @@ class LocationVerbs(Protocol):
         ...
 
     async def ask_refresh(self, location: str, now: datetime) -> bool:
-        """Somebody will look into it soon, and those who might are woken; what was not good counts as not seen, so that
+        """Somebody will scan it soon, and those who might are woken; what was not good counts as not seen, so that
         it is looked into again. False if unknown."""
         ...
 
@@ -38,7 +38,7 @@ class LocationVerbs(Protocol):
         """It is held for `hold_seconds` from now; for none, anybody may take it. None if it is not held as it was."""
         ...
 
-    async def settle_location(self, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:
+    async def settle_location(self, held: LocationEntry, scan: LocationScan, due_at: datetime, now: datetime) -> bool:
         """What came of looking is kept, and the location is due again at `due_at`. False, and nothing is written, if it
         is not held as it was: the hold ran out and somebody else has it, or its source has changed."""
         ...

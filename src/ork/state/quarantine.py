@@ -9,7 +9,7 @@ from typing import Protocol
 from ork.model.access import Token
 from ork.model.ids import RunId, SchedulerId
 from ork.model.location import LocationEntry
-from ork.model.quarantine import SET_ASIDE, ItemKind, Quarantined, SetAside
+from ork.model.quarantine import SET_ASIDE, ItemKind, Quarantined, QuarantinedRun
 from ork.model.workflow import WorkflowEntry
 from ork.state.lenient import UNREADABLE
 from ork.state.schedules import ScheduleEntry
@@ -22,7 +22,7 @@ class QuarantineVerbs(Protocol):
 
     async def set_aside(
         self, scheduler: SchedulerId, run: RunId, epoch: int, reason: str, now: datetime
-    ) -> SetAside | None:
+    ) -> QuarantinedRun | None:
         """The run has no owner and nobody claims it until a person asks something of it. None: the epoch is stale.
 
         It is paused with the reason as its note (a final run keeps its status) and listed by `list_quarantined`. If a

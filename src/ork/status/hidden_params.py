@@ -20,10 +20,10 @@ async def hidden_params(store: StateStore, run: Run) -> Mask | None:
     names = sealed_names(run.params)
     if not names:
         return None
-    from ork.model.masking import Mask, texts_in
+    from ork.model.masking import Mask, strings_in
 
     key = await store.signing_key()
-    return Mask(text for name in names for text in texts_in(_opened(run, name, key))) or None
+    return Mask(text for name in names for text in strings_in(_opened(run, name, key))) or None
 
 
 def without_params(hidden: Mask | None, update: RunUpdate) -> RunUpdate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from ork.model.places import is_fenced, machine_of
+from ork.model.external_names import is_fenced, machine_of
 from ork.model.record import replaced
 from ork.model.task import Attempt, GiveUp, Task, TaskStatus
 from ork.model.workflow import OnUnreachable

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from ork.core.commands import parse_key
 from ork.model.ids import RunId, SchedulerId, TaskKey
-from ork.model.quarantine import SetAside
+from ork.model.quarantine import QuarantinedRun
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
 from ork.model.task import Task, TaskStatus
@@ -163,12 +163,12 @@ class Judge:
         self._check_active_runs(answer)
 
     def set_aside(
-        self, answer: SetAside | None, scheduler: SchedulerId, _run: RunId, _epoch: int, _reason: str, now: datetime
+        self, run: QuarantinedRun | None, scheduler: SchedulerId, _run: RunId, _epoch: int, _why: str, now: datetime
     ) -> None:
-        if answer is not None:
-            self._note_set_aside(scheduler, answer, now)
+        if run is not None:
+            self._note_set_aside(scheduler, run, now)
 
-    def _note_set_aside(self, scheduler: SchedulerId, broken: SetAside, now: datetime) -> None:
+    def _note_set_aside(self, scheduler: SchedulerId, broken: QuarantinedRun, now: datetime) -> None:
         record = self.ledger.runs[broken.run]
         if record.owner != scheduler and self.ledger.is_held(record, self._clock()):
             self.violate("one-owner", f"{scheduler} set {broken.run} aside, and the lease of {record.owner} holds")

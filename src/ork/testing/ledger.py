@@ -8,7 +8,7 @@ from datetime import datetime
 
 from ork.core.limits import EVERYTHING
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
-from ork.model.quarantine import SetAside
+from ork.model.quarantine import QuarantinedRun
 from ork.model.record import replaced
 from ork.model.run import Run, RunCommand, RunStatus
 from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
@@ -47,7 +47,7 @@ class RunRecord:
     def active_attempts(self) -> list[Attempt]:
         return [attempt for attempt in self.attempts.values() if not attempt.status.is_final]
 
-    def set_aside(self, broken: SetAside, now: datetime) -> None:
+    def set_aside(self, broken: QuarantinedRun, now: datetime) -> None:
         """What the store does to a run that is set aside."""
         run, note = self.run, note_of(broken.reason, broken.is_cancelled)
         self.owner = None

@@ -11,7 +11,7 @@ import click
 
 from ork.cli.session import json_option, look, now, palette, print_json, store_options
 from ork.errors import RefusedError, UsageError
-from ork.model.installation import EVERYBODY, Mode, host_of
+from ork.model.installation import ALL_SCHEDULERS, Mode, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,7 +164,7 @@ async def _resume(installation: Installation, asked: str) -> str:
 def _chosen(target: str | None, is_all: bool) -> str:
     if (target is None) == (not is_all):
         raise UsageError("say which scheduler, or --all", hint="`ork scheduler list` shows ids and hosts")
-    return target or EVERYBODY
+    return target or ALL_SCHEDULERS
 
 
 async def _read(installation: Installation) -> tuple[Sequence[SchedulerEntry], Sequence[Control]]:
@@ -176,7 +176,7 @@ async def _read(installation: Installation) -> tuple[Sequence[SchedulerEntry], S
 async def _busy(installation: Installation, where: str) -> str | None:
     """Who still has runs of its own, or is to exit and has not, in words."""
     entries, _ = await _read(installation)
-    mine = [entry for entry in entries if where in (EVERYBODY, entry.id, host_of(entry.identity))]
+    mine = [entry for entry in entries if where in (ALL_SCHEDULERS, entry.id, host_of(entry.identity))]
     left = [entry for entry in mine if entry.active_runs or entry.id == where]
     return ", ".join(f"{entry.id} ({_activity(entry)})" for entry in left) or None
 
@@ -188,7 +188,7 @@ def _activity(entry: SchedulerEntry) -> str:
 
 
 def _named(target: str) -> str:
-    return "the installation" if target == EVERYBODY else target
+    return "the installation" if target == ALL_SCHEDULERS else target
 
 
 COMMANDS: Sequence[click.Command] = (pause_command, resume_command, drain_command, list_command)

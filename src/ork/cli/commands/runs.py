@@ -11,7 +11,7 @@ import click
 
 from ork.cli.naming import complete_run, run_argument
 from ork.cli.session import json_option, look, now, palette, print_json, store_options
-from ork.model.sealed import shown_params
+from ork.model.sealed import redacted_params
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
@@ -177,7 +177,7 @@ def show_lines(
         facts.insert(2, f"for {slot_time(run.scheduled_for, schedule.timezone if schedule else None)}")
     lines.append(line(Span("  " + " · ".join(facts), "dim")))
     if run.params:
-        lines.append(line(Span("  params  ", "dim"), _params(shown_params(run.params))))
+        lines.append(line(Span("  params  ", "dim"), _params(redacted_params(run.params))))
     if run.parent:
         lines.append(line(Span("  from    ", "dim"), run.parent))
     tries: dict[TaskKey, list[Attempt]] = {}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ork.errors import StoreError, UnreadableError
 from ork.model.ids import RunId, SchedulerId
-from ork.model.quarantine import ItemKind, SetAside
+from ork.model.quarantine import ItemKind, QuarantinedRun
 from ork.model.run import SchedulerEntry
 from ork.model.task import Heartbeat
 from ork.state.installation import settings_differ
@@ -90,7 +90,7 @@ async def claim_runs(
 
 async def _load(
     db: Database, scheduler: SchedulerId, taken: Sequence[Columns], now: datetime
-) -> tuple[tuple[ClaimedRun, ...], tuple[SetAside, ...]]:
+) -> tuple[tuple[ClaimedRun, ...], tuple[QuarantinedRun, ...]]:
     """The runs, and those that had to be set aside because they cannot be decoded."""
     # At epoch 1 nobody owned it before, so nobody can have written below it.
     older = {row[0]: row[-2] for row in taken if row[-2] > 1}

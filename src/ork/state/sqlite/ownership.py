@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ork.errors import StoreError, UnreadableError
 from ork.model.ids import RunId, SchedulerId
-from ork.model.quarantine import ItemKind, SetAside
+from ork.model.quarantine import ItemKind, QuarantinedRun
 from ork.model.run import RunCommand, SchedulerEntry
 from ork.model.task import Heartbeat
 from ork.state.claims import that_fit
@@ -126,7 +126,7 @@ def _take(db: Database, scheduler: SchedulerId, room: int, only: Collection[str]
 
 def _load(
     db: Database, scheduler: SchedulerId, ids: list[str], now: datetime
-) -> tuple[tuple[ClaimedRun, ...], tuple[SetAside, ...]]:
+) -> tuple[tuple[ClaimedRun, ...], tuple[QuarantinedRun, ...]]:
     """The runs, and those that had to be set aside because they cannot be decoded."""
     claimed, broken = [], []
     for row in db.run_rows(ids):
@@ -148,7 +148,9 @@ def _claimed(db: Database, row: Row) -> ClaimedRun:
     return ClaimedRun(run, epoch, version, tasks, attempts, _heartbeats(db, run.id) if attempts else ())
 
 
-def _set_aside(db: Database, scheduler: SchedulerId, row: Row, problem: Exception, now: datetime) -> SetAside | None:
+def _set_aside(
+    db: Database, scheduler: SchedulerId, row: Row, problem: Exception, now: datetime
+) -> QuarantinedRun | None:
     if isinstance(problem, StoreError):
         raise problem
     of_run = {"run": row[0]}
