@@ -15,14 +15,15 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from ork.model.run import RunStatus, SchedulerEntry
-from ork.state.store import LimitUse, StateStore
+from ork.state.reading import StateReader
+from ork.state.records import LimitUse
 from ork.status.serving import Liveness, liveness
 from ork.telemetry import Telemetry
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
 
-async def render_metrics(store: StateStore, telemetry: Telemetry) -> bytes:
+async def render_metrics(store: StateReader, telemetry: Telemetry) -> bytes:
     """Costs what is unfinished, never what has been."""
     runs = await store.count_unfinished()
     limits, schedulers = await store.limit_use(), await store.list_schedulers()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ork.model.workflow import TaskSpec
     from ork.objects.local import LocalObjects
     from ork.settings import Settings
-    from ork.state.store import StateStore
+    from ork.state.reading import StateReader
 
 CONTAINER = "container"
 # What a process without root needs to run tasks as another user, to hand files over, and to watch and stop the tasks.
@@ -40,7 +40,7 @@ EngineKey: TypeAlias = tuple[str | None, str | None]  # its address and the fold
 def executors_of(
     settings: Settings,
     objects: LocalObjects,
-    store: StateStore,
+    store: StateReader,
     *,
     expects_work: bool = False,
     attends: bool = False,
@@ -97,7 +97,7 @@ def worker_configs(settings: Settings) -> Callable[[TaskSpec], WorkerConfig | No
     return of
 
 
-def _containers(settings: Settings, objects: LocalObjects, store: StateStore, engines: list[EngineKey]) -> Executor:
+def _containers(settings: Settings, objects: LocalObjects, store: StateReader, engines: list[EngineKey]) -> Executor:
     """Nothing of it is loaded before the first task with an image comes along, unless one did before."""
     from ork.executors.docker.executor import DockerExecutor
     from ork.scheduler.spec_secrets import mask_of
@@ -119,7 +119,7 @@ def _containers(settings: Settings, objects: LocalObjects, store: StateStore, en
     return made
 
 
-async def _attempt_of(store: StateStore, text: str) -> Attempt | None:
+async def _attempt_of(store: StateReader, text: str) -> Attempt | None:
     """The row of the attempt that a container's label names."""
     run, name, *_ = text.split("/")
     for index in (None, *(int(part) for part in text.split("/")[2:3] if part.isdigit())):

@@ -18,7 +18,7 @@ from ork.locations.document import Found, Parsed, read_document
 from ork.locations.place import LookError, Place
 from ork.model.location import Location, LocationEntry, LocationScan, location_of, origin_of
 from ork.model.workflow import Schedule, WorkflowEntry
-from ork.state.store import StateStore
+from ork.state.schedules import ScheduleStore
 from ork.status.schedules import deploy, switch
 from ork.telemetry import Happening, Telemetry
 
@@ -40,7 +40,7 @@ class Refresher:
 
     def __init__(
         self,
-        store: StateStore,
+        store: ScheduleStore,
         locations: Mapping[str, Location],
         place_of: PlaceOf,
         telemetry: Telemetry,
@@ -166,7 +166,7 @@ class Refresher:
 class _Lease:
     """A location that is ours for as long as the scan takes, and free a minute after we died."""
 
-    def __init__(self, store: StateStore, held: LocationEntry, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: ScheduleStore, held: LocationEntry, now: Callable[[], datetime]) -> None:
         self.held = held
         self._store = store
         self._now = now

@@ -18,14 +18,15 @@ from ork.scheduler.observe import Observer
 from ork.scheduler.reading import ask_to_stop, close_gate, gate_state
 from ork.scheduler.runs import OwnedRuns
 from ork.scheduler.watched import by_executor
-from ork.state.store import ClaimedRun, StateStore
+from ork.state.records import ClaimedRun
+from ork.state.scheduling import SchedulerStore
 from ork.telemetry import Happening, Telemetry
 
 
 class TakeOver:
     def __init__(
         self,
-        store: StateStore,
+        store: SchedulerStore,
         objects: ObjectStore,
         executors: Mapping[str, Executor],
         scheduler: SchedulerId,

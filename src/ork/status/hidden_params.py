@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from ork.model.run import Run
 from ork.model.sealed import SealError, sealed_names, unseal
 from ork.model.task import InlineOutput, Task
-from ork.state.store import RunUpdate, StateStore
+from ork.state.reading import StateReader
+from ork.state.records import RunUpdate
 
 if TYPE_CHECKING:
     from ork.model.masking import Mask
 
 
-async def hidden_params(store: StateStore, run: Run) -> Mask | None:
+async def hidden_params(store: StateReader, run: Run) -> Mask | None:
     """The values of the run's sensitive params; None if it has none. A server sends params without their values and
     masks outputs itself."""
     names = sealed_names(run.params)

@@ -9,7 +9,7 @@ from ork.model.ids import RunId, SchedulerId, TaskKey
 from ork.model.record import Record, made
 from ork.model.run import RunCommand, SchedulerEntry
 from ork.model.task import Attempt
-from ork.state.store import LimitUse
+from ork.state.records import LimitUse
 from ork.status.follow import RunView
 from ork.status.serving import NO_SCHEDULER
 

@@ -10,7 +10,7 @@ from ork.model.quarantine import SET_ASIDE
 from ork.model.run import RunCommand, RunStatus
 from ork.model.task import FailureKind, Task, TaskStatus
 from ork.model.workflow import Approval, NotBy
-from ork.state.store import LimitUse
+from ork.state.records import LimitUse
 from ork.status.follow import RunView
 from ork.status.instances import Instances, is_group
 from ork.status.jobs import job_names

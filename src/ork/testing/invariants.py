@@ -15,7 +15,7 @@ from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import CompiledWorkflow, Rate
 from ork.objects.store import ObjectStore
-from ork.state.store import Accepted, Claim, ClaimedRun, Committed, RunChanges, TooLate
+from ork.state.records import Accepted, Claim, ClaimedRun, Committed, RunChanges, TooLate
 from ork.testing.attempt_checks import AttemptChecks
 from ork.testing.language_checks import LanguageChecks, has_tried, is_cached, is_decided_by_people, is_hopeless
 from ork.testing.lease_checks import LeaseChecks
@@ -110,11 +110,11 @@ class Judge:
 
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 
-    def introduce(self, _answer: None, scheduler: SchedulerId, *_: object, **__: object) -> None:
-        """Whoever introduces itself begins anew: what it owned before is free."""
-        self.trace("introduced", scheduler)
+    def register(self, _answer: None, scheduler: SchedulerId, *_: object, **__: object) -> None:
+        """Whoever registers starts without runs: what it owned before is free."""
+        self.trace("registered", scheduler)
         self._set_free(scheduler)
-        self.leases.introduced(scheduler)
+        self.leases.registered(scheduler)
         self.ledger.leases[scheduler] = self._clock() + self._lease_seconds
 
     def renew(self, answer: bool, scheduler: SchedulerId) -> None:
@@ -122,11 +122,11 @@ class Judge:
             self.ledger.leases[scheduler] = self._clock() + self._lease_seconds
             self.leases.renewed(scheduler)
 
-    def bury(self, _answer: None, schedulers: Sequence[SchedulerId]) -> None:
+    def expire(self, _answer: None, schedulers: Sequence[SchedulerId]) -> None:
         for scheduler in schedulers:
-            self.trace("buried", scheduler)
+            self.trace("expired", scheduler)
             if scheduler in self.alive:
-                self.violate("one-owner", f"{scheduler} was buried alive")
+                self.violate("one-owner", f"{scheduler} was expired while alive")
             self.ledger.leases[scheduler] = float("-inf")
 
     def release(self, _answer: None, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
@@ -255,7 +255,7 @@ class Judge:
         self._check_commands(before, record, change)
         self._check_alerts(before, record, change, tasks)
         self._check_run(record)
-        if change.rest:
+        if change.release_ownership:
             self._check_rest(record)
 
     def _apply_run(self, record: RunRecord, run: Run | None) -> None:

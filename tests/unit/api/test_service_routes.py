@@ -12,7 +12,7 @@ from ork.model.access import Role
 from ork.model.ids import SchedulerId
 from ork.model.workflow import Schedule, Trigger
 from ork.objects.documents import token_hash, wake_proof
-from ork.state.store import RunFilter
+from ork.state.records import RunFilter
 from tests.unit.api.conftest import NOW, Bench, worked_on
 
 YAML = "name: posted\ntasks:\n  a: {command: 'true'}\n  b: {command: 'true', depends_on: [a]}\n"

@@ -9,7 +9,7 @@ from ork.model.record import replaced
 from ork.model.run import CommandKind, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp, Task, TaskStatus
 from ork.model.workflow import Approval, NotBy, OnUnreachable, Rate, TaskSpec
-from ork.state.store import LimitUse
+from ork.state.records import LimitUse
 from ork.status.serving import NO_SCHEDULER
 from ork.status.snapshot import Snapshot
 from ork.status.why import why_not_begun, why_run, why_task

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ork.alerts.channels import Channel
     from ork.app.installation import Installation
     from ork.cli.paint import Line
-    from ork.state.schedules import UnsentAlert
-    from ork.state.store import StateStore
+    from ork.state.reading import StateReader
+    from ork.state.records import UnsentAlert
 
 MAX_UNSENT = 100
 
@@ -113,7 +113,7 @@ def _send(channel: Channel) -> str | None:
     return None
 
 
-async def workflows_by_alert(store: StateStore) -> dict[str, list[str]]:
+async def workflows_by_alert(store: StateReader) -> dict[str, list[str]]:
     """The deployed workflows that name each alert target, whether or not ork.yaml defines it. Damaged ones are left out."""
     named: dict[str, list[str]] = {}
     for entry in await store.list_workflows():

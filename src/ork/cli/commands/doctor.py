@@ -79,7 +79,7 @@ def _interpreter(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
 def _store(settings: Settings) -> Iterator[Finding]:
     from ork.app.installation import Installation
     from ork.app.stores import store_path, store_schema
-    from ork.state.store import RunFilter
+    from ork.state.records import RunFilter
     from ork.state.urls import without_password
     from ork.status.words import count
 

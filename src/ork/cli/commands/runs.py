@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ork.model.ids import TaskKey
     from ork.model.run import Run
     from ork.model.task import Attempt
-    from ork.state.store import RunFilter
+    from ork.state.records import RunFilter
     from ork.status.follow import RunView
 
 STATUSES = ("pending", "running", "paused", "success", "failed", "cancelled")
@@ -49,7 +49,7 @@ def runs_command(
     if context.invoked_subcommand is not None:
         return
     from ork.model.run import RunStatus
-    from ork.state.store import RunFilter
+    from ork.state.records import RunFilter
 
     query = RunFilter(workflow, frozenset(map(RunStatus, statuses)), limit, cursor)
     runs, short, zones, following = look(lambda installation: _page(installation, query))
