@@ -14,7 +14,7 @@ from ork.model.access import AuditEntry, Role
 from ork.model.record import Record, made, replaced
 from ork.objects.store import ObjectStore
 from ork.state.store import StateStore
-from ork.status.explain import Patience
+from ork.status.explain import ExplainTimeouts
 from ork.telemetry import Telemetry
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Api(Record):
     root: str = "/"
     project: Project | None = None
     secret: Callable[[str], str | None] = _no_secret
-    patience: Patience = made(default_factory=Patience)
+    patience: ExplainTimeouts = made(default_factory=ExplainTimeouts)
     telemetry: Telemetry = made(default_factory=Telemetry)
     now: Callable[[], datetime] = _utc_now
     large_answers: asyncio.Semaphore = made(default_factory=lambda: asyncio.Semaphore(LARGE_ANSWERS))

@@ -19,7 +19,7 @@ from ork.objects.opening import FILE, open_objects, root_of_url
 from ork.settings import LOCATIONS_FILE, Settings
 from ork.state.store import StateStore
 from ork.state.urls import without_password
-from ork.status.shown import hide
+from ork.status.secret_masking import set_secret_lookup
 
 if TYPE_CHECKING:
     from ork.alerts.outbox import Outbox
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ork.scheduler.poll import Poller
     from ork.scheduler.service import SchedulerService, TickReport
     from ork.scheduler.waiting import Waiting
-    from ork.status.explain import Explained, Patience
+    from ork.status.explain import ExplainTimeouts, WhyAnswer
     from ork.status.ids import Target
     from ork.telemetry import Telemetry
     from ork.traces.sender import Traces
@@ -56,7 +56,7 @@ class Installation:
         self._executors: list[Executor] = []
         self._service: SchedulerService | None = None
         self._traces: Traces | None = None
-        hide(lambda names: settings.secrets.values_at_hand(names))
+        set_secret_lookup(lambda names: settings.secrets.values_at_hand(names))
 
     async def scheduler(
         self, kind: str, on_commit: OnCommit | None = None, *, only: RunId | None = None
@@ -228,11 +228,11 @@ class Installation:
         """Where it is, for people."""
         return without_password(self.settings.store)
 
-    async def explain(self, target: Target, now: datetime) -> Explained:
+    async def explain(self, target: Target, now: datetime) -> WhyAnswer:
         """Why a run or a task is (not) running."""
         from ork.status.explain import explain
 
-        return await explain(self.store, self.objects, target, now, patience_of(self.settings))
+        return await explain(self.store, self.objects, target, now, timeouts_of(self.settings))
 
     async def record(self, by: str, action: str, subject: str, detail: str | None = None) -> None:
         """Somebody changed something: it stands in the audit trail."""
@@ -274,7 +274,7 @@ class RemoteInstallation(Installation):
     ) -> SchedulerService:
         raise UsageError("the schedulers of the server do the work", hint="leave --server away to work here")
 
-    async def explain(self, target: Target, now: datetime) -> Explained:  # noqa: ARG002 (the server's clock counts)
+    async def explain(self, target: Target, now: datetime) -> WhyAnswer:  # noqa: ARG002 (the server's clock counts)
         from ork.api.client.store import explained
 
         return explained(self.server, target)
@@ -301,7 +301,7 @@ def http_api(installation: Installation, service: SchedulerService | None) -> Ap
         root=settings.root,
         project=settings.project_with_secrets,
         secret=settings.hook_secret,
-        patience=patience_of(settings),
+        patience=timeouts_of(settings),
         telemetry=telemetry,
     )
 
@@ -323,11 +323,11 @@ def _ticker(settings: Settings, telemetry: Telemetry) -> Callable[[], Awaitable[
     return tick
 
 
-def patience_of(settings: Settings) -> Patience:
-    from ork.status.explain import Patience
+def timeouts_of(settings: Settings) -> ExplainTimeouts:
+    from ork.status.explain import ExplainTimeouts
 
     stale = settings.stale_seconds
-    return Patience(settings.heartbeat_seconds, stale, settings.start_limit_seconds, settings.fence_seconds)
+    return ExplainTimeouts(settings.heartbeat_seconds, stale, settings.start_limit_seconds, settings.fence_seconds)
 
 
 def _remote(settings: Settings, url: str) -> Installation:

@@ -10,9 +10,9 @@ from ork.cli.log_text import CHUNK, ExactSink, JsonSink, PrefixedSink, Sink, Ter
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.task import Task
 from ork.objects.layout import attempt_stem, log_key
-from ork.status.follow import RunView, refresh
 from ork.status.ids import Target, pick_tasks
 from ork.status.instances import is_group
+from ork.status.run_view import RunView, refresh
 
 # How long growth of a log may go unnoticed: logs send no news, only the store does.
 LOOK_SECONDS = 0.25

@@ -8,7 +8,7 @@ from ork.cli.paint import Line, Span, line
 from ork.cli.tables import table
 from ork.cli.visible import visible
 from ork.errors import DocumentError
-from ork.status.words import duration
+from ork.status.formatting import duration
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
@@ -20,9 +20,9 @@ SHOWN = 60
 
 async def read_difference(installation: Installation, a: str, b: str) -> dict[str, Any]:
     from ork.status.diff import diff_runs
-    from ork.status.follow import open_view
     from ork.status.hidden_params import masked_output
     from ork.status.ids import resolve_run
+    from ork.status.run_view import open_view
 
     store = installation.store
     one, other = [(await open_view(store, await resolve_run(store, named)))[0] for named in (a, b)]

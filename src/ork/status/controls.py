@@ -9,8 +9,8 @@ from typing import Any
 from ork.errors import NotFoundError, UsageError
 from ork.model.installation import ALL_SCHEDULERS, Control, control_for, host_name, host_of
 from ork.model.run import SchedulerEntry
+from ork.status.formatting import ago
 from ork.status.shapes import time_json
-from ork.status.words import ago
 
 
 def find_target(schedulers: Iterable[SchedulerEntry], asked: str) -> str:
@@ -37,7 +37,7 @@ def find_target(schedulers: Iterable[SchedulerEntry], asked: str) -> str:
     return asked if asked in found else found[0]
 
 
-def find_standing(controls: Iterable[Control], asked: str) -> str | None:
+def find_control_target(controls: Iterable[Control], asked: str) -> str | None:
     """The target of the control that `asked` names, as in `find_target`; its schedulers may be gone. None if there is none."""
     targets = [control.target for control in controls]
     found = [target for target in targets if target == asked]
@@ -49,7 +49,7 @@ def find_standing(controls: Iterable[Control], asked: str) -> str | None:
     return found[0] if found else None
 
 
-def control_words(control: Control, now: datetime) -> str:
+def control_text(control: Control, now: datetime) -> str:
     """Who did what, when and why, and how to undo it."""
     is_all = control.target == ALL_SCHEDULERS
     what = "the installation is" if is_all else f"{control.target} is"

@@ -11,8 +11,8 @@ from ork.model.run import Run
 from ork.model.sealed import redacted_params
 from ork.model.task import InlineOutput, Output, StoredOutput, Task
 from ork.model.workflow import CompiledWorkflow
+from ork.status.secret_masking import mask_text
 from ork.status.shapes import run_json
-from ork.status.shown import shown_text
 
 Difference = dict[str, Any]
 ReadOutput = Callable[[StoredOutput], bytes | None]
@@ -91,9 +91,9 @@ def _text(task: Task | None, read: ReadOutput) -> str | None:
     if output is None:
         return None
     if isinstance(output, InlineOutput):
-        return shown_text(output.json)
+        return mask_text(output.json)
     data = read(output)
-    return None if data is None else shown_text(data.decode("utf-8", "replace"))
+    return None if data is None else mask_text(data.decode("utf-8", "replace"))
 
 
 def _shown_pairs(params: Difference) -> Difference:

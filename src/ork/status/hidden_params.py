@@ -27,7 +27,7 @@ async def hidden_params(store: StateReader, run: Run) -> Mask | None:
     return Mask(text for name in names for text in strings_in(_opened(run, name, key))) or None
 
 
-def without_params(hidden: Mask | None, update: RunUpdate) -> RunUpdate:
+def mask_params(hidden: Mask | None, update: RunUpdate) -> RunUpdate:
     return update if hidden is None else update._replace(tasks=tuple(_masked(hidden, task) for task in update.tasks))
 
 

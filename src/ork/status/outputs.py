@@ -8,10 +8,10 @@ from ork.errors import NotFoundError, RefusedError
 from ork.model.ids import TaskKey
 from ork.model.task import InlineOutput, StoredOutput, Task, TaskStatus
 from ork.objects.store import ObjectStore
-from ork.status.follow import RunView
 from ork.status.hidden_params import masked_output
 from ork.status.instances import is_group
-from ork.status.shown import shown_data
+from ork.status.run_view import RunView
+from ork.status.secret_masking import mask_bytes
 
 
 def check_has_output(view: RunView, task: Task) -> None:
@@ -39,7 +39,7 @@ def output_parts(objects: ObjectStore, view: RunView, task: Task) -> Iterator[by
 
 def output_text(objects: ObjectStore, view: RunView, task: Task) -> bytes:
     """For people: the values of secrets and sensitive params are masked."""
-    return shown_data(masked_output(view.hidden, _output_text(objects, task)))
+    return mask_bytes(masked_output(view.hidden, _output_text(objects, task)))
 
 
 def _output_text(objects: ObjectStore, task: Task) -> bytes:

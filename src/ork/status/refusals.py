@@ -6,7 +6,7 @@ from ork.errors import RefusedError
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 
 
-def too_late(command: RunCommand, run: Run, short: str) -> RefusedError:
+def command_refused(command: RunCommand, run: Run, short: str) -> RefusedError:
     kind, status = command.kind.value, run.status.value
     hint = _HINTS.get((kind, status)) or _HINTS.get((kind, "")) or _HINTS.get(("", status), "ork show {run}")
     said = "it is paused already" if (kind, status) == ("pause", "paused") else _STATES[status]

@@ -28,7 +28,7 @@ async def deploy(store: ScheduleStore, version: Version, *, origin: str | None, 
     return await store.save_version(version, origin=origin, now=now, next_fire=next_fire)
 
 
-async def switch(store: ScheduleStore, workflow: str, enabled: bool, now: datetime) -> bool:
+async def set_schedule_enabled(store: ScheduleStore, workflow: str, enabled: bool, now: datetime) -> bool:
     """Turns a workflow's schedule on or off. False if unknown."""
     entry = await store.get_workflow(workflow)
     next_fire = None if entry is None or not enabled else first_fire(entry.schedule, workflow, now)

@@ -15,7 +15,7 @@ from ork.model.task import Attempt, Failure, InlineOutput, Output, StoredOutput,
 from ork.model.workflow import Schedule, Version, WorkflowEntry
 from ork.status.instances import is_group
 from ork.status.jobs import job_names
-from ork.status.shown import expect_outputs_of, shown_value
+from ork.status.secret_masking import mask_secrets_of, mask_value
 
 if TYPE_CHECKING:
     from ork.model.access import AuditEntry, Token
@@ -40,7 +40,7 @@ def full_run_json(run: Run, version: Version, tasks: Iterable[Task], attempts: I
     by_task: dict[TaskKey, list[Attempt]] = {}
     for attempt in attempts:
         by_task.setdefault(attempt.key.task, []).append(attempt)
-    expect_outputs_of(version.workflow)
+    mask_secrets_of(version.workflow)
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
     shown = (task for task in tasks if not is_group(task))
     rows = [task_json(task, needs.get(task.key.name, ()), by_task.get(task.key, [])) for task in shown]
@@ -59,7 +59,7 @@ def task_row(task: Task, depends_on: Iterable[str]) -> dict[str, Any]:
         "name": task.key.name,
         "index": task.key.index,
         **to_json(task, skip=_TASK_FIELDS_OF_THEIR_OWN),
-        "item": shown_value(item) if task.key.index is not None else None,
+        "item": mask_value(item) if task.key.index is not None else None,
         "width": item if is_group(task) else None,
         "depends_on": list(depends_on),
         "cause": str(task.cause) if task.cause else None,
@@ -105,7 +105,7 @@ def _output_json(output: Output | None) -> dict[str, Any]:
     """A large output stays in the object store: `output` is null and `output_size` says how large it is."""
     match output:
         case InlineOutput(text):
-            return {"output": shown_value(json.loads(text)), "output_size": None}
+            return {"output": mask_value(json.loads(text)), "output_size": None}
         case StoredOutput(_, size):
             return {"output": None, "output_size": size}
         case None:

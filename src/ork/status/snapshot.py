@@ -10,8 +10,8 @@ from ork.model.record import Record, made
 from ork.model.run import RunCommand, SchedulerEntry
 from ork.model.task import Attempt
 from ork.state.records import LimitUse
-from ork.status.follow import RunView
-from ork.status.serving import NO_SCHEDULER
+from ork.status.run_view import RunView
+from ork.status.schedulers import NO_SCHEDULER
 
 
 class Snapshot(Record):

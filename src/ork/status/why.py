@@ -11,17 +11,17 @@ from ork.model.run import RunCommand, RunStatus
 from ork.model.task import FailureKind, Task, TaskStatus
 from ork.model.workflow import Approval, NotBy
 from ork.state.records import LimitUse
-from ork.status.follow import RunView
+from ork.status.attempt_text import failure_notes
+from ork.status.formatting import ago, argument, between, clock_time, count, duration
 from ork.status.instances import Instances, is_group
 from ork.status.jobs import job_names
-from ork.status.serving import NO_SCHEDULER
-from ork.status.silent import closing_words, heartbeat_words
+from ork.status.run_view import RunView
+from ork.status.schedulers import NO_SCHEDULER
 from ork.status.snapshot import Snapshot
-from ork.status.tries import about_the_end
-from ork.status.words import ago, argument, between, clock_time, count, duration
+from ork.status.unreachable import closing_text, heartbeat_text
 
 MAX_TASKS = 10
-TOLD_OF = (TaskStatus.FAILED, TaskStatus.RUNNING, TaskStatus.DISPATCHED, TaskStatus.PENDING)  # in this order
+EXPLAINED_STATUSES = (TaskStatus.FAILED, TaskStatus.RUNNING, TaskStatus.DISPATCHED, TaskStatus.PENDING)  # in this order
 MAX_NAMES = 3
 FULL_DISK = "the disk of the objects is full: how tasks end cannot be written down; free some space, and work goes on"
 
@@ -58,7 +58,7 @@ def why_run(snap: Snapshot) -> list[str]:
     return lines + _task_lines(snap)
 
 
-def why_not_begun(snap: Snapshot) -> list[str]:
+def why_not_started(snap: Snapshot) -> list[str]:
     """Of any task of a run that has none yet."""
     if snap.view.run.status is RunStatus.PENDING:
         return ["its run has not begun", _why_pending(snap), *_about_requests(snap)]
@@ -92,7 +92,7 @@ def why_instances(snap: Snapshot, name: str) -> list[str]:
 
 def _why(snap: Snapshot, task: Task) -> str:
     view = snap.view
-    this, most = view.tries(task)
+    this, most = view.attempt_numbers(task)
     match task.status:
         case TaskStatus.PENDING:
             return _why_waiting(snap, task)
@@ -105,7 +105,7 @@ def _why(snap: Snapshot, task: Task) -> str:
         case TaskStatus.FAILED if task.attempt == 0:
             return f"failed: {_failure(task)}"
         case TaskStatus.FAILED:
-            end = about_the_end(view.specs.get(task.key.name), task)
+            end = failure_notes(view.specs.get(task.key.name), task)
             text = f"failed on attempt {this} of {most}: {_failure(task)}" + (f"; {end}" if end else "")
             return f"{text} (`ork logs {view.short} {argument(task.key)}`)"
         case TaskStatus.SKIPPED:
@@ -117,7 +117,7 @@ def _why(snap: Snapshot, task: Task) -> str:
 def _why_waiting(snap: Snapshot, task: Task) -> str:
     view = snap.view
     if task.retry_at is not None:
-        this, most = view.tries(task)
+        this, most = view.attempt_numbers(task)
         when = f"at {clock_time(task.retry_at, snap.now)} ({ago(task.retry_at, snap.now)})"
         return f"retry: attempt {this + 1} of {most} {when}, after {_failure(task)}"
     upstream = _open_upstream(view, task) if task.key.index is None else ""
@@ -126,10 +126,10 @@ def _why_waiting(snap: Snapshot, task: Task) -> str:
     if view.run.status is RunStatus.PAUSED:
         return f"ready, but the run is paused ({view.run.note or 'by a person'}): `ork resume {view.short}`"
     if task.key.index is not None and _is_held_back(view, task):
-        return f"queued: {queue_in_words(view, task.key.name)}"
+        return f"queued: {queue_reason(view, task.key.name)}"
     limit = _full_limit(snap, task)
     if limit is not None:
-        return f"queued: {_limit_in_words(limit)}, held by {_holders(snap, limit)}"
+        return f"queued: {_limit_text(limit)}, held by {_holders(snap, limit)}"
     rate = view.specs[task.key.name].rate if task.key.name in view.specs else None
     if rate is not None:
         return f"queued: rate {rate}"
@@ -142,7 +142,7 @@ def _is_held_back(view: RunView, instance: Task) -> bool:
     return bool(spec and instances and spec.concurrency is not None and instances.active >= spec.concurrency)
 
 
-def queue_in_words(view: RunView, name: str) -> str:
+def queue_reason(view: RunView, name: str) -> str:
     """Why the instances of a task that have not begun have not."""
     spec = view.specs.get(name)
     if spec is not None and spec.concurrency is not None:
@@ -169,7 +169,7 @@ def _upstream_state(view: RunView, name: str) -> str | None:
         return None
     if is_group(task) and name in view.instances:
         return f"`{name}` ({view.instances[name].active} of {task.instances} instances running)"
-    return f"`{name}` ({'waits for a person' if waits_for_a_person(view, task) else task.status.value})"
+    return f"`{name}` ({'waits for a person' if waits_for_approval(view, task) else task.status.value})"
 
 
 def _full_limit(snap: Snapshot, task: Task) -> LimitUse | None:
@@ -180,7 +180,7 @@ def _full_limit(snap: Snapshot, task: Task) -> LimitUse | None:
     return next((use for use in snap.limits if use.name in names and use.used >= use.slots), None)
 
 
-def _limit_in_words(limit: LimitUse) -> str:
+def _limit_text(limit: LimitUse) -> str:
     kind, _, name = limit.name.partition(":")
     if limit.name == EVERYTHING:
         workers = "the only worker is" if limit.slots == 1 else f"all {limit.slots} workers are"
@@ -195,7 +195,7 @@ def _holders(snap: Snapshot, limit: LimitUse) -> str:
 
 
 def _why_dispatched(snap: Snapshot, task: Task) -> str:
-    closing = closing_words(snap, task)
+    closing = closing_text(snap, task)
     if closing:
         return closing
     since = ago(task.dispatched_at, snap.now)
@@ -211,25 +211,25 @@ def _why_done(snap: Snapshot, task: Task) -> str:
 
 
 def _why_running(snap: Snapshot, task: Task) -> str:
-    closing = closing_words(snap, task)
+    closing = closing_text(snap, task)
     if closing:
         return closing
     if is_group(task):
         return _why_fanned_out(snap.view, task)
-    if waits_for_a_person(snap.view, task):
+    if waits_for_approval(snap.view, task):
         return _why_undecided(snap, task)
     attempt = snap.attempts.get(task.key)
     if attempt is not None and attempt.waits_for is not None:
         names = job_names(attempt.waits_for)
         shown = ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
         return f"waiting for {count(len(names), 'external job')} for {between(task.started_at, snap.now)}: {shown}"
-    this, most = snap.view.tries(task)
+    this, most = snap.view.attempt_numbers(task)
     if task.reason is not None:
         return f"{task.reason} for {between(task.started_at, snap.now)}, attempt {this} of {most}; its timeout has not begun"
     text = f"running for {between(task.started_at, snap.now)}, attempt {this} of {most}"
     beat = snap.beats.get(task.key)
     if beat is not None:
-        text += heartbeat_words(snap, (snap.now - beat).total_seconds())
+        text += heartbeat_text(snap, (snap.now - beat).total_seconds())
     spec = snap.view.specs.get(task.key.name)
     return text + (f"; stopped after {duration(spec.timeout)}" if spec and spec.timeout else "")
 
@@ -242,7 +242,7 @@ def _why_fanned_out(view: RunView, task: Task) -> str:
     if instances.retrying:
         parts.append(f"{len(instances.retrying):,} to be retried")
     if instances.queued > 0:
-        parts.append(f"{instances.queued:,} queued: {queue_in_words(view, task.key.name)}")
+        parts.append(f"{instances.queued:,} queued: {queue_reason(view, task.key.name)}")
     return ", ".join(parts)
 
 
@@ -312,7 +312,7 @@ def _being_cancelled(snap: Snapshot) -> str:
     return f"being cancelled since {ago(run.cancel_requested_at, snap.now)}" + (f" ({run.note})" if run.note else "")
 
 
-def waits_for_a_person(view: RunView, task: Task) -> bool:
+def waits_for_approval(view: RunView, task: Task) -> bool:
     spec = view.specs.get(task.key.name)
     return task.status is TaskStatus.RUNNING and spec is not None and isinstance(spec.action, Approval)
 
@@ -321,7 +321,7 @@ def _task_lines(snap: Snapshot) -> list[str]:
     """Those that failed, then those that have not ended; what only waits for them comes last."""
     # A fan-out is one task here; `ork why RUN TASK` tells of its instances.
     whole = [task for name in snap.view.specs if (task := snap.view.whole(name)) is not None]
-    tasks = [task for status in TOLD_OF for task in whole if task.status is status]
+    tasks = [task for status in EXPLAINED_STATUSES for task in whole if task.status is status]
     lines = [f"  {task.key}: {_why(snap, task)}" for task in tasks[:MAX_TASKS]]
     if len(tasks) > MAX_TASKS:
         lines.append(f"  … and {len(tasks) - MAX_TASKS:,} more tasks")

@@ -10,9 +10,9 @@ from ork.model.run import CommandKind, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp, Task, TaskStatus
 from ork.model.workflow import Approval, NotBy, OnUnreachable, Rate, TaskSpec
 from ork.state.records import LimitUse
-from ork.status.serving import NO_SCHEDULER
+from ork.status.schedulers import NO_SCHEDULER
 from ork.status.snapshot import Snapshot
-from ork.status.why import why_not_begun, why_run, why_task
+from ork.status.why import why_not_started, why_run, why_task
 from tests.unit.status.sample_runs import DIVISION, START, at, done, failed, running, skipped, spec, view_of, waiting
 
 SERVED = (SchedulerEntry(SchedulerId("s"), "h/b/1/2/3", "scheduler", START, 50.0),)
@@ -173,7 +173,7 @@ def test_what_is_asked_of_a_run_that_has_ended_is_told_with_who_could_do_it() ->
 
 def test_a_task_of_a_run_that_has_not_begun_waits_with_it() -> None:
     view = view_of([spec("a")], [], status=RunStatus.PENDING)
-    assert why_not_begun(snapshot([], view=view, schedulers=())) == ["its run has not begun", NO_SCHEDULER]
+    assert why_not_started(snapshot([], view=view, schedulers=())) == ["its run has not begun", NO_SCHEDULER]
 
 
 def test_a_run_tells_about_its_failed_and_unfinished_tasks_but_not_about_all_of_a_thousand() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ork.app.installation import Installation
     from ork.model.ids import TaskKey
     from ork.model.task import Attempt
-    from ork.status.follow import RunView
+    from ork.status.run_view import RunView
 
 
 @click.command(name="debug")
@@ -67,8 +67,8 @@ async def _find(installation: Installation, run: str, task: str | None, number: 
     from ork.objects.documents import SPEC_LIMIT, derive_token, open_signed
     from ork.objects.layout import attempt_stem, spec_key
     from ork.scheduler.sensitive import all_opened
-    from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run
+    from ork.status.run_view import open_view
 
     store, objects = installation.store, installation.objects
     target = parse_target(run, task)

@@ -80,8 +80,8 @@ async def _tell_why_empty(installation: Installation, target: Target) -> None:
 
 async def _copier(installation: Installation, target: Target, as_json: bool) -> LogCopier:
     from ork.cli.log_copy import LogCopier
-    from ork.status.follow import open_view
     from ork.status.ids import resolve_run
+    from ork.status.run_view import open_view
 
     view, _ = await open_view(installation.store, await resolve_run(installation.store, target.run))
     return LogCopier(installation, view, target, as_json=as_json)

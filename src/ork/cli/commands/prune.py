@@ -74,7 +74,7 @@ async def _forget(installation: Installation, before: datetime, keep_last: int, 
     from ork.app.installation import RemoteInstallation
     from ork.cli.commands.act import who_asks
     from ork.objects.layout import IDENTITY_KEY
-    from ork.status.forgetting import forget_some
+    from ork.status.pruning import prune_some
 
     if isinstance(installation, RemoteInstallation):
         return _forget_there(installation.server, before, keep_last, dry_run)
@@ -88,7 +88,7 @@ async def _forget(installation: Installation, before: datetime, keep_last: int, 
         installation.objects.delete(prefix)
 
     forgotten: list[RunId] = []
-    while runs := await forget_some(installation.store, delete, before, keep_last):
+    while runs := await prune_some(installation.store, delete, before, keep_last):
         forgotten += runs
     if forgotten:
         await installation.record(who_asks(), "runs.prune", f"{len(forgotten)} runs")

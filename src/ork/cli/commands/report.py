@@ -51,8 +51,8 @@ def report_command(run: str, file: str | None, as_json: bool) -> None:
 async def _page(installation: Installation, run: str) -> tuple[list[str], str]:
     from ork.cli.report.page import Report, page
     from ork.status.facts import with_facts
-    from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run
+    from ork.status.run_view import open_view
 
     store = installation.store
     view, _ = await open_view(store, await resolve_run(store, parse_target(run).run))

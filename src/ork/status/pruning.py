@@ -14,7 +14,7 @@ AT_ONCE = 50
 Delete = Callable[[str], Awaitable[None]]
 
 
-async def forget_some(
+async def prune_some(
     store: AdminStore, delete: Delete, before: datetime, keep_last: int, limit: int = AT_ONCE
 ) -> tuple[RunId, ...]:
     """Up to `limit` runs that ended before that moment are gone, and so is what earlier callers left over."""

@@ -9,9 +9,9 @@ from ork.model.ids import TaskKey
 from ork.model.task import Attempt, GiveUp
 from ork.objects.store import ObjectStore
 from ork.state.reading import StateReader
-from ork.status.beats import last_beats
-from ork.status.follow import RunView
-from ork.status.serving import present_schedulers
+from ork.status.heartbeats import last_heartbeats
+from ork.status.run_view import RunView
+from ork.status.schedulers import present_schedulers
 
 # Given up for want of a heartbeat: the owner has judged that already, by its own clock.
 _SILENT = (GiveUp.STALE, GiveUp.DECLARED_DEAD)
@@ -49,5 +49,5 @@ async def check_declared_dead(
 
 def _age(objects: ObjectStore, key: TaskKey, attempt: Attempt, now: datetime) -> float | None:
     """Seconds since its worker last wrote its status, by the two clocks; None if it has not."""
-    beat = last_beats(objects, {key: attempt}).get(key)
+    beat = last_heartbeats(objects, {key: attempt}).get(key)
     return None if beat is None else max(0.0, (now - beat).total_seconds())

@@ -15,7 +15,7 @@ from ork.objects.layout import run_folder
 from ork.objects.local import LocalObjects
 from ork.state.memory import MemoryStore
 from ork.state.store import StateStore
-from ork.status.forgetting import forget_some
+from ork.status.pruning import prune_some
 from tests.conformance.state_samples import ANN, NOW, claim, deploy, ended, new_run, register
 
 LATER = NOW + timedelta(days=1)
@@ -59,10 +59,10 @@ def test_whoever_dies_in_the_middle_leaves_the_rest_to_the_next(tmp_path: Path, 
 
         if deletions < len(RUNS):
             with pytest.raises(KilledError):
-                await forget_some(store, delete, LATER, 0)
+                await prune_some(store, delete, LATER, 0)
         else:
-            assert await forget_some(store, delete, LATER, 0) == RUNS
-        assert await forget_some(store, delete_all, LATER, 0) == ()
+            assert await prune_some(store, delete, LATER, 0) == RUNS
+        assert await prune_some(store, delete_all, LATER, 0) == ()
         assert folders(objects) == {"busy"}
         assert await store.leftovers(10) == ()
 
@@ -78,7 +78,7 @@ def test_no_folder_goes_before_its_run_is_forgotten(tmp_path: Path) -> None:
         async def delete(prefix: str) -> None:
             known.append(await store.get_run(RunId(prefix.rpartition("/")[2])) is not None)
 
-        await forget_some(store, delete, LATER, 0)
+        await prune_some(store, delete, LATER, 0)
         assert known == [False] * len(RUNS)
 
     asyncio.run(story())

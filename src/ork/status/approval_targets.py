@@ -7,9 +7,9 @@ from ork.errors import RefusedError, UsageError
 from ork.model.ids import TaskKey
 from ork.model.workflow import Approval, NotBy
 from ork.state.reading import StateReader
-from ork.status.follow import RunView
 from ork.status.ids import Target, pick_tasks
-from ork.status.why import waits_for_a_person
+from ork.status.run_view import RunView
+from ork.status.why import waits_for_approval
 
 
 def named_task(view: RunView, target: Target) -> str | None:
@@ -46,7 +46,7 @@ async def check_approver(store: StateReader, view: RunView, task: str, by: str) 
 
 
 def _only_question(view: RunView) -> str:
-    waiting = [str(key) for key, task in view.tasks.items() if waits_for_a_person(view, task)]
+    waiting = [str(key) for key, task in view.tasks.items() if waits_for_approval(view, task)]
     if not waiting:
         raise RefusedError("no task of this run waits for a person", hint=f"ork show {view.short}")
     if len(waiting) > 1:
@@ -59,5 +59,5 @@ def _check_waits(view: RunView, key: TaskKey) -> None:
     hint = f"ork why {view.short} {key}"
     if not isinstance(view.specs[key.name].action, Approval):
         raise RefusedError(f"`{key}` does not wait for a person: it has no `approval`", hint=hint)
-    if not waits_for_a_person(view, task):
+    if not waits_for_approval(view, task):
         raise RefusedError(f"`{key}` does not wait for a person now: it is {task.status}", hint=hint)

@@ -7,11 +7,11 @@ from enum import StrEnum
 from ork.executors.processes import identity, is_provably_dead
 from ork.model.run import SchedulerEntry
 from ork.state.reading import StateReader
-from ork.status.words import rough
+from ork.status.formatting import rough
 
-LASTING = "scheduler"
+SERVICE_KIND = "scheduler"
 # An idle scheduler that cannot be checked from here and whose lease ended longer ago than this counts as dead.
-FORGOTTEN_SECONDS = 7 * 86400.0
+MAX_UNVERIFIED_SECONDS = 7 * 86400.0
 NO_SCHEDULER = "no scheduler is running on this store: start `ork scheduler` or `ork tick`"
 NO_DEADLINE = (
     "no scheduler is running: the run goes on once a person decides, but nothing fails it when the time is over"
@@ -36,12 +36,12 @@ async def fires_schedules(store: StateReader) -> bool:
     return any(entry.kind != "run" for entry in await present_schedulers(store, None))
 
 
-async def live_schedulers(store: StateReader, kind: str | None = LASTING) -> list[SchedulerEntry]:
+async def live_schedulers(store: StateReader, kind: str | None = SERVICE_KIND) -> list[SchedulerEntry]:
     """Those that are certainly alive; `kind` None means of any kind."""
     return [entry for entry in await present_schedulers(store, kind) if liveness(entry) is Liveness.ALIVE]
 
 
-async def present_schedulers(store: StateReader, kind: str | None = LASTING) -> list[SchedulerEntry]:
+async def present_schedulers(store: StateReader, kind: str | None = SERVICE_KIND) -> list[SchedulerEntry]:
     """Those that are alive or may be; while there is one, nobody is told that no scheduler is running."""
     entries = await store.list_schedulers()
     return [entry for entry in entries if kind in (None, entry.kind) and liveness(entry) is not Liveness.DEAD]
@@ -57,11 +57,11 @@ def liveness(entry: SchedulerEntry) -> Liveness:
         return Liveness.DEAD
     if entry.lease_seconds_left > 0 or _is_of_this_machine(entry.identity):
         return Liveness.ALIVE
-    may_be_idle = entry.kind == LASTING and not entry.active_runs
-    return Liveness.UNVERIFIED if may_be_idle and -entry.lease_seconds_left <= FORGOTTEN_SECONDS else Liveness.DEAD
+    may_be_idle = entry.kind == SERVICE_KIND and not entry.active_runs
+    return Liveness.UNVERIFIED if may_be_idle and -entry.lease_seconds_left <= MAX_UNVERIFIED_SECONDS else Liveness.DEAD
 
 
-def unverified_words(entry: SchedulerEntry) -> str:
+def unverified_text(entry: SchedulerEntry) -> str:
     """Of an UNVERIFIED one, for people."""
     return f"idle, its lease ended {rough(-entry.lease_seconds_left)} ago; it cannot be checked from here"
 

@@ -11,10 +11,10 @@ from ork.model.task import Attempt, GiveUp, Task, TaskStatus
 from ork.model.workflow import OnUnreachable
 from ork.objects.store import ObjectStore
 from ork.state.reading import StateReader
-from ork.status.beats import last_beats, machines
+from ork.status.formatting import ago, argument, clock_time
+from ork.status.heartbeats import last_heartbeats, machines
 from ork.status.instances import is_group
 from ork.status.snapshot import Snapshot
-from ork.status.words import ago, argument, clock_time
 
 # A worker that missed this many heartbeats is worth a word, long before it is given up.
 MISSED_BEATS = 2.5
@@ -31,7 +31,7 @@ _GIVEN_UP = {
 }
 
 
-def heartbeat_words(snap: Snapshot, age: float) -> str:
+def heartbeat_text(snap: Snapshot, age: float) -> str:
     if age <= snap.heartbeat_seconds * MISSED_BEATS:
         return f"; last heartbeat {max(age, 0):.0f} s ago"
     if age < snap.stale_seconds:
@@ -40,7 +40,7 @@ def heartbeat_words(snap: Snapshot, age: float) -> str:
     return f"; worker silent for {age:.0f} s, longer than the limit of {snap.stale_seconds:g} s: {then}"
 
 
-def closing_words(snap: Snapshot, task: Task) -> str | None:
+def closing_text(snap: Snapshot, task: Task) -> str | None:
     """Of an attempt that is being given up; None for any other."""
     attempt = snap.attempts.get(task.key)
     if attempt is None or attempt.closing is None:
@@ -51,14 +51,14 @@ def closing_words(snap: Snapshot, task: Task) -> str | None:
     return f"{text}; {_unreachable(snap, task, attempt)}"
 
 
-class Lost(NamedTuple):
+class UnreachableTasks(NamedTuple):
     """What a run that is being cancelled still waits for, one line for each task. `is_endless`: until a person says something."""
 
     lines: list[str]
     is_endless: bool
 
 
-async def lost_machines(store: StateReader, objects: ObjectStore, snap: Snapshot) -> Lost | None:
+async def unreachable_tasks(store: StateReader, objects: ObjectStore, snap: Snapshot) -> UnreachableTasks | None:
     """None unless the run is being cancelled and only machines are missing that do not answer."""
     since, run = snap.view.run.cancel_requested_at, snap.view.run
     if since is None or run.status.is_final or (snap.now - since).total_seconds() < STOP_SECONDS:
@@ -73,12 +73,12 @@ async def lost_machines(store: StateReader, objects: ObjectStore, snap: Snapshot
         if not attempts or attempts[-1].closing in (None, GiveUp.DECLARED_DEAD):
             return None
         current = {key: attempts[-1]}
-        known = replaced(snap, beats=last_beats(objects, current), machines=machines(objects, current))
+        known = replaced(snap, beats=last_heartbeats(objects, current), machines=machines(objects, current))
         if not _is_silent(known, attempts[-1]):
             return None
         is_endless = is_endless and _over_at(known, task, attempts[-1]) is None
         lines.append(f"{key}: {_unreachable(known, task, attempts[-1])}")
-    return Lost(lines, is_endless) if lines else None
+    return UnreachableTasks(lines, is_endless) if lines else None
 
 
 def _is_silent(snap: Snapshot, attempt: Attempt) -> bool:

@@ -12,16 +12,16 @@ from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Approval, NotBy, SubWorkflow
 from ork.state.reading import StateReader
 from ork.state.records import RunFilter
-from ork.status.follow import RunView, open_view, version_of
 from ork.status.instances import is_group
+from ork.status.run_view import RunView, open_view, version_of
 from ork.status.shapes import time_json
-from ork.status.why import waits_for_a_person
+from ork.status.why import waits_for_approval
 
 MOST_RUNS = 1000
 _UNFINISHED = frozenset(status for status in RunStatus if not status.is_final)
 
 
-class Question(NamedTuple):
+class PendingApproval(NamedTuple):
     """A task that waits for a person, and since when; `due` is when it fails if nobody decides."""
 
     run: RunId
@@ -34,13 +34,13 @@ class Question(NamedTuple):
     whom: str = "anyone"
 
 
-async def waits_only_for_people(store: StateReader, view: RunView) -> list[Question]:
+async def only_pending_approvals(store: StateReader, view: RunView) -> list[PendingApproval]:
     """The questions, if nothing of the run can go on before a person decides; none if something else can."""
     if not _may_wait(view) or view.count(TaskStatus.DISPATCHED):
         return []
-    asked: list[Question] = []
+    asked: list[PendingApproval] = []
     for task in view.by_status[TaskStatus.RUNNING].values():
-        is_asked = waits_for_a_person(view, task)
+        is_asked = waits_for_approval(view, task)
         found = [await _question(store, view, task)] if is_asked else await _asked_below(store, view, task)
         if not found and not is_group(task):
             return []
@@ -61,20 +61,20 @@ def _may_wait(view: RunView) -> bool:
     return any(isinstance(spec.action, Approval | SubWorkflow) for spec in view.specs.values())
 
 
-async def list_questions(store: StateReader) -> list[Question]:
+async def list_pending_approvals(store: StateReader) -> list[PendingApproval]:
     """All of them, those of the newest runs first."""
-    asked: list[Question] = []
+    asked: list[PendingApproval] = []
     page = await store.list_runs(RunFilter(statuses=_UNFINISHED, limit=MOST_RUNS))
     for run in page.runs:
         version = await version_of(store, run)
         if not any(isinstance(spec.action, Approval) for spec in version.workflow.tasks):
             continue
         view, _ = await open_view(store, run.id)
-        asked += [await _question(store, view, task) for task in view.tasks.values() if waits_for_a_person(view, task)]
+        asked += [await _question(store, view, task) for task in view.tasks.values() if waits_for_approval(view, task)]
     return asked
 
 
-def question_json(question: Question) -> dict[str, Any]:
+def approval_json(question: PendingApproval) -> dict[str, Any]:
     return {
         "run": question.run,
         "workflow": question.workflow,
@@ -86,7 +86,7 @@ def question_json(question: Question) -> dict[str, Any]:
     }
 
 
-async def _question(store: StateReader, view: RunView, task: Task) -> Question:
+async def _question(store: StateReader, view: RunView, task: Task) -> PendingApproval:
     spec = view.specs[task.key.name]
     assert isinstance(spec.action, Approval)
     due = None
@@ -96,7 +96,7 @@ async def _question(store: StateReader, view: RunView, task: Task) -> Question:
     if spec.action.not_by is NotBy.STARTER:
         whom = f"anyone but {await store.get_starter(view.run.id) or 'its starter'}"
     run, message = view.run, spec.action.message
-    return Question(run.id, view.short, run.workflow, task.key, message, task.started_at, due, whom)
+    return PendingApproval(run.id, view.short, run.workflow, task.key, message, task.started_at, due, whom)
 
 
 def _can_start(view: RunView, task: Task) -> bool:
@@ -107,7 +107,7 @@ def _can_start(view: RunView, task: Task) -> bool:
     return all(each is not None and each.status.is_final for each in above)
 
 
-async def _asked_below(store: StateReader, view: RunView, task: Task) -> list[Question]:
+async def _asked_below(store: StateReader, view: RunView, task: Task) -> list[PendingApproval]:
     """What the sub-workflow of the task waits for, if that is nothing but people."""
     if not isinstance(view.specs[task.key.name].action, SubWorkflow) or task.status is not TaskStatus.RUNNING:
         return []
@@ -116,4 +116,4 @@ async def _asked_below(store: StateReader, view: RunView, task: Task) -> list[Qu
     if not jobs or await store.get_run(jobs[0].get("run", "")) is None:
         return []
     below, _ = await open_view(store, RunId(jobs[0]["run"]))
-    return await waits_only_for_people(store, below)
+    return await only_pending_approvals(store, below)

@@ -19,13 +19,13 @@ _names: set[str] = set()  # of secrets that the workflows name whose outputs are
 _found: tuple[float, Mask] | None = None
 
 
-def hide(find_values: Callable[[Collection[str]], Iterable[str]]) -> None:
+def set_secret_lookup(find_values: Callable[[Collection[str]], Iterable[str]]) -> None:
     """How this process finds the values of secrets. They are looked for when the first output is shown."""
     global _find_values, _found
     _find_values, _found = find_values, None
 
 
-def expect_outputs_of(workflow: CompiledWorkflow) -> None:
+def mask_secrets_of(workflow: CompiledWorkflow) -> None:
     """Outputs of its tasks are about to be shown."""
     global _found
     names = {name for spec in workflow.tasks for name in named_secrets(spec)}
@@ -34,16 +34,16 @@ def expect_outputs_of(workflow: CompiledWorkflow) -> None:
         _found = None
 
 
-def shown_text(text: str) -> str:
+def mask_text(text: str) -> str:
     """JSON text of an output, for people."""
     return _mask().text(text)
 
 
-def shown_data(data: bytes) -> bytes:
+def mask_bytes(data: bytes) -> bytes:
     return _mask().data(data)
 
 
-def shown_value(value: Any) -> Any:
+def mask_value(value: Any) -> Any:
     return _mask().value(value)
 
 

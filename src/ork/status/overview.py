@@ -15,9 +15,9 @@ from ork.model.workflow import Version
 from ork.state.reading import StateReader
 from ork.state.records import LimitUse, RunFilter, TaskFilter, UnsentAlert
 from ork.status.controls import control_json
-from ork.status.follow import RunView, version_of
 from ork.status.instances import is_group
-from ork.status.serving import liveness, present_schedulers
+from ork.status.run_view import RunView, version_of
+from ork.status.schedulers import liveness, present_schedulers
 from ork.status.shapes import listed_run_json, time_json
 
 MAX_RUNS = 20
@@ -27,7 +27,7 @@ MAX_TASKS = 2000
 _RUNNING = frozenset({TaskStatus.RUNNING})
 
 
-class Moment(NamedTuple):
+class TaskSince(NamedTuple):
     """A task and since when it has been in its state."""
 
     run: RunId
@@ -35,30 +35,30 @@ class Moment(NamedTuple):
     since: datetime
 
 
-class Pulse(NamedTuple):
+class StoreOverview(NamedTuple):
     schedulers: tuple[SchedulerEntry, ...]
     counts: Mapping[RunStatus, int]  # of runs that have not ended
     runs: tuple[Run, ...]  # the newest of them
     limits: tuple[LimitUse, ...]  # those in use
     waiting: int  # tasks that miss nothing but a free slot or a scheduler
-    oldest_waiting: Moment | None  # the first of them
-    slowest: Moment | None  # the task that has been running longest
+    oldest_waiting: TaskSince | None  # the first of them
+    slowest: TaskSince | None  # the task that has been running longest
     unsent: tuple[UnsentAlert, ...] = ()  # what people could not be told, the newest first
     quarantined: tuple[Quarantined, ...] = ()  # what cannot be decoded or worked with
     controls: tuple[Control, ...] = ()  # schedulers that people paused or drain
 
 
-async def take_pulse(store: StateReader) -> Pulse:
+async def read_overview(store: StateReader) -> StoreOverview:
     unfinished = frozenset(status for status in RunStatus if not status.is_final)
     page = await store.list_runs(RunFilter(statuses=unfinished, limit=MAX_RUNS))
-    waiting: list[Moment] = []
-    running: list[Moment] = []
+    waiting: list[TaskSince] = []
+    running: list[TaskSince] = []
     for run in page.runs:
         if run.status is RunStatus.RUNNING:
             view = await _small_view(store, run, await version_of(store, run))
-            waiting += [Moment(run.id, key, since) for key, since in _waiting(view)]
-            running += [Moment(run.id, key, since) for key, since in _running(view)]
-    return Pulse(
+            waiting += [TaskSince(run.id, key, since) for key, since in _waiting(view)]
+            running += [TaskSince(run.id, key, since) for key, since in _running(view)]
+    return StoreOverview(
         tuple(await present_schedulers(store, None)),
         await store.count_unfinished(),
         page.runs,
@@ -105,7 +105,7 @@ def _running(view: RunView) -> list[tuple[TaskKey, datetime]]:
     return [(task.key, task.started_at) for task in tasks if task.started_at and not is_group(task)]
 
 
-def pulse_json(pulse: Pulse, now: datetime) -> dict[str, Any]:
+def overview_json(overview: StoreOverview, now: datetime) -> dict[str, Any]:
     return {
         "schedulers": [
             {
@@ -118,17 +118,17 @@ def pulse_json(pulse: Pulse, now: datetime) -> dict[str, Any]:
                 "liveness": liveness(entry),
                 "notes": list(entry.notes),
             }
-            for entry in pulse.schedulers
+            for entry in overview.schedulers
         ],
-        "controls": [control_json(control) for control in pulse.controls],
-        "unfinished": {status.value: number for status, number in pulse.counts.items()},
-        "runs": [listed_run_json(run) for run in pulse.runs],
-        "limits": [{"name": use.name, "slots": use.slots, "used": use.used} for use in pulse.limits],
-        "waiting": pulse.waiting,
-        "oldest_waiting": _moment_json(pulse.oldest_waiting, now),
-        "slowest": _moment_json(pulse.slowest, now),
-        "unsent_alerts": [unsent_json(each) for each in pulse.unsent],
-        "quarantined": [quarantined_json(item) for item in pulse.quarantined],
+        "controls": [control_json(control) for control in overview.controls],
+        "unfinished": {status.value: number for status, number in overview.counts.items()},
+        "runs": [listed_run_json(run) for run in overview.runs],
+        "limits": [{"name": use.name, "slots": use.slots, "used": use.used} for use in overview.limits],
+        "waiting": overview.waiting,
+        "oldest_waiting": _task_since_json(overview.oldest_waiting, now),
+        "slowest": _task_since_json(overview.slowest, now),
+        "unsent_alerts": [unsent_json(each) for each in overview.unsent],
+        "quarantined": [quarantined_json(item) for item in overview.quarantined],
     }
 
 
@@ -152,7 +152,7 @@ def unsent_json(unsent: UnsentAlert) -> dict[str, Any]:
     }
 
 
-def _moment_json(moment: Moment | None, now: datetime) -> dict[str, Any] | None:
+def _task_since_json(moment: TaskSince | None, now: datetime) -> dict[str, Any] | None:
     if moment is None:
         return None
     return {

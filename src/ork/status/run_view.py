@@ -11,9 +11,9 @@ from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Command, CompiledWorkflow, TaskSpec, Version
 from ork.state.reading import StateReader
 from ork.state.records import ALL_TASKS, RunUpdate, TaskFilter
-from ork.status.hidden_params import hidden_params, without_params
+from ork.status.hidden_params import hidden_params, mask_params
 from ork.status.instances import Instances, is_group
-from ork.status.shown import expect_outputs_of
+from ork.status.secret_masking import mask_secrets_of
 
 if TYPE_CHECKING:
     from ork.model.masking import Mask
@@ -38,14 +38,14 @@ class RunView:
         self.retrying: dict[TaskKey, Task] = {}
         self.waiting: dict[TaskKey, Task] = {}  # whole tasks that have not begun
         self.instances: dict[str, Instances] = {}
-        expect_outputs_of(version.workflow)
+        mask_secrets_of(version.workflow)
         self.specs: dict[str, TaskSpec] = {spec.name: spec for spec in version.workflow.tasks}
         self.longest_name = max(map(len, self.specs), default=0)
 
     def apply(self, update: RunUpdate) -> list[Task]:
         """Takes over what changed and gives the tasks that differ from before, in the order they ended."""
         self.run, self.mark = update.run, update.mark
-        tasks = without_params(self.hidden, update).tasks
+        tasks = mask_params(self.hidden, update).tasks
         changed = [task for task in tasks if self.tasks.get(task.key) != task]
         for task in changed:
             self._replace(self.tasks.get(task.key), task)
@@ -85,7 +85,7 @@ class RunView:
     def done(self) -> int:
         return sum(self.count(status) for status in TaskStatus if status.is_final)
 
-    def tries(self, task: Task) -> tuple[int, int]:
+    def attempt_numbers(self, task: Task) -> tuple[int, int]:
         """Which try this is and how many there may be, both counted within the run's present round."""
         spec = self.specs.get(task.key.name)
         return task.attempt - task.earlier_attempts, 1 + (spec.retries if spec else 0)

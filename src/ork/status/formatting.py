@@ -82,7 +82,7 @@ def metrics_text(attempt: Attempt | None) -> str:
     )
 
 
-def place_text(attempt: Attempt) -> str:
+def ran_in_text(attempt: Attempt) -> str:
     """What it is called outside: its process or container, and the image it ran."""
     facts = attempt.ran_in or {}
     parts = [attempt.external_name]

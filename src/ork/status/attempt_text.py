@@ -8,14 +8,14 @@ from itertools import groupby
 from ork.core.retry import RETRY_REASON
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, Task, TaskStatus
 from ork.model.workflow import OnUnreachable, TaskSpec
-from ork.status.words import duration
+from ork.status.formatting import duration
 
 MAX_GROUPS = 4
 # A stop that takes longer than this was not heeded at once, which is worth a word.
 QUICK_STOP_SECONDS = 1.0
 
 
-def earlier_tries(task: Task, attempts: Sequence[Attempt]) -> str | None:
+def earlier_attempts_text(task: Task, attempts: Sequence[Attempt]) -> str | None:
     """`2 attempts: exit code 1, then success`; None where no earlier one failed."""
     earlier = [each for each in attempts if each.key.number < task.attempt and each.status != AttemptStatus.SUCCESS]
     if not earlier:
@@ -41,7 +41,7 @@ def first_line(failure: Failure | None) -> str:
     return failure.message.strip().partition("\n")[0] if failure else "failed"
 
 
-def about_the_end(spec: TaskSpec | None, task: Task) -> str | None:
+def failure_notes(spec: TaskSpec | None, task: Task) -> str | None:
     """Of a failed task with tries left: why they were not used; of a timed-out one, how long stopping it took."""
     if spec is None or task.failure is None or task.status is not TaskStatus.FAILED:
         return None

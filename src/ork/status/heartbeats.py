@@ -12,14 +12,14 @@ from ork.objects.documents import open_signed
 from ork.objects.layout import attempt_stem, gate_key, status_key
 from ork.objects.store import ObjectStore
 
-MAX_BEATS = 20
+MAX_ATTEMPTS = 20
 STATUS_LIMIT = 1 << 20
 
 
-def last_beats(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> dict[TaskKey, datetime]:
+def last_heartbeats(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> dict[TaskKey, datetime]:
     """When each worker last wrote its status, by its own clock; unreadable documents tell nothing."""
     beats: dict[TaskKey, datetime] = {}
-    for key, attempt in list(attempts.items())[:MAX_BEATS]:
+    for key, attempt in list(attempts.items())[:MAX_ATTEMPTS]:
         try:
             data = objects.get(status_key(attempt_stem(attempt.key)), limit=STATUS_LIMIT)
             if data is not None:
@@ -32,7 +32,7 @@ def last_beats(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> dict[T
 def machines(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> dict[TaskKey, str]:
     """On which machine each attempt that is being given up is, or was: its external name tells, or its gate names the engine."""
     found: dict[TaskKey, str] = {}
-    for key, attempt in list(attempts.items())[:MAX_BEATS]:
+    for key, attempt in list(attempts.items())[:MAX_ATTEMPTS]:
         named = machine_of(attempt.external_name)
         if attempt.closing is not None and named is None:
             try:
