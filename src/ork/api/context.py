@@ -71,7 +71,7 @@ class Api(Record):
     root: str = "/"
     project: Project | None = None
     secret: Callable[[str], str | None] = _no_secret
-    patience: ExplainTimeouts = made(default_factory=ExplainTimeouts)
+    timeouts: ExplainTimeouts = made(default_factory=ExplainTimeouts)
     telemetry: Telemetry = made(default_factory=Telemetry)
     now: Callable[[], datetime] = _utc_now
     large_answers: asyncio.Semaphore = made(default_factory=lambda: asyncio.Semaphore(LARGE_ANSWERS))

@@ -301,7 +301,7 @@ def http_api(installation: Installation, service: SchedulerService | None) -> Ap
         root=settings.root,
         project=settings.project_with_secrets,
         secret=settings.hook_secret,
-        patience=timeouts_of(settings),
+        timeouts=timeouts_of(settings),
         telemetry=telemetry,
     )
 

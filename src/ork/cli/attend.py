@@ -195,9 +195,9 @@ class Attendant:
         """Of a cancelled run: says what it waits for. If that ends only when a person says something, this need not stay."""
         if self._waits_for_machines or self.view.run.cancel_requested_at is None:
             return False
-        patience = timeouts_of(self._installation.settings)._asdict()
+        timeouts = timeouts_of(self._installation.settings)._asdict()
         served_by = tuple(await live_schedulers(self._store, None))
-        known = Snapshot(view=self.view, now=datetime.now(UTC), schedulers=served_by, **patience)
+        known = Snapshot(view=self.view, now=datetime.now(UTC), schedulers=served_by, **timeouts)
         lost = await unreachable_tasks(self._store, self._installation.objects, known)
         for text in lost.lines[:MAX_LINES] if lost is not None and not self._has_told_lost else ():
             self._progress.note(visible(f"  {text}"))

@@ -1,4 +1,4 @@
-"""What waits for a decision of a person, in one run with its sub-workflows or in the whole store."""
+"""Tasks that wait for approval, in one run with its sub-workflows or in the whole store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNFINISHED = frozenset(status for status in RunStatus if not status.is_final)
 
 
 class PendingApproval(NamedTuple):
-    """A task that waits for a person, and since when; `due` is when it fails if nobody decides."""
+    """A task that waits for approval. It fails at `due` if nobody decides."""
 
     run: RunId
     short: str
@@ -35,7 +35,7 @@ class PendingApproval(NamedTuple):
 
 
 async def only_pending_approvals(store: StateReader, view: RunView) -> list[PendingApproval]:
-    """The questions, if nothing of the run can go on before a person decides; none if something else can."""
+    """The pending approvals if the run can only continue after one of them; none if another task can proceed."""
     if not _may_wait(view) or view.count(TaskStatus.DISPATCHED):
         return []
     asked: list[PendingApproval] = []
@@ -49,20 +49,20 @@ async def only_pending_approvals(store: StateReader, view: RunView) -> list[Pend
         return []
     if await store.pending_commands(view.run.id):
         return []
-    # A decision may have been carried out since the view was read: then it is looked at again first.
+    # The view may be outdated: if tasks have changed since, the caller refreshes it first.
     update = await store.run_updates(view.run.id, view.mark)
     return asked if update is not None and not update.tasks else []
 
 
 def _may_wait(view: RunView) -> bool:
-    """Quickly: most runs have nobody to wait for."""
+    """A quick check that excludes most runs."""
     if view.run.status is not RunStatus.RUNNING or view.run.cancel_requested_at is not None:
         return False
     return any(isinstance(spec.action, Approval | SubWorkflow) for spec in view.specs.values())
 
 
 async def list_pending_approvals(store: StateReader) -> list[PendingApproval]:
-    """All of them, those of the newest runs first."""
+    """All pending approvals, those of the newest runs first."""
     asked: list[PendingApproval] = []
     page = await store.list_runs(RunFilter(statuses=_UNFINISHED, limit=MOST_RUNS))
     for run in page.runs:
@@ -100,7 +100,7 @@ async def _question(store: StateReader, view: RunView, task: Task) -> PendingApp
 
 
 def _can_start(view: RunView, task: Task) -> bool:
-    """Also in a while: a retry has its time."""
+    """Whether the task can start now, or later as a scheduled retry."""
     if task.retry_at is not None:
         return True
     above = [view.whole(name) for name in view.specs[task.key.name].depends_on]
@@ -108,7 +108,7 @@ def _can_start(view: RunView, task: Task) -> bool:
 
 
 async def _asked_below(store: StateReader, view: RunView, task: Task) -> list[PendingApproval]:
-    """What the sub-workflow of the task waits for, if that is nothing but people."""
+    """The pending approvals of the task's sub-workflow, if it waits for nothing else."""
     if not isinstance(view.specs[task.key.name].action, SubWorkflow) or task.status is not TaskStatus.RUNNING:
         return []
     attempts = await store.list_attempts(view.run.id, task.key)

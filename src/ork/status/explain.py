@@ -1,4 +1,4 @@
-"""The answer to `why`: about a run, or about one of its tasks."""
+"""Answers `why` for a run or one of its tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ork.status.why import why_instances, why_not_started, why_run, why_task
 
 
 class ExplainTimeouts(NamedTuple):
-    """After how long workers are given up, in seconds: answers name these moments."""
+    """The timeouts, in seconds, that answers mention."""
 
     heartbeat_seconds: float = 10.0
     stale_seconds: float = 60.0
@@ -30,10 +30,10 @@ class WhyAnswer(NamedTuple):
 
 
 async def explain(
-    store: StateReader, objects: ObjectStore, target: Target, now: datetime, patience: ExplainTimeouts
+    store: StateReader, objects: ObjectStore, target: Target, now: datetime, timeouts: ExplainTimeouts
 ) -> WhyAnswer:
     found = await resolve_run(store, target.run)
-    snapshot = replaced(await gather(store, objects, target, found, now), **patience._asdict())
+    snapshot = replaced(await gather(store, objects, target, found, now), **timeouts._asdict())
     view = snapshot.view
     held: list[str] = []
     if not view.run.status.is_final:

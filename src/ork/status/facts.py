@@ -1,7 +1,6 @@
-"""What an attempt's own documents add to its row: the numbers its task kept, and the process or container it ran in.
+"""Adds to an attempt's row what its documents hold: the metrics of its task, and the process or container it ran in.
 
-They are read when a person or program asks, for a bounded number of attempts. A document that is gone or cannot be read
-adds nothing.
+The documents are read on request, for a bounded number of attempts. A missing or unreadable document adds nothing.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ _SHOWN = ("host", "pid", "container", "image", "digest", "engine")
 
 
 def with_facts(objects: ObjectStore, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """The same attempts; the last MOST_ATTEMPTS of them with `metrics` and `ran_in`.
+    """The same attempts, the last MOST_ATTEMPTS of them with `metrics` and `ran_in`.
 
-    Attempts that came through a server have them already, and no token hash to read documents with.
+    Attempts read through a server already have both, and no token hash to verify documents with.
     """
     first = max(0, len(attempts) - MOST_ATTEMPTS)
     return (*attempts[:first], *(_with_facts(objects, attempt) for attempt in attempts[first:]))

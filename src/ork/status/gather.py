@@ -1,4 +1,4 @@
-"""Reads everything `why` needs to know about a run at one moment."""
+"""Reads everything that `why` needs to know about a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def gather(store: StateReader, objects: ObjectStore, target: Target, run: 
     view, _ = await open_view(store, run, await _needed_tasks(store, target, run))
     attempts = await _current_attempts(store, view, target)
     limits, active_runs = await store.limit_use(), await _active_runs(store, view)
-    # Only as many as an answer names.
+    # Only the holders that an answer names.
     holders = {key.run for use in limits if use.used >= use.slots for key in use.holders[:MAX_NAMES]}
     return Snapshot(
         view=view,
@@ -46,7 +46,7 @@ async def gather(store: StateReader, objects: ObjectStore, target: Target, run: 
 
 
 async def _without_scheduler(store: StateReader, view: RunView) -> str | None:
-    """What it means for the run that no scheduler is running. A decision of a person carries it on by itself."""
+    """What to say if no scheduler is running; None if the run needs none, because approval itself advances it."""
     asked = await only_pending_approvals(store, view)
     if not asked:
         return NO_SCHEDULER
@@ -54,7 +54,7 @@ async def _without_scheduler(store: StateReader, view: RunView) -> str | None:
 
 
 async def _needed_tasks(store: StateReader, target: Target, run: RunId) -> TaskFilter:
-    """What an answer about a run that has ended tells of is what did not go well: most of its tasks are none of that."""
+    """For a finished run, only the tasks that an answer mentions: most tasks succeeded and need not be read."""
     known = await store.get_run(run) if target.task is None else None
     return (
         TaskFilter(statuses=frozenset(EXPLAINED_STATUSES)) if known is not None and known.status.is_final else ALL_TASKS
@@ -62,7 +62,7 @@ async def _needed_tasks(store: StateReader, target: Target, run: RunId) -> TaskF
 
 
 async def _current_attempts(store: StateReader, view: RunView, target: Target) -> dict[TaskKey, Attempt]:
-    """Of those active tasks that an answer may tell of: a run may have as many attempts as it likes."""
+    """The current attempts of those active tasks that an answer may mention; a run can have any number of attempts."""
     found: dict[TaskKey, Attempt] = {}
     for key in _explained_tasks(view, target):
         attempts = await store.list_attempts(view.run.id, key)
@@ -72,7 +72,7 @@ async def _current_attempts(store: StateReader, view: RunView, target: Target) -
 
 
 def _explained_tasks(view: RunView, target: Target) -> list[TaskKey]:
-    """The first whole tasks that are running, and that are dispatched; or the task asked about and its first instances."""
+    """The first running and dispatched tasks, or the requested task and its first instances."""
     found: list[TaskKey] = []
     for status in (TaskStatus.RUNNING, TaskStatus.DISPATCHED):
         active = (key for key in view.by_status[status] if _is_explained(key, target))

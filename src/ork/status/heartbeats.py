@@ -1,4 +1,4 @@
-"""What workers wrote of themselves: when last, and on which machine they are."""
+"""Reads from attempt documents when each worker last wrote a heartbeat, and on which machine it runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STATUS_LIMIT = 1 << 20
 
 
 def last_heartbeats(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> dict[TaskKey, datetime]:
-    """When each worker last wrote its status, by its own clock; unreadable documents tell nothing."""
+    """When each worker last wrote its status, by the worker's clock. Unreadable documents are skipped."""
     beats: dict[TaskKey, datetime] = {}
     for key, attempt in list(attempts.items())[:MAX_ATTEMPTS]:
         try:
@@ -30,7 +30,7 @@ def last_heartbeats(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> d
 
 
 def machines(objects: ObjectStore, attempts: dict[TaskKey, Attempt]) -> dict[TaskKey, str]:
-    """On which machine each attempt that is being given up is, or was: its external name tells, or its gate names the engine."""
+    """The machine of each attempt, from its external name or, for attempts that are being given up, from its gate."""
     found: dict[TaskKey, str] = {}
     for key, attempt in list(attempts.items())[:MAX_ATTEMPTS]:
         named = machine_of(attempt.external_name)

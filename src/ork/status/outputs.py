@@ -1,4 +1,4 @@
-"""What tasks returned, as JSON text, piece by piece."""
+"""Outputs of tasks as JSON text, in parts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def check_has_output(view: RunView, task: Task) -> None:
 
 
 def output_parts(objects: ObjectStore, view: RunView, task: Task) -> Iterator[bytes]:
-    """The output piece by piece: of a fan-out one instance's after the other's, never all of them in memory."""
+    """The output in parts. A fan-out yields one instance's output at a time, so memory stays bounded."""
     if not is_group(task):
         yield output_text(objects, view, task)
         return
     total = task.instances or 0
-    width = int(task.item) if task.item else None  # a list of lists, where it fans out two ways
+    width = int(task.item) if task.item else None  # set for a two-dimensional fan-out: the output is a list of lists
     yield b"["
     for index in range(total):
         if width is not None and index % width == 0:
@@ -38,7 +38,7 @@ def output_parts(objects: ObjectStore, view: RunView, task: Task) -> Iterator[by
 
 
 def output_text(objects: ObjectStore, view: RunView, task: Task) -> bytes:
-    """For people: the values of secrets and sensitive params are masked."""
+    """The output with the values of secrets and sensitive params masked."""
     return mask_bytes(masked_output(view.hidden, _output_text(objects, task)))
 
 

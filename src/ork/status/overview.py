@@ -1,4 +1,4 @@
-"""What goes on in a store right now: who works, what is unfinished, how full the limits are, what waits longest."""
+"""An overview of a store: its schedulers, unfinished runs, limits in use, and the longest waiting tasks."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ork.status.shapes import listed_run_json, time_json
 
 MAX_RUNS = 20
 MAX_UNSENT = 20
-# A look at everything must stay cheap: of larger runs only what is running is read.
+# The overview must stay cheap: of larger runs only running tasks are read.
 MAX_TASKS = 2000
 _RUNNING = frozenset({TaskStatus.RUNNING})
 
 
 class TaskSince(NamedTuple):
-    """A task and since when it has been in its state."""
+    """A task and the time it entered its status."""
 
     run: RunId
     task: TaskKey
@@ -37,15 +37,15 @@ class TaskSince(NamedTuple):
 
 class StoreOverview(NamedTuple):
     schedulers: tuple[SchedulerEntry, ...]
-    counts: Mapping[RunStatus, int]  # of runs that have not ended
-    runs: tuple[Run, ...]  # the newest of them
-    limits: tuple[LimitUse, ...]  # those in use
-    waiting: int  # tasks that miss nothing but a free slot or a scheduler
-    oldest_waiting: TaskSince | None  # the first of them
+    counts: Mapping[RunStatus, int]  # unfinished runs by status
+    runs: tuple[Run, ...]  # the newest unfinished runs
+    limits: tuple[LimitUse, ...]  # only limits in use
+    waiting: int  # tasks that are ready but have no free slot or no scheduler
+    oldest_waiting: TaskSince | None
     slowest: TaskSince | None  # the task that has been running longest
-    unsent: tuple[UnsentAlert, ...] = ()  # what people could not be told, the newest first
-    quarantined: tuple[Quarantined, ...] = ()  # what cannot be decoded or worked with
-    controls: tuple[Control, ...] = ()  # schedulers that people paused or drain
+    unsent: tuple[UnsentAlert, ...] = ()  # the newest first
+    quarantined: tuple[Quarantined, ...] = ()  # items that cannot be decoded or processed
+    controls: tuple[Control, ...] = ()  # paused and draining schedulers
 
 
 async def read_overview(store: StateReader) -> StoreOverview:
@@ -64,8 +64,8 @@ async def read_overview(store: StateReader) -> StoreOverview:
         page.runs,
         tuple(use for use in await store.limit_use() if use.used),
         len(waiting),
-        min(waiting, key=lambda moment: moment.since, default=None),
-        min(running, key=lambda moment: moment.since, default=None),
+        min(waiting, key=lambda each: each.since, default=None),
+        min(running, key=lambda each: each.since, default=None),
         await store.unsent_alerts(MAX_UNSENT),
         await store.list_quarantined(),
         await store.list_controls(),
@@ -73,7 +73,7 @@ async def read_overview(store: StateReader) -> StoreOverview:
 
 
 async def _small_view(store: StateReader, run: Run, version: Version) -> RunView:
-    """All tasks of a run; of a large one only some of those that are running."""
+    """All tasks of a run, or only running tasks if the run is large."""
     view = RunView(run, version, run.id)
     update = await store.run_updates(run.id, 0, TaskFilter(limit=MAX_TASKS + 1))
     if update is not None and len(update.tasks) > MAX_TASKS:
@@ -90,7 +90,7 @@ def _waiting(view: RunView) -> list[tuple[TaskKey, datetime]]:
 
 
 def _ready_since(view: RunView, task: Task) -> datetime | None:
-    """When the last of what it depends on ended; None while something of that goes on."""
+    """When the task's last dependency ended; None while one is unfinished."""
     ends = [view.run.started_at]
     for name in view.specs[task.key.name].depends_on:
         before = view.whole(name)
@@ -152,12 +152,12 @@ def unsent_json(unsent: UnsentAlert) -> dict[str, Any]:
     }
 
 
-def _task_since_json(moment: TaskSince | None, now: datetime) -> dict[str, Any] | None:
-    if moment is None:
+def _task_since_json(found: TaskSince | None, now: datetime) -> dict[str, Any] | None:
+    if found is None:
         return None
     return {
-        "run": moment.run,
-        "task": str(moment.task),
-        "since": time_json(moment.since),
-        "seconds": round(max((now - moment.since).total_seconds(), 0.0), 3),
+        "run": found.run,
+        "task": str(found.task),
+        "since": time_json(found.since),
+        "seconds": round(max((now - found.since).total_seconds(), 0.0), 3),
     }

@@ -1,4 +1,4 @@
-"""Old runs go with their logs and outputs, and whoever is stopped in the middle leaves nothing behind for ever."""
+"""Deletes old runs with their logs and outputs. A later call finishes what an interrupted one left over."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Delete = Callable[[str], Awaitable[None]]
 async def prune_some(
     store: AdminStore, delete: Delete, before: datetime, keep_last: int, limit: int = AT_ONCE
 ) -> tuple[RunId, ...]:
-    """Up to `limit` runs that ended before that moment are gone, and so is what earlier callers left over."""
+    """Deletes up to `limit` runs that ended before `before`, and what interrupted calls left over."""
     await _sweep(store, delete)
     runs = await store.prune(before, limit, keep_last)
     await _sweep(store, delete)
@@ -28,5 +28,5 @@ async def _sweep(store: AdminStore, delete: Delete) -> None:
     while left := await store.leftovers(AT_ONCE):
         for run in left:
             await delete(run_folder(run))
-        # Only now: who dies before this leaves the folders to the next one.
+        # Recorded last: after a crash before this line, the next call deletes the folders.
         await store.swept(left)

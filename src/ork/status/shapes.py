@@ -31,12 +31,12 @@ def run_json(run: Run) -> dict[str, Any]:
 
 
 def listed_run_json(run: Run) -> dict[str, Any]:
-    """A run in a list: its params are left out (null), because a page of them could be a gigabyte."""
+    """A run in a list. `params` is null, because a page of them could be a gigabyte."""
     return {**to_json(run), "params": None}
 
 
 def full_run_json(run: Run, version: Version, tasks: Iterable[Task], attempts: Iterable[Attempt]) -> dict[str, Any]:
-    """A run with its tasks and their attempts. Instances are tasks with an index; they stand for the whole task."""
+    """A run with its tasks and their attempts. Instances are tasks with an index; their fan-out itself is not listed."""
     by_task: dict[TaskKey, list[Attempt]] = {}
     for attempt in attempts:
         by_task.setdefault(attempt.key.task, []).append(attempt)
@@ -52,8 +52,7 @@ def task_json(task: Task, depends_on: Iterable[str], attempts: Iterable[Attempt]
 
 
 def task_row(task: Task, depends_on: Iterable[str]) -> dict[str, Any]:
-    """A task without its attempts. `instances` and `width` are set for a task that has fanned out, which has a row of its
-    own beside those of its instances; `item` for an instance."""
+    """A task without its attempts. `instances` and `width` are set for a fan-out, `item` for an instance."""
     item = None if task.item is None else json.loads(task.item)
     return {
         "name": task.key.name,
@@ -69,7 +68,7 @@ def task_row(task: Task, depends_on: Iterable[str]) -> dict[str, Any]:
 
 
 def attempt_json(attempt: Attempt) -> dict[str, Any]:
-    """An attempt without its token. Of external jobs that it waits for only the names are shown."""
+    """An attempt without its token; of external jobs only the names."""
     return {
         "task": attempt.key.task.name,
         "index": attempt.key.task.index,
@@ -102,7 +101,7 @@ def _error(failure: Failure | None) -> str | None:
 
 
 def _output_json(output: Output | None) -> dict[str, Any]:
-    """A large output stays in the object store: `output` is null and `output_size` says how large it is."""
+    """A large output stays in the object store: `output` is null and `output_size` is its size."""
     match output:
         case InlineOutput(text):
             return {"output": mask_value(json.loads(text)), "output_size": None}

@@ -1,4 +1,4 @@
-"""Workers that write no heartbeats any more, in words: what happens to their attempts, when, and what a person can do."""
+"""Describes workers that stopped writing heartbeats: what happens to their attempts, when, and what a person can do."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ork.status.heartbeats import last_heartbeats, machines
 from ork.status.instances import is_group
 from ork.status.snapshot import Snapshot
 
-# A worker that missed this many heartbeats is worth a word, long before it is given up.
+# A worker that missed this many heartbeats is reported as silent, long before it is given up.
 MISSED_BEATS = 2.5
-# An executor that can reach an attempt has stopped it, or has begun to, after this long.
+# After this long, an executor that can reach an attempt has stopped it or begun to.
 STOP_SECONDS = 3.0
 
 _GIVEN_UP = {
@@ -41,25 +41,25 @@ def heartbeat_text(snap: Snapshot, age: float) -> str:
 
 
 def closing_text(snap: Snapshot, task: Task) -> str | None:
-    """Of an attempt that is being given up; None for any other."""
+    """Describes an attempt that is being given up; None for any other."""
     attempt = snap.attempts.get(task.key)
     if attempt is None or attempt.closing is None:
         return None
     text = f"being given up since {ago(attempt.closing_since, snap.now)}: {_GIVEN_UP[attempt.closing]}"
     if not _is_silent(snap, attempt):
-        return f"{text}; what is left of it is being stopped"
+        return f"{text}; its remaining processes are being stopped"
     return f"{text}; {_unreachable(snap, task, attempt)}"
 
 
 class UnreachableTasks(NamedTuple):
-    """What a run that is being cancelled still waits for, one line for each task. `is_endless`: until a person says something."""
+    """The tasks that a run being cancelled still waits for, one line each. `is_endless`: until a person intervenes."""
 
     lines: list[str]
     is_endless: bool
 
 
 async def unreachable_tasks(store: StateReader, objects: ObjectStore, snap: Snapshot) -> UnreachableTasks | None:
-    """None unless the run is being cancelled and only machines are missing that do not answer."""
+    """None unless the run is being cancelled and waits only for machines that do not respond."""
     since, run = snap.view.run.cancel_requested_at, snap.view.run
     if since is None or run.status.is_final or (snap.now - since).total_seconds() < STOP_SECONDS:
         return None
@@ -82,19 +82,19 @@ async def unreachable_tasks(store: StateReader, objects: ObjectStore, snap: Snap
 
 
 def _is_silent(snap: Snapshot, attempt: Attempt) -> bool:
-    """Whether it is being given up and its worker does not answer. One that does answer ends soon."""
+    """Whether the attempt is being given up and its worker does not respond. A worker that responds ends soon."""
     if attempt.waits_for is not None or attempt.closing_since is None:
         return False
-    patience = snap.heartbeat_seconds * MISSED_BEATS
+    limit = snap.heartbeat_seconds * MISSED_BEATS
     closing = (snap.now - attempt.closing_since).total_seconds()
     beat = snap.beats.get(attempt.key.task)
     if beat is None:
-        return closing >= patience
-    return closing >= STOP_SECONDS and (snap.now - beat).total_seconds() >= patience
+        return closing >= limit
+    return closing >= STOP_SECONDS and (snap.now - beat).total_seconds() >= limit
 
 
 def _over_at(snap: Snapshot, task: Task, attempt: Attempt) -> datetime | None:
-    """When it counts as over though nobody answers; None if a person has to say so."""
+    """When the attempt counts as ended without a response; None if a person has to declare it dead."""
     spec = snap.view.specs.get(task.key.name)
     if (spec is not None and spec.on_unreachable is OnUnreachable.WAIT) or not is_fenced(attempt.external_name):
         return None
@@ -103,7 +103,7 @@ def _over_at(snap: Snapshot, task: Task, attempt: Attempt) -> datetime | None:
 
 
 def _unreachable(snap: Snapshot, task: Task, attempt: Attempt) -> str:
-    """What is waited for where its machine does not answer: until when, and what a person can do."""
+    """How long the scheduler waits for a machine that does not respond, and what a person can do."""
     machine = snap.machines.get(task.key) or machine_of(attempt.external_name)
     where = f"machine {machine}" if machine else "its machine"
     declare = f"`ork declare-dead {snap.view.short} {argument(task.key)}` if you know that it is over"

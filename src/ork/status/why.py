@@ -1,4 +1,4 @@
-"""Why a run or a task is (not) running, what happens next and when: sentences made from a snapshot, nothing else."""
+"""Explains from a snapshot why a run or task is (not) running, and what happens next and when."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from ork.status.unreachable import closing_text, heartbeat_text
 MAX_TASKS = 10
 EXPLAINED_STATUSES = (TaskStatus.FAILED, TaskStatus.RUNNING, TaskStatus.DISPATCHED, TaskStatus.PENDING)  # in this order
 MAX_NAMES = 3
-FULL_DISK = "the disk of the objects is full: how tasks end cannot be written down; free some space, and work goes on"
+FULL_DISK = "the disk of the object store is full: results of tasks cannot be written; free some space to continue"
 
 
 def why_run(snap: Snapshot) -> list[str]:
-    """The run in one or more sentences, then its unfinished or failed tasks, one line each."""
+    """One or more sentences about the run, then one line for each failed or unfinished task."""
     view, run = snap.view, snap.view.run
     match run.status:
         case RunStatus.PENDING:
@@ -49,9 +49,9 @@ def why_run(snap: Snapshot) -> list[str]:
     if run.unreadable is not None and run.unreadable not in (run.note or ""):
         lines.append(f"parts of it are damaged: {run.unreadable}")
     lines += _about_requests(snap)
-    # A run that has ended needs nobody, unless somebody asked something of it.
-    needs_one = run.status is not RunStatus.PENDING if not run.status.is_final else bool(snap.commands)
-    if needs_one and not snap.schedulers and snap.without_scheduler is not None:
+    # A finished run needs a scheduler only for pending commands.
+    needs_scheduler = run.status is not RunStatus.PENDING if not run.status.is_final else bool(snap.commands)
+    if needs_scheduler and not snap.schedulers and snap.without_scheduler is not None:
         lines.append(snap.without_scheduler)
     if snap.is_disk_full and not run.status.is_final:
         lines.append(FULL_DISK)
@@ -59,14 +59,14 @@ def why_run(snap: Snapshot) -> list[str]:
 
 
 def why_not_started(snap: Snapshot) -> list[str]:
-    """Of any task of a run that has none yet."""
+    """The answer for a task of a run that has no task rows yet."""
     if snap.view.run.status is RunStatus.PENDING:
-        return ["its run has not begun", _why_pending(snap), *_about_requests(snap)]
-    return ["its run has not begun", *why_run(snap)]
+        return ["its run has not started", _why_pending(snap), *_about_requests(snap)]
+    return ["its run has not started", *why_run(snap)]
 
 
 def why_task(snap: Snapshot, task: Task) -> list[str]:
-    """Why this task is where it is, and what happens next."""
+    """Why the task has its status, and what happens next."""
     lines = [_why(snap, task)]
     if not task.status.is_final:
         if snap.view.run.cancel_requested_at is not None:
@@ -79,7 +79,7 @@ def why_task(snap: Snapshot, task: Task) -> list[str]:
 
 
 def why_instances(snap: Snapshot, name: str) -> list[str]:
-    """Of a task that has fanned out: the instances that failed or are to be retried, then those that run, a few each."""
+    """A few instances of a fan-out: those that failed, will be retried, or are running."""
     instances = snap.view.instances.get(name)
     if instances is None:
         return []
@@ -137,13 +137,13 @@ def _why_waiting(snap: Snapshot, task: Task) -> str:
 
 
 def _is_held_back(view: RunView, instance: Task) -> bool:
-    """Whether as many of its siblings are active as may be."""
+    """Whether the fan-out's concurrency limit is reached."""
     spec, instances = view.specs.get(instance.key.name), view.instances.get(instance.key.name)
     return bool(spec and instances and spec.concurrency is not None and instances.active >= spec.concurrency)
 
 
 def queue_reason(view: RunView, name: str) -> str:
-    """Why the instances of a task that have not begun have not."""
+    """Why instances of a fan-out are queued."""
     spec = view.specs.get(name)
     if spec is not None and spec.concurrency is not None:
         return f"concurrency {spec.concurrency}"
@@ -163,7 +163,7 @@ def _open_upstream(view: RunView, task: Task) -> str:
 
 
 def _upstream_state(view: RunView, name: str) -> str | None:
-    """None when it has ended. A task with instances is told by how many of them run."""
+    """The task and its status; a fan-out shows how many instances run. None if the task has ended."""
     task = view.whole(name)
     if task is None or task.status.is_final:
         return None
@@ -199,7 +199,7 @@ def _why_dispatched(snap: Snapshot, task: Task) -> str:
     if closing:
         return closing
     since = ago(task.dispatched_at, snap.now)
-    limit = f"given up and tried again after {snap.start_limit_seconds:g} s"
+    limit = f"given up and retried after {snap.start_limit_seconds:g} s"
     return f"handed to executor `{task.executor}` {since}, not started yet ({limit})"
 
 
@@ -225,7 +225,7 @@ def _why_running(snap: Snapshot, task: Task) -> str:
         return f"waiting for {count(len(names), 'external job')} for {between(task.started_at, snap.now)}: {shown}"
     this, most = snap.view.attempt_numbers(task)
     if task.reason is not None:
-        return f"{task.reason} for {between(task.started_at, snap.now)}, attempt {this} of {most}; its timeout has not begun"
+        return f"{task.reason} for {between(task.started_at, snap.now)}, attempt {this} of {most}; its timeout has not started"
     text = f"running for {between(task.started_at, snap.now)}, attempt {this} of {most}"
     beat = snap.beats.get(task.key)
     if beat is not None:
@@ -287,13 +287,13 @@ def _why_pending(snap: Snapshot) -> str:
     if most is not None and len(snap.active_runs) >= most:
         others = ", ".join(map(snap.short, snap.active_runs[:MAX_NAMES]))
         return f"queued: `{snap.view.run.workflow}` has {len(snap.active_runs)} of {most} active runs: {others}"
-    return f"waiting for a scheduler to take it ({count(len(snap.schedulers), 'scheduler')} running)"
+    return f"waiting for a scheduler to claim it ({count(len(snap.schedulers), 'scheduler')} running)"
 
 
 def _about_requests(snap: Snapshot) -> list[str]:
     waits_for = "the run's owner" if snap.schedulers else "a scheduler"
     lines = [
-        f"`{command.kind.value}`{_asked_of(command)} asked for by {command.by} waits for {waits_for}"
+        f"`{command.kind.value}`{_asked_of(command)} requested by {command.by} waits for {waits_for}"
         for command in snap.commands
     ]
     if snap.view.run.cancel_requested_at is not None and not snap.view.run.status.is_final:
@@ -318,8 +318,8 @@ def waits_for_approval(view: RunView, task: Task) -> bool:
 
 
 def _task_lines(snap: Snapshot) -> list[str]:
-    """Those that failed, then those that have not ended; what only waits for them comes last."""
-    # A fan-out is one task here; `ork why RUN TASK` tells of its instances.
+    """One line for each failed task, then for active ones, then for waiting ones."""
+    # A fan-out is one line here; `ork why RUN TASK` shows its instances.
     whole = [task for name in snap.view.specs if (task := snap.view.whole(name)) is not None]
     tasks = [task for status in EXPLAINED_STATUSES for task in whole if task.status is status]
     lines = [f"  {task.key}: {_why(snap, task)}" for task in tasks[:MAX_TASKS]]

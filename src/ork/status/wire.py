@@ -1,6 +1,6 @@
-"""Reads the JSON that `ork.status.shapes` writes, for clients of a server.
+"""Reads the JSON that `ork.status.shapes` writes, for API clients.
 
-A token and the headers of external jobs are not in that JSON, so an attempt that is read has none.
+That JSON contains no tokens and no headers of external jobs, so attempts read from it have none.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def read_time(text: str | None) -> datetime | None:
 
 
 def read_key(text: str) -> TaskKey:
-    """TASK or TASK[3]."""
+    """Parses TASK or TASK[3]."""
     name, bracket, index = text.partition("[")
     return TaskKey(name, int(index[:-1]) if bracket else None)
 
@@ -67,5 +67,5 @@ def read_key(text: str) -> TaskKey:
 def _read_output(attempt: AttemptKey, row: dict[str, Any]) -> Output | None:
     if row.get("output_size") is not None:
         return StoredOutput(output_key(attempt_stem(attempt)), row["output_size"])
-    # A task without an output and one that returned null look the same, and both print `null`.
+    # JSON null stands for both no output and a null output; both print `null`.
     return None if row["output"] is None else InlineOutput(dumps(row["output"]))

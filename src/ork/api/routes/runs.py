@@ -213,7 +213,7 @@ async def get_graph(request: Request, run: RunText) -> Response:
 async def why(request: Request, run: RunText, task: TaskTarget = None) -> Response:
     """Why it is (not) running, what happens next and when."""
     api = api_of(request)
-    explained = await explain(api.store, api.objects, parse_target(run, task), api.now(), api.patience)
+    explained = await explain(api.store, api.objects, parse_target(run, task), api.now(), api.timeouts)
     return answer({"subject": explained.subject, "why": [sentence.strip() for sentence in explained.sentences]})
 
 
@@ -259,7 +259,7 @@ async def _submit(api: Api, caller: Caller, kind: CommandKind, run: str, body: C
     if kind is CommandKind.DECLARE_DEAD:
         if task is None:
             raise UsageError("`task` says which attempt is dead", hint="TASK or TASK[3]")
-        stale = api.patience.stale_seconds
+        stale = api.timeouts.stale_seconds
         await check_declared_dead(api.store, api.objects, view, parse_key(task), api.now(), stale)
     command = RunCommand(found, kind, caller.name, task, body.everything, body.comment)
     check_retry(command, await api.store.get_run(found), found)
