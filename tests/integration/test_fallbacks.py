@@ -98,5 +98,5 @@ def test_a_news_socket_that_cannot_be_made_is_noted(tmp_path: Path, monkeypatch:
     fallbacks = Fallbacks(lambda _component, _reason: None)
     settings = load_settings(folder=str(tmp_path), environ={})
     places = executors_of(settings, LocalObjects(str(tmp_path)), empty_store(), fallbacks=fallbacks)
-    assert places["python"].news_address is None  # type: ignore[attr-defined]
+    assert places["python"].status_address is None  # type: ignore[attr-defined]
     assert "No such file" in fallbacks.reasons[NEWS_SOCKET]

@@ -103,7 +103,7 @@ class Workshop:
             "stop_grace_seconds": 10,
             "inline_limit": 65536,
             "output_limit": 268435456,
-            "news": self.executor.news_address,
+            "news": self.executor.status_address,
             "durability": "normal",
         }
 

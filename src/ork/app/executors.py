@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from ork.errors import DefinitionError, UsageError
+from ork.executors.executor import CONTAINER_TRAITS
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local import LocalExecutor
 from ork.executors.on_demand import OnDemand
@@ -62,7 +63,7 @@ def executors_of(
     if expects_work:
         functions.expect(settings.root)
     engines = _known_engines(settings) if attends else []
-    containers = OnDemand(CONTAINER, lambda: _containers(settings, objects, store, engines), vouches=True)
+    containers = OnDemand(CONTAINER, lambda: _containers(settings, objects, store, engines), CONTAINER_TRAITS)
     if engines:
         containers.make()
     made: dict[str, Executor] = {

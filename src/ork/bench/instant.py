@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey, RunId
 from ork.model.status import Status
 from ork.model.task import Attempt, InlineOutput
@@ -48,11 +48,11 @@ class MemoryObjects:
             del self._objects[key]
 
 
-class InstantExecutor:
+class InstantExecutor(Executor):
     """Has no workers, and tells what one would that is quick and successful."""
 
     name = "process"
-    reads_specs = False
+    traits = ExecutorTraits(needs_specs=False)
 
     def __init__(self) -> None:
         self._running: dict[AttemptKey, News] = {}

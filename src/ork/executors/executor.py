@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol, TypeAlias
 
-from ork.model.ids import AttemptKey
+from ork.model.ids import AttemptKey, RunId
 from ork.model.record import Record
 from ork.model.status import Status
 from ork.model.task import Attempt
@@ -73,13 +73,21 @@ class Presence(StrEnum):
     UNKNOWN = "unknown"  # cannot say: another machine, or out of reach
 
 
-class Executor(Protocol):
-    """Four more things it may have. `fences = True`: its workers end their tasks when they cannot write a heartbeat for the
-    fence time, so that one nobody can ask about is over some time after its last. `vouches = True`: its word that an attempt runs counts as a heartbeat, since there is
-    no worker that beats while nobody keeps it. `release(attempts)`: their ends are committed, so whatever was kept for
-    them, for the next scheduler to find, may go. `reads_specs = False`: nobody reads the specs of its attempts, so none
-    are written."""
+class ExecutorTraits(Record):
+    """What a scheduler has to know about the attempts of an executor."""
 
+    fences_itself: bool = False  # a worker ends its task when it cannot write a heartbeat for the fence time
+    presence_is_heartbeat: bool = False  # RUNNING counts as a heartbeat: nothing else writes one
+    needs_specs: bool = True  # somebody reads the specs of its attempts
+
+
+CONTAINER_TRAITS = ExecutorTraits(presence_is_heartbeat=True)
+
+
+class Executor(Protocol):
+    """Executors inherit from this class: traits, `status_address`, `release` and `forget_run` have defaults."""
+
+    traits: ExecutorTraits = ExecutorTraits()
     name: str
 
     def name_for(self, attempt: AttemptKey) -> str:
@@ -112,3 +120,16 @@ class Executor(Protocol):
     async def close(self) -> None:
         """Lets go without stopping anything: attempts go on and can be found by the next."""
         ...
+
+    @property
+    def status_address(self) -> str | None:
+        """The socket to which workers on this machine report that they wrote a status, if there is one."""
+        return None
+
+    def release(self, attempts: Sequence[Attempt]) -> None:  # noqa: ARG002 (a default that does nothing)
+        """The ends of these attempts are committed: whatever was kept for another scheduler to find may be removed."""
+        return
+
+    def forget_run(self, run: RunId) -> None:  # noqa: ARG002
+        """This scheduler no longer owns the run: what is held in memory for its attempts may be dropped."""
+        return

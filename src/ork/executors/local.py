@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 
 from ork.errors import ObjectsError
 from ork.executors import descriptors, local_names, processes
-from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, News, NotStarted, Presence
 from ork.executors.fork_server import MARK, SEVERAL
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local_environment import Environment, inherited
@@ -56,11 +56,11 @@ class _OnTheWay(Record, frozen=False):
     stop: Literal["gently", "at once"] | None = None  # to be done as soon as there is something to stop
 
 
-class LocalExecutor:
+class LocalExecutor(Executor):
     """`uses_project_python`: workers start in the project's own virtual environment if it has one.
     `isolation` is for orders that do not say; `servers` may be those of other executors."""
 
-    fences = True
+    traits = ExecutorTraits(fences_itself=True)
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class LocalExecutor:
         self._is_closed = False
 
     @property
-    def news_address(self) -> str | None:
+    def status_address(self) -> str | None:
         """Where workers send word of what they did; None if there can be no such place."""
         return self._news.address
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ork.executors.executor import Executor, LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey
 from ork.model.task import Attempt
 
 
-class OnDemand:
-    def __init__(self, name: str, make: Callable[[], Executor], *, vouches: bool = False) -> None:
+class OnDemand(Executor):
+    def __init__(self, name: str, make: Callable[[], Executor], traits: ExecutorTraits) -> None:
         self.name = name
-        self.vouches = vouches
+        self.traits = traits
         self._make = make
         self._made: Executor | None = None
 
@@ -36,9 +36,7 @@ class OnDemand:
         await self._executor.stop(attempts, at_once=at_once)
 
     def release(self, attempts: Sequence[Attempt]) -> None:
-        release = getattr(self._executor, "release", None)
-        if release is not None:
-            release(attempts)
+        self._executor.release(attempts)
 
     async def close(self) -> None:
         if self._made is not None:

@@ -77,7 +77,7 @@ class _Prepared(NamedTuple):
 class _Place(NamedTuple):
     """Where an attempt goes."""
 
-    reads_specs: bool
+    needs_specs: bool
     news: str | None  # what its worker is to tell
 
 
@@ -161,7 +161,7 @@ class Launcher:
     def _prepare(self, job: Job) -> _Prepared:
         spec = job.machine.spec(job.attempt.key.task)
         run = job.machine.run
-        document = self._signed(job, spec, run) if self._place(job.attempt.executor).reads_specs else b""
+        document = self._signed(job, spec, run) if self._place(job.attempt.executor).needs_specs else b""
         key = layout.spec_key(layout.attempt_stem(job.attempt.key))
         secrets = self._secrets(spec, run.workflow)
         if run.params and (sealed := self._alike.sealed_params(run)):
@@ -173,7 +173,7 @@ class Launcher:
         place = self._places.get(executor)
         if place is None:
             there = self._executors.get(executor)
-            place = _Place(getattr(there, "reads_specs", True), getattr(there, "news_address", None))
+            place = _Place(True, None) if there is None else _Place(there.traits.needs_specs, there.status_address)
             self._places[executor] = place
         return place
 

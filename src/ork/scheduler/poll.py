@@ -113,7 +113,7 @@ class Poller:
         for wait in list(self._waits.values()):
             self._drop(wait)
 
-    def forget(self, run: RunId) -> None:
+    def forget_run(self, run: RunId) -> None:
         """Somebody else may own the run now, and wait for its jobs."""
         for key in [key for key in self._waits if key.run == run]:
             self._drop(self._waits[key])

@@ -12,7 +12,7 @@ from typing import Any
 from ork.compile.params import check_params
 from ork.core.bind import walk
 from ork.errors import DocumentError, ExecutorError, ObjectsError, OrkError, StoreError, UnreadableError
-from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import Executor, LaunchOrder, News, NotStarted, Presence
 from ork.model.digest import sha256
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, AttemptKey, RunId
 from ork.model.record import replaced
@@ -37,11 +37,10 @@ class CannotStartError(OrkError):
     code = "ORK605"
 
 
-class WorkflowExecutor:
+class WorkflowExecutor(Executor):
     """Documents say what was begun, the child run's id follows from the attempt: every step can be repeated by anyone."""
 
     name = "workflow"
-    news_address = None
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ def over_after(
     if task.on_unreachable is OnUnreachable.WAIT:
         return None
     stale = options.liveness.stale_seconds
-    if getattr(executor, "fences", False):
+    if executor is not None and executor.traits.fences_itself:
         return stale + max(options.fence_seconds, _fence_seconds(objects, attempt))
     if task.timeout is None or isinstance(task.action, Container):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ork.errors import ExecutorError, StoreError
-from ork.executors.executor import DEFERRED, LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import DEFERRED, Executor, LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey, RunId
 from ork.model.task import Attempt
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ork.scheduler.poll import Poller
 
 
-class Waiting:
+class Waiting(Executor):
     """Makes the poller when the first attempt is to be watched. Until then nothing waits, and there is nothing to do."""
 
     name = DEFERRED
@@ -60,10 +60,10 @@ class Waiting:
 
     # ── what else may be said to it ──────────────────────────────────────────────────────────────
 
-    def forget(self, run: RunId) -> None:
+    def forget_run(self, run: RunId) -> None:
         """Somebody else may own the run now, and wait for its jobs."""
         if self._poller is not None:
-            self._poller.forget(run)
+            self._poller.forget_run(run)
 
     def runs_changed(self, runs: Sequence[RunId] | None = None) -> None:
         """Something was committed about these runs, or (None) about any: those that wait for one look again."""

@@ -120,20 +120,19 @@ def has_just_handed_over(status: Status | None, watched: Watched) -> bool:
 
 def is_vouched_for(attempt: Attempt, executors: Mapping[str, Executor]) -> bool:
     """Its executor's word that it lives is enough: it has no worker that could fall silent."""
-    return attempt.waits_for is not None or getattr(executors.get(attempt.executor), "vouches", False)
+    executor = executors.get(attempt.executor)
+    return attempt.waits_for is not None or (executor is not None and executor.traits.presence_is_heartbeat)
 
 
 def release(executors: Mapping[str, Executor], attempts: list[Attempt]) -> None:
     for executor, group in by_executor(attempts):
-        release = getattr(executors.get(executor), "release", None)
-        if release is not None:
-            release(group)
+        if (found := executors.get(executor)) is not None:
+            found.release(group)
 
 
 def forget_waits(executors: Mapping[str, Executor], run: RunId) -> None:
-    forget = getattr(executors.get(DEFERRED), "forget", None)
-    if forget is not None:
-        forget(run)
+    if (waiting := executors.get(DEFERRED)) is not None:
+        waiting.forget_run(run)
 
 
 def timeouts_for(watched: Watched, usual: LivenessTimeouts) -> LivenessTimeouts:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from ork.errors import ExecutorError
-from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey
 from ork.model.task import Attempt
 from ork.objects import layout
@@ -14,10 +14,10 @@ from ork.testing.cluster import Cluster, Machine
 from ork.testing.faults import Process
 
 
-class ScriptedExecutor:
+class ScriptedExecutor(Executor):
     """One scheduler's hold on the cluster. It starts attempts on its own machine and can find them on any."""
 
-    fences = True
+    traits = ExecutorTraits(fences_itself=True)
 
     def __init__(self, name: str, cluster: Cluster, machine: Machine, process: Process) -> None:
         self.name = name

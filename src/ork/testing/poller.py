@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from ork.errors import DocumentError, ExecutorError, ObjectsError, StoreError
-from ork.executors.executor import DEFERRED, LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import DEFERRED, Executor, LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey, RunId
 from ork.model.record import Record
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
@@ -36,7 +36,7 @@ class _Wait(Record, frozen=False):
     is_over: bool = False
 
 
-class ScriptedPoller:
+class ScriptedPoller(Executor):
     """One scheduler's waiting: it dies with its process, and whoever takes the run over waits on."""
 
     name = DEFERRED
@@ -87,7 +87,7 @@ class ScriptedPoller:
         for wait in list(self._waits.values()):
             self._drop(wait)
 
-    def forget(self, run: RunId) -> None:
+    def forget_run(self, run: RunId) -> None:
         for key in [key for key in self._waits if key.run == run]:
             self._drop(self._waits[key])
 

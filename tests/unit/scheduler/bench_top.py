@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from ork.compile.content import make_version
-from ork.executors.executor import DEFERRED, LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import DEFERRED, Executor, ExecutorTraits, LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey, RunId, SchedulerId
 from ork.model.run import NewRun, Run
 from ork.model.task import Attempt, Task
@@ -20,11 +20,10 @@ from ork.testing.clock import FakeClock
 from ork.testing.objects import MemoryObjects
 
 
-class HandExecutor:
+class HandExecutor(Executor):
     """Starts nothing by itself: remembers what it was asked, and the test plays the worker."""
 
     name = "process"
-    news_address = None
 
     def __init__(self) -> None:
         self.started: list[LaunchOrder] = []
@@ -33,7 +32,7 @@ class HandExecutor:
         self.alive: set[AttemptKey] = set()
         self.refusals: list[NotStarted] = []
         self.is_reachable = True
-        self.fences = True
+        self.traits = ExecutorTraits(fences_itself=True)
         self.before_start: Callable[[Sequence[LaunchOrder]], Awaitable[None]] | None = None
 
     def name_for(self, attempt: AttemptKey) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ork.executors.executor import ExecutorTraits
 from ork.model.ids import RunId
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunCommand, RunStatus
@@ -166,7 +167,7 @@ def test_on_unreachable_wait_waits_until_its_machine_answers() -> None:
 
 def test_what_no_worker_fences_is_waited_for_until_a_person_declares_it_dead() -> None:
     top, run = running(spec("a", retries=1))
-    top.executor.fences = False
+    top.executor.traits = ExecutorTraits()
     let_pass(top, 10 * (STALE + FENCE), by=30)
     assert len(attempts(top, run)) == 1
     ask(top, run, CommandKind.DECLARE_DEAD, "a")
@@ -179,7 +180,7 @@ def test_what_no_worker_fences_is_waited_for_until_a_person_declares_it_dead() -
 
 def test_a_worker_that_keeps_its_own_time_is_over_after_its_timeout() -> None:
     top, run = running(spec("a", retries=1, timeout=100.0))
-    top.executor.fences = False
+    top.executor.traits = ExecutorTraits()
     let_pass(top, 100 + STALE)
     assert len(attempts(top, run)) == 1
     let_pass(top, 20)
@@ -189,7 +190,7 @@ def test_a_worker_that_keeps_its_own_time_is_over_after_its_timeout() -> None:
 def test_a_plain_container_has_nobody_who_keeps_its_time() -> None:
     plain = TaskSpec("a", "process", Container(()), retries=1, timeout=100.0)
     top, run = running(plain)
-    top.executor.fences = False
+    top.executor.traits = ExecutorTraits()
     let_pass(top, 1000, by=30)
     assert len(attempts(top, run)) == 1
 

@@ -21,7 +21,7 @@ from ork.executors.docker.launching import Launch
 from ork.executors.docker.making import LABEL, STORE_LABEL, container_name
 from ork.executors.docker.papers import FindMask, Papers, PapersOf
 from ork.executors.docker.whereabouts import is_here, was_started
-from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import CONTAINER_TRAITS, Executor, LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey
 from ork.model.masking import Mask, values_to_mask
 from ork.model.task import Attempt
@@ -40,12 +40,12 @@ async def nobody_knows(_attempt: str) -> Attempt | None:
     return None
 
 
-class DockerExecutor:
+class DockerExecutor(Executor):
     """`store` marks containers as this installation's; `host` and `certificates` hold where a worker config has none;
     `logins` is the folder that `docker login` writes to. `is_left_over` tells of an attempt, by its id, whether nobody
     needs its container any more; `attempt_of` gives its row. `on_engines` is told of the engines that are in use."""
 
-    vouches = True
+    traits = CONTAINER_TRAITS
 
     def __init__(
         self,
