@@ -168,7 +168,7 @@ class Installation:
             settings.docker_config,
             settings.task_user,
         )
-        mistakes = [f"{problem.message} ({problem.place})" for problem in problems]
+        mistakes = [f"{problem.message} ({problem.position})" for problem in problems]
         return Refresher(self.store, locations, places.of, telemetry, mistakes=mistakes, on_change=self._wake_service)
 
     def _outbox(self, telemetry: Telemetry) -> Outbox:
