@@ -14,7 +14,7 @@ from ork.model.workflow import Schedule
 from ork.scheduler.service import TickReport
 from ork.settings import load_settings
 from ork.state.sqlite import waiting
-from ork.telemetry import Happening
+from ork.telemetry import TelemetryEvent
 from tests.conformance.state_samples import new_run, version
 from tests.postgres import server_or_skip
 
@@ -44,7 +44,7 @@ def test_an_idle_scheduler_runs_no_statement_however_often_it_looks(
             await installation.store.save_version(of, origin=None, now=datetime.now(UTC))
         service = await installation.scheduler("scheduler")
         ready = asyncio.Event()
-        service.telemetry.listen(lambda what, _: ready.set() if what is Happening.READY else None)
+        service.telemetry.listen(lambda what, _: ready.set() if what is TelemetryEvent.READY else None)
         work = asyncio.create_task(service.run())
         try:
             await ready.wait()

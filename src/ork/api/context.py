@@ -12,7 +12,7 @@ from fastapi import Request
 from ork.api.events import Hub
 from ork.model.access import AuditEntry, Role
 from ork.model.record import Record, made, replaced
-from ork.objects.store import ObjectStore
+from ork.objects.attempt_documents import AttemptDocuments
 from ork.state.store import StateStore
 from ork.status.explain import ExplainTimeouts
 from ork.telemetry import Telemetry
@@ -64,7 +64,7 @@ class Api(Record):
     runs in this process and is None where there is none."""
 
     store: StateStore
-    objects: ObjectStore
+    objects: AttemptDocuments
     hub: Hub
     tick: Callable[[], Awaitable[Ticked]]
     wake: Callable[[], None] | None = None

@@ -21,7 +21,7 @@ from ork.api.origins import is_loopback
 from ork.api.tls import tls_context
 from ork.errors import RefusedError, StoreError, UsageError
 from ork.model.access import Token
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import Telemetry, TelemetryEvent
 
 GOODBYE_SECONDS = 5
 HEALTH_SECONDS = 10.0
@@ -110,7 +110,10 @@ class ApiServer:
         self._pool.close()
 
     async def check_health(self) -> None:
-        """Returns once our own request has been answered well; the socket takes it even before the server runs."""
+        """Returns once our own request has been answered well; the socket takes it even before the server runs.
+
+        Written out by hand: loading httpx2 for it would delay the start of every server by a tenth of a second.
+        """
         async with asyncio.timeout(HEALTH_SECONDS):
             context = _trusting() if self._is_secure else None
             reader, writer = await asyncio.open_connection(_SELF.get(self._host, self._host), self._port, ssl=context)
@@ -153,7 +156,7 @@ class _Errors(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         why = record.getMessage().strip() if error is None else f"{type(error).__name__}: {error}{_place_of(error)}"
-        self._telemetry.tell(Happening.API_FAILED, why=why)
+        self._telemetry.emit(TelemetryEvent.API_FAILED, why=why)
 
 
 def _place_of(error: BaseException) -> str:

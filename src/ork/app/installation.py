@@ -14,7 +14,6 @@ from ork.errors import UsageError
 from ork.model.access import AuditEntry
 from ork.model.ids import RunId, SchedulerId
 from ork.model.record import replaced
-from ork.objects.local import LocalObjects
 from ork.objects.opening import FILE, open_objects, root_of_url
 from ork.settings import LOCATIONS_FILE, Settings
 from ork.state.store import StateStore
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from ork.locations.refresh import Refresher
     from ork.model.installation import SharedSettings
     from ork.model.location import Location
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.scheduler.options import SchedulerOptions
     from ork.scheduler.poll import Poller
     from ork.scheduler.service import SchedulerService, TickReport
@@ -48,7 +48,7 @@ class Installation:
     can_work = True  # whether a scheduler may run in this process
     looks_into_images = True  # whether its scheduler does; folders are looked into in any case
 
-    def __init__(self, settings: Settings, store: StateStore, objects: LocalObjects) -> None:
+    def __init__(self, settings: Settings, store: StateStore, objects: AttemptDocuments) -> None:
         self.settings = settings
         self.store = store
         self.objects = objects
@@ -123,10 +123,10 @@ class Installation:
             return TickReport(0, 0, 0, min(moments, default=None))
         service = await self.scheduler("tick")
         if telemetry is not None:
-            service.telemetry.listen(lambda happening, fields: telemetry.tell(happening, **fields), *telemetry.heard)
+            service.telemetry.listen(lambda event, fields: telemetry.emit(event, **fields), *telemetry.emitted_events)
         report = await service.tick(stays=stays)
         if telemetry is not None:
-            telemetry.add_what_was_spent(service.telemetry)
+            telemetry.merge(service.telemetry)
         return report
 
     async def _set_locations(self) -> tuple[dict[str, Location], Sequence[Problem]] | None:
@@ -168,7 +168,7 @@ class Installation:
             settings.docker_config,
             settings.task_user,
         )
-        mistakes = [f"{problem.message} ({problem.place})" for problem in problems]
+        mistakes = [f"{problem.message} ({problem.position})" for problem in problems]
         return Refresher(self.store, locations, places.of, telemetry, mistakes=mistakes, on_change=self._wake_service)
 
     def _outbox(self, telemetry: Telemetry) -> Outbox:
@@ -196,13 +196,11 @@ class Installation:
     def _poller(self, options: SchedulerOptions) -> Poller:
 
         from ork.executors.local_poll import ask_process
-        from ork.objects.attempts import AttemptDocuments
         from ork.scheduler.poll import Poller
 
         return Poller(
             self.store,
             self.objects,
-            log_path=AttemptDocuments(self.objects).log_path,
             secrets=partial(self.settings.secrets.value, waits=True),
             rule=self.settings.outbound,
             ask_process=partial(ask_process, pass_env=self.settings.pass_env),
@@ -258,7 +256,9 @@ class RemoteInstallation(Installation):
         from ork.api.client.store import RemoteStore
 
         # What a server does not offer is refused by name when it is asked for.
-        super().__init__(settings, cast(StateStore, RemoteStore(server)), cast(LocalObjects, RemoteObjects(server)))
+        super().__init__(
+            settings, cast(StateStore, RemoteStore(server)), cast("AttemptDocuments", RemoteObjects(server))
+        )
         self.server = server
 
     @property
@@ -383,7 +383,7 @@ def _open(settings: Settings, *, inline: bool) -> Installation:
     return Installation(settings, open_store(settings, inline=inline), objects)
 
 
-def objects_here(settings: Settings, *, creates: bool) -> LocalObjects:
+def objects_here(settings: Settings, *, creates: bool) -> AttemptDocuments:
     """The object store that the settings name, whether it is the installation's or not."""
     url = settings.objects if creates else FILE + root_of_url(settings.objects)
     return open_objects(url, settings.durability, within=settings.root)

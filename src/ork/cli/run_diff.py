@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ork.cli.paint import Line, Span, line
 from ork.cli.tables import table
 from ork.cli.visible import visible
-from ork.errors import DocumentError
+from ork.errors import DocumentError, ObjectsError
 from ork.status.formatting import duration
 
 if TYPE_CHECKING:
@@ -28,10 +28,11 @@ async def read_difference(installation: Installation, a: str, b: str) -> dict[st
     one, other = [(await open_view(store, await resolve_run(store, named)))[0] for named in (a, b)]
 
     def read(output: StoredOutput) -> bytes | None:
-        try:
-            data = installation.objects.get(output.key, limit=OUTPUT_LIMIT)
-        except DocumentError:
+        (data,) = installation.objects.read_values([output.key], OUTPUT_LIMIT)
+        if isinstance(data, DocumentError):
             return f"{output.size} bytes".encode()
+        if isinstance(data, ObjectsError):
+            raise data
         return None if data is None else masked_output(other.hidden, masked_output(one.hidden, data))
 
     return diff_runs(one.run, one.tasks.values(), other.run, other.tasks.values(), read)

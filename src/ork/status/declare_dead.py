@@ -7,7 +7,8 @@ from datetime import datetime
 from ork.errors import RefusedError
 from ork.model.ids import TaskKey
 from ork.model.task import Attempt, GiveUp
-from ork.objects.store import ObjectStore
+from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.calls import Calls
 from ork.state.reading import StateReader
 from ork.status.heartbeats import last_heartbeats
 from ork.status.run_view import RunView
@@ -18,7 +19,7 @@ _SILENT = (GiveUp.STALE, GiveUp.DECLARED_DEAD)
 
 
 async def check_declared_dead(
-    store: StateReader, objects: ObjectStore, view: RunView, key: TaskKey, now: datetime, stale_seconds: float
+    store: StateReader, objects: AttemptDocuments, view: RunView, key: TaskKey, now: datetime, stale_seconds: float
 ) -> None:
     """RefusedError if the task has no active attempt, or the attempt may be alive. The store refuses final runs."""
     if view.run.status.is_final:
@@ -30,7 +31,7 @@ async def check_declared_dead(
         raise RefusedError(f"`{key}` has no running attempt: it is {view.tasks[key].status.value}", hint=hint)
     if current.waits_for is not None:
         raise RefusedError(f"`{key}` has no worker: it waits for an external job", hint=f"ork cancel {view.short}")
-    age = _age(objects, key, current, now)
+    age = await Calls(objects).call(_age, objects, key, current, now)
     if age is not None and age < stale_seconds and current.closing not in _SILENT:
         message = f"`{key}` is alive: its worker wrote a heartbeat {age:.0f} s ago"
         raise RefusedError(message, hint=f"`ork cancel {view.short}` stops it")
@@ -49,7 +50,7 @@ async def check_declared_dead(
         raise RefusedError(message, hint=hint)
 
 
-def _age(objects: ObjectStore, key: TaskKey, attempt: Attempt, now: datetime) -> float | None:
+def _age(objects: AttemptDocuments, key: TaskKey, attempt: Attempt, now: datetime) -> float | None:
     """Seconds since the worker last wrote its status (its clock against ours); None if it never did."""
     beat = last_heartbeats(objects, {key: attempt}).get(key)
     return None if beat is None else max(0.0, (now - beat).total_seconds())

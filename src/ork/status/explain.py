@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ork.model.ids import TaskKey
 from ork.model.record import replaced
-from ork.objects.store import ObjectStore
+from ork.objects.attempt_documents import AttemptDocuments
 from ork.state.reading import StateReader
 from ork.status.controls import control_text, controls_of_run
 from ork.status.gather import gather
@@ -30,7 +30,7 @@ class WhyAnswer(NamedTuple):
 
 
 async def explain(
-    store: StateReader, objects: ObjectStore, target: Target, now: datetime, timeouts: ExplainTimeouts
+    store: StateReader, objects: AttemptDocuments, target: Target, now: datetime, timeouts: ExplainTimeouts
 ) -> WhyAnswer:
     found = await resolve_run(store, target.run)
     snapshot = replaced(await gather(store, objects, target, found, now), **timeouts._asdict())

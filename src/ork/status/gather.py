@@ -8,8 +8,8 @@ from itertools import islice
 from ork.model.ids import RunId, TaskKey
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, TaskStatus
-from ork.objects.local import LocalObjects
-from ork.objects.store import ObjectStore
+from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.calls import Calls
 from ork.state.reading import StateReader
 from ork.state.records import ALL_TASKS, RunFilter, TaskFilter
 from ork.status.approvals import only_pending_approvals
@@ -21,7 +21,8 @@ from ork.status.snapshot import Snapshot
 from ork.status.why import EXPLAINED_STATUSES, MAX_NAMES, MAX_TASKS
 
 
-async def gather(store: StateReader, objects: ObjectStore, target: Target, run: RunId, now: datetime) -> Snapshot:
+async def gather(store: StateReader, objects: AttemptDocuments, target: Target, run: RunId, now: datetime) -> Snapshot:
+    calls = Calls(objects)
     view, _ = await open_view(store, run, await _needed_tasks(store, target, run))
     attempts = await _current_attempts(store, view, target)
     limits, active_runs = await store.limit_use(), await _active_runs(store, view)
@@ -34,13 +35,13 @@ async def gather(store: StateReader, objects: ObjectStore, target: Target, run: 
         owner=await store.get_owner(run),
         starter=await store.get_starter(run),
         attempts=attempts,
-        beats=last_heartbeats(objects, attempts),
-        machines=machines(objects, attempts),
+        beats=await calls.call(last_heartbeats, objects, attempts),
+        machines=await calls.call(machines, objects, attempts),
         limits=limits,
         commands=await store.pending_commands(run),
         active_runs=active_runs,
         short_ids=await short_ids(store, holders.union(active_runs[:MAX_NAMES])),
-        is_disk_full=isinstance(objects, LocalObjects) and objects.is_full(),
+        is_disk_full=await calls.call(objects.is_full),
         without_scheduler=await _without_scheduler(store, view),
     )
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
 from ork.model.ids import RunId
-from ork.objects.layout import run_folder
 from ork.state.administration import AdminStore
 
 AT_ONCE = 50
 
-Delete = Callable[[str], Awaitable[None]]
+Delete = Callable[[Sequence[RunId]], Awaitable[None]]
+"""Deletes all documents of these runs."""
 
 
 async def prune_some(
@@ -26,7 +26,6 @@ async def prune_some(
 
 async def _sweep(store: AdminStore, delete: Delete) -> None:
     while left := await store.leftovers(AT_ONCE):
-        for run in left:
-            await delete(run_folder(run))
+        await delete(left)
         # Recorded last: after a crash before this line, the next call deletes the folders.
         await store.swept(left)

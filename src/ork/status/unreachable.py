@@ -9,7 +9,8 @@ from ork.model.external_names import is_fenced, machine_of
 from ork.model.record import replaced
 from ork.model.task import Attempt, GiveUp, Task, TaskStatus
 from ork.model.workflow import OnUnreachable
-from ork.objects.store import ObjectStore
+from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.calls import Calls
 from ork.state.reading import StateReader
 from ork.status.formatting import ago, argument, clock_time
 from ork.status.heartbeats import last_heartbeats, machines
@@ -58,7 +59,7 @@ class UnreachableTasks(NamedTuple):
     is_endless: bool
 
 
-async def unreachable_tasks(store: StateReader, objects: ObjectStore, snap: Snapshot) -> UnreachableTasks | None:
+async def unreachable_tasks(store: StateReader, objects: AttemptDocuments, snap: Snapshot) -> UnreachableTasks | None:
     """None unless the run is being cancelled and waits only for machines that do not respond."""
     since, run = snap.view.run.cancel_requested_at, snap.view.run
     if since is None or run.status.is_final or (snap.now - since).total_seconds() < STOP_SECONDS:
@@ -66,14 +67,15 @@ async def unreachable_tasks(store: StateReader, objects: ObjectStore, snap: Snap
     if await store.pending_commands(run.id):
         return None
     lines: list[str] = []
-    is_endless = True
+    is_endless, calls = True, Calls(objects)
     active = [snap.view.by_status[status] for status in (TaskStatus.RUNNING, TaskStatus.DISPATCHED)]
     for key, task in [item for tasks in active for item in tasks.items() if not is_group(item[1])]:
         attempts = await store.list_attempts(run.id, key)
         if not attempts or attempts[-1].closing in (None, GiveUp.DECLARED_DEAD):
             return None
         current = {key: attempts[-1]}
-        known = replaced(snap, beats=last_heartbeats(objects, current), machines=machines(objects, current))
+        beats = await calls.call(last_heartbeats, objects, current)
+        known = replaced(snap, beats=beats, machines=await calls.call(machines, objects, current))
         if not _is_silent(known, attempts[-1]):
             return None
         is_endless = is_endless and _over_at(known, task, attempts[-1]) is None

@@ -14,7 +14,7 @@ from ork.model.run import Run
 from ork.model.task import Attempt, InlineOutput, Output, StoredOutput, Task
 from ork.model.workflow import WorkflowEntry
 from ork.objects.json_text import dumps
-from ork.objects.layout import attempt_stem, output_key
+from ork.objects.references import output_reference
 
 
 def read_run(row: dict[str, Any]) -> Run:
@@ -66,6 +66,6 @@ def read_key(text: str) -> TaskKey:
 
 def _read_output(attempt: AttemptKey, row: dict[str, Any]) -> Output | None:
     if row.get("output_size") is not None:
-        return StoredOutput(output_key(attempt_stem(attempt)), row["output_size"])
+        return StoredOutput(output_reference(str(attempt)), row["output_size"])
     # JSON null stands for both no output and a null output; both print `null`.
     return None if row["output"] is None else InlineOutput(dumps(row["output"]))

@@ -13,6 +13,7 @@ from ork.model.ids import SchedulerId
 from ork.model.workflow import Schedule, Trigger
 from ork.objects.documents import token_hash, wake_proof
 from ork.state.records import RunFilter
+from ork.telemetry import TelemetryEvent
 from tests.unit.api.conftest import NOW, Bench, worked_on
 
 YAML = "name: posted\ntasks:\n  a: {command: 'true'}\n  b: {command: 'true', depends_on: [a]}\n"
@@ -31,6 +32,13 @@ async def test_schedulers_limits_status_and_metrics_answer(bench: Bench) -> None
             metrics = (await client.get(path)).text
             assert 'ork_runs{status="running"} 1.0' in metrics
             assert 'ork_limit_slots{limit="*"} 4.0' in metrics
+
+
+async def test_events_are_counted_under_their_name_and_the_name_of_the_last_release(bench: Bench) -> None:
+    bench.api.telemetry.emit(TelemetryEvent.READY)
+    async with await bench.client(Role.VIEWER) as client:
+        lines = (await client.get("/metrics")).text.splitlines()
+    assert {f'{name}{{event="ready"}} 1.0' for name in ("ork_events_total", "ork_happenings_total")} <= set(lines)
 
 
 async def test_schedulers_are_counted_by_what_is_known_of_them(bench: Bench) -> None:

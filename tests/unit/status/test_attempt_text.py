@@ -53,7 +53,7 @@ def test_tries_that_were_left_unused_are_explained() -> None:
     assert failure_notes(spec("a", retries=2, retry_on=frozenset(RetryOn)), task) is None
     assert failure_notes(spec("a"), task) is None
     useless = failed("a", replaced(EXIT, detail={"retry": False}))
-    assert failure_notes(spec("a", retries=2), useless) == "not retried: the task said that another try is useless"
+    assert failure_notes(spec("a", retries=2), useless) == "not retried: the task asked not to be retried"
 
 
 @pytest.mark.parametrize(("end", "said"), [(5.2, None), (15.0, "stopping it took 10.0s of grace time")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -47,15 +47,16 @@ def test_whoever_dies_in_the_middle_leaves_the_rest_to_the_next(tmp_path: Path, 
         await ended_runs(store, objects)
         done = 0
 
-        async def delete(prefix: str) -> None:
+        async def delete(runs: Sequence[RunId]) -> None:
             nonlocal done
-            if done == deletions:
-                raise KilledError
-            objects.delete(prefix)
-            done += 1
+            for run in runs:
+                if done == deletions:
+                    raise KilledError
+                objects.delete_runs([run])
+                done += 1
 
-        async def delete_all(prefix: str) -> None:
-            objects.delete(prefix)
+        async def delete_all(runs: Sequence[RunId]) -> None:
+            objects.delete_runs(runs)
 
         if deletions < len(RUNS):
             with pytest.raises(KilledError):
@@ -75,8 +76,8 @@ def test_no_folder_goes_before_its_run_is_forgotten(tmp_path: Path) -> None:
         await ended_runs(store, objects)
         known: list[bool] = []
 
-        async def delete(prefix: str) -> None:
-            known.append(await store.get_run(RunId(prefix.rpartition("/")[2])) is not None)
+        async def delete(runs: Sequence[RunId]) -> None:
+            known.extend([await store.get_run(run) is not None for run in runs])
 
         await prune_some(store, delete, LATER, 0)
         assert known == [False] * len(RUNS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import Path, Request
@@ -18,8 +19,9 @@ from ork.api.problems import of_error
 from ork.api.routing import Routes
 from ork.errors import NotFoundError, OrkError, UsageError
 from ork.model.access import Role
+from ork.model.ids import RunId
 from ork.model.installation import Control, Mode
-from ork.objects.local import LocalObjects
+from ork.objects.calls import Calls
 from ork.status.controls import control_json, find_control_target, find_target
 from ork.status.overview import overview_json, quarantined_json, read_overview
 from ork.status.pruning import Delete, prune_some
@@ -117,7 +119,7 @@ async def list_limits(request: Request) -> Response:
 async def status(request: Request) -> Response:
     """What goes on right now: schedulers, leases, unfinished runs, limits in use, and what waits longest."""
     api = api_of(request)
-    is_disk_full = isinstance(api.objects, LocalObjects) and api.objects.is_full()
+    is_disk_full = await Calls(api.objects).call(api.objects.is_full)
     return answer({"is_disk_full": is_disk_full, **overview_json(await read_overview(api.store), api.now())})
 
 
@@ -164,9 +166,9 @@ async def _tick_quietly(api: Api) -> None:
     try:
         await api.tick()
     except OrkError as error:
-        from ork.telemetry import Happening
+        from ork.telemetry import TelemetryEvent
 
-        api.telemetry.tell(Happening.STEP_FAILED, run=None, why=error.message)
+        api.telemetry.emit(TelemetryEvent.STEP_FAILED, run=None, why=error.message)
     api.hub.poke()
 
 
@@ -187,8 +189,8 @@ async def prune(request: Request) -> Response:
 
 
 def _deleter(api: Api) -> Delete:
-    async def delete(prefix: str) -> None:
-        await asyncio.to_thread(api.objects.delete, prefix)
+    async def delete(runs: Sequence[RunId]) -> None:
+        await asyncio.to_thread(api.objects.delete_runs, runs)
 
     return delete
 
