@@ -10,7 +10,7 @@ from ork.model.record import replaced
 from ork.model.task import TaskStatus
 from ork.model.workflow import Approval
 from ork.state.admission import Bucket
-from ork.testing.mutations import Make
+from tests.simulation.mutants.mutations import Make
 
 _committer: list[Any] = [None]  # whose commit is being written: shared by the two halves of `rates_of_their_own`
 

@@ -1,4 +1,4 @@
-"""Leases, broken on purpose (see `ork.testing.mutations`)."""
+"""Leases, broken on purpose (see `tests.simulation.mutants.mutations`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutation score: the measure of the simulator. `python -m ork.testing.mutants` prints it."""
+"""Hunts mutants with simulated worlds. `make mutants` hunts all of them and prints what killed each."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import Any
 
 from ork.model.record import Record
-from ork.testing.mutant_list import MUTANTS
-from ork.testing.mutations import Make, Mutant
 from ork.testing.violations import Violation
 from ork.testing.world import World
+from tests.simulation.mutants.mutant_list import MUTANTS
+from tests.simulation.mutants.mutations import Make, Mutant
 
 MOST_SEEDS = 400
 

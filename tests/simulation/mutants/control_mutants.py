@@ -6,7 +6,7 @@ from typing import Any
 
 from ork.scheduler import fire, lead
 from ork.scheduler import runs as owned_runs
-from ork.testing.mutations import Mutant, always
+from tests.simulation.mutants.mutations import Mutant, always
 
 
 def read_once(original: Any) -> Any:

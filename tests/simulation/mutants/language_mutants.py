@@ -11,9 +11,9 @@ from ork.scheduler.runs import OwnedRuns
 from ork.state.sqlite import commit as sqlite_commit
 from ork.state.sqlite import connection
 from ork.state.sqlite.store import SqliteStore
-from ork.testing import language_mutations as m
-from ork.testing.mutations import Mutant, always
 from ork.testing.poller import ScriptedPoller
+from tests.simulation.mutants import language_mutations as m
+from tests.simulation.mutants.mutations import Mutant, always
 
 LANGUAGE_MUTANTS = (
     Mutant(
