@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, NamedTuple
 
 
@@ -37,7 +39,8 @@ class Loopback:
 
 
 @contextmanager
-def loopback() -> Iterator[Loopback]:
+def loopback(certificate: Path | None = None) -> Iterator[Loopback]:
+    """Over TLS with a certificate (a file with its key, too)."""
     site = Loopback()
 
     class Handler(BaseHTTPRequestHandler):
@@ -58,7 +61,11 @@ def loopback() -> Iterator[Loopback]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    site.url = f"http://127.0.0.1:{server.server_address[1]}"
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    site.url = f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:

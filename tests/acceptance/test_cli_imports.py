@@ -30,7 +30,8 @@ def test_help_loads_no_command_no_store_and_no_parser(
 def test_looking_needs_neither_an_event_loop_nor_yaml(
     tmp_path: Path, plain_environment: dict[str, str], args: tuple[str, ...]
 ) -> None:
-    assert loaded(tmp_path, plain_environment, *args) & {"asyncio", "yaml", "ork.scheduler", "ssl"} == set()
+    unused = {"asyncio", "yaml", "ork.scheduler", "ssl", "httpx2", "anyio", "http.client"}
+    assert loaded(tmp_path, plain_environment, *args) & unused == set()
 
 
 def test_running_does_not_load_what_it_does_not_use(tmp_path: Path, plain_environment: dict[str, str]) -> None:
@@ -45,5 +46,9 @@ def test_running_does_not_load_what_it_does_not_use(tmp_path: Path, plain_enviro
         "statistics",
         "difflib",
         "multiprocessing",
+        "httpx2",
+        "anyio",
+        "http.client",
+        "urllib.request",
     }
     assert loaded(tmp_path, plain_environment, "run") & unused == set()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 # What `ork --help` has no use for and would have to wait for.
-HEAVY = {"yaml", "sqlite3", "asyncio", "cronsim", "pydantic", "zoneinfo", "concurrent.futures", "subprocess"}
+HEAVY = {"yaml", "sqlite3", "asyncio", "cronsim", "pydantic", "zoneinfo", "concurrent.futures", "subprocess", "httpx2"}
 ROOMS_OF_THE_WORKER = ("ork.worker", "ork.sdk", "ork.objects", "ork.model", "ork.errors")
 
 LIST_MODULES = "import json, sys; print('\\n' + json.dumps(sorted(sys.modules)))"

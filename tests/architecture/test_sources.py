@@ -86,3 +86,12 @@ def test_the_pure_rooms_are_told_what_time_it_is(tree: Path) -> None:
     clock = re.compile(r"\b(datetime|date)\.(now|utcnow|today)\b")
     rooms = [tree / "src" / "ork" / room for room in ("core", "compile", "model")]
     assert [str(path) for path in python_files(*rooms) if clock.search(path.read_text())] == []
+
+
+def test_server_side_http_goes_through_one_package(tree: Path) -> None:
+    """Workers and the SDK have only the standard library. Everybody else uses the clients of `ork.outbound`."""
+    own_client = re.compile(r"^\s*(import|from) (http\.client|urllib\.request|requests|urllib3)\b", re.M)
+    source = tree / "src" / "ork"
+    users = [str(path.relative_to(source)) for path in python_files(source) if own_client.search(path.read_text())]
+    assert "outbound/clients.py" in users
+    assert [user for user in users if not user.startswith(("worker/", "sdk/", "outbound/clients.py"))] == []

@@ -1,7 +1,8 @@
-"""One notice to one channel, now. Plain and blocking: it runs in a thread of its own."""
+"""Sends one notice to one channel. It blocks: call it in a thread."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -12,8 +13,7 @@ from ork.alerts.text import document, title, words
 from ork.model.notice import Notice
 from ork.model.outbound import OutboundRule
 from ork.model.workflow import Secret
-from ork.outbound.connect import BlockedAddressError, NoAnswerError, check_url
-from ork.outbound.fetch import fetch
+from ork.outbound.addresses import BlockedAddressError, NoAnswerError, check_url
 from ork.outbound.guarded import permitted_connections
 
 TIMEOUT_SECONDS = 10.0
@@ -47,14 +47,17 @@ def _value(word: Word, secrets: Secrets) -> str:
 
 
 def _post(url: str, body: Any, id: int, rule: OutboundRule) -> None:
-    """Redirects are not followed: a notice is for whom its channel names."""
+    """Redirects are not followed: a notice goes only to the host that its channel names."""
+    from ork.outbound.fetch import fetch
+
     headers = {"Content-Type": "application/json", "Idempotency-Key": f"ork-alert-{id}"}
     data = json.dumps(body).encode()
     try:
         host = check_url(url).hostname
-        answer = fetch(
+        posting = fetch(
             url, rule, method="POST", headers=headers, body=data, timeout=TIMEOUT_SECONDS, limit=_LIMIT, redirects=0
         )
+        answer = asyncio.run(posting)
     except ValueError as error:
         raise NotSentError(f"its address cannot be used: {error}") from None
     except (BlockedAddressError, NoAnswerError) as error:

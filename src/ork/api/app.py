@@ -65,7 +65,7 @@ def _handle_errors(app: FastAPI) -> None:
     app.add_exception_handler(Exception, problems.on_bug)
 
 
-_document = Routes()
+_document = Routes("document")
 _described: dict[str, Any] = {}
 
 

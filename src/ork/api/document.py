@@ -8,8 +8,8 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from ork.api.models import Problem
 from ork.api.routing import Route
-from ork.api.shapes import Problem
 
 _PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
@@ -17,7 +17,12 @@ _PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schema
 def describe(app: FastAPI, routes: Iterable[Route]) -> dict[str, Any]:
     """Every operation says which errors it may answer with, and which role it takes."""
     document = get_openapi(
-        title=app.title, version=app.version, description=app.description, routes=app.routes, openapi_version="3.1.0"
+        title=app.title,
+        version=app.version,
+        description=app.description,
+        routes=app.routes,
+        openapi_version="3.1.0",
+        servers=[{"url": "/", "description": "The server that this document comes from."}],
     )
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
@@ -29,7 +34,16 @@ def describe(app: FastAPI, routes: Iterable[Route]) -> dict[str, Any]:
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             _complete(operation, roles[path, method])
+            _name_bodies(operation, schemas)
     return document
+
+
+def _name_bodies(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
+    """Moves the schemas of request bodies to the components: a body that several operations take is described once."""
+    for content in operation.get("requestBody", {}).get("content", {}).values():
+        if (title := content["schema"].get("title")) is not None:
+            schemas[title] = content["schema"]
+            content["schema"] = {"$ref": f"#/components/schemas/{title}"}
 
 
 def _complete(operation: dict[str, Any], role: str | None) -> None:

@@ -31,13 +31,16 @@ class Route(Record):
     is_signed: bool = False
     is_for_workers: bool = False
     is_stream: bool = False
+    tag: str = ""
     options: dict[str, Any] = made(default_factory=dict)
 
 
 class Routes:
-    """Collects routes; below the prefix, unless their path is given as it is with `at_root`."""
+    """Collects routes; below the prefix, unless their path is given as it is with `at_root`. `tag` groups them in the
+    OpenAPI document."""
 
-    def __init__(self) -> None:
+    def __init__(self, tag: str) -> None:
+        self._tag = tag
         self.all: list[Route] = []
 
     def add(
@@ -56,7 +59,7 @@ class Routes:
         def register(endpoint: E) -> E:
             whole = path if at_root else PREFIX + path
             kinds = (is_signed, is_for_workers, is_stream)
-            self.all.append(Route(method, whole, role, endpoint, body_limit, *kinds, options))
+            self.all.append(Route(method, whole, role, endpoint, body_limit, *kinds, self._tag, options))
             return endpoint
 
         return register
@@ -90,7 +93,13 @@ class RouteTable:
 def install(app: FastAPI, routes: Iterable[Route]) -> None:
     for route in routes:
         app.add_api_route(
-            route.path, route.endpoint, methods=[route.method], dependencies=[Depends(_know_the_query)], **route.options
+            route.path,
+            route.endpoint,
+            methods=[route.method],
+            dependencies=[Depends(_know_the_query)],
+            operation_id=route.endpoint.__name__,
+            tags=[route.tag],
+            **route.options,
         )
 
 

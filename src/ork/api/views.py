@@ -16,7 +16,6 @@ from ork.status.follow import RunView, version_of
 from ork.status.hidden_params import hidden_params, without_params
 from ork.status.ids import short_id
 from ork.status.shapes import full_run_json
-from ork.status.wire import run_row
 
 if TYPE_CHECKING:
     from ork.api.context import Api
@@ -50,7 +49,7 @@ async def whole_run(api: Api, run: RunId) -> str | None:
             tasks = without_params(hidden, update).tasks
             shape = full_run_json(update.run, known, tasks, with_facts(api.objects, attempts))
             rows = _bounded(shape.pop("tasks"), run)
-            return f'{_json({**shape, **run_row(update.run), "owner": owner})[:-1]},"tasks":[{rows}]}}'
+            return f'{_json({**shape, "owner": owner})[:-1]},"tasks":[{rows}]}}'
 
         return await asyncio.to_thread(text)
 

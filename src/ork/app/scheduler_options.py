@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ork.app.executors import worker_configs
 from ork.core.limits import EVERYTHING
-from ork.core.liveness import Patience
+from ork.core.liveness import LivenessTimeouts
 from ork.errors import UsageError
 from ork.model.workflow import Rate
 from ork.scheduler.options import SchedulerOptions
@@ -26,7 +26,7 @@ def scheduler_options(settings: Settings, kind: str) -> SchedulerOptions:
         lease_seconds=settings.lease_seconds,
         renew_seconds=settings.renew_seconds,
         lease_margin_seconds=min(5.0, settings.lease_seconds / 4),
-        patience=Patience(settings.stale_seconds, settings.start_limit_seconds),
+        liveness=LivenessTimeouts(settings.stale_seconds, settings.start_limit_seconds),
         monitor_seconds=min(10.0, settings.stale_seconds / 3),
         stop_grace_seconds=settings.stop_grace_seconds,
         heartbeat_seconds=settings.heartbeat_seconds,

@@ -1,1 +1,1 @@
-"""What should happen: pure decisions. No I/O, no clock, no randomness of its own."""
+"""Pure decisions about runs: no I/O, no clock, no randomness."""

@@ -1,4 +1,4 @@
-"""References to values: what a task is given, put together from the run's facts."""
+"""Resolves references: builds a task's inputs from the params, outputs and items of its run."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ MISSING: Bound = {"missing": True}
 
 
 class BindError(OrkError):
-    """A reference that points nowhere in the values this run really has."""
+    """A reference to a value that this run does not have."""
 
     code = "ORK290"
 
 
 class Gathered(Record):
-    """The outputs of a fan-out in the order of its instances; in rows of `width` where it fans out two ways."""
+    """The outputs of a fan-out in instance order; grouped in rows of `width` if it uses both `foreach` and `parallel`."""
 
     outputs: tuple[Output | None, ...]
     width: int | None = None
 
 
 class Scope:
-    """What references of one task may point at. `outputs` holds each ended upstream task; None if it has none."""
+    """The values that references of one task can resolve to. `outputs` maps each finished upstream task to its output,
+    or None."""
 
     def __init__(self, run: Run, outputs: Mapping[str, Output | Gathered | None], item: str | None = None) -> None:
         self._run = run
@@ -78,10 +79,11 @@ class Scope:
                 at = self._run.scheduled_for
                 return {"value": at.isoformat() if at else None}
             case _:
-                raise BindError(f"`{ref}` points at nothing a task can be given")
+                raise BindError(f"`{ref}` does not refer to a value that a task can use")
 
     def _follow_output(self, output: Output | Gathered | None, path: Sequence[str | int], ref: Ref) -> Bound:
-        """A path into a fan-out's outputs leads to one instance first, so that only its own value is looked at."""
+        """Resolve a path into an output. For a fan-out the first part selects an instance, so that only its value is
+        read."""
         if isinstance(output, Gathered) and path:
             return self._follow_output(walk(_rows(output), path[:1], ref), path[1:], ref)
         bound = self._bind_output(output)
@@ -119,7 +121,7 @@ def _rows(gathered: Gathered) -> list[Output | Gathered | None]:
 
 
 def sealed_param(name: str, path: Sequence[str | int] = ()) -> Bound:
-    """A sensitive param: its value is JSON in a variable of the worker."""
+    """A sensitive param. The worker has its value as JSON in an environment variable."""
     return {"secret": PARAM_PREFIX + name, "json": True, "path": list(path)}
 
 

@@ -1,4 +1,4 @@
-"""What a person's retry means for the tasks of a finished run."""
+"""Which tasks a manual retry resets in a finished run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ork.model.workflow import CompiledWorkflow
 
 
 def tasks_to_retry(workflow: CompiledWorkflow, tasks: Mapping[TaskKey, Task], command: RunCommand) -> list[TaskKey]:
-    """What did not succeed; or one named task (or instance) and all below it; or everything."""
+    """All tasks that did not succeed; or the named task (or instance) and everything downstream of it; or all tasks."""
     if command.everything:
         return list(tasks)
     if command.task is None:
@@ -26,9 +26,9 @@ def tasks_to_retry(workflow: CompiledWorkflow, tasks: Mapping[TaskKey, Task], co
 
 
 def reset_for_retry(task: Task, is_whole: bool) -> Task:
-    """Pending again with a fresh budget; attempt numbers go on, so that the history stays.
+    """A pending task with a fresh retry budget. Attempt numbers continue, so that the history is kept.
 
-    `is_whole`: every instance of the task is to run again, so that it fans out anew.
+    `is_whole`: all instances of the task run again, so the fan-out is computed anew.
     """
     return Task(
         task.key,
@@ -42,7 +42,7 @@ def reset_for_retry(task: Task, is_whole: bool) -> Task:
 
 
 def parse_key(text: str) -> TaskKey:
-    """`load`, or `load[3]` for one instance."""
+    """Parse `load`, or `load[3]` for one instance."""
     name, bracket, index = text.partition("[")
     return TaskKey(name, int(index[:-1])) if bracket and index[:-1].isdigit() else TaskKey(text)
 

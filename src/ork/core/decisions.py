@@ -1,4 +1,4 @@
-"""What a machine has decided and nobody has committed yet."""
+"""Decisions of a run machine that are not committed yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ork.model.task import Attempt, Task
 
 
 class Decisions(Record):
-    """Whole rows to write and effects to carry out afterwards. `run` is None when its row did not change."""
+    """Rows to write, and effects to carry out after the commit. `run` is None if its row did not change."""
 
     run: Run | None
     tasks: tuple[Task, ...]
@@ -22,7 +22,7 @@ class Decisions(Record):
 
 
 class Draft:
-    """Gathers decisions until they are taken; of a row that changed twice the last state counts."""
+    """Collects decisions until they are taken. A row that changed twice is kept in its last state."""
 
     def __init__(self) -> None:
         self.run: Run | None = None

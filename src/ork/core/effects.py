@@ -1,4 +1,4 @@
-"""What the machine wants done to the world, in the imperative. Carried out only after its commit."""
+"""What the machine asks the scheduler to do, always after the commit."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from ork.model.workflow import Rate
 
 
 class Wish(Record):
-    """A launch the machine asks for. The commit admits it if every limit it counts against has room.
+    """A launch that the machine asks for. The commit admits it if every limit it counts against has capacity.
 
-    `task` and `attempt` are the rows as they will be once admitted; nothing is written or started otherwise. The task's
-    differs from the pending row before it only in what a launch changes.
+    `task` and `attempt` are the rows to write if it is admitted; otherwise nothing is written or started. The task row
+    differs from the pending one only in the fields that a launch changes.
     """
 
     task: Task
     attempt: Attempt
     priority: int = 0
-    rate: tuple[str, Rate] | None = None  # the task's own rate limit, under the name it is kept by
+    rate: tuple[str, Rate] | None = None  # the task's own rate limit, and the name it is stored under
 
 
 class Launch(Record):
-    """Start this attempt (create-or-get under its external name; repeatable)."""
+    """Start this attempt. Create-or-get under its external name, so it can be repeated."""
 
     attempt: Attempt
 
 
 class Stop(Record):
-    """End this attempt: shut its gate, write the stop request, stop what runs; report Closed when it is over."""
+    """End this attempt: close its gate, write the stop request, stop its processes; Closed is fed when that is done."""
 
     attempt: Attempt
     why: GiveUp
 
 
 class Alert(Record):
-    """Tell people, once, about a task that failed for good, a run that failed, or a task that `asks` for approval."""
+    """Send one alert about a failed task, a failed run, or a task that waits for approval."""
 
     task: TaskKey | None
     failure: Failure | None

@@ -1,8 +1,8 @@
-"""What can happen to a run, in the past tense. The machine is fed nothing else.
+"""The events a run machine handles. Names are in the past tense.
 
-Events about an attempt carry its number: one that speaks of an older attempt, or repeats what is known,
-is answered with *ignored* and changes nothing. Named tuples where there is something in them: they take a quarter of
-the time to load that a dataclass does, and every `ork run` loads them.
+Events about an attempt carry its number. An event about an older attempt, or one that repeats a known status, is
+counted as ignored and changes nothing. Events with fields are named tuples: they load in a quarter of the time of a
+dataclass, and every `ork run` loads them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ork.model.task import Failure, GiveUp, Output
 
 
 class Created(Record):
-    """The run has been claimed for the first time: its tasks are to be created."""
+    """The run was claimed for the first time; its tasks have to be created."""
 
 
 class Commanded(NamedTuple):
-    """A person asked for something."""
+    """A person submitted a command."""
 
     command: RunCommand
 
 
 class Started(NamedTuple):
-    """The worker won the gate and said so; `at` is its own time, for people only. `is_preparing`: what the task runs in is
-    being built first."""
+    """The worker created the gate and reported it. `at` is the worker's clock, for display only. `is_preparing`: the
+    environment of the task is being built first."""
 
     key: TaskKey
     attempt: int
@@ -38,8 +38,8 @@ class Started(NamedTuple):
     is_preparing: bool = False
 
 
-class Beat(NamedTuple):
-    """The worker's heartbeat moved on."""
+class Heartbeat(NamedTuple):
+    """The worker wrote a heartbeat."""
 
     key: TaskKey
     attempt: int
@@ -48,7 +48,7 @@ class Beat(NamedTuple):
 
 
 class Deferred(NamedTuple):
-    """The worker handed over to external jobs (as JSON) and ended; the attempt goes on without it."""
+    """The worker handed over to external jobs (as JSON) and exited; the attempt continues without it."""
 
     key: TaskKey
     attempt: int
@@ -67,7 +67,7 @@ class Succeeded(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """The attempt ended by itself and not well. The failure's kind decides whether it is worth another try."""
+    """The attempt ended by itself without success. The kind of failure decides whether it is retried."""
 
     key: TaskKey
     attempt: int
@@ -79,7 +79,7 @@ class Failed(NamedTuple):
 
 
 class GivenUp(NamedTuple):
-    """The attempt has to be ended by us: silent, vanished, overdue or impossible to start. `failure` says why."""
+    """The scheduler has to end the attempt: it is silent, gone, overdue or cannot be started. `failure` says why."""
 
     key: TaskKey
     attempt: int
@@ -88,10 +88,10 @@ class GivenUp(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """An attempt that is being given up is over: its gate is shut or its processes are gone.
+    """An attempt that was being ended is over: its gate is closed, or its processes are gone.
 
-    Fed only after the status was read once more (a late success arrives as Succeeded instead). `unconfirmed` says why
-    it counts as over although nobody could see that nothing of it is alive.
+    Fed only after the status was read once more; a late success is fed as Succeeded instead. `unconfirmed` says why the
+    attempt counts as over although its end could not be observed.
     """
 
     key: TaskKey
@@ -101,24 +101,24 @@ class Closed(NamedTuple):
 
 
 class TimerDue(Record):
-    """The moment the machine asked for has come."""
+    """The time that `next_timer` returned has come."""
 
 
 class Answered(NamedTuple):
-    """A question of the machine's has an answer: a value, Nowhere, a CacheAnswer, or Unanswerable."""
+    """The answer to a question of the machine: a value, NoSuchPath, CacheAnswer or Unanswerable."""
 
     question: Question
     answer: Any
 
 
 class CacheAnswer(NamedTuple):
-    """`key` is equal for equal work; `output` is what came of it before, in run `source`, or there is no `source`."""
+    """`key` identifies equal work. `output` is its earlier result, from run `source`; no `source` means a cache miss."""
 
     key: str
     source: str | None = None
     output: Output | None = None
 
 
-StatusEvent: TypeAlias = Started | Beat | Deferred | Succeeded | Failed
+StatusEvent: TypeAlias = Started | Heartbeat | Deferred | Succeeded | Failed
 AttemptEvent: TypeAlias = StatusEvent | GivenUp | Closed
 Event: TypeAlias = Created | Commanded | Answered | AttemptEvent | TimerDue

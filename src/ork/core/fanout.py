@@ -1,4 +1,4 @@
-"""The instances of one task that has fanned out: who waits for a slot, who has one, and how the whole of it ends."""
+"""The instances of one fanned-out task: which wait for a slot, which have one, and how the task ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ork.model.task import Failure, Output, Task, TaskStatus
 
 
 class Group(Record, frozen=False):
-    """`concurrency` bounds the instances that are ready or active; the others queue here in index order."""
+    """`concurrency` limits the instances that are ready or active; the others are queued in index order."""
 
     total: int
     concurrency: int | None
@@ -25,8 +25,8 @@ class Group(Record, frozen=False):
     def enqueue(self, index: int) -> None:
         heappush(self.queue, index)
 
-    def next_up(self) -> list[int]:
-        """Those that get a slot now."""
+    def take_slots(self) -> list[int]:
+        """Give free slots to queued instances and return their indexes."""
         chosen = []
         while self.queue and (self.concurrency is None or len(self.busy) < self.concurrency):
             index = heappop(self.queue)
@@ -43,7 +43,7 @@ class Group(Record, frozen=False):
 
 
 def output_of(tasks: Mapping[TaskKey, Task], name: str) -> Output | Gathered | None:
-    """The task's own output; of one that has fanned out, those of its instances."""
+    """The output of the task; for a fanned-out task, the outputs of its instances."""
     task = tasks[TaskKey(name)]
     if not task.instances:
         return task.output
@@ -52,7 +52,7 @@ def output_of(tasks: Mapping[TaskKey, Task], name: str) -> Output | Gathered | N
 
 
 def group_failure(instance: Task) -> Failure:
-    """One failed instance fails the task, and is named."""
+    """The failure of a task with a failed instance. The message names the instance."""
     assert instance.failure is not None
     message = f"instance {instance.key.index} failed: {instance.failure.message}"
     return Failure(instance.failure.kind, message, instance.failure.detail)

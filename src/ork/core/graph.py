@@ -1,4 +1,4 @@
-"""The workflow's graph as one run sees it: who waits for whom, and what is known about those above."""
+"""The workflow's graph within one run: the dependencies of each task, and how its upstream tasks ended."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
 
 class Node(Record, frozen=False):
     spec: TaskSpec
-    key: TaskKey  # of the task as a whole
-    is_plain: bool  # nothing has to be looked up before it starts, and there is one of it
+    key: TaskKey  # of the whole task, without an index
+    is_plain: bool  # no condition and no fan-out
     ordinal: int
     lane: Lane
     below: list[Node]
     upstream: Upstream
-    group: Group | None = None  # once it has fanned out
+    group: Group | None = None  # set once it has fanned out
 
     def forget_upstream(self) -> None:
-        if self.upstream.waiting != len(self.spec.depends_on):  # it has heard of one of them
+        if self.upstream.waiting != len(self.spec.depends_on):  # at least one upstream task has ended
             self.upstream = Upstream(waiting=len(self.spec.depends_on))
 
-    def hear_of(self, ended: Task) -> None:
-        """One of the tasks above has ended."""
+    def count_upstream_end(self, ended: Task) -> None:
+        """Count an upstream task that has ended."""
         upstream = self.upstream
         upstream.waiting -= 1
         if ended.status is TaskStatus.SUCCESS:
@@ -53,8 +53,8 @@ class Node(Record, frozen=False):
 
 
 def link(workflow: CompiledWorkflow) -> dict[str, Node]:
-    lanes: dict[object, Lane] = {}  # equal ones are one object: most of a wide workflow's tasks have the same
-    nothing_above = Upstream(0)  # of which nobody ever hears: one for all
+    lanes: dict[object, Lane] = {}  # equal lanes share one object: most tasks of a wide workflow have the same lane
+    nothing_above = Upstream(0)  # never changed, so one for all tasks without dependencies
     nodes = {}
     for ordinal, spec in enumerate(workflow.tasks):
         counts_as = (spec.executor, spec.pool, None if spec.rate is None else spec.name)

@@ -1,4 +1,4 @@
-"""Which limits a launch counts against. They are enforced inside the commit, by counting rows."""
+"""The limits a launch counts against. The commit enforces them by counting rows."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TypeAlias
 from ork.model.workflow import TaskSpec
 
 EVERYTHING = "*"  # every active attempt of the installation
-RATE = "rate:"  # what limits on starts begin with; nobody holds those
+RATE = "rate:"  # prefix of rate limits, which count starts and are not held while running
 
 Lane: TypeAlias = frozenset[str]
 """Tasks that count against the same limits wait in the same lane."""
 
 
-@lru_cache(maxsize=256)  # asked for with every launch and every end, of which many count against the same
+@lru_cache(maxsize=256)  # called for every launch and every end, mostly with the same arguments
 def limit_names(executor: str, pool: str | None) -> tuple[str, ...]:
-    """The limits on how many may be active at once, set or not."""
+    """Names of the limits on concurrent attempts, whether configured or not."""
     names = (EVERYTHING, f"executor:{executor}")
     return names if pool is None else (*names, f"pool:{pool}")
 
@@ -31,7 +31,8 @@ def task_rate(workflow: str, task: str) -> str:
 
 
 def lane_of(workflow: str, spec: TaskSpec) -> Lane:
-    """A task without a rate of its own shares its lane: a wide run has a few lanes, not one for each task."""
+    """The limits of one task. Tasks without a rate of their own share lanes: a wide run has few lanes, not one per
+    task."""
     names = {*limit_names(spec.executor, spec.pool)}
     if spec.rate is not None:
         names.add(task_rate(workflow, spec.name))
@@ -40,51 +41,51 @@ def lane_of(workflow: str, spec: TaskSpec) -> Lane:
     return frozenset(names)
 
 
-class Room:
-    """How many more launches may fit below limits that are known to be narrow. Below all others: any number."""
+class Capacity:
+    """Remaining launches below limits that are known to be nearly full. All other limits count as unlimited."""
 
     def __init__(self) -> None:
-        self._left: dict[str, int] = {}
+        self._remaining: dict[str, int] = {}
 
     def __bool__(self) -> bool:
-        """Whether any is known."""
-        return bool(self._left)
+        """True if any limit is known."""
+        return bool(self._remaining)
 
-    def is_there_for(self, limits: Iterable[str]) -> bool:
-        left = self._left
-        if left:
-            for name in limits:  # a plain loop: asked for every task that is ready
-                if left.get(name, 1) <= 0:
+    def allows(self, limits: Iterable[str]) -> bool:
+        remaining = self._remaining
+        if remaining:
+            for name in limits:  # a plain loop: called for every ready task
+                if remaining.get(name, 1) <= 0:
                     return False
         return True
 
-    def take(self, limits: Iterable[str]) -> None:
-        """By a launch."""
-        left = self._left
-        if left:
+    def reserve(self, limits: Iterable[str]) -> None:
+        """Count a launch."""
+        remaining = self._remaining
+        if remaining:
             for name in limits:
-                if left.get(name):
-                    left[name] -= 1
+                if remaining.get(name):
+                    remaining[name] -= 1
 
-    def give_back(self, limits: Iterable[str], ends: int = 1) -> None:
-        """By an end, or by several."""
-        for name in limits if self._left else ():
-            if name in self._left:
-                self._left[name] += ends
+    def release(self, limits: Iterable[str], ends: int = 1) -> None:
+        """Count one or more ends."""
+        for name in limits if self._remaining else ():
+            if name in self._remaining:
+                self._remaining[name] += ends
 
-    def use_up(self, limits: Iterable[str]) -> None:
-        """They turned a launch away."""
-        self._left |= dict.fromkeys(limits, 0)
+    def exhaust(self, limits: Iterable[str]) -> None:
+        """Set the limits to zero after they rejected a launch."""
+        self._remaining |= dict.fromkeys(limits, 0)
 
-    def below(self, limit: str) -> int | None:
-        """None if nothing is known."""
-        return self._left.get(limit)
+    def remaining(self, limit: str) -> int | None:
+        """Remaining launches below this limit; None if unknown."""
+        return self._remaining.get(limit)
 
-    def copy(self) -> Room:
-        copied = Room()
-        copied._left = dict(self._left)
+    def copy(self) -> Capacity:
+        copied = Capacity()
+        copied._remaining = dict(self._remaining)
         return copied
 
 
-UNKNOWN = Room()
-"""Nothing is taken from what is not known, so it stays as it is."""
+UNLIMITED = Capacity()
+"""No limit is known. Never changes, because only known limits are counted down."""

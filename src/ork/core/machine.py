@@ -1,8 +1,8 @@
 """RunMachine: events in, rows and effects out.
 
-One object per run, in the manner of h11: it does nothing but decide. Whoever owns the run feeds it events with the
-time they are judged at, takes what it decided, commits that, and only then acts on it. Its whole state is in the
-rows: a machine rebuilt from them decides the same. An event costs its task's own edges, never the size of the run.
+One object per run; like h11, it only decides. The owner of the run feeds it events together with the current time,
+takes its decisions, commits them, and only then acts. All its state is in the rows: a machine rebuilt from them decides
+the same. An event costs the edges of its task, never the size of the run.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import assert_never
 from ork.core import events as ev
 from ork.core import rows
 from ork.core.bind import Gathered, Scope
-from ork.core.book import Book
 from ork.core.commands import parse_key, reset_for_retry, tasks_to_retry
 from ork.core.decisions import Decisions
 from ork.core.effects import Stop, Wish
 from ork.core.fanout import output_of
 from ork.core.flow import Flow
-from ork.core.limits import UNKNOWN, Room, task_rate
+from ork.core.limits import UNLIMITED, Capacity, task_rate
 from ork.core.prepare import Question
-from ork.core.retry import is_worth_retrying, retry_delay, unreachable
+from ork.core.retry import retry_delay, should_retry, unreachable
+from ork.core.run_rows import RunRows
 from ork.core.transitions import RunStep, TaskStep
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.record import Record, replaced
@@ -42,17 +42,17 @@ from ork.model.task import (
 from ork.model.workflow import Approval, CompiledWorkflow, RustProgram, TaskSpec
 
 NameAttempt = Callable[[AttemptKey, TaskSpec], tuple[str, str]]
-"""Gives an attempt's external name and the hash of its token."""
+"""Returns an attempt's external name and the hash of its token."""
 
 
-class Place(Record):
-    """An instance's place among its siblings, as its worker is told."""
+class InstancePosition(Record):
+    """Index and count of an instance among its siblings, as passed to its worker."""
 
     index: int | None = None
     count: int | None = None
 
 
-NOWHERE = Place()
+NO_POSITION = InstancePosition()
 
 
 class RunMachine:
@@ -61,22 +61,22 @@ class RunMachine:
     ) -> None:
         self.workflow = workflow
         self.ignored = 0
-        self._book = Book(run, tasks, attempts)
-        self.tasks = self._book.tasks
-        self.active = self._book.active
-        self._flow = Flow(workflow, self._book)
+        self._rows = RunRows(run, tasks, attempts)
+        self.tasks = self._rows.tasks
+        self.active = self._rows.active
+        self._flow = Flow(workflow, self._rows)
         self._offered: dict[TaskKey, Wish] = {}
-        if self._book.tasks:
-            self._flow.survey(run.created_at)
+        if self._rows.tasks:
+            self._flow.rebuild(run.created_at)
 
-    # ── feeding ──────────────────────────────────────────────────────────────────────────────────
+    # ── events in, decisions out ─────────────────────────────────────────────────────────────────
 
     def handle(self, event: ev.Event, now: datetime) -> None:
         match event:
-            case ev.Started() | ev.Succeeded() | ev.Beat() | ev.Deferred() | ev.Failed():
+            case ev.Started() | ev.Succeeded() | ev.Heartbeat() | ev.Deferred() | ev.Failed():
                 attempt = self._attempt_of(event)
                 if attempt is not None and event.seq > attempt.seq:
-                    self._told(event, attempt, now)
+                    self._on_status(event, attempt, now)
                 else:
                     self.ignored += 1
             case ev.GivenUp() | ev.Closed():
@@ -86,7 +86,7 @@ class RunMachine:
                 else:
                     self.ignored += 1
             case ev.Created():
-                self._book.write_run(RunStep.START, started_at=now)
+                self._rows.write_run(RunStep.START, started_at=now)
                 self._flow.create_tasks(now)
             case ev.Commanded(command):
                 self._command(command, now)
@@ -98,36 +98,41 @@ class RunMachine:
                 assert_never(event)
 
     def take(self) -> Decisions:
-        """Everything decided since the last call. The caller commits it, or forgets this machine."""
-        return self._book.take()
+        """All decisions since the last call. The caller commits them or discards this machine."""
+        return self._rows.take()
 
     def take_questions(self) -> list[Question]:
-        """What has to be found out before some tasks can go on; answers come as Answered. Asked again if forgotten."""
+        """Values needed before some tasks can continue; feed the answers as Answered. A rebuilt machine asks again."""
         return self._flow.take_questions()
 
     def offer(
-        self, limit: int, name: NameAttempt, now: datetime, room: Room = UNKNOWN, least: int | None = None
+        self,
+        limit: int,
+        name: NameAttempt,
+        now: datetime,
+        capacity: Capacity = UNLIMITED,
+        min_priority: int | None = None,
     ) -> tuple[Wish, ...]:
-        """Up to `limit` launches, most urgent first, for which there is room, which they take; none less urgent than
-        `least`, as far as that is given.
+        """Up to `limit` launches within `capacity`, highest priority first, none below `min_priority`. They are counted
+        against `capacity`.
 
-        Nothing is launched until `settle` says which were admitted.
+        Nothing is launched until `settle` is called with those admitted.
         """
         wishes: list[Wish] = []
-        least = None if least is None else least - self.run.priority
-        for key in self._flow.pop_ready(room, least) if limit > 0 else ():
+        min_priority = None if min_priority is None else min_priority - self.run.priority
+        for key in self._flow.pop_ready(capacity, min_priority) if limit > 0 else ():
             task = self.tasks[key]
             if task.status is TaskStatus.PENDING and key not in self._offered:
                 node = self._flow.node(key)
                 wish = self._offered[key] = self._wish(task, node.spec, name, now)
                 wishes.append(wish)
-                room.take(node.lane)
+                capacity.reserve(node.lane)
                 if len(wishes) == limit:
                     break
         return tuple(wishes)
 
     def settle(self, admitted: frozenset[AttemptKey]) -> tuple[Attempt, ...]:
-        """The commit has spoken: admitted wishes are facts now, and returned; the others stay ready."""
+        """Apply the result of the commit: admitted launches become active and are returned; the others stay ready."""
         launched = []
         for key, wish in self._offered.items():
             if wish.attempt.key in admitted:
@@ -139,62 +144,62 @@ class RunMachine:
         self._offered = {}
         return tuple(launched)
 
-    # ── asking ───────────────────────────────────────────────────────────────────────────────────
+    # ── queries ──────────────────────────────────────────────────────────────────────────────────
 
     @property
     def run(self) -> Run:
-        return self._book.run
+        return self._rows.run
 
-    def urgency(self, room: Room) -> int | None:
-        """Of the most urgent that could be offered; None if nothing could."""
-        urgency = self._flow.urgency(room)
-        return None if urgency is None else urgency + self.run.priority
+    def highest_priority(self, capacity: Capacity) -> int | None:
+        """The highest priority that could be offered; None if nothing could."""
+        highest_priority = self._flow.highest_priority(capacity)
+        return None if highest_priority is None else highest_priority + self.run.priority
 
-    def has_ready(self, room: Room = UNKNOWN) -> bool:
-        """There is something to offer, and room for it."""
-        return self._flow.has_ready(room)
+    def has_ready(self, capacity: Capacity = UNLIMITED) -> bool:
+        """True if a launch could be offered within `capacity`."""
+        return self._flow.has_ready(capacity)
 
     @property
     def next_timer(self) -> datetime | None:
         return self._flow.next_timer
 
     @property
-    def rests(self) -> bool:
-        """Nothing about this run needs an owner until a person asks for something."""
+    def is_idle(self) -> bool:
+        """The run needs no owner until a person submits a command."""
         return self.run.status.is_final or (self.run.status is RunStatus.PAUSED and not self.active)
 
     def spec(self, key: TaskKey) -> TaskSpec:
         return self._flow.node(key).spec
 
     def scope(self, key: TaskKey) -> Scope:
-        """What the task's references may point at, now that everything above it has ended."""
+        """The values that the task's references can resolve to, once all its upstream tasks have ended."""
         return self._flow.scope(key)
 
     def output_of(self, name: str) -> Output | Gathered | None:
         return output_of(self.tasks, name)
 
-    def place(self, key: TaskKey) -> Place:
+    def position(self, key: TaskKey) -> InstancePosition:
         if key.index is None:
-            return NOWHERE
+            return NO_POSITION
         group = self.tasks[TaskKey(key.name)]
         if group.instances is None:
-            return NOWHERE
+            return NO_POSITION
         width = int(group.item) if group.item else group.instances
-        return Place(key.index % width, width)
+        return InstancePosition(key.index % width, width)
 
     # ── commands ─────────────────────────────────────────────────────────────────────────────────
 
     def _command(self, command: RunCommand, now: datetime) -> None:
-        """Commands are checked when they are submitted; one that has been overtaken since changes nothing."""
+        """Carry out a command. It was checked when it was submitted; if it no longer applies, it changes nothing."""
         status = self.run.status
         match command.kind:
             case CommandKind.CANCEL if not status.is_final:
                 self._cancel(command.by, now)
             case CommandKind.PAUSE if status is RunStatus.RUNNING:
-                self._book.write_run(RunStep.PAUSE, note=f"paused by {command.by}")
+                self._rows.write_run(RunStep.PAUSE, note=f"paused by {command.by}")
             case CommandKind.RESUME if status is RunStatus.PAUSED:
-                self._book.write_run(RunStep.RESUME, note=None, started_at=self.run.started_at or now)
-                if not self.tasks:  # it was set aside before it began
+                self._rows.write_run(RunStep.RESUME, note=None, started_at=self.run.started_at or now)
+                if not self.tasks:  # it was quarantined before it began
                     self._flow.create_tasks(now)
             case CommandKind.RETRY if status.is_final:
                 self._retry_run(command, now)
@@ -217,9 +222,9 @@ class RunMachine:
 
     def _cancel(self, by: str, now: datetime) -> None:
         reason = f"cancelled by {by}"
-        if not self.tasks:  # it was set aside before it began
+        if not self.tasks:  # it was quarantined before it began
             self._flow.create_tasks(now)
-        self._book.write_run(None, cancel_requested_at=self.run.cancel_requested_at or now, note=reason)
+        self._rows.write_run(None, cancel_requested_at=self.run.cancel_requested_at or now, note=reason)
         self._flow.end_everything(now, reason, TaskStep.CANCEL)
         self._flow.finish_if_done(now)
 
@@ -228,9 +233,9 @@ class RunMachine:
         partial = {key.name for key in self.tasks if key not in chosen}
         for key in list(self.tasks):
             if key in chosen:
-                self._book.write(reset_for_retry(self.tasks[key], is_whole=key.name not in partial))
+                self._rows.write(reset_for_retry(self.tasks[key], is_whole=key.name not in partial))
         fresh_start = {"finished_at": None, "error": None, "note": None, "cancel_requested_at": None}
-        self._book.write_run(RunStep.REVIVE, round=self.run.round + 1, **fresh_start)
+        self._rows.write_run(RunStep.REVIVE, round=self.run.round + 1, **fresh_start)
         self._flow.begin_round(now)
 
     def _waits_for_a_person(self, command: RunCommand) -> bool:
@@ -257,7 +262,7 @@ class RunMachine:
         self._flow.end_task(ended, now)
 
     def _is_given_up(self, command: RunCommand) -> bool:
-        """Only an attempt that is being given up can be declared dead: any other may be alive and well."""
+        """Only an attempt that is being ended can be declared dead: any other may be alive."""
         attempt = self.active.get(parse_key(command.task or ""))
         return attempt is not None and attempt.closing is not None
 
@@ -268,13 +273,13 @@ class RunMachine:
             why = f"; {failure.message}" if failure is not None else ""
             failure = Failure(FailureKind.LOST, f"declared dead by {command.by}{why}")
         declared = replaced(attempt, closing=GiveUp.DECLARED_DEAD, failure=failure)
-        self._book.write_attempt(declared)
-        self._book.want(Stop(declared, GiveUp.DECLARED_DEAD))
+        self._rows.write_attempt(declared)
+        self._rows.add_effect(Stop(declared, GiveUp.DECLARED_DEAD))
 
     # ── attempts ─────────────────────────────────────────────────────────────────────────────────
 
     def _attempt_of(self, event: ev.AttemptEvent) -> Attempt | None:
-        """None: it speaks of an older attempt, or of one that has ended. Late news changes nothing."""
+        """The active attempt of an event; None if the event is about an older attempt or one that has ended."""
         attempt = self.active.get(event.key)
         return attempt if attempt is not None and attempt.key.number == event.attempt else None
 
@@ -286,26 +291,26 @@ class RunMachine:
                 failed = attempt.failure or Failure(FailureKind.LOST, "given up")
                 if unconfirmed is not None:
                     failed = unreachable(self.spec(attempt.key.task), failed, unconfirmed)
-                self._ended_badly(rows.ended_badly(attempt, failed, now), now)
+                self._attempt_failed(rows.unsuccessful(attempt, failed, now), now)
             case _:
                 self.ignored += 1
 
-    def _told(self, event: ev.StatusEvent, attempt: Attempt, now: datetime) -> None:
-        """The attempt's own word, and newer than the last one."""
+    def _on_status(self, event: ev.StatusEvent, attempt: Attempt, now: datetime) -> None:
+        """Handle a status that is newer than the last one of its attempt."""
         match event:
             case ev.Started():
                 self._started(event, attempt, now)
             case ev.Succeeded():
                 task, ended = rows.succeeded(self.tasks[event.key], attempt, event, now)
-                self._book.write_attempt(ended)
+                self._rows.write_attempt(ended)
                 self._flow.end_task(task, now)
-            case ev.Beat():
+            case ev.Heartbeat():
                 self.active[event.key] = replaced(attempt, seq=event.seq, seen_at=now)
                 self._note_preparation(self.tasks[event.key], event.is_preparing)
             case ev.Deferred():
                 self._deferred(event, attempt, now)
             case ev.Failed():
-                self._ended_badly(rows.failed(attempt, event, now), now)
+                self._attempt_failed(rows.failed(attempt, event, now), now)
             case _:
                 assert_never(event)
 
@@ -315,14 +320,14 @@ class RunMachine:
             self._note_preparation(self.tasks[event.key], event.is_preparing)
             return
         task, running = rows.started(self.tasks[event.key], attempt, event, now)
-        self._book.write(replaced(task, reason=self._preparation(task)) if event.is_preparing else task)
-        self._book.write_attempt(running)
+        self._rows.write(replaced(task, reason=self._preparation(task)) if event.is_preparing else task)
+        self._rows.write_attempt(running)
 
     def _note_preparation(self, task: Task, is_preparing: bool) -> None:
-        """Shown to people while it lasts; the row is written when it begins and when it is over."""
+        """Show to people that the environment is being built. The row is written when that begins and when it ends."""
         reason = self._preparation(task) if is_preparing else None
         if task.reason != reason:
-            self._book.write(replaced(task, reason=reason))
+            self._rows.write(replaced(task, reason=reason))
 
     def _preparation(self, task: Task) -> str:
         return (
@@ -332,32 +337,32 @@ class RunMachine:
         )
 
     def _deferred(self, event: ev.Deferred, attempt: Attempt, now: datetime) -> None:
-        """The attempt goes on without a worker; it may never have been seen running."""
+        """The attempt continues without a worker. Its start may not have been seen."""
         if attempt.status is AttemptStatus.DISPATCHED:
             started = ev.Started(event.key, event.attempt, event.seq, now)
             task, attempt = rows.started(self.tasks[event.key], attempt, started, now)
-            self._book.write(task)
-        self._book.write_attempt(replaced(attempt, seq=event.seq, seen_at=now, waits_for=event.jobs))
+            self._rows.write(task)
+        self._rows.write_attempt(replaced(attempt, seq=event.seq, seen_at=now, waits_for=event.jobs))
 
-    def _ended_badly(self, attempt: Attempt, now: datetime) -> None:
+    def _attempt_failed(self, attempt: Attempt, now: datetime) -> None:
         failure = attempt.failure
         assert failure is not None
-        self._book.write_attempt(attempt)
+        self._rows.write_attempt(attempt)
         task = self.tasks[attempt.key.task]
         spec, tries = self.spec(task.key), task.attempt - task.earlier_attempts
         if failure.kind is FailureKind.CANCELLED:
             cancelled = rows.after_failure(task, attempt, TaskStep.CANCEL)
             self._flow.end_task(replaced(cancelled, reason=failure.message), now)
-        elif is_worth_retrying(spec, failure, tries):
+        elif should_retry(spec, failure, tries):
             at = now + retry_delay(spec, failure, tries, attempt.key)
-            self._book.write(replaced(rows.after_failure(task, attempt, TaskStep.RETRY), retry_at=at))
+            self._rows.write(replaced(rows.after_failure(task, attempt, TaskStep.RETRY), retry_at=at))
             self._flow.set_timer(at, task.key)
             self._flow.free_slot(task.key, now)
         else:
             self._flow.end_task(rows.after_failure(task, attempt, TaskStep.FAIL), now)
 
     def _wish(self, task: Task, spec: TaskSpec, name: NameAttempt, now: datetime) -> Wish:
-        run = self._book.run
+        run = self._rows.run
         key = AttemptKey(run.id, task.key, task.attempt + 1)
         row, attempt = rows.dispatched(task, spec, key, *name(key, spec), now)
         rate = None if spec.rate is None else (task_rate(self.workflow.name, spec.name), spec.rate)

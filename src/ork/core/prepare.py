@@ -1,6 +1,6 @@
-"""Between "its rule holds" and "it starts": conditions, and how many of it there are to be.
+"""What happens between "run_if holds" and "it starts": conditions, and the number of instances.
 
-Values that are too large to be in the state store have to be fetched first. The machine cannot do that, so it asks.
+Values too large for the state store have to be fetched first. The machine does no I/O, so it asks questions instead.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ork.model.ids import TaskKey
 from ork.model.record import Record
 from ork.model.workflow import Condition, Const, Op, TaskSpec, Value
 
-MOST_INSTANCES = 100_000
+MAX_INSTANCES = 100_000
 
 CACHE = "cache"
 
 
 class Question(NamedTuple):
-    """Something the machine needs to know before it can go on with a task: the value of `bound`, or, about CACHE,
-    whether equal work has been done before."""
+    """What the machine has to know before a task can continue: the value of `bound`, or, for CACHE, whether equal work
+    was done before."""
 
     key: TaskKey
     about: str
@@ -29,13 +29,13 @@ class Question(NamedTuple):
 
 
 class Unanswerable(NamedTuple):
-    """The answer cannot be had: the task fails with this reason."""
+    """There is no answer: the task fails with this reason."""
 
     why: str
 
 
-class Nowhere(Record):
-    """The value is there and the path leads to nothing in it: no different from a small value that was looked into."""
+class NoSuchPath(Record):
+    """The value exists, but has nothing at the path. Treated like a missing path in an inline value."""
 
     why: str
 
@@ -45,26 +45,29 @@ class Skip(NamedTuple):
 
 
 class Expand(NamedTuple):
-    """One instance for each item; with a `width`, that many for each."""
+    """One instance for each item; with `width`, that many for each item."""
 
     items: tuple[str | None, ...]  # JSON
     width: int | None = None
 
 
-class Go(Record):
-    """Nothing stands in the way of a plain start."""
+class Start(Record):
+    """The task starts as a single instance."""
 
 
-Preparation: TypeAlias = Question | Skip | Expand | Go
+Preparation: TypeAlias = Question | Skip | Expand | Start
 
 
 def is_plain(spec: TaskSpec) -> bool:
-    """Nothing has to be looked up before it starts."""
+    """True if the task has no condition and no fan-out."""
     return not spec.when and not spec.fans_out
 
 
 def prepare(spec: TaskSpec, scope: Scope, known: Mapping[str, Any]) -> Preparation:
-    """`known` holds the answers to earlier questions about this task. BindError: it can never start."""
+    """The next step for a task whose `run_if` holds. `known` holds the answers to earlier questions about it.
+
+    Raises BindError if the task can never start.
+    """
     key = TaskKey(spec.name)
     for number, condition in enumerate(spec.when):
         answer = _look_up(key, f"when {number}", condition.ref, scope, known)
@@ -74,7 +77,7 @@ def prepare(spec: TaskSpec, scope: Scope, known: Mapping[str, Any]) -> Preparati
             shown = json.dumps(answer.value)[:80] if answer.exists else "nothing"
             return Skip(f"when {condition}: it is {shown}")
     if not spec.fans_out:
-        return Go()
+        return Start()
     items, width = None, None
     if spec.foreach is not None:
         answer = _look_up(key, "foreach", spec.foreach, scope, known)
@@ -99,7 +102,7 @@ def _look_up(
 ) -> Question | _Answer:
     is_condition = about.startswith("when")
     found = known.get(about)
-    if isinstance(found, Nowhere):
+    if isinstance(found, NoSuchPath):
         if is_condition:
             return _Answer(None, exists=False)
         raise BindError(found.why)
@@ -117,7 +120,7 @@ def _look_up(
 
 
 def holds(condition: Condition, value: Any, exists: bool) -> bool:
-    """A value that is not there holds for no comparison but "exists: false" and "not_equals"."""
+    """A missing value satisfies only "exists: false" and "not_equals"."""
     wanted = condition.value
     match condition.op:
         case Op.EXISTS:
@@ -145,20 +148,20 @@ _ORDER = {
 
 def _list_of_items(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise BindError(f"foreach needs a list, and this is {json.dumps(value)[:60]}")
+        raise BindError(f"foreach needs a list, got {json.dumps(value)[:60]}")
     return value
 
 
 def _count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise BindError(f"parallel needs a count, and this is {json.dumps(value)[:60]}")
+        raise BindError(f"parallel needs a non-negative integer, got {json.dumps(value)[:60]}")
     return value
 
 
 def _expansion(items: list[Any] | None, width: int | None) -> Expand:
     total = (1 if items is None else len(items)) * (1 if width is None else width)
-    if total > MOST_INSTANCES:
-        raise BindError(f"{total:,} instances are more than the {MOST_INSTANCES:,} one task may have")
+    if total > MAX_INSTANCES:
+        raise BindError(f"{total:,} instances exceed the limit of {MAX_INSTANCES:,} per task")
     if items is None:
         return Expand((None,) * total)
     texts = [json.dumps(item) for item in items]

@@ -1,4 +1,4 @@
-"""Tasks that may start, most urgent first, in lanes: a crowd waiting for a full pool is in nobody's way."""
+"""Ready tasks by priority, in lanes, so that tasks waiting for a full pool do not delay others."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from heapq import heapify, heappop, heappush, heapreplace
 from typing import TypeAlias
 
 from ork.core.graph import Node
-from ork.core.limits import Lane, Room
+from ork.core.limits import Capacity, Lane
 from ork.model.ids import TaskKey
 
-_Place: TypeAlias = tuple[int, int, TaskKey]
+_Entry: TypeAlias = tuple[int, int, TaskKey]
 
 
 class ReadyTasks:
     def __init__(self) -> None:
-        self._lanes: dict[Lane, list[_Place]] = {}  # none that is empty
-        self._keys: set[TaskKey] = set()  # a task that stood in line twice would be started again before its time
+        self._lanes: dict[Lane, list[_Entry]] = {}  # never with an empty list
+        self._keys: set[TaskKey] = set()  # a task queued twice would start again too early
 
     def push(self, key: TaskKey, node: Node) -> None:
         if key in self._keys:
@@ -24,17 +24,19 @@ class ReadyTasks:
         self._keys.add(key)
         heappush(self._lanes.setdefault(node.lane, []), (-node.spec.priority, node.ordinal, key))
 
-    def pop_open(self, room: Room, least: int | None = None) -> Iterator[TaskKey]:
-        """The most urgent first, of those for which there is room, of which those before them may take; none of a lower
-        priority than `least`, if that is given. Each leaves its lane as it is given out, and none may be pushed meanwhile:
-        the lanes are compared once, not for every task."""
-        heads = [(heap[0], lane) for lane, heap in self._lanes.items() if room.is_there_for(lane)]
+    def pop_open(self, capacity: Capacity, min_priority: int | None = None) -> Iterator[TaskKey]:
+        """Yield tasks within `capacity`, highest priority first, none below `min_priority`.
+
+        The caller may reduce `capacity` meanwhile, but must not push. Each task leaves its lane when it is yielded. The
+        lanes are compared once, not for every task.
+        """
+        heads = [(heap[0], lane) for lane, heap in self._lanes.items() if capacity.allows(lane)]
         heapify(heads)
         while heads:
-            (urgency, _, key), lane = heads[0]
-            if least is not None and -urgency < least:
+            (highest_priority, _, key), lane = heads[0]
+            if min_priority is not None and -highest_priority < min_priority:
                 return
-            if not room.is_there_for(lane):
+            if not capacity.allows(lane):
                 heappop(heads)
                 continue
             heap = self._lanes[lane]
@@ -47,9 +49,9 @@ class ReadyTasks:
             self._keys.discard(key)
             yield key
 
-    def urgency(self, room: Room) -> int | None:
-        """The highest priority for which there is room; None if there is none."""
-        return max((-heap[0][0] for lane, heap in self._lanes.items() if room.is_there_for(lane)), default=None)
+    def highest_priority(self, capacity: Capacity) -> int | None:
+        """The highest priority within `capacity`, or None."""
+        return max((-heap[0][0] for lane, heap in self._lanes.items() if capacity.allows(lane)), default=None)
 
-    def has_any(self, room: Room) -> bool:
-        return any(map(room.is_there_for, self._lanes))
+    def has_any(self, capacity: Capacity) -> bool:
+        return any(map(capacity.allows, self._lanes))

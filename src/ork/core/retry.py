@@ -1,4 +1,4 @@
-"""Whether a failed attempt is worth another try, and when."""
+"""Whether a failed attempt is retried, and when."""
 
 from __future__ import annotations
 
@@ -33,26 +33,25 @@ def attempt_status(failure: Failure) -> AttemptStatus:
     return _ENDS.get(failure.kind, AttemptStatus.FAILED)
 
 
-def is_worth_retrying(spec: TaskSpec, failure: Failure, tries: int) -> bool:
-    """`tries` counts the attempts made in this round, the failed one included."""
+def should_retry(spec: TaskSpec, failure: Failure, tries: int) -> bool:
+    """`tries` counts the attempts of this round, including the failed one."""
     if tries > spec.retries or (failure.detail or {}).get("retry") is False:
         return False
     return RETRY_REASON.get(failure.kind) in spec.retry_on
 
 
 def retry_delay(spec: TaskSpec, failure: Failure, tries: int, attempt: AttemptKey) -> timedelta:
-    """Fixed where the workflow says so; else 1, 2, 4 … 60 s, spread a little so that a crowd does not come back
-    at once. A lost worker says nothing against the task: it is tried again immediately."""
+    """The configured delay, or 1, 2, 4 … 60 s with jitter. A lost worker is not the task's fault: no delay."""
     if spec.retry_delay is not None:
         return timedelta(seconds=spec.retry_delay)
     if failure.kind is FailureKind.LOST:
         return timedelta(0)
     seconds = min(BACKOFF_LIMIT_SECONDS, 2.0 ** min(tries - 1, 10))
-    return timedelta(seconds=seconds * _spread(attempt))
+    return timedelta(seconds=seconds * _jitter(attempt))
 
 
 def unreachable(spec: TaskSpec, failure: Failure, why: str) -> Failure:
-    """The failure of an attempt that counts as over although nobody could see its end. A cancel stays one."""
+    """The failure of an attempt that counts as over although its end could not be observed. A cancellation stays one."""
     detail = {**(failure.detail or {}), "unreachable": why}
     if failure.kind is FailureKind.CANCELLED:
         return replaced(failure, detail=detail)
@@ -61,6 +60,6 @@ def unreachable(spec: TaskSpec, failure: Failure, why: str) -> Failure:
     return Failure(failure.kind, f"{failure.message}; {why}", detail)
 
 
-def _spread(attempt: AttemptKey) -> float:
-    """Between 1 - JITTER and 1 + JITTER, always the same for the same attempt: a rebuilt machine decides alike."""
+def _jitter(attempt: AttemptKey) -> float:
+    """A factor from 1 - JITTER to 1 + JITTER. Derived from the attempt, so that a rebuilt machine decides the same."""
     return 1 - JITTER + 2 * JITTER * (crc32(str(attempt).encode()) / 0xFFFFFFFF)

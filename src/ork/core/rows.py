@@ -1,4 +1,4 @@
-"""Rows as they become: one maker for each thing that can happen to a task or an attempt."""
+"""Builds the next row of a task or attempt, one function for each change."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def dispatched(
 
 
 def started(task: Task, attempt: Attempt, event: Started, now: datetime) -> tuple[Task, Attempt]:
-    at = _between(attempt.dispatched_at, event.at, now)
+    at = _clamp(attempt.dispatched_at, event.at, now)
     return (
         Task.replaced(task, status=next_task_status(task.key, task.status, TaskStep.START), started_at=at),
         Attempt.replaced(attempt, status=AttemptStatus.RUNNING, started_at=at, seq=event.seq, seen_at=now),
@@ -39,8 +39,8 @@ def started(task: Task, attempt: Attempt, event: Started, now: datetime) -> tupl
 
 
 def succeeded(task: Task, attempt: Attempt, event: Succeeded, now: datetime) -> tuple[Task, Attempt]:
-    began = _between(attempt.dispatched_at, attempt.started_at or event.started_at, now)
-    ended = _between(began, event.finished_at, now)
+    began = _clamp(attempt.dispatched_at, attempt.started_at or event.started_at, now)
+    ended = _clamp(began, event.finished_at, now)
     return (
         Task.replaced(
             task,
@@ -65,31 +65,31 @@ def succeeded(task: Task, attempt: Attempt, event: Succeeded, now: datetime) -> 
 
 
 def failed(attempt: Attempt, event: Failed, now: datetime) -> Attempt:
-    """Ended by its own account; when we were ending it for a reason of ours, that reason stands."""
+    """An attempt that reported its failure. If it was being cancelled or timed out, that failure is kept instead."""
     began = attempt.started_at or event.started_at
-    began = None if began is None else _between(attempt.dispatched_at, began, now)
+    began = None if began is None else _clamp(attempt.dispatched_at, began, now)
     ours = attempt.failure if is_cancelled(attempt) or attempt.closing is GiveUp.TIMEOUT else None
-    ended = _between(began or attempt.dispatched_at, event.finished_at, now)
+    ended = _clamp(began or attempt.dispatched_at, event.finished_at, now)
     attempt = replaced(attempt, seq=event.seq, started_at=began, exit_code=event.exit_code)
-    return ended_badly(attempt, ours or event.failure, ended)
+    return unsuccessful(attempt, ours or event.failure, ended)
 
 
 def is_cancelled(attempt: Attempt) -> bool:
-    """Or about to be, as soon as it is over."""
+    """True if the attempt was cancelled, or will be once it is over."""
     return attempt.failure is not None and attempt.failure.kind is FailureKind.CANCELLED
 
 
-def why_cancelled(attempt: Attempt) -> GiveUp:
-    """What a person declared dead stays that while it is cancelled."""
+def cancel_reason(attempt: Attempt) -> GiveUp:
+    """A cancelled attempt that was declared dead stays declared dead."""
     return GiveUp.DECLARED_DEAD if attempt.closing is GiveUp.DECLARED_DEAD else GiveUp.CANCEL
 
 
-def ended_badly(attempt: Attempt, failure: Failure, at: datetime) -> Attempt:
+def unsuccessful(attempt: Attempt, failure: Failure, at: datetime) -> Attempt:
     return replaced(attempt, status=attempt_status(failure), failure=failure, finished_at=at)
 
 
 def after_failure(task: Task, attempt: Attempt, step: TaskStep) -> Task:
-    """What the task's row says of an attempt that did not succeed; the step decides what becomes of the task."""
+    """A task after an attempt without success; `step` decides its next status."""
     return replaced(
         task,
         status=next_task_status(task.key, task.status, step),
@@ -101,14 +101,14 @@ def after_failure(task: Task, attempt: Attempt, step: TaskStep) -> Task:
     )
 
 
-def set_aside(task: Task, step: TaskStep, reason: str, cause: TaskKey | None, now: datetime) -> Task:
-    """Ended without having run: skipped or cancelled."""
+def not_run(task: Task, step: TaskStep, reason: str, cause: TaskKey | None, now: datetime) -> Task:
+    """A task that ended without running: skipped or cancelled."""
     status = next_task_status(task.key, task.status, step)
     return replaced(task, status=status, reason=reason, cause=cause, finished_at=now, retry_at=None)
 
 
 def begun(task: Task, now: datetime, **fields: Any) -> Task:
-    """Running without an attempt of its own."""
+    """A task that runs without an attempt of its own."""
     status = next_task_status(task.key, task.status, TaskStep.BEGIN)
     return replaced(task, status=status, started_at=now, dispatched_at=now, finished_at=None, **fields)
 
@@ -120,14 +120,14 @@ def ended(task: Task, step: TaskStep, now: datetime, **fields: Any) -> Task:
 
 
 def from_cache(task: Task, reason: str, output: Output | None, now: datetime) -> Task:
-    """Succeeded by an earlier result; what its own tries came to no longer matters. It has no key, even if one was noted
-    before it would have been launched: others are to take the result from who made it."""
+    """A task that took an earlier result; the outcome of its own attempts is cleared. It gets no cache key, so that
+    later tasks take the result from the run that produced it."""
     nothing = {"failure": None, "exit_code": None, "retry_at": None, "cache_key": None}
     return ended(task, TaskStep.SUCCEED, now, reason=reason, output=output, **nothing)
 
 
-def _between(low: datetime, moment: datetime, high: datetime) -> datetime:
-    """A worker's clock may be wrong; what is shown to people must at least be in order."""
-    if moment > high:
-        moment = high
-    return low if moment < low else moment
+def _clamp(low: datetime, time: datetime, high: datetime) -> datetime:
+    """Clamp a time reported by a worker, whose clock may be wrong, so that displayed times are in order."""
+    if time > high:
+        time = high
+    return low if time < low else time

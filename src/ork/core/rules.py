@@ -1,4 +1,4 @@
-"""When a task may start, given how the tasks above it ended."""
+"""When a task may start, given how its upstream tasks ended."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class Verdict(StrEnum):
 
 
 class Upstream(Record, frozen=False):
-    """How the tasks above one task ended so far. `failed` counts those skipped because of a failure, too."""
+    """How the upstream tasks of one task have ended so far. `failed` includes those skipped because of a failure."""
 
     waiting: int
     succeeded: int = 0
     failed: int = 0
-    other: int = 0  # skipped by a rule, or cancelled
+    other: int = 0  # skipped by a condition or rule, or cancelled
     cause: TaskKey | None = None  # root of the first failure
-    culprit: str | None = None  # the direct upstream that did not succeed, for the reason shown to people
+    culprit: str | None = None  # the direct upstream task without success, shown to people
 
 
 def judge(rule: RunIf, upstream: Upstream) -> Verdict:
-    """ALL_SUCCESS is decided at the first upstream that did not succeed; the other rules wait for all."""
+    """ALL_SUCCESS is decided by the first upstream task without success; the other rules wait for all."""
     if rule is RunIf.ALL_SUCCESS and (upstream.failed or upstream.other):
         return Verdict.SKIP
     if upstream.waiting:

@@ -1,4 +1,4 @@
-"""When something about a run's tasks is due: a retry, or the end of a person's patience."""
+"""When a task of a run is due: for a retry, or because an approval times out."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Timers:
         return self._waiting[0][0] if self._waiting else None
 
     def set(self, at: datetime, ordinal: int, key: TaskKey) -> None:
-        """Of several at the same moment the first task of the workflow is the first."""
+        """Timers due at the same time fire in workflow order."""
         heappush(self._waiting, (at, ordinal, key))
 
     def pop_due(self, now: datetime) -> Iterator[tuple[datetime, TaskKey]]:
-        """Those whose moment has come, also if they are set meanwhile."""
+        """Yield due timers, including those set during the iteration."""
         while self._waiting and self._waiting[0][0] <= now:
             at, _, key = heappop(self._waiting)
             yield at, key

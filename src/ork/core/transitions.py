@@ -1,6 +1,6 @@
-"""The two state machines, one table each. What is not in a table cannot happen.
+"""The two state machines, one table each. A transition that is not in the table is an error.
 
-The diagrams in docs/protocol.md are drawn from these tables (`python -m ork.core.transitions` prints them).
+The diagrams in docs/protocol.md are generated from these tables (`python -m ork.core.transitions` prints them).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ork.model.task import TaskStatus
 
 class TaskStep(StrEnum):
     LAUNCH = "launch"
-    BEGIN = "begin"  # without an attempt of its own: it fans out, or waits for a person
+    BEGIN = "begin"  # runs without an attempt of its own: fans out, or waits for approval
     START = "start"
     SUCCEED = "succeed"
     FAIL = "fail"
-    RETRY = "retry"  # the attempt failed and another one follows
+    RETRY = "retry"  # the attempt failed and another follows
     SKIP = "skip"
     CANCEL = "cancel"
-    REVIVE = "revive"  # a person asked for the run to be retried
+    REVIVE = "revive"  # a person retried the run
 
 
 class RunStep(StrEnum):
@@ -39,8 +39,8 @@ TASK_TABLE: Mapping[TaskStatus, Mapping[TaskStep, TaskStatus]] = {
     TaskStatus.PENDING: {
         TaskStep.LAUNCH: TaskStatus.DISPATCHED,
         TaskStep.BEGIN: TaskStatus.RUNNING,
-        TaskStep.SUCCEED: TaskStatus.SUCCESS,  # an equal result was in the cache, or there was nothing to do
-        TaskStep.FAIL: TaskStatus.FAILED,  # it could not be put together
+        TaskStep.SUCCEED: TaskStatus.SUCCESS,  # an equal result was cached, or there were no items
+        TaskStep.FAIL: TaskStatus.FAILED,  # its inputs could not be resolved
         TaskStep.SKIP: TaskStatus.SKIPPED,
         TaskStep.CANCEL: TaskStatus.CANCELLED,
     },

@@ -116,7 +116,7 @@ class Performer:
     def _document(self, key: AttemptKey, spec: TaskSpec) -> dict[str, Any]:
         """What a worker would find in its spec, as far as it is needed here."""
         machine, run = self._machine, self._machine.run
-        scope, place = machine.scope(key.task), machine.place(key.task)
+        scope, place = machine.scope(key.task), machine.position(key.task)
         argv = spec.action.argv if isinstance(spec.action, Command) else ()
         return {
             "attempt": str(key),

@@ -62,7 +62,8 @@ class Image:
         if self._location.pull is Lookup.NEVER:
             return await self._digest_here()
         try:
-            return await asyncio.to_thread(self._ask_registry)
+            known = await asyncio.to_thread(credentials_for, self._name.registry, self._config_dir)
+            return await ask_digest(self._name, known)
         except RegistryError as error:
             raise LookError(str(error), code="ORK706") from None
 
@@ -83,9 +84,6 @@ class Image:
     def _reference(self, digest: str) -> str:
         """What the engine calls that very image."""
         return digest if self._location.pull is Lookup.NEVER else self._name.at(digest)
-
-    def _ask_registry(self) -> str:
-        return ask_digest(self._name, credentials_for(self._name.registry, self._config_dir))
 
     async def _digest_here(self) -> str:
         async with _engine_errors():

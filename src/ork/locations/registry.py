@@ -1,18 +1,20 @@
-"""Asks a registry which image a name stands for now, without fetching it. Plain calls: not for an event loop."""
+"""Asks a registry for the current digest of an image, without fetching the image."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import http.client
 import json
 import re
-from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
 from ork.executors.docker.credentials import Credentials
 from ork.executors.docker.names import DOCKER_HUB, ImageName
+from ork.outbound.addresses import NoAnswerError
+
+if TYPE_CHECKING:
+    from ork.outbound.fetch import FetchedAnswer
 
 SECONDS = 20.0
 _LARGEST_MANIFEST = 4 << 20
@@ -35,34 +37,28 @@ class RegistryError(Exception):
     """A sentence: why the registry did not say which image it is."""
 
 
-class _Answer(NamedTuple):
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
-def ask_digest(image: ImageName, credentials: Credentials | None) -> str:
+async def ask_digest(image: ImageName, credentials: Credentials | None) -> str:
     """The digest of the image, in one small request (and two more where a login is asked for)."""
     if image.is_fixed:
         return image.reference
     host = _HUB_HOST if image.registry == DOCKER_HUB else image.registry
     url = f"{'http' if _is_loopback(host) else 'https'}://{host}/v2/{image.repository}/manifests/{image.reference}"
     headers = {"Accept": _MANIFESTS}
-    answer = _request("HEAD", url, headers, 0)
+    answer = await _request("HEAD", url, headers, 0)
     if answer.status == 401:
-        headers |= _login(answer.headers.get("www-authenticate", ""), image, credentials, host)
-        answer = _request("HEAD", url, headers, 0)
+        headers |= await _login(_challenge(answer), image, credentials, host)
+        answer = await _request("HEAD", url, headers, 0)
     _check(answer, image)
     digest = answer.headers.get("docker-content-digest", "")
     if _DIGEST.fullmatch(digest):
         return digest
     # Not every registry says so in the head: the digest is that of the manifest's bytes.
-    answer = _request("GET", url, headers, _LARGEST_MANIFEST)
+    answer = await _request("GET", url, headers, _LARGEST_MANIFEST)
     _check(answer, image)
     return f"sha256:{hashlib.sha256(answer.body).hexdigest()}"
 
 
-def _check(answer: _Answer, image: ImageName) -> None:
+def _check(answer: FetchedAnswer, image: ImageName) -> None:
     if answer.status == 404:
         raise RegistryError(f"{image.registry} has no image {image.repository}:{image.reference}")
     if answer.status in (401, 403):
@@ -71,7 +67,13 @@ def _check(answer: _Answer, image: ImageName) -> None:
         raise RegistryError(f"{image.registry} answered {answer.status}")
 
 
-def _login(challenge: str, image: ImageName, credentials: Credentials | None, host: str) -> dict[str, str]:
+def _challenge(answer: FetchedAnswer) -> str:
+    """How to log in: by a token, where the registry offers several ways."""
+    offered = answer.headers.get_list("www-authenticate")
+    return next((each for each in offered if each.lower().startswith("bearer ")), offered[0] if offered else "")
+
+
+async def _login(challenge: str, image: ImageName, credentials: Credentials | None, host: str) -> dict[str, str]:
     """The header that answers the registry's challenge."""
     kind, _, rest = challenge.partition(" ")
     if kind.lower() == "basic":
@@ -80,17 +82,17 @@ def _login(challenge: str, image: ImageName, credentials: Credentials | None, ho
         return {"Authorization": _basic(credentials)}
     if kind.lower() != "bearer":
         raise RegistryError(f"{image.registry} wants a login of a kind that is not known here ({kind[:20]})")
-    return {"Authorization": f"Bearer {_token(dict(_CHALLENGE.findall(rest)), image, credentials, host)}"}
+    return {"Authorization": f"Bearer {await _token(dict(_CHALLENGE.findall(rest)), image, credentials, host)}"}
 
 
-def _token(told: dict[str, str], image: ImageName, credentials: Credentials | None, host: str) -> str:
+async def _token(told: dict[str, str], image: ImageName, credentials: Credentials | None, host: str) -> str:
     realm = told.get("realm", "")
     # A password goes out in the clear only where nobody can listen.
     if urlsplit(realm).scheme != "https" and not (urlsplit(realm).scheme == "http" and _is_loopback(host)):
         raise RegistryError(f"{image.registry} names no safe place to log in ({realm[:100]})")
     scope = told.get("scope") or f"repository:{image.repository}:pull"
     wanted = {"scope": scope} | ({"service": told["service"]} if "service" in told else {})
-    answer = _token_answer(realm, wanted, credentials)
+    answer = await _token_answer(realm, wanted, credentials)
     if answer.status != 200:
         raise RegistryError(f"{image.registry} refused the login (it answered {answer.status})")
     try:
@@ -100,14 +102,14 @@ def _token(told: dict[str, str], image: ImageName, credentials: Credentials | No
         raise RegistryError(f"the login at {image.registry} gave no token") from None
 
 
-def _token_answer(realm: str, wanted: dict[str, str], credentials: Credentials | None) -> _Answer:
+async def _token_answer(realm: str, wanted: dict[str, str], credentials: Credentials | None) -> FetchedAnswer:
     if credentials is not None and "identitytoken" in credentials:
         form = {**wanted, "grant_type": "refresh_token", "refresh_token": credentials["identitytoken"]}
         body = urlencode({**form, "client_id": "ork"}).encode()
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        return _request("POST", realm, headers, _LARGEST_TOKEN, body)
+        return await _request("POST", realm, headers, _LARGEST_TOKEN, body)
     headers = {} if credentials is None else {"Authorization": _basic(credentials)}
-    return _request("GET", f"{realm}{'&' if '?' in realm else '?'}{urlencode(wanted)}", headers, _LARGEST_TOKEN)
+    return await _request("GET", f"{realm}{'&' if '?' in realm else '?'}{urlencode(wanted)}", headers, _LARGEST_TOKEN)
 
 
 def _basic(credentials: Credentials) -> str:
@@ -115,25 +117,18 @@ def _basic(credentials: Credentials) -> str:
     return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
-def _request(method: str, url: str, headers: dict[str, str], limit: int, body: bytes | None = None) -> _Answer:
-    """One request, no redirects: credentials go to whom they are meant for and to nobody else."""
-    parts = urlsplit(url)
-    target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+async def _request(
+    method: str, url: str, headers: dict[str, str], limit: int, body: bytes | None = None
+) -> FetchedAnswer:
+    """Redirects are not followed: credentials go only to the host that they are for."""
+    from ork.outbound.fetch import fetch
+
     try:
-        make = http.client.HTTPConnection if parts.scheme == "http" else http.client.HTTPSConnection
-        connection = make(parts.netloc, timeout=SECONDS)
-        try:
-            connection.request(method, target, body, headers)
-            answer = connection.getresponse()
-            content = b"" if limit == 0 else answer.read(limit + 1)
-            told = {name.lower(): value for name, value in answer.getheaders()}
-        finally:
-            connection.close()
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise RegistryError(f"{parts.netloc} cannot be asked: {error or type(error).__name__}") from None
-    if len(content) > limit:
-        raise RegistryError(f"{parts.netloc} said more than {limit} bytes")
-    return _Answer(answer.status, told, content)
+        return await fetch(
+            url, None, method=method, headers=headers, body=body, timeout=SECONDS, limit=limit, redirects=0
+        )
+    except (NoAnswerError, ValueError) as error:
+        raise RegistryError(f"the registry cannot be asked: {error}") from None
 
 
 def _is_loopback(host: str) -> bool:

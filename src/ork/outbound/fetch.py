@@ -1,26 +1,36 @@
-"""One HTTP request of the scheduler: to permitted addresses only, at every redirect, with limits. It blocks."""
+"""One HTTP request with limits: on its time, its size and its redirects, and on where it may go."""
 
 from __future__ import annotations
 
-import time
+import asyncio
 from collections.abc import Collection, Mapping
-from http.client import HTTPConnection, HTTPException, HTTPResponse
-from urllib.parse import SplitResult, urljoin
+from urllib.parse import urljoin
+
+import httpx2
 
 from ork.model.outbound import OutboundRule
-from ork.outbound.connect import NoAnswerError, check_url, open_connection, port_of
+from ork.outbound.addresses import NoAnswerError, check_url
+from ork.outbound.checked import CheckedTransport
+from ork.outbound.clients import async_client, proxy_for, reason, transport_to
 from ork.sdk.web import LIMIT, Answer
 
 MOST_REDIRECTS = 5
-_CHUNK = 1 << 16
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization"})
-_OF_THE_BODY = frozenset({"content-type", "content-length", "content-encoding"})
+_BODY_HEADERS = frozenset({"content-type", "content-length", "content-encoding"})
 
 
-def fetch(
+class FetchedAnswer(Answer):
+    __slots__ = ("headers",)
+
+    def __init__(self, status: int, headers: httpx2.Headers, body: bytes) -> None:
+        super().__init__(status, headers.get("content-type") or "", body)
+        self.headers = headers
+
+
+async def fetch(
     url: str,
-    rule: OutboundRule,
+    rule: OutboundRule | None,
     *,
     method: str = "GET",
     headers: Mapping[str, str] | None = None,
@@ -29,82 +39,75 @@ def fetch(
     timeout: float = 30.0,
     limit: int = LIMIT,
     redirects: int = MOST_REDIRECTS,
-) -> Answer:
-    """The answer, of any status. `secret_headers`, like other credentials, are not sent on to another origin.
+) -> FetchedAnswer:
+    """The answer, of any status. Credentials, and headers named in `secret_headers`, are not sent on to another origin.
 
-    ValueError: not a URL. BlockedAddressError: not permitted. NoAnswerError: trying again may help. `timeout` is for all of
-    it together.
+    `rule` None permits every address. `timeout` is for everything together. ValueError: not a URL, or not a header.
+    BlockedAddressError: not permitted. NoAnswerError: trying again may help.
     """
-    deadline = time.monotonic() + timeout
-    parts, sent = check_url(url), dict(headers or {})
+    deadline = asyncio.get_running_loop().time() + timeout
+    current, sent = _parsed(url), dict(headers or {})
     private = _CREDENTIALS | {name.lower() for name in secret_headers}
     for left in range(redirects, -1, -1):
-        answer, target = _ask(parts, rule, method, sent, body, deadline, limit)
+        try:
+            async with asyncio.timeout_at(deadline):
+                answer = await _send(current, rule, method, sent, body, limit)
+        except TimeoutError:
+            raise NoAnswerError(f"no answer from {_shown(current)} in time") from None
+        target = answer.headers.get("location") if answer.status in _REDIRECTS else None
         if target is None or left == 0:
             return answer
-        there = check_url(urljoin(parts.geturl(), target))
-        if _origin(there) != _origin(parts):
+        following = _parsed(urljoin(str(current), target))
+        if following.origin != current.origin:
             sent = {name: value for name, value in sent.items() if name.lower() not in private}
         if answer.status == 303 or (answer.status in (301, 302) and method == "POST"):
             method, body = "GET", None
-            sent = {name: value for name, value in sent.items() if name.lower() not in _OF_THE_BODY}
-        parts = there
+            sent = {name: value for name, value in sent.items() if name.lower() not in _BODY_HEADERS}
+        current = following
     raise AssertionError("unreachable")
 
 
-def _ask(
-    parts: SplitResult,
-    rule: OutboundRule,
-    method: str,
-    headers: Mapping[str, str],
-    body: bytes | None,
-    deadline: float,
-    limit: int,
-) -> tuple[Answer, str | None]:
-    """The answer, and where it redirects to."""
-    connection = open_connection(parts, rule, _remaining(deadline, parts))
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+async def _send(
+    url: httpx2.URL, rule: OutboundRule | None, method: str, headers: Mapping[str, str], body: bytes | None, limit: int
+) -> FetchedAnswer:
+    text = str(url)
+    transport = transport_to(text, proxy=proxy_for(text)) if rule is None else CheckedTransport(text, rule)
     try:
-        connection.request(method, path, body, _with_defaults(headers, parts))
-        response = connection.getresponse()
-        data = _read(response, connection, deadline, limit, parts)
-    except (OSError, HTTPException) as error:
-        raise NoAnswerError(f"no answer from {_shown(parts)}: {error or type(error).__name__}") from None
-    finally:
-        connection.close()
-    target = response.headers.get("Location") if response.status in _REDIRECTS else None
-    return Answer(response.status, response.headers.get("Content-Type") or "", data), target
+        async with (
+            async_client(transport) as client,
+            client.stream(method, url, headers=_encoded(headers), content=body) as response,
+        ):
+            return FetchedAnswer(response.status_code, response.headers, await _body(response, limit, url))
+    except httpx2.LocalProtocolError:  # its message would repeat the header, which may be a secret
+        raise ValueError("a header or the method is not valid in HTTP") from None
+    except httpx2.HTTPError as error:
+        raise NoAnswerError(f"no answer from {_shown(url)}: {reason(error)}") from None
 
 
-def _read(response: HTTPResponse, connection: HTTPConnection, deadline: float, limit: int, parts: SplitResult) -> bytes:
+async def _body(response: httpx2.Response, limit: int, url: httpx2.URL) -> bytes:
     data = bytearray()
-    while chunk := response.read1(_CHUNK):
-        data += chunk
+    async for part in response.aiter_raw():
+        data += part
         if len(data) > limit:
-            raise NoAnswerError(f"the answer from {_shown(parts)} has more than {limit} bytes")
-        if connection.sock is not None:
-            connection.sock.settimeout(_remaining(deadline, parts))
+            raise NoAnswerError(f"the answer from {_shown(url)} has more than {limit} bytes")
     return bytes(data)
 
 
-def _with_defaults(headers: Mapping[str, str], parts: SplitResult) -> dict[str, str]:
-    given = {name.lower() for name in headers}
-    host = parts.netloc.rpartition("@")[2]
-    defaults = {"Host": host, "User-Agent": "ork", "Accept-Encoding": "identity", "Connection": "close"}
-    return {name: value for name, value in defaults.items() if name.lower() not in given} | dict(headers)
+def _parsed(url: str) -> httpx2.URL:
+    check_url(url)
+    try:
+        return httpx2.URL(url)
+    except httpx2.InvalidURL:
+        raise ValueError("it is not an http or https URL") from None
 
 
-def _origin(parts: SplitResult) -> tuple[str, str | None, int]:
-    return parts.scheme, parts.hostname, port_of(parts)
+def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    try:
+        return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+    except UnicodeEncodeError:
+        raise ValueError("a header has characters that HTTP cannot send") from None
 
 
-def _remaining(deadline: float, parts: SplitResult) -> float:
-    remaining = deadline - time.monotonic()
-    if remaining <= 0:
-        raise NoAnswerError(f"no answer from {_shown(parts)} in time")
-    return remaining
-
-
-def _shown(parts: SplitResult) -> str:
+def _shown(url: httpx2.URL) -> str:
     """Without path and user: URLs may hold secrets, and messages are shown to everybody."""
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    return f"{url.scheme}://{url.netloc.decode('ascii')}"

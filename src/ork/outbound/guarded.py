@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ork.model.outbound import OutboundRule
-from ork.outbound.connect import BlockedAddressError, blocked
+from ork.outbound.addresses import BlockedAddressError, blocked
 
 _CONNECTS = frozenset({"socket.connect", "socket.sendto"})
 

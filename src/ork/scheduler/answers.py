@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from ork.compile.content import action_document
 from ork.core.bind import BindError, Bound, walk
 from ork.core.events import Answered, CacheAnswer, Event
-from ork.core.prepare import CACHE, Nowhere, Question, Unanswerable
+from ork.core.prepare import CACHE, NoSuchPath, Question, Unanswerable
 from ork.errors import DocumentError, ObjectsError
 from ork.model.digest import sha256
 from ork.model.ids import RunId
@@ -71,7 +71,7 @@ class Answers:
         try:
             return self._value(question.bound)
         except BindError as problem:
-            return Nowhere(problem.message)
+            return NoSuchPath(problem.message)
         except DocumentError as problem:
             return Unanswerable(problem.message)
 
@@ -112,7 +112,7 @@ class Answers:
     def _cache_key(self, question: Question, owned: Owned, spec: TaskSpec) -> str:
         """Equal for the same task with the same code, in the same environment, given the same values."""
         machine, scope = owned.machine, owned.machine.scope(question.key)
-        place = machine.place(question.key)
+        place = machine.position(question.key)
         work = {
             "task": [machine.workflow.name, spec.name, place.index, place.count],
             "action": action_document(spec.action),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from ork.core.cron import MISSED_COUNTED, Due, due_times, first_fire, jitter_of
+from ork.core.cron import MAX_MISSED_COUNTED, Due, due_times, first_fire, jitter_of
 from ork.errors import NotFoundError, OrkError, StoreError, UsageError
 from ork.model.digest import sha256
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId
@@ -165,7 +165,7 @@ def scheduled_run(
 
 def _missed_words(schedule: Schedule, due: Due) -> str:
     many = f"{due.missed} times" if due.missed > 1 else "1 time"
-    more = "more than " if due.missed == MISSED_COUNTED else ""
+    more = "more than " if due.missed == MAX_MISSED_COUNTED else ""
     return f"{more}{many} of the schedule went by without a run, the first at {_text(due.first_missed)} (catchup: {schedule.catchup})"
 
 

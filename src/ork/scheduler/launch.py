@@ -227,7 +227,7 @@ class Launcher:
     def _document(self, job: Job, spec: TaskSpec, config: WorkerConfig | None) -> dict[str, Any]:
         """What not all attempts of the run are told in the same words."""
         machine, key = job.machine, job.attempt.key
-        scope, place = machine.scope(key.task), machine.place(key.task)
+        scope, place = machine.scope(key.task), machine.position(key.task)
         return self._own(key) | {
             "index": key.task.index,
             "parallel_index": place.index,

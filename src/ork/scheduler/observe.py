@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from ork.core import events as ev
-from ork.core.liveness import overdue_at, verdict
+from ork.core.liveness import check_liveness, overdue_at
 from ork.errors import DocumentError, ExecutorError, ObjectsError, RunDocumentsError
 from ork.executors.executor import Executor, News, Presence, Told
 from ork.model.ids import AttemptKey, RunId
@@ -35,9 +35,9 @@ from ork.scheduler.watched import (
     note_gate,
     note_heartbeat,
     note_silence,
-    patience_with,
     release,
     taken_over,
+    timeouts_for,
 )
 from ork.scheduler.watchlist import Watchlist
 from ork.telemetry import Happening, Telemetry
@@ -148,7 +148,7 @@ class Observer:
         status = self._heard(watched)
         mono = self._monotonic()
         if status is None or status.seq == watched.attempt.seq:
-            note_silence(watched, mono, self._options.patience.stale_seconds / 2, seen)
+            note_silence(watched, mono, self._options.liveness.stale_seconds / 2, seen)
             return False
         note_heartbeat(watched, status.seq, mono)
         event = as_event(status, watched.attempt)
@@ -162,11 +162,11 @@ class Observer:
             watched.running_since = mono
         watched.attempt = Attempt.replaced(watched.attempt, seq=status.seq)
         if watched.is_adopted:  # of any other a heartbeat that was heard just now is not noted
-            note_silence(watched, mono, self._options.patience.stale_seconds / 2, seen)
+            note_silence(watched, mono, self._options.liveness.stale_seconds / 2, seen)
         if isinstance(event, ev.Deferred):
             self._hand_over(watched, event.jobs, seen)
         elif not is_new:
-            event = ev.Beat(event.key, event.attempt, status.seq, status.is_preparing)
+            event = ev.Heartbeat(event.key, event.attempt, status.seq, status.is_preparing)
         seen.events.append((watched.attempt.key.run, event))
         # News may be of its worker's death, which a heartbeat that we read says nothing about; who brings us the heartbeat
         # would have brought that instead.
@@ -254,8 +254,8 @@ class Observer:
             # Its worker won the gate and fell silent before its first status: from here on it counts as running.
             watched.running_since = self._monotonic()
             note_gate(watched, watched.running_since, seen)
-        given_up = verdict(
-            patience_with(watched, self._options.patience),
+        given_up = check_liveness(
+            timeouts_for(watched, self._options.liveness),
             self._monotonic(),
             running_since=watched.running_since,
             watched_since=watched.watched_since,
@@ -273,7 +273,7 @@ class Observer:
         if watched is None:
             return []
         waited = self._monotonic() - watched.watched_since
-        if not final and waited < patience_with(watched, self._options.patience).start_limit_seconds:
+        if not final and waited < timeouts_for(watched, self._options.liveness).start_limit_seconds:
             watched.launches = 0  # nothing came to life: this does not count as a worker that ended before it began
             self._watched.look_again(watched, RETRY_SECONDS)
             return []
@@ -388,7 +388,7 @@ class Observer:
     def _schedule_next(self, watched: Watched) -> None:
         mono = self._monotonic()
         overdue = overdue_at(
-            patience_with(watched, self._options.patience),
+            timeouts_for(watched, self._options.liveness),
             running_since=watched.running_since,
             watched_since=watched.watched_since,
             last_seen=watched.last_seen,
@@ -396,5 +396,5 @@ class Observer:
         )
         # Whoever waits for jobs brings news of them: looking now and then only keeps it from being taken for lost.
         is_waiting = watched.attempt.waits_for is not None
-        often = self._options.patience.stale_seconds / 2 if is_waiting else self._options.monitor_seconds
+        often = self._options.liveness.stale_seconds / 2 if is_waiting else self._options.monitor_seconds
         self._watched.look_again(watched, max(0.001, min(often, overdue - mono)))

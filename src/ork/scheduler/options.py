@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 
-from ork.core.liveness import Patience
+from ork.core.liveness import LivenessTimeouts
 from ork.errors import UndeclaredSecretError
 from ork.model.ids import AttemptKey
 from ork.model.infra import WorkerConfig
@@ -42,7 +42,7 @@ class SchedulerOptions(Record):
     lease_seconds: float = 60.0
     renew_seconds: float = 30.0
     lease_margin_seconds: float = 5.0  # we stop trusting our own lease this much before the store would
-    patience: Patience = made(default_factory=Patience)
+    liveness: LivenessTimeouts = made(default_factory=LivenessTimeouts)
     monitor_seconds: float = 10.0
     close_grace_seconds: float = 0.0  # > 0 where documents become visible late
     stop_grace_seconds: float = 10.0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 from ork.errors import ExecutorError, SecretError, SecretNotYetError, UndeclaredSecretError
 from ork.executors.executor import LaunchOrder
@@ -15,12 +14,10 @@ from ork.model.outbound import OutboundRule
 from ork.model.record import Record
 from ork.model.task import Failure, FailureKind
 from ork.objects import documents, layout
-from ork.outbound.connect import BlockedAddressError, NoAnswerError
-from ork.outbound.fetch import fetch
+from ork.outbound.addresses import BlockedAddressError, NoAnswerError
+from ork.outbound.background import in_thread
 from ork.scheduler.spec_secrets import SECRET_PREFIX, mask_of, names_in, secrets_in
 from ork.sdk import defer, web
-
-T = TypeVar("T")
 
 HTTP_SECONDS = 20.0
 AT_ONCE = 8
@@ -44,6 +41,7 @@ class JobFailed(Record):
 
 
 Answer = NotYet | Done | JobFailed
+Fetch: TypeAlias = Callable[..., Awaitable[web.Answer]]
 
 
 OpenParams: TypeAlias = Callable[[RunId], Awaitable[dict[str, str]]]
@@ -64,7 +62,7 @@ class Handover(Record):
 
 
 class Jobs:
-    """Asks jobs of all kinds but sub-workflows. Slow answers hold up nobody: HTTP goes through a few threads."""
+    """Asks jobs of all kinds but sub-workflows. At most AT_ONCE are asked at a time, none on the event loop's time."""
 
     def __init__(
         self, secrets: Callable[[str, str], str], rule: OutboundRule, ask_process: AskProcess, params: OpenParams
@@ -124,13 +122,17 @@ class Jobs:
     async def _fetch(
         self, url: str, method: str, headers: Mapping[str, Any] | None, spec: dict[str, Any]
     ) -> web.Answer:
-        def work() -> web.Answer:
-            opened = open_headers(headers, lambda name: self._secret_of(name, spec))
-            hidden = [name for name, value in (headers or {}).items() if isinstance(value, dict)]
-            return fetch(url, self._rule, method=method, headers=opened, secret_headers=hidden, timeout=HTTP_SECONDS)
+        def prepare() -> tuple[Fetch, dict[str, str]]:
+            from ork.outbound.fetch import fetch  # loads httpx2, which would block the event loop for 0.1 s
 
+            return fetch, open_headers(headers, lambda name: self._secret_of(name, spec))
+
+        hidden = [name for name, value in (headers or {}).items() if isinstance(value, dict)]
         async with self._room:
-            return await in_thread(work)
+            fetch, opened = await in_thread(prepare)
+            return await fetch(
+                url, self._rule, method=method, headers=opened, secret_headers=hidden, timeout=HTTP_SECONDS
+            )
 
     def _secret_of(self, name: str, spec: dict[str, Any]) -> str:
         """Only what the task's definition names: a task must not learn more by handing over than it was given."""
@@ -202,30 +204,3 @@ def _json_or_text(answer: web.Answer) -> Any:
     if "json" in answer.content_type:
         return answer.json()
     return answer.text or None
-
-
-async def in_thread(work: Callable[[], T]) -> T:
-    """In a thread that holds up nobody, not even the end of this process."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def settle(result: T | None, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)  # type: ignore[arg-type]
-
-    def run() -> None:
-        try:
-            outcome: tuple[T | None, BaseException | None] = (work(), None)
-        except BaseException as error:
-            outcome = (None, error)
-        try:
-            loop.call_soon_threadsafe(settle, *outcome)
-        except RuntimeError:  # the loop is closed: nobody waits any more
-            return
-
-    threading.Thread(target=run, daemon=True).start()
-    return await future

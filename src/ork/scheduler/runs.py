@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from ork.core import events as ev
 from ork.core.decisions import Decisions
 from ork.core.effects import Alert, Wish
-from ork.core.limits import EVERYTHING, RATE, Room, limit_names
+from ork.core.limits import EVERYTHING, RATE, Capacity, limit_names
 from ork.core.machine import NameAttempt, RunMachine
 from ork.core.prepare import Question
 from ork.model.ids import RunId
@@ -50,7 +50,7 @@ class OwnedRuns:
         self._touched: dict[RunId, None] = {}  # their machines may have decided something
         self._ready: dict[RunId, None] = {}  # they may have something to launch; the first in turn is first
         self._timers: list[tuple[datetime, RunId]] = []
-        self._room = Room()  # below limits that turned a wish away
+        self._capacity = Capacity()  # below limits that turned a wish away
         self._turned_away: set[str] = set()  # limits that others may have filled, since something of ours ended
         self._errors: dict[RunId, tuple[int, str]] = {}  # how often in a row, and the last one
         self._raised: dict[RunId, None] = {}  # their machines raised when they were asked what they have decided
@@ -150,14 +150,14 @@ class OwnedRuns:
     def collect(self, name: NameAttempt, now: datetime) -> dict[RunId, Decided]:
         """Everything decided since the last time, and what to launch next, also in the place of what ends by that."""
         taken = self._taken()
-        wishes = self._wishes(name, now, self._room_after(taken.values()))
+        wishes = self._wishes(name, now, self._capacity_after(taken.values()))
         decided: dict[RunId, Decided] = {}
         for run in dict.fromkeys((*wishes, *taken)):  # of equals the first is admitted first
             if run in self._raised:
                 continue
             owned = self._owned[run]
             try:
-                decisions, rest = taken[run] if run in taken else owned.machine.take(), owned.machine.rests
+                decisions, rest = taken[run] if run in taken else owned.machine.take(), owned.machine.is_idle
             except Exception as problem:
                 self._note_raised(run, problem)
                 continue
@@ -197,24 +197,24 @@ class OwnedRuns:
         raised, self._raised = list(self._raised), {}
         return raised
 
-    def _room_after(self, decided: Iterable[Decisions]) -> Room:
-        """What ends makes room in the same commit."""
-        room = self._room.copy()
-        for decisions in decided if room else ():
+    def _capacity_after(self, decided: Iterable[Decisions]) -> Capacity:
+        """What ends makes capacity in the same commit."""
+        capacity = self._capacity.copy()
+        for decisions in decided if capacity else ():
             for kind, ends in _freed(decisions).items():
-                room.give_back(limit_names(*kind), ends)
-        return room
+                capacity.release(limit_names(*kind), ends)
+        return capacity
 
-    def _wishes(self, name: NameAttempt, now: datetime, room: Room) -> dict[RunId, tuple[Wish, ...]]:
+    def _wishes(self, name: NameAttempt, now: datetime, capacity: Capacity) -> dict[RunId, tuple[Wish, ...]]:
         """The most urgent first, whichever run they are of; of equals a share for each run, in turn, so that a wide run does
         not starve its neighbours. Whoever has stood still begins with a few: those run while the others are put together."""
         wishes: dict[RunId, tuple[Wish, ...]] = {}
         left = batch = 0 if self._is_held else min(self._next_batch, self._launch_batch)
-        while left > 0 and (runs := self._most_urgent(room)):
+        while left > 0 and (runs := self._most_urgent(capacity)):
             share = left if len(runs) == 1 else max(1, min(WISHES_PER_RUN, batch // 2))
-            for run, least in runs.items():
+            for run, min_priority in runs.items():
                 try:
-                    offered = self._owned[run].machine.offer(min(left, share), name, now, room, least)
+                    offered = self._owned[run].machine.offer(min(left, share), name, now, capacity, min_priority)
                 except Exception as problem:
                     self._note_raised(run, problem)
                     continue
@@ -227,7 +227,7 @@ class OwnedRuns:
         self._next_batch = 2 * batch if wishes else FIRST_LAUNCHES
         return wishes
 
-    def _most_urgent(self, room: Room) -> dict[RunId, int | None]:
+    def _most_urgent(self, capacity: Capacity) -> dict[RunId, int | None]:
         """The runs with the most urgent of all that could be launched now, in turn, and how urgent that is; None where there
         is nobody to compare with."""
         if len(self._ready) == 1:
@@ -236,15 +236,15 @@ class OwnedRuns:
         most: int | None = None
         for run in tuple(self._ready):
             try:
-                urgency = self._owned[run].machine.urgency(room) if run in self._owned else None
+                highest_priority = self._owned[run].machine.highest_priority(capacity) if run in self._owned else None
             except Exception as problem:
                 self._note_raised(run, problem)
                 continue
-            if urgency is None or (most is not None and urgency < most):
+            if highest_priority is None or (most is not None and highest_priority < most):
                 continue
-            if urgency != most:
-                highest, most = {}, urgency
-            highest[run] = urgency
+            if highest_priority != most:
+                highest, most = {}, highest_priority
+            highest[run] = highest_priority
         return highest
 
     # ── after the commit ─────────────────────────────────────────────────────────────────────────
@@ -274,19 +274,19 @@ class OwnedRuns:
         freed, ours = set[str](), set[str]()
         for each in decided:
             for kind, ends in _freed(each.decisions).items():
-                self._room.give_back(limit_names(*kind), ends)
+                self._capacity.release(limit_names(*kind), ends)
                 freed.update(limit_names(*kind))
-            for wish in each.changes.wishes if self._room or full else ():
+            for wish in each.changes.wishes if self._capacity or full else ():
                 if wish.attempt.key in committed.admitted:
                     names = limit_names(wish.attempt.executor, wish.attempt.pool)
-                    self._room.take(names)
+                    self._capacity.reserve(names)
                     ours.update(names)
-        self._room.use_up(committed.full)
-        # Where what ended made room, and we took it, others were not first.
+        self._capacity.exhaust(committed.full)
+        # Where what ended made capacity, and we took it, others were not first.
         self._turned_away = (self._turned_away - freed) | (full - (ours & freed))
 
     def ask_limits_again(self) -> None:
-        self._room, self._turned_away = Room(), set()
+        self._capacity, self._turned_away = Capacity(), set()
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────
 
@@ -305,9 +305,9 @@ class OwnedRuns:
 
     @property
     def _has_something_to_launch(self) -> bool:
-        if self._room.below(EVERYTHING) == 0 or self._is_held:
+        if self._capacity.remaining(EVERYTHING) == 0 or self._is_held:
             return False
-        return any(self._owned[run].machine.has_ready(self._room) for run in self._ready if run in self._owned)
+        return any(self._owned[run].machine.has_ready(self._capacity) for run in self._ready if run in self._owned)
 
     @property
     def is_starved(self) -> bool:

@@ -25,7 +25,7 @@ def over_after(
     """
     if task.on_unreachable is OnUnreachable.WAIT:
         return None
-    stale = options.patience.stale_seconds
+    stale = options.liveness.stale_seconds
     if getattr(executor, "fences", False):
         return stale + max(options.fence_seconds, _fence_seconds(objects, attempt))
     if task.timeout is None or isinstance(task.action, Container):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from ork.core import events as ev
-from ork.core.liveness import Patience
+from ork.core.liveness import LivenessTimeouts
 from ork.executors.executor import DEFERRED, Executor, Presence, Told
 from ork.model.ids import RunId
 from ork.model.record import Record, made, replaced
@@ -136,7 +136,7 @@ def forget_waits(executors: Mapping[str, Executor], run: RunId) -> None:
         forget(run)
 
 
-def patience_with(watched: Watched, usual: Patience) -> Patience:
+def timeouts_for(watched: Watched, usual: LivenessTimeouts) -> LivenessTimeouts:
     """Only the scheduler ends an attempt that has no worker when its time is over: no margin then."""
     return usual if watched.attempt.waits_for is None else replaced(usual, timeout_margin_seconds=0.0)
 
@@ -155,5 +155,5 @@ def look_by_next_tick(watched: Watched, options: SchedulerOptions, mono: float) 
     look_at = mono + min(max(options.wake_look_seconds, mono - since), options.wake_look_max_seconds)
     if watched.task.timeout is None:
         return look_at
-    over_at = since + watched.task.timeout + options.patience.timeout_margin_seconds
+    over_at = since + watched.task.timeout + options.liveness.timeout_margin_seconds
     return min(look_at, max(over_at, mono))

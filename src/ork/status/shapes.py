@@ -1,13 +1,14 @@
-"""The JSON shapes of runs, tasks and attempts. Fields may be added, never changed."""
+"""Runs, tasks, attempts and workflows as JSON, for `--json` and the HTTP API. Fields may be added, never changed."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ork.model.ids import TaskKey
+from ork.model.json_fields import time_json as time_json
+from ork.model.json_fields import to_json
 from ork.model.run import Run
 from ork.model.sealed import shown_params
 from ork.model.task import Attempt, Failure, InlineOutput, Output, StoredOutput, Task
@@ -20,37 +21,18 @@ if TYPE_CHECKING:
     from ork.model.access import AuditEntry, Token
     from ork.status.schedules import Upcoming
 
-
-def time_json(moment: datetime | None) -> str | None:
-    """RFC 3339 in UTC, with microseconds."""
-    if moment is None:
-        return None
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+_TASK_FIELDS_OF_THEIR_OWN = frozenset({"key", "cause", "output", "item"})
+_ATTEMPT_FIELDS_OF_THEIR_OWN = frozenset({"key", "token_hash", "external_name", "waits_for"})
 
 
 def run_json(run: Run) -> dict[str, Any]:
     """A run without its tasks."""
-    return {
-        "id": run.id,
-        "workflow": run.workflow,
-        "version": run.version,
-        "status": run.status.value,
-        "trigger": run.trigger.value,
-        "params": shown_params(run.params),
-        "scheduled_for": time_json(run.scheduled_for),
-        "created_at": time_json(run.created_at),
-        "started_at": time_json(run.started_at),
-        "finished_at": time_json(run.finished_at),
-        "error": run.error,
-        "parent": run.parent,
-        "note": run.note,
-        "unreadable": run.unreadable,
-    }
+    return {**to_json(run), "params": shown_params(run.params)}
 
 
 def listed_run_json(run: Run) -> dict[str, Any]:
     """A run in a list: its params are left out (null), because a page of them could be a gigabyte."""
-    return {**run_json(run), "params": None}
+    return {**to_json(run), "params": None}
 
 
 def full_run_json(run: Run, version: Version, tasks: Iterable[Task], attempts: Iterable[Attempt]) -> dict[str, Any]:
@@ -66,103 +48,68 @@ def full_run_json(run: Run, version: Version, tasks: Iterable[Task], attempts: I
 
 
 def task_json(task: Task, depends_on: Iterable[str], attempts: Iterable[Attempt]) -> dict[str, Any]:
+    return {**task_row(task, depends_on), "attempts": [attempt_json(attempt) for attempt in attempts]}
+
+
+def task_row(task: Task, depends_on: Iterable[str]) -> dict[str, Any]:
+    """A task without its attempts. `instances` and `width` are set for a task that has fanned out, which has a row of its
+    own beside those of its instances; `item` for an instance."""
+    item = None if task.item is None else json.loads(task.item)
     return {
         "name": task.key.name,
         "index": task.key.index,
-        **({"item": json.loads(task.item)} if task.key.index is not None and task.item is not None else {}),
-        "status": task.status.value,
-        "attempt": task.attempt,
-        "executor": task.executor,
+        **to_json(task, skip=_TASK_FIELDS_OF_THEIR_OWN),
+        "item": item if task.key.index is not None else None,
+        "width": item if is_group(task) else None,
         "depends_on": list(depends_on),
-        "reason": task.reason,
         "cause": str(task.cause) if task.cause else None,
         "error": _error(task.failure),
-        "exit_code": task.exit_code,
-        "dispatched_at": time_json(task.dispatched_at),
-        "started_at": time_json(task.started_at),
-        "finished_at": time_json(task.finished_at),
-        "retry_at": time_json(task.retry_at),
-        **_output_fields(task.output),
-        "attempts": [attempt_json(attempt) for attempt in attempts],
+        **_output_json(task.output),
     }
 
 
 def attempt_json(attempt: Attempt) -> dict[str, Any]:
+    """An attempt without its token. Of external jobs that it waits for only the names are shown."""
     return {
+        "task": attempt.key.task.name,
+        "index": attempt.key.task.index,
         "attempt": attempt.key.number,
-        "status": attempt.status.value,
-        "error": _error(attempt.failure),
-        "exit_code": attempt.exit_code,
-        "dispatched_at": time_json(attempt.dispatched_at),
-        "started_at": time_json(attempt.started_at),
-        "finished_at": time_json(attempt.finished_at),
-        **({"waits_for": job_names(attempt.waits_for)} if attempt.waits_for else {}),
+        **to_json(attempt, skip=_ATTEMPT_FIELDS_OF_THEIR_OWN),
         "external_name": attempt.external_name or None,
-        "ran_in": attempt.ran_in,
-        "metrics": attempt.metrics,
+        "waits_for": job_names(attempt.waits_for) if attempt.waits_for else None,
+        "error": _error(attempt.failure),
     }
 
 
 def workflow_json(entry: WorkflowEntry, last_run: Run | None) -> dict[str, Any]:
-    return {
-        "name": entry.name,
-        "version": entry.version,
-        "schedule": schedule_json(entry.schedule),
-        "enabled": entry.enabled,
-        "origin": entry.origin,
-        "last_run": listed_run_json(last_run) if last_run else None,
-    }
+    return {**to_json(entry), "last_run": listed_run_json(last_run) if last_run else None}
 
 
 def token_json(token: Token) -> dict[str, Any]:
-    return {
-        "id": token.id,
-        "name": token.name,
-        "role": token.role.value,
-        "created_at": time_json(token.created_at),
-        "revoked_at": time_json(token.revoked_at),
-        "expires_at": time_json(token.expires_at),
-        "last_used_at": time_json(token.last_used_at),
-    }
+    return to_json(token, skip=("digest",))
 
 
 def audit_json(entry: AuditEntry) -> dict[str, Any]:
-    return {
-        "id": entry.id,
-        "at": time_json(entry.at),
-        "by": entry.by,
-        "action": entry.action,
-        "subject": entry.subject,
-        "detail": json.loads(entry.detail) if entry.detail else None,
-        "token": entry.token,
-        "address": entry.address,
-    }
+    return {**to_json(entry), "detail": json.loads(entry.detail) if entry.detail else None}
 
 
-def schedule_json(schedule: Schedule | None) -> Mapping[str, Any] | None:
-    if schedule is None:
-        return None
-    return {
-        "cron": schedule.cron,
-        "timezone": schedule.timezone,
-        "catchup": schedule.catchup.value,
-        "enabled": schedule.enabled,
-    }
+def schedule_json(schedule: Schedule | None) -> dict[str, Any] | None:
+    return None if schedule is None else to_json(schedule)
 
 
 def _error(failure: Failure | None) -> str | None:
     return failure.message if failure else None
 
 
-def _output_fields(output: Output | None) -> dict[str, Any]:
-    """A large output stays where it is: `output` is null and `output_size` tells that there is one."""
+def _output_json(output: Output | None) -> dict[str, Any]:
+    """A large output stays in the object store: `output` is null and `output_size` says how large it is."""
     match output:
         case InlineOutput(text):
-            return {"output": shown_value(json.loads(text))}
+            return {"output": shown_value(json.loads(text)), "output_size": None}
         case StoredOutput(_, size):
             return {"output": None, "output_size": size}
         case None:
-            return {"output": None}
+            return {"output": None, "output_size": None}
 
 
 def upcoming_json(upcoming: Upcoming) -> dict[str, Any]:

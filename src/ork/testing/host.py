@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import cast
 
-from ork.core.liveness import Patience
+from ork.core.liveness import LivenessTimeouts
 from ork.errors import StoreError
 from ork.executors.executor import DEFERRED
 from ork.model.ids import SchedulerId
@@ -28,8 +28,8 @@ from ork.testing.poller import ScriptedPoller
 from ork.testing.store import LaggingStore
 from ork.testing.workload import EXECUTOR
 
-SHARED = SharedSettings("simulated", 10.0, Patience().stale_seconds, "memory:", "simulated", EPOCH)
-OPTIONS = SchedulerOptions(patience=Patience(), close_grace_seconds=LONGEST_LAG + 1.0)
+SHARED = SharedSettings("simulated", 10.0, LivenessTimeouts().stale_seconds, "memory:", "simulated", EPOCH)
+OPTIONS = SchedulerOptions(liveness=LivenessTimeouts(), close_grace_seconds=LONGEST_LAG + 1.0)
 LEAST_STEP_SECONDS = 0.001
 SOON = timedelta(seconds=OPTIONS.close_grace_seconds + 1)  # a tick sees through what it has begun to end
 MOST_STEPS = 20_000

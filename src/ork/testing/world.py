@@ -33,7 +33,7 @@ from ork.testing.violations import Violation
 from ork.testing.workload import POOL, Client, People, draw_limits, draw_versions
 
 LONGEST_ATTEMPT = 150.0 + 75.0 + 100.0  # its work, the wait before it and the job it leaves behind
-MOST_INSTANCES = 10
+MAX_INSTANCES = 10
 SCHEDULED_WORLDS = 0.25
 PARTS = ("fan-out", "sub-workflows", "schedules", "lost machines", "paused schedulers", "unreadable rows")
 MOST_WORK = 15_000.0
@@ -336,5 +336,5 @@ class World:
             once = LONGEST_ATTEMPT + (0.0 if spec.rate is None else spec.rate.seconds)
             if isinstance(spec.action, SubWorkflow):
                 once += self._work_of(self.judge.workflows[spec.action.name])
-            work += once * (1 + spec.retries) * (MOST_INSTANCES if spec.fans_out else 1)
+            work += once * (1 + spec.retries) * (MAX_INSTANCES if spec.fans_out else 1)
         return work

@@ -34,7 +34,7 @@ LANGUAGE_MUTANTS = (
     Mutant(
         "expansion-repeated",
         "a task fans out again when its run is taken over",
-        ((Flow, "_survey_node", m.fan_out_again),),
+        ((Flow, "_rebuild_node", m.fan_out_again),),
     ),
     Mutant("item-forgotten", "the last item of a list gets no instance", ((prepare, "_expansion", m.one_item_less),)),
     Mutant("condition-ignored", "`when` is not looked at", ((prepare, "holds", always(True)),)),
@@ -54,7 +54,7 @@ LANGUAGE_MUTANTS = (
     Mutant(
         "approval-for-ever",
         "an approval has no timeout",
-        ((Flow, "_set_patience", m.nobody_runs_out_of_time),),
+        ((Flow, "_set_approval_timer", m.nobody_runs_out_of_time),),
     ),
     Mutant(
         "rate-per-scheduler",

@@ -44,7 +44,7 @@ def fan_out_again(original: Any) -> Any:
 
     def survey_node(self: Any, node: Any, task: Any) -> None:
         if task.status is TaskStatus.RUNNING and task.instances is not None:
-            self._book.tasks[task.key] = replaced(task, status=TaskStatus.PENDING, instances=None)
+            self._rows.tasks[task.key] = replaced(task, status=TaskStatus.PENDING, instances=None)
         else:
             original(self, node, task)
 
@@ -126,10 +126,10 @@ def same_whatever_it_was_given(_original: Any) -> Any:
 
 def never_fresh(original: Any) -> Any:
     def make_ready(self: Any, key: Any, now: Any) -> None:
-        run = self._book.run
-        self._book.run = replaced(run, fresh=False)
+        run = self._rows.run
+        self._rows.run = replaced(run, fresh=False)
         original(self, key, now)
-        self._book.run = replaced(self._book.run, fresh=run.fresh)
+        self._rows.run = replaced(self._rows.run, fresh=run.fresh)
 
     return make_ready
 

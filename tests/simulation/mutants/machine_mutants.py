@@ -15,7 +15,7 @@ from tests.simulation.mutants.mutations import Mutant, always
 def without_fence_time(original: Any) -> Any:
     def over_after(task: Any, attempt: Any, executor: Any, objects: Any, options: Any) -> Any:
         limit = original(task, attempt, executor, objects, options)
-        return None if limit is None else options.patience.stale_seconds
+        return None if limit is None else options.liveness.stale_seconds
 
     return over_after
 

@@ -130,16 +130,18 @@ MUTANTS = (
         "a task starts when one of those above it has succeeded",
         ((rules, "judge", m.start_too_early),),
     ),
-    Mutant("one-retry-more", "retries are counted one too low", ((retry, "is_worth_retrying", m.one_try_more),)),
-    Mutant("one-retry-less", "retries are counted one too high", ((retry, "is_worth_retrying", m.one_try_less),)),
-    Mutant("retry-anything", "retry_on is not heeded", ((retry, "is_worth_retrying", m.retry_anything),)),
+    Mutant("one-retry-more", "retries are counted one too low", ((retry, "should_retry", m.one_try_more),)),
+    Mutant("one-retry-less", "retries are counted one too high", ((retry, "should_retry", m.one_try_less),)),
+    Mutant("retry-anything", "retry_on is not heeded", ((retry, "should_retry", m.retry_anything),)),
     Mutant("skip-not-propagated", "a task below a failure is not skipped", ((rules, "judge", m.no_skipping),)),
     Mutant(
         "paused-run-launches",
         "a paused run goes on launching",
-        ((RunMachine, "offer", m.as_if_not_paused), (RunMachine, "urgency", m.as_if_not_paused)),
+        ((RunMachine, "offer", m.as_if_not_paused), (RunMachine, "highest_priority", m.as_if_not_paused)),
     ),
-    Mutant("silence-unnoticed", "a worker that says nothing is waited for", ((liveness, "verdict", m.always(None)),)),
+    Mutant(
+        "silence-unnoticed", "a worker that says nothing is waited for", ((liveness, "check_liveness", m.always(None)),)
+    ),
     Mutant(
         "reboot-unnoticed",
         "after a reboot an attempt counts as not yet started",

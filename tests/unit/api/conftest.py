@@ -13,10 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
-from ork.api.app import create_app
+from ork.api.app import all_routes, create_app
 from ork.api.context import Api
 from ork.api.events import Hub
 from ork.api.guard import Guard
+from ork.api.routing import RouteTable
 from ork.api.tokens import make_token
 from ork.compile.content import make_version
 from ork.model.access import Role
@@ -43,6 +44,18 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     wanted = pyfuncitem._fixtureinfo.argnames
     asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
     return True
+
+
+ROUTES = RouteTable(all_routes())
+
+
+async def check_response(response: httpx.Response) -> None:
+    """A response has exactly the fields that the OpenAPI document names."""
+    route = ROUTES.match(response.request.method, response.request.url.path).route
+    model = route.options.get("response_model") if route is not None and not route.is_stream else None
+    if model is not None and response.is_success:
+        await response.aread()
+        model.model_validate_json(response.content)
 
 
 def workflow(name: str = "flow", **options: Any) -> Version:
@@ -77,7 +90,8 @@ class Bench:
         if role is not None:
             headers["Authorization"] = f"Bearer {await self.token(role)}"
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-        return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers)
+        hooks = {"response": [check_response]}
+        return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers, event_hooks=hooks)
 
     async def deploy(self, name: str = "flow", **options: Any) -> Version:
         version = workflow(name, **options)

@@ -6,6 +6,7 @@ import asyncio
 
 from ork.api.app import all_routes
 from ork.api.routing import PREFIX
+from ork.model.run import Run, RunStatus
 from tests.unit.api.conftest import Bench
 
 
@@ -29,3 +30,27 @@ def test_the_document_names_every_route_with_its_role(bench: Bench) -> None:
             assert operation.get("x-role") == (str(route.role) if route.role else None)
             assert operation["summary"]
             assert operation["description"]
+
+
+def test_operations_have_short_ids_of_their_own_and_a_tag(bench: Bench) -> None:
+    paths = document(bench)["paths"]
+    assert isinstance(paths, dict)
+    operations = [operation for methods in paths.values() for operation in methods.values()]
+    ids = [operation["operationId"] for operation in operations]
+    assert len(ids) == len(set(ids))
+    assert all(id.isidentifier() and len(id) <= 24 for id in ids), ids
+    assert all(len(operation["tags"]) == 1 for operation in operations)
+
+
+def test_responses_name_their_fields_statuses_and_times(bench: Bench) -> None:
+    components = document(bench)["components"]
+    assert isinstance(components, dict)
+    schemas = components["schemas"]
+    run = schemas["Run"]
+    assert run["additionalProperties"] is False
+    assert set(run["required"]) == set(run["properties"]) == {*Run._fields}
+    assert run["properties"]["created_at"] == {"type": "string", "format": "date-time", "title": "Created At"}
+    assert schemas["RunStatus"]["enum"] == [status.value for status in RunStatus]
+    open_ended = {name for name, schema in schemas.items() if schema.get("additionalProperties") is not False}
+    files = {"WorkflowFile", "CompiledWorkflow"}
+    assert {name for name in open_ended if schemas[name]["type"] == "object"} == {"Problem", *files}

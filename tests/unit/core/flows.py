@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from ork.core import events as ev
 from ork.core.commands import parse_key
 from ork.core.effects import Effect
-from ork.core.limits import Room
+from ork.core.limits import Capacity
 from ork.core.machine import RunMachine
 from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
@@ -65,9 +65,9 @@ class Play:
 
     def launch(self, limit: int = 1000, full: tuple[str, ...] = ()) -> list[str]:
         """Admits everything the machine offers; the names launched, in order."""
-        room = Room()
-        room.use_up(full)
-        wishes = self.machine.offer(limit, lambda key, _spec: (f"ext:{key}", "hash"), self.now, room)
+        capacity = Capacity()
+        capacity.exhaust(full)
+        wishes = self.machine.offer(limit, lambda key, _spec: (f"ext:{key}", "hash"), self.now, capacity)
         admitted = frozenset(wish.attempt.key for wish in wishes)
         for wish in wishes:
             self.rows[wish.task.key] = wish.task

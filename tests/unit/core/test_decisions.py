@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from ork.core.bind import BindError, Scope
-from ork.core.liveness import Patience, overdue_at, verdict
-from ork.core.retry import is_worth_retrying, retry_delay
+from ork.core.liveness import LivenessTimeouts, check_liveness, overdue_at
+from ork.core.retry import retry_delay, should_retry
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.task import Failure, FailureKind, GiveUp, InlineOutput, StoredOutput
 from ork.model.workflow import Const, Ref, Secret
@@ -35,7 +35,7 @@ def test_a_fixed_delay_is_kept() -> None:
 
 
 def test_arguments_that_cannot_be_put_together_are_not_tried_again() -> None:
-    assert not is_worth_retrying(spec("a", retries=5), Failure(FailureKind.INPUT, "no such field"), 1)
+    assert not should_retry(spec("a", retries=5), Failure(FailureKind.INPUT, "no such field"), 1)
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_silence_is_judged_by_what_was_last_heard(
     now: float, running_since: float | None, last_seen: float, timeout: float | None, expected: GiveUp | None
 ) -> None:
     facts = {"running_since": running_since, "watched_since": 0.0, "last_seen": last_seen, "timeout": timeout}
-    given_up = verdict(Patience(), now, **facts)  # type: ignore[arg-type]
+    given_up = check_liveness(LivenessTimeouts(), now, **facts)  # type: ignore[arg-type]
     assert (given_up[0] if given_up else None) == expected
-    moment = overdue_at(Patience(), **facts)  # type: ignore[arg-type]
+    moment = overdue_at(LivenessTimeouts(), **facts)  # type: ignore[arg-type]
     assert (moment <= now) == (expected is not None)
 
 

@@ -84,10 +84,10 @@ def test_parallel_alone_and_together_with_foreach() -> None:
         workflow(spec("p", parallel=3), spec("both", foreach=Const(["x", "y"]), parallel=2), spec("end", "both"))
     )
     assert play.launch() == ["p[0]", "p[1]", "p[2]", "both[0]", "both[1]", "both[2]", "both[3]"]
-    assert (play.machine.place(TaskKey("p", 2)).index, play.machine.place(TaskKey("p", 2)).count) == (2, 3)
+    assert (play.machine.position(TaskKey("p", 2)).index, play.machine.position(TaskKey("p", 2)).count) == (2, 3)
     assert [play.rows[TaskKey("both", i)].item for i in range(4)] == ['"x"', '"x"', '"y"', '"y"']
-    places = [play.machine.place(TaskKey("both", i)) for i in range(4)]
-    assert [(place.index, place.count) for place in places] == [(0, 2), (1, 2), (0, 2), (1, 2)]
+    positions = [play.machine.position(TaskKey("both", i)) for i in range(4)]
+    assert [(position.index, position.count) for position in positions] == [(0, 2), (1, 2), (0, 2), (1, 2)]
     for index in range(4):
         play.succeed(f"both[{index}]", str(index))
     assert play.machine.scope(TaskKey("end")).upstream("both") == {"value": [[0, 1], [2, 3]]}

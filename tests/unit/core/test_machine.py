@@ -4,7 +4,7 @@ import pytest
 
 from ork.core import events as ev
 from ork.core.effects import Alert, Stop
-from ork.core.limits import Room
+from ork.core.limits import Capacity
 from ork.core.machine import RunMachine
 from ork.model.ids import TaskKey
 from ork.model.record import replaced
@@ -33,7 +33,7 @@ def test_tasks_run_in_the_order_of_their_dependencies() -> None:
     assert play.launch() == ["c"]
     play.succeed("c")
     assert play.run.status is RunStatus.SUCCESS
-    assert play.machine.rests
+    assert play.machine.is_idle
 
 
 def test_independent_tasks_are_offered_together_by_priority_then_as_written() -> None:
@@ -54,9 +54,9 @@ def test_what_was_not_admitted_stays_ready() -> None:
 def test_a_crowd_waiting_for_a_full_pool_is_in_nobodys_way() -> None:
     play = Play(workflow(spec("p1", pool="api", priority=9), spec("p2", pool="api", priority=9), spec("free")))
     assert play.launch(full=("pool:api",)) == ["free"]
-    room = Room()
-    room.use_up(["pool:api"])
-    assert not play.machine.has_ready(room)
+    capacity = Capacity()
+    capacity.exhaust(["pool:api"])
+    assert not play.machine.has_ready(capacity)
     assert play.launch() == ["p1", "p2"]
 
 
@@ -264,10 +264,10 @@ def test_a_paused_run_starts_nothing_and_its_running_tasks_may_end() -> None:
     play = Play(workflow(spec("a"), spec("b", "a")))
     play.launch()
     play.command(CommandKind.PAUSE)
-    assert not play.machine.rests
+    assert not play.machine.is_idle
     play.succeed("a")
     assert play.launch() == []
-    assert play.machine.rests
+    assert play.machine.is_idle
     play.rebuild()
     play.command(CommandKind.RESUME)
     assert play.launch() == ["b"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from ork.core.graph import Node, link
-from ork.core.limits import EVERYTHING, UNKNOWN, Room, task_rate
+from ork.core.limits import EVERYTHING, UNLIMITED, Capacity, task_rate
 from ork.core.ready import ReadyTasks
 from ork.model.ids import TaskKey
 from ork.model.workflow import Command, CompiledWorkflow, Const, Rate, TaskSpec
@@ -28,14 +28,14 @@ def lined_up(*specs: TaskSpec) -> ReadyTasks:
     return ready
 
 
-def room_but_for(*full: str) -> Room:
-    room = Room()
-    room.use_up(full)
-    return room
+def capacity_without(*full: str) -> Capacity:
+    capacity = Capacity()
+    capacity.exhaust(full)
+    return capacity
 
 
 def names(ready: ReadyTasks, *full: str) -> list[str]:
-    return [key.name for key in ready.pop_open(room_but_for(*full))]
+    return [key.name for key in ready.pop_open(capacity_without(*full))]
 
 
 def test_the_most_urgent_goes_first_whichever_lane_it_stands_in() -> None:
@@ -46,27 +46,27 @@ def test_the_most_urgent_goes_first_whichever_lane_it_stands_in() -> None:
 def test_what_counts_against_a_full_limit_is_passed_over_and_stays_in_line() -> None:
     ready = lined_up(spec("a", pool="p"), spec("b"), spec("c", pool="p"))
     assert names(ready, "pool:p") == ["b"]
-    assert ready.has_any(UNKNOWN)
-    assert not ready.has_any(room_but_for("pool:p"))
+    assert ready.has_any(UNLIMITED)
+    assert not ready.has_any(capacity_without("pool:p"))
     assert names(ready) == ["a", "c"]
 
 
 def test_a_crowd_leaves_room_to_others_that_it_cannot_use_itself() -> None:
     ready = lined_up(*(spec(f"p{n}", pool="p", priority=1) for n in range(3)), spec("a"), spec("b"))
-    room = room_but_for("pool:p")
-    room.give_back(["pool:p", EVERYTHING])  # of the whole nothing is known
+    capacity = capacity_without("pool:p")
+    capacity.release(["pool:p", EVERYTHING])  # of the whole nothing is known
     taken = []
-    for key in ready.pop_open(room):
+    for key in ready.pop_open(capacity):
         taken.append(key.name)
-        room.take(["pool:p"] if key.name.startswith("p") else [])
+        capacity.reserve(["pool:p"] if key.name.startswith("p") else [])
     assert taken == ["p0", "a", "b"]
 
 
 def test_what_is_not_asked_for_stays_in_line() -> None:
     ready = lined_up(spec("a"), spec("b"), spec("c"))
-    assert [key.name for key in islice(ready.pop_open(UNKNOWN), 2)] == ["a", "b"]
+    assert [key.name for key in islice(ready.pop_open(UNLIMITED), 2)] == ["a", "b"]
     assert names(ready) == ["c"]
-    assert not ready.has_any(UNKNOWN)
+    assert not ready.has_any(UNLIMITED)
 
 
 def test_a_task_stands_in_line_once() -> None:

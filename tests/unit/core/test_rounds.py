@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ork.core import events as ev
 from ork.core.events import CacheAnswer
-from ork.core.prepare import CACHE, Nowhere, Question
+from ork.core.prepare import CACHE, NoSuchPath, Question
 from ork.model.ids import TaskKey
 from ork.model.run import CommandKind
 from ork.model.task import InlineOutput, StoredOutput
@@ -80,7 +80,7 @@ def test_a_path_that_leads_nowhere_in_a_large_value_is_a_value_that_is_not_there
     play = Play(workflow(spec("a"), spec("b", "a", when=(ghost,))))
     play.launch()
     play.feed(ev.Succeeded(TaskKey("a"), 1, 5, StoredOutput("big", 10**6), play.now, play.now))
-    answer(play, Nowhere("there is no `ghost`"))
+    answer(play, NoSuchPath("there is no `ghost`"))
     assert play.launch() == ["b"]
 
 
@@ -88,7 +88,7 @@ def test_a_path_that_leads_nowhere_is_nothing_to_fan_out_over() -> None:
     play = Play(workflow(spec("a"), spec("each", "a", foreach=Ref(("tasks", "a", "output", "ghost")))))
     play.launch()
     play.feed(ev.Succeeded(TaskKey("a"), 1, 5, StoredOutput("big", 10**6), play.now, play.now))
-    answer(play, Nowhere("there is no `ghost`"))
+    answer(play, NoSuchPath("there is no `ghost`"))
     failure = play.rows[TaskKey("each")].failure
     assert failure is not None
     assert (str(failure.kind), failure.message) == ("input", "there is no `ghost`")

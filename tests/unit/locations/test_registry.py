@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -28,6 +29,7 @@ class FakeRegistry(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.address = f"127.0.0.1:{self.server_address[1]}"
         self.wants = ""
+        self.also_offers = ""
         self.says_digest = True
         self.realm = f"http://{self.address}/token"
         self.asked: list[tuple[str, str]] = []
@@ -63,6 +65,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_response(401)
             challenge = f'realm="{self.server.realm}",service="reg",scope="repository:etl:pull"'
             self.send_header("WWW-Authenticate", f"{self.server.wants} {challenge}")
+            if self.server.also_offers:
+                self.send_header("WWW-Authenticate", self.server.also_offers)
             self.end_headers()
             return
         self.send_response(200 if self.path == "/v2/etl/manifests/latest" else 404)
@@ -88,7 +92,7 @@ def registry() -> Iterator[FakeRegistry]:
 
 
 def ask(registry: FakeRegistry, credentials: dict[str, str] | None = None, image: str = "etl") -> str:
-    return ask_digest(read_image_name(f"{registry.address}/{image}"), credentials)
+    return asyncio.run(ask_digest(read_image_name(f"{registry.address}/{image}"), credentials))
 
 
 def test_an_open_registry_is_asked_once(registry: FakeRegistry) -> None:
@@ -120,6 +124,11 @@ def test_a_token_is_fetched_with_the_password_for_that_image_alone(registry: Fak
 def test_a_token_may_be_had_by_anybody(registry: FakeRegistry) -> None:
     registry.wants = "Bearer"
     assert ask(registry) == DIGEST
+
+
+def test_a_token_is_preferred_where_a_password_would_do_as_well(registry: FakeRegistry) -> None:
+    registry.wants, registry.also_offers = "Bearer", 'Basic realm="elsewhere"'
+    assert ask(registry, LOGIN) == DIGEST
 
 
 def test_a_long_lived_token_is_changed_for_a_short_lived_one(registry: FakeRegistry) -> None:
@@ -156,4 +165,4 @@ def test_an_image_that_is_not_there_is_named(registry: FakeRegistry) -> None:
 
 def test_a_registry_that_is_not_there_cannot_be_asked(registry: FakeRegistry) -> None:
     with pytest.raises(RegistryError, match="cannot be asked"):
-        ask_digest(read_image_name("127.0.0.1:1/etl"), None)
+        asyncio.run(ask_digest(read_image_name("127.0.0.1:1/etl"), None))

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ork.model.outbound import OutboundRule, parse_allowed
-from ork.outbound.connect import BlockedAddressError, NoAnswerError, check_url
-from ork.outbound.fetch import fetch
+from ork.outbound import clients
+from ork.outbound.addresses import BlockedAddressError, NoAnswerError, check_url
+from ork.outbound.fetch import FetchedAnswer
+from ork.outbound.fetch import fetch as fetch_async
 from tests.loopback import loopback
 
 LOOPBACK = OutboundRule((parse_allowed("127.0.0.1"),))
+
+
+def fetch(url: str, rule: OutboundRule | None, **options: Any) -> FetchedAnswer:
+    return asyncio.run(fetch_async(url, rule, **options))
 
 
 @contextmanager
@@ -102,7 +113,7 @@ def test_the_connection_goes_to_the_address_that_was_checked(monkeypatch: pytest
     real = socket.getaddrinfo
 
     def rebinding(host: Any, port: Any, *args: Any, **more: Any) -> Any:
-        if host != "rebind.example":
+        if host not in ("rebind.example", b"rebind.example"):
             return real(host, port, *args, **more)
         looked_up.append(host)
         return real("192.0.2.1" if len(looked_up) == 1 else "127.0.0.1", port, *args, **more)
@@ -131,3 +142,133 @@ def test_an_answer_has_a_limit_and_a_time() -> None:
 def test_only_whole_http_urls_are_called_and_what_is_none_is_not_repeated(url: object) -> None:
     with pytest.raises(ValueError, match=r"^it is not an http or https URL$"):
         check_url(url)
+
+
+def test_every_permitted_address_is_tried_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name with two addresses, as `localhost` is where a server listens on one of them only."""
+    real = socket.getaddrinfo
+
+    def three(host: Any, port: Any, *args: Any, **more: Any) -> Any:
+        if host not in ("three.example", b"three.example"):
+            return real(host, port, *args, **more)
+        return [entry for ip in ("127.0.0.3", "127.0.0.2", "127.0.0.1") for entry in real(ip, port, *args, **more)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", three)
+    rule = OutboundRule((parse_allowed("127.0.0.2"), parse_allowed("127.0.0.1")))
+    with loopback() as site:
+        site.answers["/"] = (200, {"ok": True})
+        port = int(site.url.rpartition(":")[2])
+        with socket.create_server(("127.0.0.3", port)) as forbidden:
+            forbidden.settimeout(0)
+            assert fetch(f"http://three.example:{port}/", rule).json() == {"ok": True}
+            with pytest.raises(BlockingIOError):
+                forbidden.accept()
+        assert site.asked[0].headers["Host"] == f"three.example:{port}"
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with a key and a certificate for `named.example`."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not here to make a certificate")
+    file = tmp_path_factory.mktemp("tls") / "both.pem"
+    names = ["-subj", "/CN=named.example", "-addext", "subjectAltName=DNS:named.example"]
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *names]
+    subprocess.run([*made, "-keyout", file, "-out", file.with_suffix(".crt")], check=True, capture_output=True)
+    file.write_bytes(file.read_bytes() + file.with_suffix(".crt").read_bytes())
+    return file
+
+
+@pytest.mark.parametrize(("host", "is_its_name"), [("named.example", True), ("other.example", False)])
+def test_a_certificate_is_verified_for_the_name_though_the_address_is_connected_to(
+    monkeypatch: pytest.MonkeyPatch, certificate: Path, host: str, is_its_name: bool
+) -> None:
+    real = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket,
+        "getaddrinfo",
+        lambda name, *args, **more: real("127.0.0.1" if name.endswith(".example") else name, *args, **more),
+    )
+    trusting = ssl.create_default_context(cafile=certificate)
+    monkeypatch.setattr(clients, "_system_tls", lambda: trusting)
+    with loopback(certificate) as site:
+        site.answers["/"] = (200, {"ok": True})
+        url = f"https://{host}:{site.url.rpartition(':')[2]}/"
+        if is_its_name:
+            assert fetch(url, LOOPBACK).json() == {"ok": True}
+        else:
+            with pytest.raises(NoAnswerError, match=r"(?i)certificate verify failed.*other\.example"):
+                fetch(url, LOOPBACK)
+            assert site.asked == []
+
+
+def test_the_time_limit_is_for_everything_together() -> None:
+    """A server that sends a byte now and then, in its headers, is not waited for."""
+    is_over = threading.Event()
+
+    def drip(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            while not is_over.wait(0.05):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=drip, args=(server,))
+        thread.start()
+        try:
+            with pytest.raises(NoAnswerError, match="in time"):
+                fetch(f"http://127.0.0.1:{server.getsockname()[1]}/", LOOPBACK, timeout=0.5)
+        finally:
+            is_over.set()
+            thread.join()
+
+
+@pytest.mark.parametrize("value", ["hush\r\nX-More: 1", "hush €"])
+def test_a_header_that_http_cannot_send_is_refused_and_not_repeated(value: str) -> None:
+    with loopback() as site, pytest.raises(ValueError) as refused:
+        fetch(site.url, LOOPBACK, headers={"X-Key": value})
+    assert "hush" not in str(refused.value)
+    assert site.asked == []
+
+
+def test_requests_under_the_rule_use_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would resolve names by itself."""
+    with loopback() as proxy, loopback() as site:
+        site.answers["/"] = (200, {"ok": True})
+        monkeypatch.setenv("http_proxy", proxy.url)
+        assert fetch(f"{site.url}/", LOOPBACK).status == 200
+        assert proxy.asked == []
+
+
+def test_other_requests_use_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    with loopback() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.setenv("no_proxy", "own.example, 10.0.0.0/8")
+        fetch("http://elsewhere.example/there", None)
+        assert [each.path for each in proxy.asked] == ["http://elsewhere.example/there"]
+
+
+@pytest.mark.parametrize(
+    ("url", "is_used"),
+    [
+        ("http://elsewhere.example/", True),
+        ("http://11.1.2.3/", True),
+        ("https://elsewhere.example/", False),
+        ("http://127.0.0.1:8000/", False),
+        ("http://localhost:8000/", False),
+        ("http://[::1]:8000/", False),
+        ("http://own.example/", False),
+        ("http://a.own.example:8000/", False),
+        ("http://10.1.2.3/", False),
+    ],
+)
+def test_who_is_asked_through_a_proxy(monkeypatch: pytest.MonkeyPatch, url: str, is_used: bool) -> None:
+    monkeypatch.setenv("http_proxy", "proxy.example:3128")
+    monkeypatch.setenv("no_proxy", "own.example, 10.0.0.0/8")
+    assert (clients.proxy_for(url) is not None) == is_used
+
+
+def test_a_socks_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("all_proxy", "socks5://proxy.example:1080")
+    assert clients.proxy_for("http://elsewhere.example/") is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ork.core.liveness import Patience
+from ork.core.liveness import LivenessTimeouts
 from ork.model.record import replaced
 from ork.model.workflow import Command, Const, TaskSpec
 from ork.scheduler.options import SchedulerOptions
@@ -36,7 +36,7 @@ def test_looks_at_six_hours_are_few() -> None:
 
 
 def test_its_timeout_is_not_slept_through() -> None:
-    margin = Patience().timeout_margin_seconds
+    margin = LivenessTimeouts().timeout_margin_seconds
     assert look_by_next_tick(watched(300, timeout=310), CALLED, NOW) == NOW + 10 + margin
     assert look_by_next_tick(watched(900, timeout=310), CALLED, NOW) == NOW
 

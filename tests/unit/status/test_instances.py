@@ -66,7 +66,7 @@ def test_in_json_the_instances_stand_for_the_task() -> None:
         ("report", None),
     ]
     assert [task["item"] for task in shape["tasks"] if task["name"] == "load"] == list(range(6))
-    assert "item" not in shape["tasks"][0]
+    assert shape["tasks"][0]["item"] is None
 
 
 def test_in_json_a_task_without_instances_keeps_its_own_row() -> None:

@@ -81,4 +81,6 @@ def test_a_workflow_has_every_promised_field() -> None:
     entry = WorkflowEntry("hello", view_of([], []).version.id, True, START, "/x.yaml", Schedule("0 2 * * *"))
     shape = workflow_json(entry, None)
     assert set(shape) >= {"name", "version", "schedule", "enabled", "origin", "last_run"}
-    assert shape["schedule"] == {"cron": "0 2 * * *", "timezone": "UTC", "catchup": "none", "enabled": True}
+    assert shape["schedule"] == {
+        "cron": "0 2 * * *", "timezone": "UTC", "catchup": "none", "enabled": True, "jitter": 0.0, "catchup_limit": 100,
+    }  # fmt: skip

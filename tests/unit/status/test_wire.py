@@ -22,16 +22,8 @@ from ork.model.task import (
 )
 from ork.model.workflow import Catchup, Schedule, Trigger, WorkflowEntry
 from ork.status.jobs import job_names
-from ork.status.wire import (
-    attempt_row,
-    read_attempt,
-    read_run,
-    read_task,
-    read_workflow,
-    run_row,
-    task_row,
-    workflow_row,
-)
+from ork.status.shapes import attempt_json, run_json, task_row, workflow_json
+from ork.status.wire import read_attempt, read_run, read_task, read_workflow
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 5, tzinfo=UTC)
 RUN = RunId("00000000000a")
@@ -49,7 +41,7 @@ def test_a_run_comes_out_as_it_went_in() -> None:
         RUN, "flow", VersionId("v"), RunStatus.PAUSED, Trigger.BACKFILL, {"a": [1, None]}, NOW, NOW, NOW, NOW,
         "went wrong", 3, -2, NOW, "paused by eve", True, "000b/x/0/1",
     )  # fmt: skip
-    assert [read_run(through(run_row(run))) for run in (plain, full)] == [plain, full]
+    assert [read_run(through(run_json(run))) for run in (plain, full)] == [plain, full]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +77,7 @@ def test_an_attempt_comes_out_without_what_is_nobodys_business() -> None:
         AttemptKey(RUN, TaskKey("a", 1), 2), AttemptStatus.RUNNING, "process", "external", "secret-hash", NOW, "api",
         NOW, None, 1, FAILURE, GiveUp.STALE, NOW, 9, NOW, waits_for,
     )  # fmt: skip
-    row = through(attempt_row(attempt))
+    row = through(attempt_json(attempt))
     assert "secret" not in json.dumps(row)
     back = read_attempt(RUN, row)
     assert job_names(back.waits_for) == job_names(waits_for)
@@ -97,4 +89,4 @@ def test_a_workflow_comes_out_as_it_went_in() -> None:
     schedule = Schedule("0 3 * * *", "Europe/Berlin", Catchup.ALL, False, 30.0, 7)
     for given in (None, schedule):
         entry = WorkflowEntry("flow", VersionId("v"), True, NOW, "flow.yaml", given)
-        assert read_workflow(through(workflow_row(entry, None))) == entry
+        assert read_workflow(through(workflow_json(entry, None))) == entry

@@ -1,1 +1,1 @@
-"""The other end of the API: a store and objects that are reached through a server. Standard library only."""
+"""The client of the API: a state store and an object store that are reached through a server."""

@@ -25,7 +25,7 @@ class RemoteObjects:
         """Part of a log; empty beyond its end or if there is none."""
         last = "" if size is None else start + size - 1
         try:
-            return self._server.call("GET", _path(key), {}, headers={"Range": f"bytes={start}-{last}"}).data
+            return self._server.call("GET", _path(key), {}, headers={"Range": f"bytes={start}-{last}"}).content
         except NotFoundError:
             return b""
         except UsageError:
@@ -38,7 +38,7 @@ class RemoteObjects:
         except (NotFoundError, UsageError):
             return None  # there is none, or nothing in it
         whole = answer.headers.get("content-range", "").rpartition("/")[2]
-        return int(whole) if whole.isdecimal() else len(answer.data)
+        return int(whole) if whole.isdecimal() else len(answer.content)
 
     def get(self, key: str, *, limit: int | None = None) -> bytes | None:  # noqa: ARG002 (the server's own limit holds)
         """A task's output; None if there is none."""
@@ -46,7 +46,7 @@ class RemoteObjects:
         if name != "output.json":
             raise UsageError("a server shows logs and outputs only", hint="leave --server away, beside the store")
         try:
-            return self._server.call("GET", ("runs", run, "tasks", task, index, "output"), {}).data
+            return self._server.call("GET", ("runs", run, "tasks", task, index, "output"), {}).content
         except NotFoundError:
             return None
 

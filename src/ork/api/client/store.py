@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ork.api.client.connection import parsed
 from ork.compile.content import from_document, to_document
 from ork.errors import DefinitionError, NotFoundError, RefusedError, UsageError
 from ork.model.access import AuditEntry, Role, Token
@@ -29,7 +30,7 @@ from ork.status.wire import read_attempt, read_moment, read_run, read_task, read
 
 if TYPE_CHECKING:
     from ork.api.client.connection import Server
-    from ork.api.client.waiting import Listener
+    from ork.api.client.waiting import EventStream
     from ork.status.explain import Explained
     from ork.status.ids import Target
 
@@ -43,7 +44,7 @@ class RemoteStore:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._versions: dict[VersionId, Version] = {}
-        self._listener: Listener | None = None
+        self._events: EventStream | None = None
 
     def __getattr__(self, verb: str) -> NoReturn:
         if verb.startswith("_"):
@@ -63,7 +64,7 @@ class RemoteStore:
         data = json.dumps(to_document(version.workflow)).encode()
         query = {"root": version.root, "source": version.source or origin}
         answer = self._server.call("POST", ("workflows",), query, data, {"Content-Type": _COMPILED})
-        deployed = answer.json()["workflows"][0]
+        deployed = parsed(answer)["workflows"][0]
         if deployed["version"] != version.id:
             raise DefinitionError("the server understands this workflow differently", hint="is it of the same Ork?")
         return bool(deployed["new"])
@@ -114,8 +115,8 @@ class RemoteStore:
             headers["Idempotency-Key"] = f"id-{new.id}"
         path = ("workflows", new.workflow, "runs")
         answer = self._server.call("POST", path, {}, json.dumps(body).encode(), headers)
-        run = read_run(answer.json())
-        return replaced(run, created_at=now) if answer.status == _CREATED else run
+        run = read_run(parsed(answer))
+        return replaced(run, created_at=now) if answer.status_code == _CREATED else run
 
     async def submit_command(self, command: RunCommand, now: datetime) -> Accepted | TooLate | None:  # noqa: ARG002
         body = {"task": command.task, "comment": command.comment, "everything": command.everything}
@@ -293,15 +294,15 @@ class RemoteStore:
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────
 
     async def wait_for_change(self, timeout: float | None) -> bool:
-        if self._listener is None:
-            from ork.api.client.waiting import Listener
+        if self._events is None:
+            from ork.api.client.waiting import EventStream
 
-            self._listener = Listener(self._server)
-        return await self._listener.wait(timeout)
+            self._events = EventStream(self._server)
+        return await self._events.wait(timeout)
 
     async def close(self) -> None:
-        if self._listener is not None:
-            self._listener.close()
+        if self._events is not None:
+            await self._events.close()
         self._server.close()
 
     def _pages(self, *path: object, **query: Any) -> Iterator[Any]:

@@ -1,78 +1,62 @@
-"""Hearing of changes from a server: a thread reads its event stream and wakes whoever waits."""
+"""Waiting for changes on a server: a task reads its event stream and wakes the caller of `wait`."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
 from contextlib import suppress
-from http.client import HTTPException
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from http.client import HTTPConnection
+import httpx2
 
+from ork.outbound.clients import async_client, proxy_for, transport_to
+
+if TYPE_CHECKING:
     from ork.api.client.connection import Server
 
-# The server says that it is still there every fifteen seconds.
+# The server sends a comment every fifteen seconds.
 SILENCE_SECONDS = 45.0
 RETRY_SECONDS = 1.0
 
 
-class Listener:
-    """Its waiter is woken by every event, and after a broken connection as well: something may have been missed."""
+class EventStream:
+    """Wakes on every event, when the stream begins, and when it breaks off: changes may have been missed before."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._loop = asyncio.get_running_loop()
-        self._heard = asyncio.Event()
-        self._ended = threading.Event()
-        self._connection: HTTPConnection | None = None
-        self._mark: str | None = None
-        threading.Thread(target=self._read, daemon=True, name="ork-events").start()
+        self._changed = asyncio.Event()
+        self._last_id: str | None = None
+        self._reading = asyncio.create_task(self._read())
 
     async def wait(self, timeout: float | None) -> bool:
+        """True if something may have changed."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                await self._heard.wait()
-        happened = self._heard.is_set()
-        self._heard.clear()
-        return happened
+                await self._changed.wait()
+        has_changed = self._changed.is_set()
+        self._changed.clear()
+        return has_changed
 
-    def close(self) -> None:
-        self._ended.set()
-        connection = self._connection
-        if connection is not None and connection.sock is not None:
-            with suppress(OSError):
-                connection.sock.shutdown(2)
+    async def close(self) -> None:
+        self._reading.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._reading
 
-    def _read(self) -> None:
-        while not self._ended.is_set():
-            with suppress(OSError, HTTPException, ValueError):
-                self._read_stream()
-            self._tell()
-            self._ended.wait(RETRY_SECONDS)
+    async def _read(self) -> None:
+        while True:
+            with suppress(httpx2.HTTPError):
+                await self._read_stream()
+            self._changed.set()
+            await asyncio.sleep(RETRY_SECONDS)
 
-    def _read_stream(self) -> None:
-        self._connection = connection = self._server.open(SILENCE_SECONDS)
-        try:
-            behind = {"Last-Event-ID": self._mark} if self._mark else {}
-            connection.request(
-                "GET", self._server.target(("events",), {}), headers={**self._server.headers(), **behind}
-            )
-            response = connection.getresponse()
-            if response.status != 200:
+    async def _read_stream(self) -> None:
+        url = self._server.url_of(("events",), {})
+        headers = self._server.headers() | ({"Last-Event-ID": self._last_id} if self._last_id else {})
+        client = async_client(transport_to(url, proxy=proxy_for(url)), seconds=SILENCE_SECONDS)
+        async with client, client.stream("GET", url, headers=headers) as response:
+            if response.status_code != 200:
                 return
-            while line := response.readline(1 << 24):
-                self._take(line.decode("utf-8", "replace").rstrip("\n"))
-        finally:
-            connection.close()
-
-    def _take(self, line: str) -> None:
-        name, _, value = line.partition(": ")
-        if name == "id":
-            self._mark = value
-            self._tell()
-
-    def _tell(self) -> None:
-        with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
-            self._loop.call_soon_threadsafe(self._heard.set)
+            async for line in response.aiter_lines():
+                name, _, value = line.partition(": ")
+                if name == "id":
+                    self._last_id = value
+                    self._changed.set()

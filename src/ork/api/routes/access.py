@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import Path, Request
 from starlette.responses import Response
 
-from ork.api import shapes
+from ork.api import models
 from ork.api.bodies import RotateBody, TokenBody, answer, described, read_body
 from ork.api.context import api_of, caller_of
 from ork.api.paging import page_behind
@@ -21,13 +21,13 @@ from ork.model.access import Role
 from ork.model.record import replaced
 from ork.status.shapes import audit_json, time_json, token_json
 
-routes = Routes()
+routes = Routes("access")
 
 OVERLAP, OWN_OVERLAP = timedelta(hours=1), timedelta(minutes=1)
 TokenId = Annotated[str, Path(pattern="^[0-9a-f]{1,64}$")]
 
 
-@routes.add("GET", "/tokens", Role.ADMIN, response_model=shapes.TokensShape)
+@routes.add("GET", "/tokens", Role.ADMIN, response_model=models.TokenPage)
 async def list_tokens(request: Request, limit: Limit = LARGEST_PAGE, cursor: IdCursor = None) -> Response:
     """Who may do what, oldest first. Nobody is told a token's text again."""
     tokens = await api_of(request).store.list_tokens()
@@ -40,7 +40,7 @@ async def list_tokens(request: Request, limit: Limit = LARGEST_PAGE, cursor: IdC
     "/tokens",
     Role.ADMIN,
     status_code=201,
-    response_model=shapes.NewTokenShape,
+    response_model=models.NewToken,
     openapi_extra=described(TokenBody, required=True),
 )
 async def create_token(request: Request) -> Response:
@@ -62,7 +62,7 @@ async def create_token(request: Request) -> Response:
     "/tokens/{id}/rotate",
     Role.ADMIN,
     status_code=201,
-    response_model=shapes.NewTokenShape,
+    response_model=models.NewToken,
     openapi_extra=described(RotateBody),
 )
 async def rotate_token(request: Request, id: TokenId) -> Response:
@@ -101,7 +101,7 @@ async def revoke_token(request: Request, id: TokenId) -> Response:
     return Response(status_code=204)
 
 
-@routes.add("GET", "/audit", Role.ADMIN, response_model=shapes.AuditShape)
+@routes.add("GET", "/audit", Role.ADMIN, response_model=models.AuditPage)
 async def list_audit(request: Request, limit: Limit = 50, cursor: NumberCursor = None) -> Response:
     """Who changed what, newest first."""
     entries = await api_of(request).store.list_audit(limit, cursor)

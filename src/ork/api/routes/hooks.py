@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import Response
 
-from ork.api import shapes
+from ork.api import models
 from ork.api.bodies import answer, read_json
 from ork.api.context import Api, api_of, caller_of
 from ork.api.parameters import WorkflowName
@@ -18,9 +18,9 @@ from ork.api.triggering import Wanted, trigger
 from ork.errors import UsageError
 from ork.model.access import Role
 from ork.model.workflow import Trigger
-from ork.status.wire import run_row
+from ork.status.shapes import run_json
 
-routes = Routes()
+routes = Routes("hooks")
 
 WHOLE_EVENT = "event"
 _EVENT = {"requestBody": {"required": False, "content": {"application/json": {"schema": {"type": "object"}}}}}
@@ -32,8 +32,8 @@ _EVENT = {"requestBody": {"required": False, "content": {"application/json": {"s
     Role.OPERATOR,
     is_signed=True,
     status_code=201,
-    response_model=shapes.RunShape,
-    responses={200: {"model": shapes.RunShape, "description": "This event has come before."}},
+    response_model=models.Run,
+    responses={200: {"model": models.Run, "description": "This event has come before."}},
     openapi_extra=_EVENT,
 )
 async def receive_event(request: Request, name: WorkflowName) -> Response:
@@ -47,7 +47,7 @@ async def receive_event(request: Request, name: WorkflowName) -> Response:
     run, is_new = await trigger(api, Wanted(name, params, _key(request), by=Trigger.EVENT, started_by=caller.name))
     if is_new:
         await api.changed(caller, "run.trigger", run.id, json.dumps({"workflow": name}))
-    return answer(run_row(run), 201 if is_new else 200)
+    return answer(run_json(run), 201 if is_new else 200)
 
 
 async def _params(api: Api, name: str, event: dict[str, Any]) -> dict[str, Any]:

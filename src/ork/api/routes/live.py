@@ -20,10 +20,10 @@ from ork.model.access import Role
 from ork.model.run import Run
 from ork.status.follow import version_of
 from ork.status.hidden_params import hidden_params, without_params
+from ork.status.shapes import listed_run_json, task_row
 from ork.status.shown import expect_outputs_of
-from ork.status.wire import listed_run_row, task_row
 
-routes = Routes()
+routes = Routes("events")
 
 PAGE = 100
 MAX_TASKS = 500
@@ -72,10 +72,10 @@ async def _stream(api: Api, workflow: str | None, mark: int) -> AsyncIterator[by
 async def _change(api: Api, run: Run, mark: int) -> dict[str, Any]:
     update = await api.store.run_updates(run.id, mark)
     if update is None:
-        return {"run": listed_run_row(run), "tasks": [], "more": False}
+        return {"run": listed_run_json(run), "tasks": [], "more": False}
     version = await version_of(api.store, run)
     expect_outputs_of(version.workflow)
     update = without_params(await hidden_params(api.store, update.run), update)
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
     rows = fitting(task_row(task, needs.get(task.key.name, ())) for task in update.tasks[:MAX_TASKS])
-    return {"run": listed_run_row(update.run), "tasks": rows, "more": len(update.tasks) > len(rows)}
+    return {"run": listed_run_json(update.run), "tasks": rows, "more": len(update.tasks) > len(rows)}

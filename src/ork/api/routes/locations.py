@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import Request
 from starlette.responses import Response
 
-from ork.api import shapes
+from ork.api import models
 from ork.api.bodies import answer
 from ork.api.context import api_of, caller_of
 from ork.api.parameters import LARGEST_PAGE, Limit, LocationName, NameCursor
@@ -14,10 +14,10 @@ from ork.errors import NotFoundError
 from ork.model.access import Role
 from ork.status.locations import location_json, view_locations
 
-routes = Routes()
+routes = Routes("locations")
 
 
-@routes.add("GET", "/locations", Role.VIEWER, response_model=shapes.LocationPageShape)
+@routes.add("GET", "/locations", Role.VIEWER, response_model=models.LocationPage)
 async def list_locations(request: Request, limit: Limit = LARGEST_PAGE, cursor: NameCursor = None) -> Response:
     """By name, each with the workflows found there and, if the last look failed, why. The cursor is the name the last
     page ended with."""
@@ -27,7 +27,7 @@ async def list_locations(request: Request, limit: Limit = LARGEST_PAGE, cursor: 
     return answer({"locations": rows, "cursor": rows[-1]["name"] if len(views) > limit else None})
 
 
-@routes.add("POST", "/locations/{name}/refresh", Role.OPERATOR, status_code=202, response_model=shapes.LocationShape)
+@routes.add("POST", "/locations/{name}/refresh", Role.OPERATOR, status_code=202, response_model=models.Location)
 async def refresh_location(request: Request, name: LocationName) -> Response:
     """A scheduler looks into it soon; `looked_at` tells when it has. What was not good is looked into again."""
     api, caller = api_of(request), caller_of(request)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import Header, Query, Request
 from starlette.responses import Response
 
-from ork.api import shapes
+from ork.api import models
 from ork.api.bodies import CommandBody, TriggerBody, answer, described, read_body
 from ork.api.context import Api, Caller, api_of, caller_of
 from ork.api.paging import fitting
@@ -48,10 +48,11 @@ from ork.status.hidden_params import hidden_params, without_params
 from ork.status.ids import parse_target, resolve_run
 from ork.status.questions import check_approver, named_task, waiting_task
 from ork.status.refusals import check_retry, too_late
+from ork.status.shapes import attempt_json, listed_run_json, run_json, task_row
 from ork.status.shown import expect_outputs_of
-from ork.status.wire import attempt_row, listed_run_row, read_key, run_row, task_row
+from ork.status.wire import read_key
 
-routes = Routes()
+routes = Routes("runs")
 
 KEY = Annotated[
     str | None,
@@ -71,8 +72,8 @@ TaskStatuses = Annotated[list[TaskStatus] | None, Query(description="Only these;
     "/workflows/{name}/runs",
     Role.OPERATOR,
     status_code=201,
-    response_model=shapes.RunShape,
-    responses={200: {"model": shapes.RunShape, "description": "The run that this key has named before."}},
+    response_model=models.Run,
+    responses={200: {"model": models.Run, "description": "The run that this key has named before."}},
     openapi_extra=described(TriggerBody),
 )
 async def create_run(request: Request, name: WorkflowName, key: KEY = None) -> Response:
@@ -88,20 +89,20 @@ async def create_run(request: Request, name: WorkflowName, key: KEY = None) -> R
     run, is_new = await trigger(api, wanted)
     if is_new:
         await api.changed(caller, "run.trigger", run.id, json.dumps({"workflow": name}))
-    return answer(run_row(run), 201 if is_new else 200)
+    return answer(run_json(run), 201 if is_new else 200)
 
 
-@routes.add("GET", "/runs", Role.VIEWER, response_model=shapes.RunPageShape)
+@routes.add("GET", "/runs", Role.VIEWER, response_model=models.RunPage)
 async def list_runs(
     request: Request, workflow: OptionalName = None, status: Status = None, limit: Limit = 20, cursor: RunCursor = None
 ) -> Response:
     """Newest first, without params: those are in the answer about one run."""
     query = RunFilter(workflow, frozenset(status or ()), limit, cursor)
     page = await api_of(request).store.list_runs(query)
-    return answer({"runs": [listed_run_row(run) for run in page.runs], "cursor": page.cursor})
+    return answer({"runs": [listed_run_json(run) for run in page.runs], "cursor": page.cursor})
 
 
-@routes.add("GET", "/run-ids", Role.VIEWER, response_model=shapes.IdsShape)
+@routes.add("GET", "/run-ids", Role.VIEWER, response_model=models.RunIds)
 async def find_runs(
     request: Request,
     prefix: Annotated[str, Query(min_length=1, max_length=RUN_ID_LENGTH, pattern=f"^[{ID_ALPHABET}]+$")],
@@ -111,7 +112,7 @@ async def find_runs(
     return answer({"ids": await api_of(request).store.find_runs(prefix, limit)})
 
 
-@routes.add("GET", "/runs/{run}", Role.VIEWER, response_model=shapes.FullRunShape)
+@routes.add("GET", "/runs/{run}", Role.VIEWER, response_model=models.RunWithTasks)
 async def get_run(request: Request, run: RunText) -> Response:
     """A run with its tasks and their attempts."""
     api = api_of(request)
@@ -121,7 +122,7 @@ async def get_run(request: Request, run: RunText) -> Response:
     return Response(text, media_type="application/json")
 
 
-@routes.add("GET", "/runs/{run}/tasks", Role.VIEWER, response_model=shapes.TasksShape)
+@routes.add("GET", "/runs/{run}/tasks", Role.VIEWER, response_model=models.TaskPage)
 async def list_tasks(
     request: Request,
     run: RunText,
@@ -149,7 +150,7 @@ async def list_tasks(
     rows = fitting(task_row(task, needs.get(task.key.name, ())) for task in update.tasks[:limit])
     return answer(
         {
-            "run": run_row(update.run),
+            "run": run_json(update.run),
             "owner": await api.store.get_owner(found),
             "tasks": rows,
             "mark": update.mark,
@@ -158,7 +159,7 @@ async def list_tasks(
     )
 
 
-@routes.add("GET", "/runs/{run}/attempts", Role.VIEWER, response_model=shapes.AttemptsShape)
+@routes.add("GET", "/runs/{run}/attempts", Role.VIEWER, response_model=models.AttemptPage)
 async def list_attempts(
     request: Request,
     run: RunText,
@@ -174,7 +175,7 @@ async def list_attempts(
     after = None if cursor is None else _attempt_at(found, cursor)
     attempts = await api.store.list_attempts(found, key, after=after, limit=limit + 1)
     shown = await asyncio.to_thread(with_facts, api.objects, attempts[:limit])
-    rows = fitting(map(attempt_row, shown))
+    rows = fitting(map(attempt_json, shown))
     last = attempts[len(rows) - 1].key if len(attempts) > len(rows) else None
     return answer({"attempts": rows, "cursor": f"{last.task}/{last.number}" if last else None})
 
@@ -184,7 +185,7 @@ def _attempt_at(run: RunId, cursor: str) -> AttemptKey:
     return AttemptKey(run, read_key(task), int(number))
 
 
-@routes.add("GET", "/runs/{run}/graph", Role.VIEWER, response_model=shapes.GraphShape)
+@routes.add("GET", "/runs/{run}/graph", Role.VIEWER, response_model=models.Graph)
 async def get_graph(request: Request, run: RunText) -> Response:
     """The workflow's tasks as they depend on each other, each with the state it is in."""
     api = api_of(request)
@@ -208,7 +209,7 @@ async def get_graph(request: Request, run: RunText) -> Response:
     return answer({"nodes": nodes})
 
 
-@routes.add("GET", "/runs/{run}/why", Role.VIEWER, response_model=shapes.WhyShape)
+@routes.add("GET", "/runs/{run}/why", Role.VIEWER, response_model=models.Explanation)
 async def why(request: Request, run: RunText, task: TaskTarget = None) -> Response:
     """Why it is (not) running, what happens next and when."""
     api = api_of(request)
@@ -216,7 +217,7 @@ async def why(request: Request, run: RunText, task: TaskTarget = None) -> Respon
     return answer({"subject": explained.subject, "why": [sentence.strip() for sentence in explained.sentences]})
 
 
-@routes.add("GET", "/runs/{run}/commands", Role.VIEWER, response_model=shapes.CommandsShape)
+@routes.add("GET", "/runs/{run}/commands", Role.VIEWER, response_model=models.PendingCommands)
 async def list_commands(request: Request, run: RunText) -> Response:
     """What was asked of the run and has not been applied yet."""
     api = api_of(request)
@@ -240,7 +241,7 @@ for _kind in CommandKind:
         f"/runs/{{run}}/{_kind.value}",
         Role.OPERATOR,
         status_code=202,
-        response_model=shapes.AcceptedShape,
+        response_model=models.AcceptedCommand,
         openapi_extra=described(CommandBody),
     )(_command_route(_kind))
 
@@ -266,10 +267,10 @@ async def _submit(api: Api, caller: Caller, kind: CommandKind, run: str, body: C
         case Accepted(run=row, command_id=id):
             detail: dict[str, Any] = {"task": task} if task else {}
             await api.changed(caller, f"run.{kind}", found, json.dumps(detail) if detail else None)
-            return answer({"accepted": kind.value, "run": run_row(row), "command": id}, 202)
+            return answer({"accepted": kind.value, "run": run_json(row), "command": id}, 202)
         case TooLate(run=row):
             refused = of_error(too_late(command, row, found))
-            document = {**json.loads(bytes(refused.body)), "run": run_row(row)}
+            document = {**json.loads(bytes(refused.body)), "run": run_json(row)}
             return Response(json.dumps(document), refused.status_code, media_type=refused.media_type)
         case None:
             raise unknown_run(run)

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from ork.api import shapes
+from ork.api import models
 from ork.api.bodies import BackfillBody, WorkflowBody, answer, described, read_body
 from ork.api.context import api_of, caller_of
 from ork.api.parameters import LARGEST_PAGE, Limit, NameCursor, WorkflowName, moment_of
@@ -27,13 +27,13 @@ from ork.state.sealing import stored_params
 from ork.status.schedules import switch, upcoming
 from ork.status.shapes import time_json, upcoming_json
 
-routes = Routes()
+routes = Routes("schedules")
 
 MOST_RUNS = 10_000
 AT_ONCE = 100
 
 
-@routes.add("GET", "/schedules", Role.VIEWER, response_model=shapes.SchedulesShape)
+@routes.add("GET", "/schedules", Role.VIEWER, response_model=models.SchedulePage)
 async def list_schedules(
     request: Request,
     count: Annotated[int, Query(alias="next", ge=1, le=1000)] = 1,
@@ -52,7 +52,7 @@ async def list_schedules(
     "PATCH",
     "/workflows/{name}/schedule",
     Role.OPERATOR,
-    response_model=shapes.ScheduleStateShape,
+    response_model=models.ScheduleState,
     openapi_extra=described(WorkflowBody, required=True),
 )
 async def switch_schedule(request: Request, name: WorkflowName) -> Response:
@@ -71,7 +71,7 @@ async def switch_schedule(request: Request, name: WorkflowName) -> Response:
     "POST",
     "/workflows/{name}/backfills",
     Role.OPERATOR,
-    response_model=shapes.BackfillShape,
+    response_model=models.Backfill,
     openapi_extra=described(BackfillBody, required=True),
 )
 async def backfill(request: Request, name: WorkflowName) -> Response:

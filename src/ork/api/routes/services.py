@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import Path, Request
 from starlette.responses import Response
 
-from ork.api import shapes
+from ork.api import models
 from ork.api.bodies import ControlBody, PruneBody, answer, described, read_body
 from ork.api.context import Api, api_of, caller_of
 from ork.api.metrics import MEDIA_TYPE, render_metrics
@@ -26,14 +26,14 @@ from ork.status.pulse import pulse_json, quarantined_json, take_pulse
 from ork.status.serving import Liveness, liveness
 from ork.status.shapes import time_json
 
-routes = Routes()
+routes = Routes("installation")
 
 ControlTarget = Annotated[str, Path(pattern=r"^(\*|[A-Za-z0-9][A-Za-z0-9._+-]{0,254})$")]
 
 _METRICS = {200: {"description": "Prometheus text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
 
 
-@routes.add("GET", "/schedulers", Role.VIEWER, response_model=shapes.SchedulersShape)
+@routes.add("GET", "/schedulers", Role.VIEWER, response_model=models.Schedulers)
 async def list_schedulers(request: Request) -> Response:
     """Those that registered; `liveness` is alive, unverified (idle, cannot be checked from the server) or dead."""
     rows = [
@@ -53,7 +53,7 @@ async def list_schedulers(request: Request) -> Response:
     return answer({"schedulers": rows})
 
 
-@routes.add("GET", "/controls", Role.VIEWER, response_model=shapes.ControlsShape)
+@routes.add("GET", "/controls", Role.VIEWER, response_model=models.Controls)
 async def list_controls(request: Request) -> Response:
     """Schedulers, hosts (or `*`: all) that people paused or drain."""
     return answer({"controls": [control_json(control) for control in await api_of(request).store.list_controls()]})
@@ -63,7 +63,7 @@ async def list_controls(request: Request) -> Response:
     "PUT",
     "/controls/{target}",
     Role.ADMIN,
-    response_model=shapes.ControlShape,
+    response_model=models.Control,
     openapi_extra=described(ControlBody, required=True),
 )
 async def set_control(request: Request, target: ControlTarget) -> Response:
@@ -89,7 +89,7 @@ async def clear_control(request: Request, target: ControlTarget) -> Response:
     return Response(status_code=204)
 
 
-@routes.add("GET", "/limits", Role.VIEWER, response_model=shapes.LimitsShape)
+@routes.add("GET", "/limits", Role.VIEWER, response_model=models.Limits)
 async def list_limits(request: Request) -> Response:
     """How full each limit is, and some of those who hold it."""
     rows = [
@@ -107,7 +107,7 @@ async def list_limits(request: Request) -> Response:
     return answer({"limits": rows})
 
 
-@routes.add("GET", "/status", Role.VIEWER, response_model=shapes.Shape)
+@routes.add("GET", "/status", Role.VIEWER, response_model=models.Status)
 async def status(request: Request) -> Response:
     """What goes on right now: schedulers, leases, unfinished runs, limits in use, and what waits longest."""
     api = api_of(request)
@@ -115,14 +115,14 @@ async def status(request: Request) -> Response:
     return answer({"is_disk_full": is_disk_full, **pulse_json(await take_pulse(api.store), api.now())})
 
 
-@routes.add("GET", "/quarantine", Role.VIEWER, response_model=shapes.QuarantineShape)
+@routes.add("GET", "/quarantine", Role.VIEWER, response_model=models.Quarantine)
 async def list_quarantined(request: Request) -> Response:
     """Items that cannot be decoded or worked with, and why; everything else goes on without them."""
     found = await api_of(request).store.list_quarantined()
     return answer({"quarantined": [quarantined_json(item) for item in found]})
 
 
-@routes.add("POST", "/tick", Role.OPERATOR, response_model=shapes.TickShape)
+@routes.add("POST", "/tick", Role.OPERATOR, response_model=models.TickReport)
 async def tick(request: Request) -> Response:
     """Works until nothing is due, then says when to come back. What was started goes on."""
     report = await api_of(request).tick()
@@ -140,7 +140,7 @@ async def tick(request: Request) -> Response:
 _ticking: set[asyncio.Task[None]] = set()
 
 
-@routes.add("POST", "/wake", Role.OPERATOR, is_for_workers=True, status_code=202, response_model=shapes.WakeShape)
+@routes.add("POST", "/wake", Role.OPERATOR, is_for_workers=True, status_code=202, response_model=models.Woken)
 async def wake(request: Request) -> Response:
     """Wakes the scheduler of this process; where there is none, begins a tick and answers at once."""
     api = api_of(request)
@@ -165,7 +165,7 @@ async def _tick_quietly(api: Api) -> None:
 
 
 @routes.add(
-    "POST", "/prune", Role.ADMIN, response_model=shapes.PrunedShape, openapi_extra=described(PruneBody, required=True)
+    "POST", "/prune", Role.ADMIN, response_model=models.PrunedRuns, openapi_extra=described(PruneBody, required=True)
 )
 async def prune(request: Request) -> Response:
     """Forgets old runs with their logs and outputs, a few at a time: ask again until none comes back."""
@@ -195,13 +195,13 @@ async def metrics(request: Request) -> Response:
     return Response(await render_metrics(api.store, api.telemetry), media_type=MEDIA_TYPE)
 
 
-@routes.add("GET", "/healthz", None, response_model=shapes.HealthShape)
+@routes.add("GET", "/healthz", None, response_model=models.Health)
 async def healthz() -> Response:
     """This process answers."""
     return answer({"status": "ok"})
 
 
-@routes.add("GET", "/readyz", None, response_model=shapes.HealthShape)
+@routes.add("GET", "/readyz", None, response_model=models.Health)
 async def readyz(request: Request) -> Response:
     """This process answers, and so does the store."""
     try:

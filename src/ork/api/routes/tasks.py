@@ -22,7 +22,7 @@ from ork.status.follow import open_view, version_of
 from ork.status.ids import resolve_run
 from ork.status.outputs import check_has_output, output_parts
 
-routes = Routes()
+routes = Routes("runs")
 
 TEXT = "text/plain; charset=utf-8"
 _LOG = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import Request
 from starlette.responses import Response
 
-from ork.api import shapes
+from ork.api import models
 from ork.api.bodies import answer
 from ork.api.context import api_of
 from ork.api.parameters import LARGEST_PAGE, Limit, NameCursor
@@ -13,10 +13,10 @@ from ork.api.routing import Routes
 from ork.model.access import Role
 from ork.status.workers import workers_json
 
-routes = Routes()
+routes = Routes("worker configs")
 
 
-@routes.add("GET", "/workers", Role.VIEWER, response_model=shapes.WorkerPageShape)
+@routes.add("GET", "/workers", Role.VIEWER, response_model=models.WorkerConfigPage)
 async def list_workers(request: Request, limit: Limit = LARGEST_PAGE, cursor: NameCursor = None) -> Response:
     """By name, as they stood when this server started. The cursor is the name the last page ended with."""
     project = api_of(request).project

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from ork.api import shapes
+from ork.api import models
 from ork.api.bodies import WorkflowBody, answer, described, read_body
 from ork.api.context import Api, api_of, caller_of
 from ork.api.deploying import COMPILED, MAX_DEFINITION, read_version
@@ -23,10 +23,9 @@ from ork.model.location import location_of
 from ork.model.run import Run
 from ork.model.workflow import WorkflowEntry
 from ork.status.schedules import deploy, switch
-from ork.status.shapes import time_json
-from ork.status.wire import workflow_row
+from ork.status.shapes import time_json, workflow_json
 
-routes = Routes()
+routes = Routes("workflows")
 
 MOST_VERSIONS = 10_000
 
@@ -36,20 +35,24 @@ _DEFINITION = {
         "required": True,
         "content": {
             "application/yaml": _TEXT,
-            "application/json": {"schema": {"type": "object", "description": "A workflow file, written as JSON."}},
-            COMPILED: {"schema": {"type": "object", "description": "A compiled workflow, as a version shows it."}},
+            "application/json": {
+                "schema": {"title": "WorkflowFile", "type": "object", "description": "A workflow file, as JSON."}
+            },
+            COMPILED: {
+                "schema": {"title": "CompiledWorkflow", "type": "object", "description": "As a version shows it."}
+            },
         },
     }
 }
 
 
-@routes.add("GET", "/workflows", Role.VIEWER, response_model=shapes.WorkflowPageShape)
+@routes.add("GET", "/workflows", Role.VIEWER, response_model=models.WorkflowPage)
 async def list_workflows(request: Request, limit: Limit = 100, cursor: NameCursor = None) -> Response:
     """The workflows known here, by name, each with its last run. The cursor is the name the last page ended with."""
     api = api_of(request)
     entries = [entry for entry in await api.store.list_workflows() if cursor is None or entry.name > cursor]
     last_runs = await api.store.last_runs([entry.name for entry in entries[:limit]])
-    rows = [workflow_row(entry, last_runs.get(entry.name)) for entry in entries[:limit]]
+    rows = [workflow_json(entry, last_runs.get(entry.name)) for entry in entries[:limit]]
     return answer({"workflows": rows, "cursor": entries[limit - 1].name if len(entries) > limit else None})
 
 
@@ -59,8 +62,8 @@ async def list_workflows(request: Request, limit: Limit = 100, cursor: NameCurso
     Role.ADMIN,
     body_limit=MAX_DEFINITION,
     status_code=201,
-    response_model=shapes.DeployedListShape,
-    responses={200: {"model": shapes.DeployedListShape, "description": "It was known already."}},
+    response_model=models.DeployedWorkflows,
+    responses={200: {"model": models.DeployedWorkflows, "description": "It was known already."}},
     openapi_extra=_DEFINITION,
 )
 async def deploy_workflow(
@@ -81,21 +84,21 @@ async def deploy_workflow(
     return answer({"workflows": [deployed]}, 201 if is_new else 200)
 
 
-@routes.add("GET", "/workflows/{name}", Role.VIEWER, response_model=shapes.WorkflowShape)
+@routes.add("GET", "/workflows/{name}", Role.VIEWER, response_model=models.WorkflowWithDefinition)
 async def get_workflow(request: Request, name: WorkflowName) -> Response:
     """One workflow with its definition."""
     api = api_of(request)
     entry = await known_workflow(api, name)
     version = await api.store.get_version(entry.version)
     definition = to_document(version.workflow) if version else None
-    return answer({**workflow_row(entry, await _last_run(api, name)), "definition": definition})
+    return answer({**workflow_json(entry, await _last_run(api, name)), "definition": definition})
 
 
 @routes.add(
     "PATCH",
     "/workflows/{name}",
     Role.OPERATOR,
-    response_model=shapes.WorkflowShape,
+    response_model=models.Workflow,
     openapi_extra=described(WorkflowBody, required=True),
 )
 async def change_workflow(request: Request, name: WorkflowName) -> Response:
@@ -105,7 +108,7 @@ async def change_workflow(request: Request, name: WorkflowName) -> Response:
     if not await switch(api.store, name, body.enabled, api.now()):
         raise unknown_workflow(name)
     await api.changed(caller, "workflow.enable" if body.enabled else "workflow.disable", name)
-    return answer(workflow_row(await known_workflow(api, name), await _last_run(api, name)))
+    return answer(workflow_json(await known_workflow(api, name), await _last_run(api, name)))
 
 
 @routes.add("DELETE", "/workflows/{name}", Role.ADMIN, status_code=204)
@@ -118,7 +121,7 @@ async def delete_workflow(request: Request, name: WorkflowName) -> Response:
     return Response(status_code=204)
 
 
-@routes.add("GET", "/workflows/{name}/versions", Role.VIEWER, response_model=shapes.VersionsShape)
+@routes.add("GET", "/workflows/{name}/versions", Role.VIEWER, response_model=models.VersionPage)
 async def list_versions(request: Request, name: WorkflowName, limit: Limit = 20, cursor: IdCursor = None) -> Response:
     """Newest first. The cursor is the version the last page ended with."""
     entries = await api_of(request).store.list_versions(name, MOST_VERSIONS)
@@ -129,7 +132,7 @@ async def list_versions(request: Request, name: WorkflowName, limit: Limit = 20,
     return answer({"versions": rows, "cursor": last})
 
 
-@routes.add("GET", "/versions/{version}", Role.VIEWER, response_model=shapes.VersionShape)
+@routes.add("GET", "/versions/{version}", Role.VIEWER, response_model=models.Version)
 async def get_version(request: Request, version: VersionText) -> Response:
     """A version never changes."""
     found = await api_of(request).store.get_version(VersionId(version))

@@ -27,6 +27,12 @@ class EngineAddress(NamedTuple):
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def url(self) -> str:
+        """The origin that HTTP requests name, also over a socket."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.certificates else 'http'}://{host}" + (f":{self.port}" if self.port else "")
+
     def tls(self) -> ssl.SSLContext | None:
         if self.certificates is None:
             return None

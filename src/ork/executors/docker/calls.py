@@ -1,4 +1,7 @@
-"""Calls to a container engine: a version of its API settled on, answers in time, and its refusals as errors."""
+"""Requests to a container engine: a fixed version of its API, time limits, and refusals as errors.
+
+When a request fails, the error says whether the engine may have carried it out.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ import json
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 from urllib.parse import urlencode
 
-from ork.errors import AnswerLostError, EngineError
+import httpx2
+
+from ork.errors import AnswerLostError, EngineError, EngineUnreachableError
 from ork.executors.docker.address import EngineAddress
-from ork.executors.docker.http import Answer, ask
+from ork.outbound.clients import async_client, reason, transport_to
 
 ANSWER_SECONDS = 60.0
 LARGEST_ANSWER = 64 << 20
@@ -20,7 +25,42 @@ LARGEST_ANSWER = 64 << 20
 Query: TypeAlias = Mapping[str, str | None] | None
 
 
+class EngineResponse:
+    """Status and headers have arrived; the body is read as it comes. `async with` closes the connection."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self.status = response.status_code
+        self.headers: Mapping[str, str] = response.headers
+        self._response = response
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._response.aclose()
+
+    async def read(self, limit: int) -> bytes:
+        """The whole body; AnswerLostError if it breaks off or is larger than the limit."""
+        body = bytearray()
+        async for part in self.parts():
+            body += part
+            if len(body) > limit:
+                raise AnswerLostError(f"the engine's answer has more than {limit} bytes")
+        return bytes(body)
+
+    async def parts(self) -> AsyncIterator[bytes]:
+        """The body in pieces, as they arrive; AnswerLostError if it breaks off."""
+        try:
+            async for part in self._response.aiter_raw():
+                yield part
+        except httpx2.HTTPError as error:
+            raise AnswerLostError(f"the engine's answer broke off: {reason(error)}") from None
+
+
 class Calls:
+    """Each request has a connection of its own: an engine that was restarted is reached again at once, and its
+    certificates may be replaced at any time."""
+
     def __init__(self, address: EngineAddress) -> None:
         self._address = address
         self._prefix: str | None = None
@@ -28,7 +68,7 @@ class Calls:
 
     async def ping(self) -> str:
         """The newest version of the API the engine speaks; empty where it does not say."""
-        async with _in_time(ANSWER_SECONDS), await ask(self._address, "GET", "/_ping") as answer:
+        async with _in_time(ANSWER_SECONDS), await self._send("GET", "/_ping") as answer:
             await answer.read(LARGEST_ANSWER)
             return answer.headers.get("api-version", "")
 
@@ -71,15 +111,31 @@ class Calls:
         headers: Mapping[str, str] | None = None,
         fine: tuple[int, ...] = (),
         seconds: float = ANSWER_SECONDS,
-    ) -> Answer:
+    ) -> EngineResponse:
         """A good answer, or one whose status is `fine`; its body may take as long as it likes."""
         async with _in_time(seconds):
-            answer = await ask(self._address, method, await self._versioned(target, query), headers, body)
+            answer = await self._send(method, await self._versioned(target, query), headers, body)
             self.answered_at = time.monotonic()
             if answer.status < 400 or answer.status in fine:
                 return answer
             async with answer:
                 raise EngineError(_complaint(await answer.read(LARGEST_ANSWER), answer.status), status=answer.status)
+
+    async def _send(
+        self, method: str, target: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> EngineResponse:
+        """EngineUnreachableError: nothing was sent. AnswerLostError: the engine may have carried it out."""
+        address = self._address
+        try:
+            client = async_client(transport_to(address.url, socket=address.path, tls=address.tls()))
+            request = client.build_request(method, address.url + target, headers=headers, content=body)
+            return EngineResponse(await client.send(request, stream=True))
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise _unreachable(address, reason(error)) from None
+        except httpx2.HTTPError as error:
+            raise AnswerLostError(f"no answer from the engine at {address}: {reason(error)}") from None
+        except OSError as error:  # the certificates cannot be read
+            raise _unreachable(address, str(error)) from None
 
     async def _versioned(self, target: str, query: Query) -> str:
         if self._prefix is None:
@@ -88,6 +144,11 @@ class Calls:
             self._prefix = f"/v{version}" if version else ""
         given = {name: value for name, value in (query or {}).items() if value is not None}
         return self._prefix + target + (f"?{urlencode(given)}" if given else "")
+
+
+def _unreachable(address: EngineAddress, why: str) -> EngineUnreachableError:
+    hint = "is it running? `ork doctor` tries it; DOCKER_HOST or `host` in workers.yaml says where it is"
+    return EngineUnreachableError(f"there is no container engine at {address}: {why}", hint=hint)
 
 
 def parsed(data: bytes) -> Any:

@@ -11,9 +11,8 @@ from urllib.parse import quote
 from ork.errors import AnswerLostError, EngineError
 from ork.executors.docker.address import EngineAddress
 from ork.executors.docker.archives import HEADROOM, PathFacts
-from ork.executors.docker.calls import LARGEST_ANSWER, Calls, parsed
+from ork.executors.docker.calls import LARGEST_ANSWER, Calls, EngineResponse, parsed
 from ork.executors.docker.frames import unframed
-from ork.executors.docker.http import Answer
 from ork.executors.docker.names import read_image_name
 
 # For `LogConfig`: keeps what a container writes as it is, and all of it. The usual driver replaces what is not UTF-8.
@@ -169,7 +168,7 @@ class Engine:
                 if isinstance(progress, dict) and "error" in progress:
                     raise EngineError(_not_pulled(reference, progress["error"]), status=404)
 
-    async def _pulling(self, reference: str, query: Mapping[str, str], headers: Mapping[str, str]) -> Answer:
+    async def _pulling(self, reference: str, query: Mapping[str, str], headers: Mapping[str, str]) -> EngineResponse:
         try:
             return await self._calls.answer("POST", "/images/create", query, headers=headers, seconds=_PULL_SECONDS)
         except EngineError as error:

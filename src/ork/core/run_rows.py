@@ -1,4 +1,4 @@
-"""One run's rows as they are now, and what has changed since they were last taken."""
+"""The rows of one run in memory, with the changes since they were last taken."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ork.model.run import Run
 from ork.model.task import Attempt, Task, TaskStatus
 
 
-class Book:
+class RunRows:
     def __init__(self, run: Run, tasks: Iterable[Task], attempts: Iterable[Attempt]) -> None:
         self.run = run
         self.tasks: dict[TaskKey, Task] = {task.key: task for task in tasks}
@@ -24,7 +24,7 @@ class Book:
 
     @property
     def first_failed(self) -> Task | None:
-        """The first task of the workflow that failed, as a whole."""
+        """The first task, in workflow order, that failed. Instances are not considered."""
         whole = (task for key, task in self.tasks.items() if key.index is None)
         return next((task for task in whole if task.status is TaskStatus.FAILED), None)
 
@@ -33,7 +33,7 @@ class Book:
         return draft.finish()
 
     def add(self, tasks: Iterable[Task]) -> None:
-        """They are new, and pending."""
+        """Add new pending tasks."""
         new = {task.key: task for task in tasks}
         self.unfinished += len(new)
         self.tasks |= new
@@ -45,7 +45,7 @@ class Book:
         self.tasks[task.key] = self._draft.tasks[task.key] = task
 
     def write_attempt(self, attempt: Attempt) -> None:
-        """An attempt that has ended is active no more."""
+        """Write an attempt, and drop it from the active ones if it has ended."""
         if attempt.status.is_final:
             self.active.pop(attempt.key.task, None)
         else:
@@ -57,7 +57,7 @@ class Book:
         self.run = self._draft.run = replaced(self.run, status=status, **fields)
 
     def end_run(self, now: datetime) -> None:
-        """All its tasks have ended, and how tells how the run did; one that has ended already stays as it is."""
+        """Set the run's final status from the status of its tasks. A run that is already final is left unchanged."""
         if self.run.status.is_final:
             return
         failed = self.first_failed
@@ -66,10 +66,10 @@ class Book:
         elif failed is not None:
             error = f"task `{failed.key}` failed: {failed.failure.message if failed.failure else 'unknown'}"
             self.write_run(RunStep.FAIL, finished_at=now, error=error)
-            # Whoever gets the alert of a run has no other way to see which task it was.
-            self.want(Alert(None, replaced(failed.failure, message=error) if failed.failure else None))
+            # The alert of a run has no other field that names the failed task.
+            self.add_effect(Alert(None, replaced(failed.failure, message=error) if failed.failure else None))
         else:
             self.write_run(RunStep.SUCCEED, finished_at=now)
 
-    def want(self, effect: Effect) -> None:
+    def add_effect(self, effect: Effect) -> None:
         self._draft.effects.append(effect)

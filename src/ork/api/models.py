@@ -1,0 +1,452 @@
+"""The responses of the HTTP API, for the OpenAPI document. Fields may be added, never changed.
+
+Models of stored rows take their fields from the row's own class (`fields_from`). A response with a field that its model
+does not name is a defect; the API's tests check every response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from datetime import datetime
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, create_model
+
+from ork.model import access, installation, quarantine, run, task, workflow
+from ork.model.json_fields import fields_of
+from ork.model.record import Record
+from ork.model.run import CommandKind, RunStatus
+from ork.model.task import TaskStatus
+from ork.model.workflow import Catchup
+from ork.status.serving import Liveness
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Response(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+def fields_from(record: type[Record], skip: Collection[str] = ()) -> Callable[[type[M]], type[M]]:
+    """Adds the record's fields, in their JSON form, to a model. Fields that the model declares itself are kept."""
+
+    def add(model: type[M]) -> type[M]:
+        own = set(model.model_fields) | set(skip)
+        fields: dict[str, Any] = {
+            field.name: (_json_type(field.type, field.is_optional), ...)
+            for field in fields_of(record)
+            if field.name not in own
+        }
+        return create_model(model.__name__, __base__=model, __doc__=model.__doc__, __module__=__name__, **fields)
+
+    return add
+
+
+def _json_type(kind: Any, is_optional: bool) -> Any:
+    if get_origin(kind) is tuple:
+        kind = list[_json_type(get_args(kind)[0], False)]  # type: ignore[misc]
+    elif isinstance(kind, type) and issubclass(kind, Record):
+        kind = _NESTED[kind]
+    else:
+        kind = getattr(kind, "__supertype__", kind)
+    return kind | None if is_optional else kind
+
+
+class Problem(Response):
+    """An error (RFC 9457). `code` never changes its meaning; `ork explain CODE` tells more."""
+
+    model_config = ConfigDict(extra="allow")  # 409 adds the run as it is, 422 the mistakes of a definition
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    hint: str | None
+
+
+@fields_from(task.Failure)
+class Failure(Response):
+    """Why an attempt or task failed. `detail` holds the user's frames of an exception, or the last lines of a log."""
+
+
+@fields_from(workflow.Schedule)
+class Schedule(Response):
+    pass
+
+
+_NESTED: dict[type[Record], type[BaseModel]] = {task.Failure: Failure, workflow.Schedule: Schedule}
+
+
+@fields_from(run.Run)
+class Run(Response):
+    """`params` is null in lists, in `last_run` and in events: they may be large. Ask for the run."""
+
+    params: dict[str, Any] | None
+
+
+class RunPage(Response):
+    runs: list[Run]
+    cursor: str | None
+
+
+@fields_from(task.Attempt, skip=("key", "token_hash"))
+class Attempt(Response):
+    """`waits_for` names external jobs that the attempt handed over to."""
+
+    task: str
+    index: int | None
+    attempt: int
+    external_name: str | None
+    waits_for: list[str] | None
+    error: str | None
+
+
+@fields_from(task.Task, skip=("key",))
+class Task(Response):
+    """A task that has fanned out has a row of its own, with `instances` and `width`, beside those of its instances.
+
+    A large output is null here, and `output_size` is its size; `GET …/output` returns it.
+    """
+
+    name: str
+    index: int | None
+    item: Any
+    width: Any
+    depends_on: list[str]
+    cause: str | None
+    error: str | None
+    output: Any
+    output_size: int | None
+
+
+class TaskWithAttempts(Task):
+    attempts: list[Attempt]
+
+
+class RunWithTasks(Run):
+    owner: str | None
+    tasks: list[TaskWithAttempts]
+
+
+class TaskPage(Response):
+    """`mark` is the next `since`."""
+
+    run: Run
+    owner: str | None
+    tasks: list[Task]
+    mark: int
+    cursor: str | None
+
+
+class AttemptPage(Response):
+    attempts: list[Attempt]
+    cursor: str | None
+
+
+class GraphNode(Response):
+    """`instances` counts the instances of a task that has fanned out, by status."""
+
+    name: str
+    executor: str
+    depends_on: list[str]
+    status: TaskStatus | None
+    instances: dict[TaskStatus, int] | None
+
+
+class Graph(Response):
+    nodes: list[GraphNode]
+
+
+class Explanation(Response):
+    subject: str
+    why: list[str]
+
+
+class AcceptedCommand(Response):
+    accepted: CommandKind
+    run: Run
+    command: int
+
+
+class PendingCommand(Response):
+    id: int
+    kind: CommandKind
+    by: str
+    task: str | None
+
+
+class PendingCommands(Response):
+    commands: list[PendingCommand]
+
+
+class RunIds(Response):
+    ids: list[str]
+
+
+@fields_from(workflow.WorkflowEntry)
+class Workflow(Response):
+    last_run: Run | None
+
+
+class WorkflowWithDefinition(Workflow):
+    """`definition` is null if its version cannot be read."""
+
+    definition: dict[str, Any] | None
+
+
+class WorkflowPage(Response):
+    workflows: list[Workflow]
+    cursor: str | None
+
+
+class DeployedWorkflow(Response):
+    name: str
+    version: str
+    new: bool
+
+
+class DeployedWorkflows(Response):
+    workflows: list[DeployedWorkflow]
+
+
+class Version(Response):
+    id: str
+    workflow: str
+    root: str
+    source: str | None
+    definition: dict[str, Any]
+
+
+@fields_from(workflow.VersionEntry)
+class VersionEntry(Response):
+    pass
+
+
+class VersionPage(Response):
+    versions: list[VersionEntry]
+    cursor: str | None
+
+
+class UpcomingSchedule(Response):
+    """A schedule and its next times; `next_fire` is when it is really due, with jitter."""
+
+    workflow: str
+    cron: str
+    timezone: str
+    catchup: Catchup
+    enabled: bool
+    next: list[datetime]
+    jitter: float
+    next_fire: datetime | None
+    version: str
+
+
+class SchedulePage(Response):
+    schedules: list[UpcomingSchedule]
+    cursor: str | None
+
+
+class ScheduleState(Response):
+    workflow: str
+    enabled: bool
+
+
+class Backfill(Response):
+    """`times` is given by a dry run only."""
+
+    created: int
+    total: int
+    times: list[datetime] | None
+
+
+class Scheduler(Response):
+    """`liveness` is alive, unverified (idle, cannot be checked from the server) or dead."""
+
+    id: str
+    kind: str
+    identity: str
+    started_at: datetime
+    runs: int
+    lease_seconds_left: float
+    liveness: Liveness
+    notes: list[str]
+
+
+class ListedScheduler(Scheduler):
+    alive: bool
+
+
+class Schedulers(Response):
+    schedulers: list[ListedScheduler]
+
+
+@fields_from(installation.Control)
+class Control(Response):
+    pass
+
+
+class Controls(Response):
+    controls: list[Control]
+
+
+class LocationError(Response):
+    code: str | None
+    message: str
+    output: str | None
+    digest: str | None
+
+
+class Location(Response):
+    name: str
+    source: str
+    status: Literal["new", "looking", "ok", "failed"]
+    digest: str | None
+    workflows: list[str]
+    vanished: list[str]
+    looked_at: datetime | None
+    changed_at: datetime | None
+    looking_until: datetime | None
+    next_refresh: datetime
+    error: LocationError | None
+
+
+class LocationPage(Response):
+    locations: list[Location]
+    cursor: str | None
+
+
+class WorkerConfig(Response):
+    name: str
+    where: str | None
+    cpu: float | None
+    memory: int | None
+    pids: int | None
+    timeout: float | None
+    env: list[str]
+    host: str | None
+    network: str | None
+    user: str | None
+    read_only: bool
+    capabilities: list[str]
+    new_privileges: bool
+    pull: str
+    volumes: list[str]
+    service_account: str | None
+    vpc_connector: str | None
+
+
+class WorkerConfigPage(Response):
+    workers: list[WorkerConfig]
+    cursor: str | None
+
+
+class SlotHolder(Response):
+    run: str
+    task: str
+    index: int | None
+    attempt: int
+
+
+class LimitUse(Response):
+    name: str
+    slots: int
+    used: int
+
+
+class Limit(LimitUse):
+    holders: list[SlotHolder]
+
+
+class Limits(Response):
+    limits: list[Limit]
+
+
+@fields_from(quarantine.Quarantined)
+class QuarantinedItem(Response):
+    pass
+
+
+class Quarantine(Response):
+    quarantined: list[QuarantinedItem]
+
+
+class TaskSince(Response):
+    run: str
+    task: str
+    since: datetime
+    seconds: float
+
+
+class UnsentAlert(Response):
+    id: int
+    kind: str
+    workflow: str | None
+    run: str | None
+    task: str | None
+    index: int | None
+    raised_at: datetime
+    tries: int
+    error: str | None
+    retry_at: datetime | None
+
+
+class Status(Response):
+    """`waiting` counts tasks that miss nothing but a free slot or a scheduler."""
+
+    is_disk_full: bool
+    schedulers: list[Scheduler]
+    controls: list[Control]
+    unfinished: dict[RunStatus, int]
+    runs: list[Run]
+    limits: list[LimitUse]
+    waiting: int
+    oldest_waiting: TaskSince | None
+    slowest: TaskSince | None
+    unsent_alerts: list[UnsentAlert]
+    quarantined: list[QuarantinedItem]
+
+
+class TickReport(Response):
+    steps: int
+    launched: int
+    finished: int
+    next_wake: datetime | None
+
+
+class Woken(Response):
+    woken: Literal["scheduler", "tick"]
+
+
+@fields_from(access.Token, skip=("digest",))
+class Token(Response):
+    pass
+
+
+class NewToken(Token):
+    """`token` is shown once."""
+
+    token: str | None
+
+
+class TokenPage(Response):
+    tokens: list[Token]
+    cursor: str | None
+
+
+@fields_from(access.AuditEntry)
+class AuditEntry(Response):
+    detail: Any
+
+
+class AuditPage(Response):
+    entries: list[AuditEntry]
+    cursor: str | None
+
+
+class PrunedRuns(Response):
+    runs: list[str]
+
+
+class Health(Response):
+    status: Literal["ok", "ready"]

@@ -1,0 +1,114 @@
+"""HTTP clients (httpx2) with one set of defaults for TLS, proxies and timeouts. None of them follows redirects.
+
+Importing httpx2 takes about a tenth of a second: import this module only where a request is about to be sent.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import os
+import ssl
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+
+CONNECT_SECONDS = 10.0
+# Without compression, a limit on the size of a body holds for what arrives.
+_HEADERS = {"User-Agent": "ork", "Accept-Encoding": "identity"}
+_NO_REUSE = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
+
+
+def blocking_client(url: str, *, seconds: float) -> httpx2.Client:
+    """A client for one server, which keeps its connection. `seconds` limits each step: connect, send, receive."""
+    return httpx2.Client(
+        headers=_HEADERS, timeout=_timeout(seconds), verify=tls_for(url), proxy=proxy_for(url), trust_env=False
+    )
+
+
+def async_client(transport: httpx2.AsyncBaseTransport, *, seconds: float | None = None) -> httpx2.AsyncClient:
+    """`seconds` limits each step. Without it only connecting has a limit: a stream may be silent for hours."""
+    headers = {**_HEADERS, "Connection": "close"}
+    return httpx2.AsyncClient(transport=transport, headers=headers, timeout=_timeout(seconds), trust_env=False)
+
+
+def transport_to(
+    url: str, *, proxy: httpx2.Proxy | None = None, socket: str | None = None, tls: ssl.SSLContext | None = None
+) -> httpx2.AsyncHTTPTransport:
+    """Opens a connection for each request and closes it with the response; through a Unix socket if one is given."""
+    return httpx2.AsyncHTTPTransport(
+        verify=tls or tls_for(url), limits=_NO_REUSE, proxy=proxy, uds=socket, trust_env=False
+    )
+
+
+def _timeout(seconds: float | None) -> httpx2.Timeout:
+    return httpx2.Timeout(seconds, connect=CONNECT_SECONDS)
+
+
+# ── TLS ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tls_for(url: str) -> ssl.SSLContext:
+    """The system's certificate authorities, or those of SSL_CERT_FILE; for plain http a context that trusts nobody."""
+    return _system_tls() if url.startswith("https:") else _no_tls()
+
+
+@functools.cache
+def _system_tls() -> ssl.SSLContext:
+    return httpx2.create_ssl_context()
+
+
+@functools.cache
+def _no_tls() -> ssl.SSLContext:
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+# ── proxies ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def proxy_for(url: str) -> httpx2.Proxy | None:
+    """As HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY say; never for this machine. SOCKS proxies are not used."""
+    proxies = getproxies()
+    parts = urlsplit(url)
+    proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
+    if proxy and "://" not in proxy:
+        proxy = f"http://{proxy}"
+    host = parts.hostname or ""
+    if not proxy.startswith(("http://", "https://")) or _goes_direct(host, proxies.get("no", "")):
+        return None
+    return None if proxy_bypass(host) else httpx2.Proxy(proxy)
+
+
+def _goes_direct(host: str, no_proxy: str) -> bool:
+    """Loopback, and addresses in a network that NO_PROXY lists."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or any(_is_in(address, entry.strip()) for entry in no_proxy.split(","))
+
+
+def _is_in(address: ipaddress.IPv4Address | ipaddress.IPv6Address, network: str) -> bool:
+    try:
+        return address in ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False
+
+
+# ── errors ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def reason(error: httpx2.HTTPError) -> str:
+    """Why a request failed, in the system's words where it has any: `Connection refused`."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        if isinstance(cause, OSError) and cause.errno and cause.strerror:
+            is_of_system = cause.errno > 0 and not isinstance(cause, ssl.SSLError)
+            return os.strerror(cause.errno) if is_of_system else cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, httpx2.TimeoutException):
+        return "no answer in time"
+    return str(error) or type(error).__name__
