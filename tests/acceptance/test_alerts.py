@@ -80,3 +80,27 @@ def test_targets_are_listed_with_what_could_not_be_sent(tmp_path: Path, ork_cli:
 def test_a_project_without_alerts_says_so(tmp_path: Path, ork_cli: OrkCli) -> None:
     write(tmp_path)
     assert "`alerts` in ork.yaml defines them" in ork_cli("alerts", cwd=tmp_path).stderr
+
+
+def test_doctor_names_targets_that_were_removed_after_a_deploy(tmp_path: Path, ork_cli: OrkCli) -> None:
+    def findings() -> list[tuple[str, str | None, bool]]:
+        done = ork_cli("doctor", "--json", cwd=tmp_path)
+        checks = json.loads(done.stdout)["checks"]
+        return [(each["says"], each["fix"], each["broken"]) for each in checks if each["subject"] == "alerts"]
+
+    both = "alerts: {ops: https://example.org, dev: https://example.org}\n"
+    write(tmp_path, "alerts: [ops, dev]\n", both)
+    assert ork_cli("deploy", "workflow.yaml", cwd=tmp_path).returncode == 0
+    assert findings() == [("lead to dev, ops", None, False)]
+    removed = (
+        "ork.yaml does not define `ops`, which is named by nightly: nothing is sent to it",
+        "define `ops` below `alerts` in ork.yaml, or remove it from the workflow and deploy that again",
+        False,
+    )
+    (tmp_path / "ork.yaml").write_text("alerts: {dev: https://example.org}\n")
+    assert findings() == [("lead to dev", None, False), removed]
+    (tmp_path / "ork.yaml").write_text("")
+    assert removed in findings()
+    write(tmp_path, "", "alerts: {dev: https://example.org}\n")
+    assert ork_cli("deploy", "workflow.yaml", cwd=tmp_path).returncode == 0
+    assert findings() == [("lead to dev", None, False)]

@@ -160,6 +160,8 @@ def test_whoever_started_a_run_cannot_approve_it_where_the_workflow_says_so(tmp_
         assert (asked.returncode, "(anyone but " in asked.stderr) == (5, True), asked.stderr
     for question in json.loads(ork("approvals", "--json").stdout)["approvals"]:
         name = question["for"].removeprefix("anyone but ")
+        for look in ([question["run"]], [question["run"], question["task"]]):
+            assert f"{name} started the run and may not approve it (`not_by: starter`)" in ork("why", *look).stdout
         refused = ork("approve", question["run"])
         assert (refused.returncode, f"{name} started run" in refused.stderr) == (4, True)
         assert ork("reject", question["run"]).returncode == 0

@@ -21,7 +21,9 @@ from ork.cli.main import ork
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 COMPOSE = DEPLOY / "compose.yaml"
 MANIFESTS = sorted(path for path in (DEPLOY / "kubernetes").rglob("*.yaml") if path.name != "kustomization.yaml")
-UNITS = sorted((DEPLOY / "systemd").iterdir())
+UNITS = sorted(path for path in (DEPLOY / "systemd").iterdir() if path.suffix in (".service", ".timer"))
+SERVICES = ("ork-serve.service", "ork-tick.service")
+TASK_USER_DROP_IN = DEPLOY / "systemd/task-user.conf"
 TASK_USER_CAPABILITIES = ["SETUID", "SETGID", "CHOWN", "KILL", "DAC_OVERRIDE", "SYS_PTRACE"]
 MODELS = {"v1": "core_v1", "apps/v1": "apps_v1", "batch/v1": "batch_v1", "policy/v1": "policy_v1"}
 
@@ -246,21 +248,46 @@ def test_both_variants_can_be_built(variant: str, kinds: dict[str, int]) -> None
 # ── systemd ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on this machine")
+NEEDS_ANALYZE = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on this machine")
+# What `systemd-analyze security` says, in tenths of a point. The difference is the capabilities that `task_user` needs.
+EXPOSURE, EXPOSURE_WITH_TASK_USER = 25, 31
+
+
+@NEEDS_ANALYZE
+@pytest.mark.parametrize("with_task_user", [False, True], ids=["as it is", "with task-user.conf"])
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
-def test_units_are_what_systemd_understands(tmp_path: Path, unit: Path) -> None:
+def test_units_are_what_systemd_understands(tmp_path: Path, unit: Path, with_task_user: bool) -> None:
     """With a program that exists in place of ours, whose path belongs to the machine it is installed on."""
-    for each in UNITS:
-        (tmp_path / each.name).write_text(each.read_text().replace("/opt/ork/bin/ork", "/bin/true"))
+    install_units(tmp_path, with_task_user)
     done = _analyze("verify", "--man=no", str(tmp_path / unit.name))
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on this machine")
-@pytest.mark.parametrize("name", ["ork-serve.service", "ork-tick.service"])
-def test_units_are_hardened(name: str) -> None:
-    # Of this, 7 points are the capabilities with which tasks are run as a user of their own.
-    done = _analyze("security", "--offline=true", "--threshold=32", "--no-pager", str(DEPLOY / "systemd" / name))
+@NEEDS_ANALYZE
+@pytest.mark.parametrize("name", SERVICES)
+def test_units_are_hardened(tmp_path: Path, name: str) -> None:
+    install_units(tmp_path, with_task_user=False)
+    assert_exposure_at_most(EXPOSURE, tmp_path / name)
+
+
+@NEEDS_ANALYZE
+@pytest.mark.parametrize("name", SERVICES)
+def test_units_with_a_task_user_are_exposed_by_its_capabilities_and_nothing_else(tmp_path: Path, name: str) -> None:
+    install_units(tmp_path, with_task_user=True)
+    assert_exposure_at_most(EXPOSURE_WITH_TASK_USER, tmp_path / name)
+
+
+def install_units(folder: Path, with_task_user: bool) -> None:
+    """As the comments in the units say, with a program that exists on this machine."""
+    for unit in UNITS:
+        (folder / unit.name).write_text(unit.read_text().replace("/opt/ork/bin/ork", "/bin/true"))
+    for name in SERVICES if with_task_user else ():
+        (folder / f"{name}.d").mkdir()
+        shutil.copy(TASK_USER_DROP_IN, folder / f"{name}.d")
+
+
+def assert_exposure_at_most(most: int, unit: Path) -> None:
+    done = _analyze("security", "--offline=true", f"--threshold={most}", "--no-pager", str(unit))
     if "unrecognized option" in done.stderr:
         pytest.skip("this systemd cannot judge a unit that is not loaded")
     assert done.returncode == 0, done.stdout
@@ -270,13 +297,29 @@ def _analyze(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["systemd-analyze", *words], capture_output=True, text=True, timeout=60)
 
 
-def test_units_run_tasks_as_a_user_of_their_own() -> None:
-    for name in ("ork-serve.service", "ork-tick.service"):
-        text = (DEPLOY / "systemd" / name).read_text()
-        wanted = " ".join(f"CAP_{each}" for each in TASK_USER_CAPABILITIES)
-        assert f"\nAmbientCapabilities={wanted}\n" in text
-        assert f"\nCapabilityBoundingSet={wanted}\n" in text
-        assert "\nEnvironment=ORK_TASK_USER=ork-tasks\n" in text
+def settings(path: Path) -> list[str]:
+    return [line for line in path.read_text().splitlines() if "=" in line and not line.startswith("#")]
+
+
+def test_services_have_no_capabilities_unless_a_task_user_is_set_up() -> None:
+    for name in SERVICES:
+        found = [line for line in settings(DEPLOY / "systemd" / name) if re.search("Capabilit|TASK_USER", line)]
+        assert found == ["CapabilityBoundingSet="], name
+
+
+def test_the_drop_in_for_a_task_user_gives_the_user_and_the_capabilities_it_needs() -> None:
+    wanted = " ".join(f"CAP_{each}" for each in TASK_USER_CAPABILITIES)
+    assert settings(TASK_USER_DROP_IN) == [
+        "Environment=ORK_TASK_USER=ork-tasks",
+        f"CapabilityBoundingSet={wanted}",
+        f"AmbientCapabilities={wanted}",
+    ]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_each_service_says_how_to_install_the_drop_in(name: str) -> None:
+    target = f"/etc/systemd/system/{name}.d/{TASK_USER_DROP_IN.name}"
+    assert f"install -D -m 0644 {TASK_USER_DROP_IN.name} {target}" in (DEPLOY / "systemd" / name).read_text()
 
 
 def test_tasks_outlive_the_services_that_started_them() -> None:

@@ -24,7 +24,7 @@ WORDS = "it cannot be checked from here"
 def _register(folder: Path, id: str, host: str) -> None:
     async def register() -> None:
         store = SqliteStore(str(folder / ".ork/ork.db"), lease_seconds=0.01, inline=True)
-        await store.introduce(SchedulerId(id), f"{host}/another-boot/4026531836/1/100", "scheduler", datetime.now(UTC))
+        await store.register(SchedulerId(id), f"{host}/another-boot/4026531836/1/100", "scheduler", datetime.now(UTC))
         await store.close()
 
     asyncio.run(register())

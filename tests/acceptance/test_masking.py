@@ -163,3 +163,41 @@ def test_an_output_that_holds_a_value_is_passed_on_as_it_is_and_shown_masked(
         for path in (f"/runs/{run}/tasks", f"/runs/{run}/tasks/give/output"):
             status, answer = server.ask("GET", path)
             assert (status, "***" in str(answer), "horse" in str(answer)) == (200, True, False), path
+
+
+@pytest.mark.slow
+def test_items_of_a_fan_out_are_shown_masked(
+    tmp_path: Path, ork_cli: OrkCli, plain_environment: dict[str, str]
+) -> None:
+    (tmp_path / ".env").write_text(f"KEY='{VALUE}'\n")
+    (tmp_path / "tasks.py").write_text(
+        "def give(key):\n    return [key, {key: [key]}, 'plain']\n"
+        "def take(item):\n    assert len(str(item)) > 20 and '*' not in str(item)\n"
+    )
+    (tmp_path / "workflow.yaml").write_text(
+        "name: flow\ntasks:\n  give: {file: tasks.py, function: give, inputs: {key: {secret: KEY}}}\n"
+        "  each: {file: tasks.py, function: take, foreach: {ref: give}}\n"
+    )
+    done = ork_cli("run", "--json", cwd=tmp_path)
+    tasks = [task for task in json.loads(done.stdout)["tasks"] if task["name"] == "each"]
+    items = ["***", {"***": ["***"]}, "plain"]
+    assert [(task["item"], task["status"]) for task in tasks] == [
+        (item, "failed" if item == "plain" else "success") for item in items
+    ]
+    run = json.loads(done.stdout)["id"]
+    local = [
+        ("show", run, "--instances"),
+        ("show", run, "--full"),
+        ("show", run, "--json"),
+        ("why", run),
+        ("why", run, "each"),
+        ("report", run, "-o", "-"),
+    ]
+    shown = [ork_cli(*look, cwd=tmp_path) for look in local]
+    with serving.serving(tmp_path, plain_environment) as server:
+        shown += [ork_cli(*look, cwd=tmp_path, env=server.remote) for look in local]
+        for path in ("", "/tasks", "/tasks?name=each"):
+            status, answer = server.ask("GET", f"/runs/{run}{path}")
+            assert (status, "horse" in str(answer)) == (200, False), path
+            assert [task["item"] for task in answer["tasks"] if task["index"] is not None] == items
+    assert [look.args for look in shown if look.returncode or "horse" in look.stdout + look.stderr] == []

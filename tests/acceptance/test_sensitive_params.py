@@ -102,14 +102,17 @@ def test_tasks_get_it_and_nothing_shows_or_keeps_it(project: Path, ork_cli: OrkC
     again = ork("rerun", "@last", "--json", "-p", "day=tomorrow")
     assert again.returncode == 0, again.stderr
     other = ork("run", "--json", "-p", "token=another-word")
-    shown = [done, again, other]
-    shown += [ork(*look) for look in (("show", "@last"), ("runs", "--json"), ("logs", "@last~1"), ("why", "@last~1"))]
     ids = [json.loads(run.stdout)["id"] for run in (done, again, other)]
+    looks = [("runs", "--json")]
+    looks += [(command, run) for command in ("show", "logs", "why") for run in ids]
+    looks += [("logs", ids[0], task) for task in states(done.stdout)]
+    looks += [("report", ids[0], "-o", "-")]
+    shown = [ork(*look) for look in looks]
+    assert [(run.args, run.stderr) for run in shown if run.returncode] == []
+    shown += [done, again, other]
     same, differ = (json.loads(ork("runs", "diff", ids[0], each, "--json").stdout) for each in ids[1:])
     assert "token" not in same["params"]
     assert differ["params"]["token"] == {"a": "•••", "b": "•••"}
-    shown += [ork("logs", ids[0], task) for task in states(done.stdout)]
-    shown += [ork("report", ids[0], "-o", "-")]
     assert [run.args for run in shown if VALUE in run.stdout + run.stderr] == []
     assert "got *** today" in "".join(run.stdout for run in shown)
     assert "ValueError: no: ***" in done.stdout

@@ -145,6 +145,48 @@ def test_a_local_task_that_uses_more_memory_than_its_config_allows_fails_with_it
     assert not [name for _, folders, _ in os.walk("/sys/fs/cgroup") for name in folders if f"ork-{run}" in name]
 
 
+CHILDREN = """
+name: w
+tasks:
+  goes_on: {command: [sh, -c, "python3 eat.py; printf 'went on'"], worker: tiny}
+  function: {file: tasks.py, function: goes_on, worker: tiny}
+  gives_up: {command: [sh, -c, "python3 eat.py || exit 3"], worker: tiny}
+  spares: {command: [sh, -c, "sh -c 'kill -9 $$'; echo fine"], worker: tiny}
+"""
+CHILDREN_TASKS = """
+import subprocess, sys
+
+def goes_on():
+    return subprocess.run([sys.executable, "eat.py"]).returncode
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("isolation", ["fork", "interpreter", "shared"])
+def test_a_process_below_the_task_that_is_killed_for_its_memory_is_mentioned(
+    ork_cli: OrkCli, tmp_path: Path, isolation: str
+) -> None:
+    if enforcement()["memory"] != "cgroup":
+        pytest.skip("no memory control group can be made here")
+    (tmp_path / "workers.yaml").write_text("tiny: {memory: 200Mi}\n")
+    (tmp_path / "workflow.yaml").write_text(CHILDREN)
+    (tmp_path / "tasks.py").write_text(CHILDREN_TASKS)
+    (tmp_path / "eat.py").write_text("print(len(b'x' * int('600') * (1 << 20)))")
+    run = json.loads(ork_cli("run", "--json", cwd=tmp_path, env={"ORK_ISOLATION": isolation}).stdout)
+    tasks = {task["name"]: task for task in run["tasks"]}
+    hint = (
+        "a process of the task was killed: out of memory, more than the memory limit of 200Mi in worker config `tiny`"
+    )
+    assert {name: task["status"] for name, task in tasks.items()} == {
+        "goes_on": "success", "function": "success", "gives_up": "failed", "spares": "success",
+    }  # fmt: skip
+    assert tasks["function"]["output"] == -9
+    logs = {name: ork_cli("logs", run["id"], name, cwd=tmp_path).stdout for name in tasks}
+    assert {name for name, log in logs.items() if f"[ork: {hint}]" in log.splitlines()} == {"goes_on", "function"}
+    assert "exit code 3" in tasks["gives_up"]["error"]
+    assert f"({hint})" in tasks["gives_up"]["error"]
+
+
 def test_a_task_may_ask_for_less_without_a_config(ork_cli: OrkCli, tmp_path: Path) -> None:
     (tmp_path / "workflow.yaml").write_text(
         "name: w\ntasks: {a: {file: tasks.py, function: cpus, resources: {cpu: 1, memory: 1Gi}}}\n"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-LONGEST_FILE = 400
+LONGEST_FILE = 600  # where to think about splitting it by meaning
 LONGEST_FUNCTION = 60
 
 # Spelled in two parts, so that this file does not find itself.

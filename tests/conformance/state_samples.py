@@ -12,7 +12,8 @@ from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
 from ork.model.workflow import Command, CompiledWorkflow, Const, TaskSpec, Version
-from ork.state.store import ClaimedRun, RunChanges, StateStore
+from ork.state.records import ClaimedRun, RunChanges
+from ork.state.store import StateStore
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 ANN, BEN = SchedulerId("ann"), SchedulerId("ben")
@@ -44,9 +45,9 @@ async def start_runs(store: StateStore, number: int = 1, of: Version | None = No
     return [*await store.create_runs([new_run(of, **options) for _ in range(number)], NOW)]
 
 
-async def introduce(store: StateStore, *schedulers: SchedulerId) -> None:
+async def register(store: StateStore, *schedulers: SchedulerId) -> None:
     for scheduler in schedulers:
-        await store.introduce(scheduler, f"identity of {scheduler}", "scheduler", NOW)
+        await store.register(scheduler, f"identity of {scheduler}", "scheduler", NOW)
 
 
 async def claim(store: StateStore, scheduler: SchedulerId = ANN, room: int = 100) -> list[ClaimedRun]:
@@ -57,7 +58,7 @@ async def owned_run(store: StateStore, scheduler: SchedulerId = ANN, **options: 
     """A new run, claimed and running with both its tasks pending."""
     await start_runs(store, **options)
     if not any(entry.id == scheduler for entry in await store.list_schedulers()):
-        await introduce(store, scheduler)
+        await register(store, scheduler)
     (claimed,) = await claim(store, scheduler)
     run = replaced(claimed.run, status=RunStatus.RUNNING, started_at=NOW)
     tasks = tuple(task(spec.name) for spec in claimed.version.workflow.tasks)
@@ -86,7 +87,9 @@ def changes(claimed: ClaimedRun, **what: Any) -> RunChanges:
 
 
 def ended(claimed: ClaimedRun, status: RunStatus = RunStatus.SUCCESS, **what: Any) -> RunChanges:
-    return changes(claimed, run=replaced(claimed.run, status=status, finished_at=NOW), **{"rest": True, **what})
+    return changes(
+        claimed, run=replaced(claimed.run, status=status, finished_at=NOW), **{"release_ownership": True, **what}
+    )
 
 
 def command(run: RunId, kind: CommandKind = CommandKind.CANCEL, **options: Any) -> RunCommand:

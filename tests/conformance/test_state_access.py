@@ -11,7 +11,8 @@ from ork.model.access import AuditEntry, Role, Token
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
-from ork.state.store import RunFilter, StateStore
+from ork.state.records import RunFilter
+from ork.state.store import StateStore
 from tests.conformance.conftest import Stores
 from tests.conformance.state_samples import (
     ANN,

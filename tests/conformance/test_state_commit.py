@@ -19,7 +19,8 @@ from ork.model.task import (
     Task,
     TaskStatus,
 )
-from ork.state.store import Committed, StateStore
+from ork.state.records import Committed
+from ork.state.store import StateStore
 from tests.conformance.state_samples import (
     ANN,
     BEN,
@@ -30,9 +31,9 @@ from tests.conformance.state_samples import (
     command,
     deploy,
     ended,
-    introduce,
     later,
     owned_run,
+    register,
     task,
     wish,
 )
@@ -57,7 +58,7 @@ async def test_a_run_whose_epoch_differs_is_fenced_and_its_neighbours_are_writte
                 attempts=(attempt(stale.run.id, "extract"),),
                 wishes=(wish(stale.run.id, "load"),),
                 alerts=(Alert(None, done),),
-                rest=True,
+                release_ownership=True,
             ),
             changes(neighbour, tasks=(task("extract", TaskStatus.FAILED),), wishes=(wish(neighbour.run.id, "load"),)),
         ],
@@ -75,7 +76,7 @@ async def test_a_run_whose_epoch_differs_is_fenced_and_its_neighbours_are_writte
 
 async def test_a_run_owned_by_another_is_fenced_even_at_the_same_epoch(store: StateStore) -> None:
     claimed = await owned_run(store)
-    await introduce(store, BEN)
+    await register(store, BEN)
     assert (await store.commit(BEN, [changes(claimed)], NOW)).fenced == {claimed.run.id}
     await store.release(ANN, [claimed.run.id])
     assert (await store.commit(ANN, [changes(claimed)], NOW)).fenced == {claimed.run.id}
@@ -92,7 +93,9 @@ async def test_a_cancel_of_an_earlier_round_does_not_overrule_a_run_that_ends_in
     await store.submit_command(command(claimed.run.id), later(5))
     (first,) = await store.pending_commands(claimed.run.id)
     await store.submit_command(command(claimed.run.id), later(6))
-    await store.commit(ANN, [ended(claimed, RunStatus.CANCELLED, commands_done=(first.id,), rest=False)], NOW)
+    await store.commit(
+        ANN, [ended(claimed, RunStatus.CANCELLED, commands_done=(first.id,), release_ownership=False)], NOW
+    )
     await store.submit_command(command(claimed.run.id, CommandKind.RETRY), later(7))
     done = tuple(each.id for each in await store.pending_commands(claimed.run.id))
     assert await store.commit(ANN, [ended(claimed, commands_done=done)], NOW) == Committed()
@@ -151,7 +154,9 @@ async def test_a_retried_run_that_was_cancelled_once_can_succeed(store: StateSto
 async def test_a_run_at_rest_has_no_owner_and_is_not_claimed(store: StateStore) -> None:
     done, paused = await owned_run(store), await owned_run(store)
     await store.commit(
-        ANN, [ended(done), changes(paused, run=replaced(paused.run, status=RunStatus.PAUSED), rest=True)], NOW
+        ANN,
+        [ended(done), changes(paused, run=replaced(paused.run, status=RunStatus.PAUSED), release_ownership=True)],
+        NOW,
     )
     assert await store.get_owner(done.run.id) is None
     assert await store.get_owner(paused.run.id) is None

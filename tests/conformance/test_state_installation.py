@@ -21,8 +21,8 @@ from tests.conformance.state_samples import (
     claim,
     command,
     ended,
-    introduce,
     owned_run,
+    register,
     start_runs,
     wish,
 )
@@ -55,9 +55,9 @@ async def test_of_many_at_the_same_moment_one_decides(stores) -> None:
 async def test_a_scheduler_with_other_terms_is_refused_and_not_known(store: StateStore) -> None:
     await store.record_shared_settings(OURS)
     with pytest.raises(SettingsDifferError):
-        await store.introduce(BEN, "identity", "scheduler", NOW, terms=OTHERS.terms)
+        await store.register(BEN, "identity", "scheduler", NOW, terms=OTHERS.terms)
     assert await store.list_schedulers() == ()
-    await store.introduce(ANN, "identity", "scheduler", NOW, terms=OURS.terms)
+    await store.register(ANN, "identity", "scheduler", NOW, terms=OURS.terms)
     assert [entry.id for entry in await store.list_schedulers()] == [ANN]
 
 
@@ -65,17 +65,17 @@ async def test_a_scheduler_with_other_terms_is_refused_and_not_known(store: Stat
 async def test_each_setting_is_a_part_of_the_terms(store: StateStore, change: dict[str, object]) -> None:
     await store.record_shared_settings(OURS)
     with pytest.raises(SettingsDifferError):
-        await store.introduce(ANN, "identity", "scheduler", NOW, terms=replaced(OURS, **change).terms)
+        await store.register(ANN, "identity", "scheduler", NOW, terms=replaced(OURS, **change).terms)
 
 
 async def test_where_the_objects_are_seen_is_not_a_part_of_the_terms(store: StateStore) -> None:
     await store.record_shared_settings(OURS)
     elsewhere = replaced(OURS, objects_url="file:/mnt/objects", host="host-c")
-    await store.introduce(ANN, "identity", "scheduler", NOW, terms=elsewhere.terms)
+    await store.register(ANN, "identity", "scheduler", NOW, terms=elsewhere.terms)
 
 
 async def test_terms_are_compared_only_where_some_are_recorded(store: StateStore) -> None:
-    await store.introduce(ANN, "identity", "scheduler", NOW, terms=OURS.terms)
+    await store.register(ANN, "identity", "scheduler", NOW, terms=OURS.terms)
     assert len(await store.list_schedulers()) == 1
 
 
@@ -118,8 +118,8 @@ async def test_whoever_worked_under_the_settings_before_can_do_nothing_more(stor
     assert not await store.renew(ANN)
     assert await claim(store, ANN) == []
     with pytest.raises(SettingsDifferError):
-        await store.introduce(ANN, "identity", "scheduler", NOW, terms=OURS.terms)
-    await introduce(store, BEN)
+        await store.register(ANN, "identity", "scheduler", NOW, terms=OURS.terms)
+    await register(store, BEN)
     assert [each.run.id for each in await claim(store, BEN)] == [claimed.run.id]
 
 
@@ -135,7 +135,7 @@ async def test_an_introduction_and_a_replacement_at_the_same_moment_leave_no_sch
         old = replaced(OURS, objects=f"old {number}")
         new = replaced(OURS, objects=f"new {number}")
         await here.replace_shared_settings(old)
-        work = here.introduce(ANN, "identity", "scheduler", NOW, terms=old.terms), there.replace_shared_settings(new)
+        work = here.register(ANN, "identity", "scheduler", NOW, terms=old.terms), there.replace_shared_settings(new)
         await asyncio.gather(*work, return_exceptions=True)
         assert await there.read_shared_settings() == new
         assert await here.list_schedulers() == ()
@@ -178,7 +178,7 @@ async def test_runs_with_commands_are_those_of_which_something_is_asked(store: S
     for run in (two, one, two):
         await store.submit_command(command(run.id), NOW)
     assert await store.runs_with_commands() == tuple(sorted((one.id, two.id)))
-    await introduce(store, ANN)
+    await register(store, ANN)
     for claimed in await claim(store):
         done = tuple(each.id for each in await store.pending_commands(claimed.run.id))
         await store.commit(ANN, [ended(claimed, RunStatus.CANCELLED, commands_done=done)], NOW)

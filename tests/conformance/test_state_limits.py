@@ -11,7 +11,8 @@ from ork.model.task import (
     TaskStatus,
 )
 from ork.model.workflow import Rate
-from ork.state.store import Committed, StateStore
+from ork.state.records import Committed
+from ork.state.store import StateStore
 from tests.conformance.state_samples import (
     ANN,
     BEN,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ork.errors import RefusedError
-from ork.model.location import LocationEntry, Look, origin_of
+from ork.model.location import LocationEntry, LocationScan, origin_of
 from ork.model.workflow import Schedule
 from ork.state.store import StateStore
 from tests.conformance.conftest import Stores
@@ -30,7 +30,7 @@ async def found(store: StateStore, digest: str = "sha256:1", **what: object) -> 
     held = await taken(store)
     flow = version(id=f"v-{digest}", **what)
     await store.save_version(flow, origin=origin_of(ETL, digest), now=NOW, next_fire=later(3600))
-    assert await store.settle_location(held, Look(digest, digest), later(300), NOW)
+    assert await store.settle_location(held, LocationScan(digest, digest), later(300), NOW)
 
 
 async def test_a_new_location_is_due_at_once_and_nothing_has_been_seen_of_it(store: StateStore) -> None:
@@ -76,8 +76,8 @@ async def test_whose_hold_ran_out_has_lost_it_to_the_next(stores: Stores) -> Non
     await one.set_locations({ETL: ETL_IMAGE}, NOW)
     slow = await taken(one, hold=60)
     quick = await taken(other, 60, hold=60)
-    assert not await one.settle_location(slow, Look("sha256:1", "sha256:1"), later(300), later(61))
-    assert await other.settle_location(quick, Look("sha256:2", "sha256:2"), later(300), later(62))
+    assert not await one.settle_location(slow, LocationScan("sha256:1", "sha256:1"), later(300), later(61))
+    assert await other.settle_location(quick, LocationScan("sha256:2", "sha256:2"), later(300), later(62))
     assert (await entry_of(one)).digest == "sha256:2"
 
 
@@ -90,7 +90,7 @@ async def test_who_keeps_holding_is_not_disturbed(stores: Stores) -> None:
     assert kept.held_until == later(100)
     assert await other.take_location(ALL, later(99), 60) is None
     assert await one.keep_location(held, later(50), 60) is None
-    assert await one.settle_location(kept, Look("sha256:1", "sha256:1"), later(300), later(101))
+    assert await one.settle_location(kept, LocationScan("sha256:1", "sha256:1"), later(300), later(101))
     assert await one.keep_location(kept, later(102), 60) is None
 
 
@@ -98,17 +98,17 @@ async def test_the_one_that_waited_longest_comes_first(store: StateStore) -> Non
     await store.set_locations({"b": "x", "a": "y"}, NOW)
     for _ in range(2):
         held = await taken(store)
-        await store.settle_location(held, Look(None), later(50 if held.name == "b" else 90), NOW)
+        await store.settle_location(held, LocationScan(None), later(50 if held.name == "b" else 90), NOW)
     assert [(await taken(store, 100)).name, (await taken(store, 100)).name] == ["b", "a"]
 
 
 async def test_what_came_of_a_look_is_kept(store: StateStore) -> None:
     await store.set_locations({ETL: ETL_IMAGE}, NOW)
-    await store.settle_location(await taken(store), Look("sha256:1", "sha256:1"), later(300), later(1))
+    await store.settle_location(await taken(store), LocationScan("sha256:1", "sha256:1"), later(300), later(1))
     good = await entry_of(store)
     assert (good.digest, good.seen, good.looked_at, good.changed_at) == ("sha256:1", "sha256:1", later(1), later(1))
     assert (good.due_at, good.held_until, good.error) == (later(300), None, None)
-    bad = Look("sha256:2", None, "ORK707", "it said nothing", "Traceback")
+    bad = LocationScan("sha256:2", None, "ORK707", "it said nothing", "Traceback")
     await store.settle_location(await taken(store, 300), bad, later(600), later(301))
     kept = await entry_of(store)
     assert (kept.digest, kept.seen, kept.looked_at, kept.changed_at) == ("sha256:1", "sha256:2", later(301), later(1))
@@ -119,13 +119,13 @@ async def test_the_same_digest_again_is_no_change(store: StateStore) -> None:
     await store.set_locations({ETL: ETL_IMAGE}, NOW)
     for seconds in (0, 300):
         held = await taken(store, seconds)
-        await store.settle_location(held, Look("sha256:1", "sha256:1"), later(seconds + 300), later(seconds))
+        await store.settle_location(held, LocationScan("sha256:1", "sha256:1"), later(seconds + 300), later(seconds))
     assert (await entry_of(store)).changed_at == NOW
 
 
 async def test_a_look_that_is_asked_for_is_due_at_once(store: StateStore) -> None:
     await store.set_locations({ETL: ETL_IMAGE}, NOW)
-    await store.settle_location(await taken(store), Look(None), later(300), NOW)
+    await store.settle_location(await taken(store), LocationScan(None), later(300), NOW)
     assert await store.take_location(ALL, later(10), 60) is None
     assert await store.ask_refresh(ETL, later(10))
     assert await store.next_location_at(ALL) == later(10)
@@ -134,8 +134,10 @@ async def test_a_look_that_is_asked_for_is_due_at_once(store: StateStore) -> Non
 
 async def test_who_asks_wants_what_was_not_good_looked_into_again(store: StateStore) -> None:
     await store.set_locations({ETL: ETL_IMAGE}, NOW)
-    await store.settle_location(await taken(store), Look("sha256:1", "sha256:1"), later(300), NOW)
-    await store.settle_location(await taken(store, 300), Look("sha256:2", None, "ORK707", "no"), later(600), NOW)
+    await store.settle_location(await taken(store), LocationScan("sha256:1", "sha256:1"), later(300), NOW)
+    await store.settle_location(
+        await taken(store, 300), LocationScan("sha256:2", None, "ORK707", "no"), later(600), NOW
+    )
     await store.ask_refresh(ETL, later(301))
     assert (await taken(store, 301)).seen == "sha256:1"
 
@@ -144,9 +146,9 @@ async def test_who_asks_during_a_look_gets_another_one(store: StateStore) -> Non
     await store.set_locations({ETL: ETL_IMAGE}, NOW)
     held = await taken(store)
     await store.ask_refresh(ETL, later(5))
-    await store.settle_location(held, Look(None), later(300), later(6))
+    await store.settle_location(held, LocationScan(None), later(300), later(6))
     again = await taken(store, 6)
-    await store.settle_location(again, Look(None), later(300), later(7))
+    await store.settle_location(again, LocationScan(None), later(300), later(7))
     assert await store.take_location(ALL, later(8), 60) is None
 
 
@@ -160,7 +162,7 @@ async def test_asking_wakes_those_who_might_look(waiting_stores: Stores) -> None
 
 async def test_the_same_locations_again_stay_as_they_are(store: StateStore) -> None:
     await store.set_locations({ETL: ETL_IMAGE}, NOW)
-    await store.settle_location(await taken(store), Look("sha256:1", "sha256:1"), later(300), NOW)
+    await store.settle_location(await taken(store), LocationScan("sha256:1", "sha256:1"), later(300), NOW)
     before = await store.list_locations()
     await store.set_locations({ETL: ETL_IMAGE}, later(1))
     assert await store.list_locations() == before
@@ -171,7 +173,7 @@ async def test_another_source_is_another_location_under_the_same_name(store: Sta
     held = await taken(store)
     await store.set_locations({ETL: "elsewhere/etl"}, later(1))
     assert await store.list_locations() == (LocationEntry(ETL, "elsewhere/etl", later(1)),)
-    assert not await store.settle_location(held, Look("sha256:1", "sha256:1"), later(300), later(2))
+    assert not await store.settle_location(held, LocationScan("sha256:1", "sha256:1"), later(300), later(2))
 
 
 async def test_a_workflow_of_a_location_cannot_be_deployed_from_elsewhere_or_deleted(store: StateStore) -> None:

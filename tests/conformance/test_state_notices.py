@@ -17,10 +17,10 @@ from tests.conformance.state_samples import (
     claim,
     command,
     ended,
-    introduce,
     later,
     new_run,
     owned_run,
+    register,
     start_runs,
     version,
 )
@@ -35,11 +35,11 @@ async def end(store: StateStore, status: RunStatus, at: float, workflow: str = "
     await store.save_version(flow, origin=None, now=NOW)
     (run,) = await store.create_runs([new_run(flow)], later(at))
     if not await store.list_schedulers():
-        await introduce(store, ANN)
+        await register(store, ANN)
     claimed = next(each for each in await claim(store) if each.run.id == run.id)
     row = replaced(claimed.run, status=status, finished_at=later(at + 1))
     alerts = (FAILED,) if status is RunStatus.FAILED else ()
-    await store.commit(ANN, [changes(claimed, run=row, alerts=alerts, rest=True)], later(at + 1))
+    await store.commit(ANN, [changes(claimed, run=row, alerts=alerts, release_ownership=True)], later(at + 1))
     return run.id
 
 
@@ -137,7 +137,7 @@ async def test_an_older_run_that_succeeds_late_is_no_recovery_of_a_newer_failure
     flow = version()
     await store.save_version(flow, origin=None, now=NOW)
     await store.create_runs([new_run(flow, "old")], NOW)
-    await introduce(store, ANN)
+    await register(store, ANN)
     (old,) = await claim(store)
     await end(store, RunStatus.FAILED, 10)
     await store.commit(ANN, [ended(old)], later(20))

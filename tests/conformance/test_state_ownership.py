@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from ork.model.ids import AttemptKey, RunId
+from ork.model.installation import Control, Mode
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import AttemptStatus, Heartbeat
+from ork.state.records import Claim, ClaimedRun
 from ork.state.sqlite import SqliteStore
-from ork.state.store import Claim, ClaimedRun, StateStore
+from ork.state.store import StateStore
 from tests.conformance.conftest import LeaseClock
 from tests.conformance.state_samples import (
     ANN,
@@ -23,10 +25,10 @@ from tests.conformance.state_samples import (
     command,
     deploy,
     ended,
-    introduce,
     later,
     new_run,
     owned_run,
+    register,
     start_runs,
     wish,
 )
@@ -39,7 +41,7 @@ LEASE = 60
 async def test_a_pending_run_is_claimed_with_its_version_and_epoch_one(store: StateStore) -> None:
     flow = await deploy(store)
     (run,) = await start_runs(store, of=flow)
-    await introduce(store, ANN)
+    await register(store, ANN)
     (claimed,) = await claim(store)
     assert (claimed.run, claimed.epoch, claimed.version) == (run, 1, flow)
     assert (claimed.tasks, claimed.attempts) == ((), ())
@@ -49,7 +51,7 @@ async def test_a_pending_run_is_claimed_with_its_version_and_epoch_one(store: St
 async def test_an_owned_run_is_not_claimed_again(stores) -> None:
     here, there = stores.open(), stores.open()
     await start_runs(here, 3)
-    await introduce(here, ANN, BEN)
+    await register(here, ANN, BEN)
     first = await claim(here, ANN, room=2)
     second = await claim(there, BEN)
     assert len(first) == 2
@@ -60,7 +62,7 @@ async def test_an_owned_run_is_not_claimed_again(stores) -> None:
 
 async def test_no_more_runs_are_claimed_than_there_is_room_for(store: StateStore) -> None:
     await start_runs(store, 5)
-    await introduce(store, ANN)
+    await register(store, ANN)
     assert await claim(store, room=0) == []
     assert len(await claim(store, room=2)) == 2
 
@@ -70,7 +72,7 @@ async def test_higher_priority_is_claimed_first_then_older(store: StateStore) ->
     await store.create_runs([new_run(flow, "young")], later(9))
     await store.create_runs([new_run(flow, "old"), new_run(flow, "low", priority=-1)], NOW)
     await store.create_runs([new_run(flow, "high", priority=5)], later(20))
-    await introduce(store, ANN)
+    await register(store, ANN)
     assert [c.run.id for c in await claim(store, room=3)] == ["high", "old", "young"]
     assert [c.run.id for c in await claim(store)] == ["low"]
 
@@ -106,7 +108,7 @@ async def test_a_paused_run_with_something_active_needs_an_owner_and_one_without
         NOW,
     )
     await store.release(ANN)
-    await introduce(store, BEN)
+    await register(store, BEN)
     assert [c.run.id for c in await claim(store, BEN)] == [busy.run.id]
     await store.submit_command(command(idle.run.id, CommandKind.RESUME), NOW)
     assert [c.run.id for c in await claim(store, BEN)] == [idle.run.id]
@@ -114,9 +116,9 @@ async def test_a_paused_run_with_something_active_needs_an_owner_and_one_without
 
 async def test_a_final_run_needs_no_owner(store: StateStore) -> None:
     claimed = await owned_run(store)
-    await store.commit(ANN, [ended(claimed, rest=False)], NOW)
+    await store.commit(ANN, [ended(claimed, release_ownership=False)], NOW)
     await store.release(ANN)
-    await introduce(store, BEN)
+    await register(store, BEN)
     assert await claim(store, BEN) == []
 
 
@@ -126,14 +128,14 @@ async def test_a_final_run_needs_no_owner(store: StateStore) -> None:
 async def test_a_pending_run_beyond_max_active_runs_stays_unclaimed_until_another_ends(store) -> None:
     flow = await deploy(store, max_active_runs=2)
     await store.create_runs([new_run(flow, id) for id in "abcd"], NOW)
-    await introduce(store, ANN, BEN)
+    await register(store, ANN, BEN)
     a, b = await claim(store)
     assert await claim(store, BEN) == []
     await store.commit(ANN, [changes(a, run=replaced(a.run, status=RunStatus.RUNNING))], NOW)
     assert await claim(store) == []
     await store.commit(ANN, [ended(a)], NOW)
     assert [c.run.id for c in await claim(store, BEN)] == ["c"]
-    await store.commit(ANN, [changes(b, run=replaced(b.run, status=RunStatus.PAUSED), rest=True)], NOW)
+    await store.commit(ANN, [changes(b, run=replaced(b.run, status=RunStatus.PAUSED), release_ownership=True)], NOW)
     assert await claim(store) == []
 
 
@@ -141,7 +143,7 @@ async def test_max_active_runs_holds_back_no_other_workflow(store: StateStore) -
     limited = await deploy(store, "limited", max_active_runs=1)
     await store.create_runs([new_run(limited, f"l{i}") for i in range(20)], NOW)
     await store.create_runs([new_run(await deploy(store, "free"), f"f{i}") for i in range(3)], later(1))
-    await introduce(store, ANN)
+    await register(store, ANN)
     assert [c.run.id for c in await claim(store, room=4)] == ["l0", "f0", "f1", "f2"]
 
 
@@ -166,7 +168,7 @@ async def test_runs_of_an_owner_whose_lease_has_run_out_can_be_claimed_with_a_hi
     store = stores.open()
     claimed = await owned_run(store)
     stores.clock.advance(LEASE - 1)
-    await introduce(store, BEN)
+    await register(store, BEN)
     assert await claim(store, BEN) == []
     stores.clock.advance(1)
     (taken,) = await claim(store, BEN)
@@ -177,7 +179,7 @@ async def test_runs_of_an_owner_whose_lease_has_run_out_can_be_claimed_with_a_hi
 async def test_a_renewed_lease_holds_lease_seconds_from_then(stores) -> None:
     store = stores.open()
     await owned_run(store)
-    await introduce(store, BEN)
+    await register(store, BEN)
     for _ in range(4):
         stores.clock.advance(LEASE - 1)
         assert await store.renew(ANN)
@@ -199,7 +201,7 @@ async def test_renewing_fails_once_somebody_took_a_run_over(stores) -> None:
     store = stores.open()
     await owned_run(store)
     stores.clock.advance(LEASE)
-    await introduce(store, BEN)
+    await register(store, BEN)
     await claim(store, BEN)
     assert not await store.renew(ANN)
 
@@ -210,7 +212,7 @@ async def test_an_unknown_scheduler_cannot_renew(store: StateStore) -> None:
 
 async def test_a_scheduler_whose_own_lease_has_run_out_gets_nothing(stores) -> None:
     store = stores.open()
-    await introduce(store, ANN)
+    await register(store, ANN)
     await start_runs(store)
     stores.clock.advance(LEASE)
     assert await store.claim_runs(ANN, 10, NOW) == Claim()
@@ -218,25 +220,25 @@ async def test_a_scheduler_whose_own_lease_has_run_out_gets_nothing(stores) -> N
     assert len(await claim(store)) == 1
 
 
-async def test_a_buried_schedulers_runs_can_be_claimed_at_once(stores) -> None:
+async def test_an_expired_schedulers_runs_can_be_claimed_at_once(stores) -> None:
     here, there = stores.open(), stores.open()
     claimed = await owned_run(here)
-    await introduce(there, BEN)
-    await there.bury([ANN, "nobody"])
+    await register(there, BEN)
+    await there.expire([ANN, "nobody"])
     assert [(c.run.id, c.epoch) for c in await claim(there, BEN)] == [(claimed.run.id, claimed.epoch + 1)]
     assert (await here.commit(ANN, [changes(claimed)], NOW)).fenced == {claimed.run.id}
 
 
-async def test_introducing_oneself_again_begins_with_nothing(store: StateStore) -> None:
+async def test_registering_again_begins_with_nothing(store: StateStore) -> None:
     claimed = await owned_run(store)
-    await introduce(store, ANN)
+    await register(store, ANN)
     assert await store.get_owner(claimed.run.id) is None
     assert [c.epoch for c in await claim(store)] == [claimed.epoch + 1]
 
 
 async def test_released_runs_have_no_owner_and_can_be_claimed_at_once(store: StateStore) -> None:
     one, two = await owned_run(store), await owned_run(store)
-    await introduce(store, BEN)
+    await register(store, BEN)
     await store.release(BEN, [one.run.id])
     assert await store.get_owner(one.run.id) == ANN
     await store.release(ANN, [one.run.id])
@@ -250,8 +252,34 @@ async def test_releasing_all_forgets_the_scheduler(store: StateStore) -> None:
     await store.release(ANN)
     assert await store.list_schedulers() == ()
     assert not await store.renew(ANN)
-    await introduce(store, BEN)
+    await register(store, BEN)
     assert {c.run.id for c in await claim(store, BEN)} == {one.run.id, two.run.id}
+
+
+async def test_releasing_nothing_writes_nothing_and_wakes_nobody(stores) -> None:
+    here, there = stores.open(), stores.open()
+    claimed = await owned_run(here)
+    await there.wait_for_change(0)
+    mark = (await here.changes_since(None)).mark
+    await here.release(ANN, [])
+    await here.release(BEN, [claimed.run.id, RunId("unknown")])
+    await here.release(BEN)
+    assert not await there.wait_for_change(0)
+    assert (await here.changes_since(None)).mark == mark
+    assert await here.get_owner(claimed.run.id) == ANN
+
+
+async def test_a_control_for_a_scheduler_goes_when_it_exits_and_not_when_it_starts_afresh(store: StateStore) -> None:
+    everybody, ann = (Control(target, Mode.DRAINING, "me", NOW) for target in ("*", ANN))
+    await register(store, ANN, BEN)
+    await store.set_control(everybody)
+    await store.set_control(ann)
+    await store.release(BEN, exits=True)
+    await store.release(ANN)
+    assert await store.list_controls() == (everybody, ann)
+    await register(store, ANN)
+    await store.release(ANN, exits=True)
+    assert await store.list_controls() == (everybody,)
 
 
 # ── claiming some runs only ──────────────────────────────────────────────────────────────────────
@@ -264,7 +292,7 @@ async def only_ids(store: StateStore, *only: str, scheduler=ANN) -> set[str]:
 
 async def test_with_only_other_runs_that_wait_to_be_started_are_left_alone(store: StateStore) -> None:
     runs = await start_runs(store, 3)
-    await introduce(store, ANN, BEN)
+    await register(store, ANN, BEN)
     assert await only_ids(store, runs[1].id) == {runs[1].id}
     assert await only_ids(store) == set()
     assert [claimed.run.id for claimed in await claim(store, BEN)] == [runs[0].id, runs[2].id]
@@ -279,17 +307,17 @@ async def test_with_only_sub_workflows_are_claimed_as_well_but_not_reruns(store:
         new_run(flow, "others-child", parent=f"{other.id}/extract/1"),
     ]
     await store.create_runs(new, NOW)
-    await introduce(store, ANN)
+    await register(store, ANN)
     assert await only_ids(store, parent.id) == {parent.id, "child"}
 
 
 async def test_with_only_what_a_dead_owner_left_is_claimed_as_well(stores) -> None:
     store = stores.open()
     (left, never) = await start_runs(store, 2)
-    await introduce(store, ANN, BEN)
+    await register(store, ANN, BEN)
     assert len(await claim(store, BEN, room=1)) == 1
     assert await only_ids(store, "none") == set()
-    await store.bury([BEN])
+    await store.expire([BEN])
     assert await only_ids(store, "none") == {left.id}
     assert await store.get_owner(never.id) is None
 
@@ -300,7 +328,7 @@ async def test_with_only_a_run_with_an_active_attempt_that_nobody_looks_after_is
     first = wish(busy.run.id, "extract")
     await store.commit(ANN, [changes(busy, wishes=(first,))], NOW)
     await store.release(ANN)
-    await introduce(store, BEN)
+    await register(store, BEN)
     assert await only_ids(store, "none", scheduler=BEN) == {busy.run.id}
     assert await store.get_owner(idle.run.id) is None
 
@@ -312,7 +340,7 @@ async def noted(store: StateStore, stores: Any, *heartbeats: Heartbeat) -> tuple
     """What the next owner of the run gets."""
     await store.note_heartbeats(heartbeats)
     stores.clock.advance(LEASE + 1)
-    await introduce(store, BEN)
+    await register(store, BEN)
     (again,) = await claim(store, BEN)
     return again.heartbeats
 
@@ -398,7 +426,7 @@ async def test_after_a_restart_of_the_machine_a_heartbeat_says_nothing(tmp_path)
     _, key = await launched(store)
     await store.note_heartbeats([Heartbeat(key, 1, 0.0)])
     clock.boot, clock.seconds = 2, 5.0
-    await introduce(store, BEN)
+    await register(store, BEN)
     (again,) = await claim(store, BEN)
     assert (again.attempts[0].key, again.heartbeats) == (key, ())
 
@@ -412,7 +440,7 @@ async def test_a_run_needs_an_owner_until_it_has_ended_and_again_when_something_
     assert await store.needs_owner()
     await store.release(ANN)
     assert await store.needs_owner()
-    await introduce(store, ANN)
+    await register(store, ANN)
     (claimed,) = await claim(store)
     await store.commit(ANN, [ended(claimed, RunStatus.FAILED)], NOW)
     assert not await store.needs_owner()
@@ -424,7 +452,7 @@ async def test_a_run_needs_an_owner_until_it_has_ended_and_again_when_something_
 
 
 async def test_a_scheduler_s_notes_are_read_by_others_until_it_takes_them_back(store: StateStore) -> None:
-    await introduce(store, ANN, BEN)
+    await register(store, ANN, BEN)
     await store.note_fallbacks(ANN, ["fork server: crashed", "journal: „plain“ files"])
     notes = {entry.id: entry.notes for entry in await store.list_schedulers()}
     assert notes == {ANN: ("fork server: crashed", "journal: „plain“ files"), BEN: ()}

@@ -7,7 +7,8 @@ import pytest
 from ork.errors import UsageError
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.task import TaskStatus
-from ork.state.store import StateStore, TaskFilter
+from ork.state.records import TaskFilter
+from ork.state.store import StateStore
 from tests.conformance.state_samples import ANN, NOW, attempt, changes, deploy, owned_run, task
 
 

@@ -6,7 +6,8 @@ from ork.core.limits import EVERYTHING
 from ork.model.quarantine import ItemKind
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import AttemptStatus, TaskStatus
-from ork.state.store import Accepted, ClaimedRun, StateStore
+from ork.state.records import Accepted, ClaimedRun
+from ork.state.store import StateStore
 from tests.conformance.state_samples import (
     ANN,
     BEN,
@@ -17,9 +18,9 @@ from tests.conformance.state_samples import (
     command,
     deploy,
     ended,
-    introduce,
     later,
     owned_run,
+    register,
     start_runs,
     task,
     wish,
@@ -56,7 +57,7 @@ async def test_a_run_that_is_set_aside_is_paused_listed_and_not_claimed(store: S
 
 async def test_a_stale_epoch_sets_nothing_aside(store: StateStore) -> None:
     claimed = await running(store)
-    await introduce(store, BEN)
+    await register(store, BEN)
     assert await store.set_aside(BEN, claimed.run.id, claimed.epoch, "no", NOW) is None
     assert await store.set_aside(ANN, claimed.run.id, claimed.epoch - 1, "no", NOW) is None
     assert await store.list_quarantined() == ()
@@ -89,7 +90,7 @@ async def test_a_pending_cancel_ends_it_with_its_tasks_and_attempts(store: State
 
 async def test_a_run_that_has_ended_keeps_its_status(store: StateStore) -> None:
     claimed = await owned_run(store)
-    await store.commit(ANN, [ended(claimed, RunStatus.FAILED, rest=True)], NOW)
+    await store.commit(ANN, [ended(claimed, RunStatus.FAILED, release_ownership=True)], NOW)
     await store.submit_command(command(claimed.run.id, CommandKind.RETRY), later(1))
     (again,) = await claim(store)
     await set_aside(store, again)
@@ -103,7 +104,7 @@ async def test_a_run_that_has_ended_keeps_its_status(store: StateStore) -> None:
 async def test_it_takes_no_slot_and_nobodys_place(store: StateStore) -> None:
     await store.set_limits({EVERYTHING: 1})
     flow = await deploy(store, max_active_runs=1)
-    await introduce(store, ANN)
+    await register(store, ANN)
     await start_runs(store, 2, of=flow)
     (first,) = await claim(store)
     rows = (task("extract", executor="command"), task("load", executor="command"))
@@ -117,7 +118,7 @@ async def test_it_takes_no_slot_and_nobodys_place(store: StateStore) -> None:
 
 async def test_pruning_takes_it_off_the_list(store: StateStore) -> None:
     claimed = await owned_run(store)
-    await store.commit(ANN, [ended(claimed, RunStatus.FAILED, rest=True)], NOW)
+    await store.commit(ANN, [ended(claimed, RunStatus.FAILED, release_ownership=True)], NOW)
     await store.submit_command(command(claimed.run.id, CommandKind.RETRY), later(1))
     (again,) = await claim(store)
     await set_aside(store, again)

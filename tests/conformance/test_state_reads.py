@@ -11,7 +11,8 @@ from ork.model.ids import RunId, TaskKey
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
-from ork.state.store import RunFilter, StateStore
+from ork.state.records import RunFilter
+from ork.state.store import StateStore
 from tests.conformance.state_samples import (
     ANN,
     BEN,
@@ -21,10 +22,10 @@ from tests.conformance.state_samples import (
     command,
     deploy,
     ended,
-    introduce,
     later,
     new_run,
     owned_run,
+    register,
     start_runs,
     task,
     wish,
@@ -88,7 +89,7 @@ async def test_runs_are_filtered_by_workflow_and_status(store: StateStore) -> No
     a, b = await deploy(store, "a"), await deploy(store, "b")
     for second, (flow, id) in enumerate([(a, "a1"), (b, "b1"), (a, "a2"), (b, "b2")]):
         await store.create_runs([new_run(flow, id)], later(second))
-    await introduce(store, ANN)
+    await register(store, ANN)
     claimed = {c.run.id: c for c in (await store.claim_runs(ANN, 9, NOW)).runs}
     await store.commit(ANN, [ended(claimed["a1"]), ended(claimed["b1"], RunStatus.FAILED)], NOW)
     final = frozenset({RunStatus.SUCCESS, RunStatus.FAILED})
@@ -153,7 +154,7 @@ async def test_schedulers_are_listed_with_their_lease_and_runs(stores) -> None:
     store = stores.open()
     await owned_run(store)
     stores.clock.advance(70)
-    await store.introduce(BEN, "host 2", "run", later(70))
+    await store.register(BEN, "host 2", "run", later(70))
     ann, ben = await store.list_schedulers()
     assert (ann.id, ann.identity, ann.kind, ann.started_at) == (ANN, "identity of ann", "scheduler", NOW)
     assert (ann.lease_seconds_left, ann.active_runs) == (-10, 1)
@@ -168,9 +169,9 @@ async def test_the_signing_key_is_32_bytes_and_the_same_for_every_handle(stores)
 
 
 async def test_statements_are_counted(store: StateStore) -> None:
-    before = await store.statement_count()
+    before = store.statements
     await deploy(store)
-    assert await store.statement_count() > before
+    assert store.statements > before
 
 
 async def test_closing_twice_is_no_mistake(store: StateStore) -> None:
@@ -191,14 +192,14 @@ async def every_change(store: StateStore):
     yield "create_runs"
     await store.submit_command(command(run.id), NOW)
     yield "submit_command"
-    await introduce(store, BEN)
+    await register(store, BEN)
     (claimed,) = (await store.claim_runs(BEN, 1, NOW)).runs
     await store.commit(BEN, [changes(claimed, tasks=(task("extract"),))], NOW)
     yield "commit"
     await store.release(BEN)
     yield "release"
-    await store.bury([ANN])
-    yield "bury"
+    await store.expire([ANN])
+    yield "expire"
 
 
 async def test_a_change_by_another_handle_between_two_calls_is_not_missed(stores) -> None:
@@ -236,7 +237,7 @@ async def test_a_commit_that_came_to_nothing_wakes_nobody(stores) -> None:
 
 async def test_renewing_a_lease_wakes_nobody(stores) -> None:
     here, there = stores.open(), stores.open()
-    await introduce(there, ANN)
+    await register(there, ANN)
     await here.wait_for_change(0)
     assert await there.renew(ANN)
     assert not await here.wait_for_change(0)

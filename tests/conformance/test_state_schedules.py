@@ -13,10 +13,10 @@ from ork.model.ids import RunId, VersionId
 from ork.model.notice import NoticeKind
 from ork.model.run import NewRun
 from ork.model.workflow import Catchup, Schedule, Trigger
-from ork.state.schedules import ScheduleEntry
-from ork.state.store import RunFilter, StateStore
+from ork.state.records import RunFilter, ScheduleEntry
+from ork.state.store import StateStore
 from tests.conformance.conftest import Stores
-from tests.conformance.state_samples import NOW, claim, introduce, later, new_run, version
+from tests.conformance.state_samples import NOW, claim, later, new_run, register, version
 
 HOURLY = Schedule("0 * * * *")
 SOON = later(10)
@@ -105,7 +105,7 @@ async def test_firing_creates_the_runs_and_moves_the_time_on(store: StateStore) 
     assert await store.fire("flow", later(10), [slot(10), slot(11)], later(20), later(12))
     assert await slots(store) == [later(10), later(11)]
     assert await next_fires(store) == {"flow": later(20)}
-    await introduce(store, "ann")  # type: ignore[arg-type]
+    await register(store, "ann")  # type: ignore[arg-type]
     assert len(await claim(store)) == 2
 
 

@@ -24,7 +24,8 @@ from ork.model.workflow import (
     Trigger,
     Version,
 )
-from ork.state.store import Accepted, StateStore, TooLate
+from ork.state.records import Accepted, TooLate
+from ork.state.store import StateStore
 from tests.conformance.state_samples import (
     ANN,
     NOW,
@@ -33,10 +34,10 @@ from tests.conformance.state_samples import (
     command,
     deploy,
     ended,
-    introduce,
     later,
     new_run,
     owned_run,
+    register,
     start_runs,
     version,
 )
@@ -259,5 +260,5 @@ async def test_a_command_for_a_finished_run_makes_it_claimable(store: StateStore
 async def test_commands_of_other_schedulers_runs_are_not_given(store: StateStore) -> None:
     claimed = await owned_run(store)
     await store.submit_command(command(claimed.run.id), NOW)
-    await introduce(store, "ben")
+    await register(store, "ben")
     assert (await store.claim_runs("ben", 10, NOW)).commands == ()

@@ -14,7 +14,8 @@ from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import AttemptStatus, TaskStatus
 from ork.model.workflow import Trigger
-from ork.state.store import RunFilter, StateStore
+from ork.state.records import RunFilter
+from ork.state.store import StateStore
 from tests.conformance.conftest import STORES, Stores
 from tests.conformance.state_samples import (
     ANN,
@@ -47,8 +48,8 @@ class History:
 
     def next_step(self) -> tuple[str, Step]:
         self._moment += 1
-        names = ("create", "create", "command", "introduce", "claim", "claim", "claim", "commit", "commit", "commit",
-                 "commit", "renew", "bury", "release", "limits", "deploy", "sleep")  # fmt: skip
+        names = ("create", "create", "command", "register", "claim", "claim", "claim", "commit", "commit", "commit",
+                 "commit", "renew", "expire", "release", "limits", "deploy", "sleep")  # fmt: skip
         name = self._random.choice(names)
         return name, getattr(self, f"_{name}")()
 
@@ -82,7 +83,7 @@ class History:
 
     def _introduce(self) -> Step:
         who = self._random.choice((ANN, BEN))
-        return lambda store: store.introduce(who, "somewhere", "scheduler", later(self._moment))
+        return lambda store: store.register(who, "somewhere", "scheduler", later(self._moment))
 
     def _claim(self) -> Step:
         who, room = self._random.choice((ANN, BEN)), self._random.randrange(4)
@@ -111,7 +112,7 @@ class History:
             )
         if self._commands and random.random() < 0.5:
             what["commands_done"] = (random.choice(self._commands),)
-        return changes(claimed, rest=random.random() < 0.2, **what)
+        return changes(claimed, release_ownership=random.random() < 0.2, **what)
 
     def _renew(self) -> Step:
         who = self._random.choice((ANN, BEN))
@@ -119,7 +120,7 @@ class History:
 
     def _bury(self) -> Step:
         who = self._random.choice((ANN, BEN))
-        return lambda store: store.bury([who])
+        return lambda store: store.expire([who])
 
     def _release(self) -> Step:
         who = self._random.choice((ANN, BEN))

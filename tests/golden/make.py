@@ -27,9 +27,9 @@ from tests.conformance.state_samples import (
     changes,
     claim,
     command,
-    introduce,
     later,
     new_run,
+    register,
     task,
     version,
     wish,
@@ -44,7 +44,7 @@ async def fill(store: StateStore) -> None:
     await store.save_version(flow, origin="golden", now=NOW, next_fire=later(3600))
     await store.set_limits({"*": 8, "pool:api": 2})
     await store.create_runs([new_run(flow, id, params={"day": 1}) for id in ("done", "failed", "busy")], NOW)
-    await introduce(store, ANN)
+    await register(store, ANN)
     runs = {claimed.run.id: claimed for claimed in await claim(store)}
     extract = task("extract", TaskStatus.SUCCESS, attempt=1, output=InlineOutput('{"rows":12}'))
     failure = Failure(FailureKind.EXIT, "exit 3", {"tail": ["no"]})
@@ -53,9 +53,9 @@ async def fill(store: StateStore) -> None:
         ANN,
         [
             changes(runs["done"], run=ends(runs["done"].run, RunStatus.SUCCESS), tasks=(extract,), attempts=(over,),
-                    rest=True),
+                    release_ownership=True),
             changes(runs["failed"], run=ends(runs["failed"].run, RunStatus.FAILED), alerts=(Alert(None, failure),),
-                    tasks=(task("extract", TaskStatus.FAILED, failure=failure),), rest=True),
+                    tasks=(task("extract", TaskStatus.FAILED, failure=failure),), release_ownership=True),
             changes(runs["busy"], run=replaced(runs["busy"].run, status=RunStatus.RUNNING, started_at=NOW),
                     tasks=(task("extract"), task("load")), wishes=(wish("busy", "extract", pool="api"),)),
         ],

@@ -9,12 +9,13 @@ from ork.core.effects import Alert
 from ork.model.access import AuditEntry, Role, Token
 from ork.model.ids import AttemptKey, RunId
 from ork.model.installation import Control, Mode, SharedSettings
-from ork.model.location import LocationEntry, Look
+from ork.model.location import LocationEntry, LocationScan
 from ork.model.record import replaced
 from ork.model.run import NewRun, RunStatus
 from ork.model.task import AttemptStatus, Heartbeat, TaskStatus
 from ork.model.workflow import Schedule, Trigger
-from ork.state.store import ClaimedRun, RunFilter, StateStore
+from ork.state.records import ClaimedRun, RunFilter
+from ork.state.store import StateStore
 from tests.conformance.state_samples import (
     ANN,
     BEN,
@@ -25,10 +26,10 @@ from tests.conformance.state_samples import (
     command,
     deploy,
     ended,
-    introduce,
     later,
     new_run,
     owned_run,
+    register,
     start_runs,
     task,
     version,
@@ -50,7 +51,7 @@ class Given(NamedTuple):
 
 async def prepare(store: StateStore) -> Given:
     """A store with something of everything in it."""
-    await introduce(store, ANN)
+    await register(store, ANN)
     await store.set_limits({"*": 500, "pool:api": 200})
     await deploy(store, "idle")
     nightly = version("nightly", schedule=Schedule("0 * * * *"))
@@ -104,11 +105,11 @@ WRITES: dict[str, Verb] = {
     "clear_control": lambda store, _: store.clear_control("*"),
     "create_runs": lambda store, given: store.create_runs(given.new, NOW),
     "submit_command": lambda store, given: store.submit_command(command(given.ready), NOW),
-    "introduce": lambda store, _: store.introduce(BEN, "ben", "scheduler", NOW),
+    "register": lambda store, _: store.register(BEN, "ben", "scheduler", NOW),
     "claim_runs": lambda store, _: store.claim_runs(ANN, 10, NOW),
     "commit": _commit,
     "renew": lambda store, _: store.renew(ANN),
-    "bury": lambda store, _: store.bury([ANN]),
+    "expire": lambda store, _: store.expire([ANN]),
     "release": lambda store, _: store.release(ANN),
     "fire": lambda store, given: store.fire("nightly", later(5), [given.due], later(3605), later(6)),
     "take_alerts": lambda store, _: store.take_alerts(10, NOW),
@@ -127,7 +128,7 @@ WRITES: dict[str, Verb] = {
     "ask_refresh": lambda store, _: store.ask_refresh("other", NOW),
     "take_location": lambda store, _: store.take_location(LOCATIONS, NOW, 60),
     "keep_location": lambda store, given: store.keep_location(given.held, later(30), 60),
-    "settle_location": lambda store, given: store.settle_location(given.held, Look("d", "d"), later(300), NOW),
+    "settle_location": lambda store, given: store.settle_location(given.held, LocationScan("d", "d"), later(300), NOW),
 }
 
 READS: dict[str, Verb] = {
@@ -172,4 +173,4 @@ READS: dict[str, Verb] = {
     "signing_key": lambda store, _: store.signing_key(),
 }
 
-ASK_NO_STATEMENT = {"statement_count", "close", "wait_for_change"}
+ASK_NO_STATEMENT = {"close", "wait_for_change"}

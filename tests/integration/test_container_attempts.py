@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ork.model.infra import Place, WorkerConfig
+from ork.model.infra import Where, WorkerConfig
 from ork.model.record import replaced
 from ork.model.workflow import Container, TaskSpec
 from ork.scheduler.containers import container_document
@@ -235,7 +235,7 @@ def test_privileges_are_dropped_unless_the_worker_config_gives_them(
     daemon: Daemon, tmp_path: Path, config: dict[str, Any], expected: dict[str, int]
 ) -> None:
     task = TaskSpec("a", "container", Container(), image="busybox")
-    wanted = container_document(task, WorkerConfig("w", Place.DOCKER, network="none", **config))
+    wanted = container_document(task, WorkerConfig("w", Where.DOCKER, network="none", **config))
 
     async def scene(dock: Dock) -> None:
         script = "grep -E '^(CapEff|CapBnd|NoNewPrivs):' /proc/self/status; sleep 60"

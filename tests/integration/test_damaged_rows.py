@@ -97,7 +97,7 @@ REPAIRED = "params not JSON"
 SHOWN = ("params not JSON", "task status unknown", "version not JSON", "created_at")
 PRINTED = (
     ("runs", "--limit", "200"), ("runs",), ("status",), ("doctor",), ("workflows",), ("schedules",), ("token", "list"),
-    ("locations",), ("audit",),
+    ("locations",), ("audit",), ("approvals",), ("alerts",),
 )  # fmt: skip
 PATHS = ("/workflows", "/schedules", "/tokens", "/locations", "/audit", "/schedulers", "/limits", "/status", "/runs")
 
@@ -107,6 +107,7 @@ class Scene:
 
     def __init__(self, folder: Path, environment: dict[str, str], url: str | None) -> None:
         self.folder = folder
+        (folder / "ork.yaml").write_text("alerts: {ops: https://example.org}\n")
         self.url = url
         self.environment = environment if url is None else {**environment, "ORK_STORE": url}
         self.victims: dict[str, str] = {}

@@ -49,9 +49,9 @@ def test_an_idle_scheduler_runs_no_statement_however_often_it_looks(
         try:
             await ready.wait()
             await asyncio.sleep(1.5)  # older than the grain of the log's clock
-            before, seen = await installation.store.statement_count(), len(looks)
+            before, seen = installation.store.statements, len(looks)
             await asyncio.sleep(1.0)
-            return before, await installation.store.statement_count(), len(looks) - seen
+            return before, installation.store.statements, len(looks) - seen
         finally:
             service.request_stop()
             await work
@@ -76,9 +76,9 @@ async def _tick(store: str) -> tuple[TickReport, int, int]:
     installation = await open_installation(load_settings(store=store))
     try:
         mark = (await installation.store.changes_since(None)).mark
-        before = await installation.store.statement_count()
+        before = installation.store.statements
         report = await installation.tick()
-        statements = await installation.store.statement_count() - before
+        statements = installation.store.statements - before
         return report, statements, (await installation.store.changes_since(None)).mark - mark
     finally:
         await installation.close()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from ork.errors import StoreUnavailableError
-from tests.conformance.state_samples import ANN, BEN, NOW, claim, command, introduce, owned_run, start_runs
+from tests.conformance.state_samples import ANN, BEN, NOW, claim, command, owned_run, register, start_runs
 from tests.integration.conftest import with_stores
 from tests.postgres import Server
 
@@ -56,8 +56,8 @@ def test_whose_lease_is_over_is_taken_over_though_it_holds_the_lock_on_it(
 
     async def scene(store: PostgresStore) -> None:
         owned = await owned_run(store, ANN)
-        await introduce(store, BEN)
-        await store.bury([ANN])
+        await register(store, BEN)
+        await store.expire([ANN])
         with frozen_after(server, database, "SELECT FROM ork.schedulers WHERE id = 'ann' FOR UPDATE"):
             (taken,) = await claim(store, BEN)
         assert (taken.run.id, taken.epoch) == (owned.run.id, owned.epoch + 1)

@@ -14,7 +14,8 @@ from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import AttemptStatus, TaskStatus
 from ork.model.workflow import Version
-from ork.state.store import RunChanges, StateStore
+from ork.state.records import RunChanges
+from ork.state.store import StateStore
 from tests.conformance.state_samples import (
     ANN,
     BEN,
@@ -24,10 +25,10 @@ from tests.conformance.state_samples import (
     command,
     deploy,
     ended,
-    introduce,
     later,
     new_run,
     owned_run,
+    register,
     start_runs,
     task,
     wish,
@@ -49,7 +50,7 @@ def test_many_claimers_share_the_runs_and_no_run_is_claimed_twice(url: str) -> N
         names = [SchedulerId(f"s{number}") for number in range(len(stores))]
 
         async def take_all(store: StateStore, name: SchedulerId) -> list[tuple[RunId, int]]:
-            await introduce(store, name)
+            await register(store, name)
             taken = []
             while got := await claim(store, name, room=7):
                 taken += [(claimed.run.id, claimed.epoch) for claimed in got]
@@ -70,7 +71,7 @@ def test_max_active_runs_holds_whoever_claims_at_the_same_time(url: str) -> None
         await stores[0].create_runs([new_run(flow) for _ in range(60)], NOW)
         names = [SchedulerId(f"s{number}") for number in range(len(stores))]
         for store, name in zip(stores, names, strict=True):
-            await introduce(store, name)
+            await register(store, name)
         shares = await asyncio.gather(*(claim(store, name, 4) for store, name in zip(stores, names, strict=True)))
         assert sum(map(len, shares)) == 5
 
@@ -79,13 +80,13 @@ def test_max_active_runs_holds_whoever_claims_at_the_same_time(url: str) -> None
 
 def test_a_take_over_by_several_at_once_gives_each_run_to_one(url: str) -> None:
     async def scene(*stores: StateStore) -> None:
-        await introduce(stores[0], ANN)
+        await register(stores[0], ANN)
         await start_runs(stores[0], 40)
         assert len(await claim(stores[0], ANN)) == 40
         names = [SchedulerId(f"s{number}") for number in range(len(stores))]
         for store, name in zip(stores, names, strict=True):
-            await introduce(store, name)
-        await stores[0].bury([ANN])
+            await register(store, name)
+        await stores[0].expire([ANN])
         shares = await asyncio.gather(*(claim(store, name, 10) for store, name in zip(stores, names, strict=True)))
         taken = [(claimed.run.id, claimed.epoch) for share in shares for claimed in share]
         assert len(set(taken)) == len(taken) == 40
@@ -104,7 +105,7 @@ def test_crossed_batches_never_wait_for_each_other(url: str) -> None:
 
         async def worry(number: int, store: StateStore) -> None:
             dice, me = random.Random(number), SchedulerId(f"s{number}")
-            await introduce(store, me)
+            await register(store, me)
             for _ in range(30):
                 owned = {c.run.id: c for c in await claim(store, me, 12)}
                 mine = [changes(c, wishes=(wish(id, f"t{dice.randrange(6)}", pool="api"),)) for id, c in owned.items()]
@@ -115,10 +116,10 @@ def test_crossed_batches_never_wait_for_each_other(url: str) -> None:
                     store.commit(me, batch, NOW),
                     store.submit_command(command(dice.choice(runs), CommandKind.PAUSE), NOW),
                     store.set_limits({"*": dice.randrange(3, 12), "pool:api": dice.randrange(1, 5)}),
-                    store.bury([SchedulerId(f"s{other}") for other in dice.sample(range(6), 2) if other != number]),
+                    store.expire([SchedulerId(f"s{other}") for other in dice.sample(range(6), 2) if other != number]),
                 )
                 await store.release(me, dice.sample(runs, len(runs)))
-                await introduce(store, me)
+                await register(store, me)
 
         await asyncio.gather(*(worry(number, store) for number, store in enumerate(stores)))
 
@@ -203,7 +204,7 @@ def test_what_a_scheduler_does_again_and_again_is_one_request_each_time(server: 
 
     async def scene(store: PostgresStore) -> None:
         of = await deploy(store)
-        await introduce(store, ANN)
+        await register(store, ANN)
         await usual_run(store, of)  # what is asked once for each connection and version has been asked then
         before = len(server.statements(database))
         assert await usual_run(store, of) == len(server.statements(database)) - before
@@ -243,15 +244,15 @@ def test_waiting_for_news_runs_no_statement_at_all(server: Server, url: str) -> 
     server.log_statements(database)
 
     async def scene(store: PostgresStore) -> None:
-        await introduce(store, ANN)
+        await register(store, ANN)
         await store.wait_for_change(0)
         asleep = asyncio.ensure_future(store.wait_for_change(None))
         await asyncio.sleep(0.2)
-        before, counted = len(server.statements(database)), await store.statement_count()
+        before, counted = len(server.statements(database)), store.statements
         assert before > 0
         await asyncio.sleep(2)
         assert not asleep.done()
-        assert await store.statement_count() == counted
+        assert store.statements == counted
         assert server.statements(database)[before:] == []
         asleep.cancel()
 
@@ -320,7 +321,7 @@ def test_who_waits_while_the_server_goes_away_gets_an_error_and_can_wait_again(p
 def test_pruning_goes_in_small_batches_beside_others_and_leaves_alone_what_is_being_worked_on(url: str) -> None:
     async def scene(*stores: StateStore) -> None:
         store = stores[0]
-        await introduce(store, ANN)
+        await register(store, ANN)
         await start_runs(store, 50)
         claimed = await claim(store, ANN)
         over = [ended(each, tasks=(task("load", TaskStatus.SUCCESS),)) for each in claimed]
@@ -346,8 +347,8 @@ def test_pruning_goes_in_small_batches_beside_others_and_leaves_alone_what_is_be
 def test_an_owner_that_was_taken_for_dead_is_fenced_and_its_take_over_sees_all_it_wrote(url: str) -> None:
     async def scene(here: StateStore, there: StateStore) -> None:
         owned = await owned_run(here, ANN)
-        await introduce(there, BEN)
-        await there.bury([ANN])
+        await register(there, BEN)
+        await there.expire([ANN])
         late = here.commit(ANN, [changes(owned, tasks=(task("extract", TaskStatus.SUCCESS),))], NOW)
         committed, taken = await asyncio.gather(late, claim(there, BEN))
         (again,) = taken

@@ -228,13 +228,18 @@ def test_a_service_without_root_needs_the_capabilities_and_its_tasks_have_none(y
     python = str(yard.folder / ".venv" / "bin" / "python")
     become = ["setpriv", f"--reuid={service.pw_uid}", f"--regid={service.pw_gid}", "--clear-groups"]
 
-    def ork(*words: str, allowed: bool = True) -> subprocess.CompletedProcess[str]:
-        caps = [f"--inh-caps={capabilities}", f"--ambient-caps={capabilities}"] if allowed else []
+    def ork(*words: str, allowed: str = capabilities) -> subprocess.CompletedProcess[str]:
+        caps = [f"--inh-caps={allowed}", f"--ambient-caps={allowed}"] if allowed else []
         line = [*become, *caps, python, "-m", "ork", *words]
         return subprocess.run(line, cwd=yard.folder, env=given, capture_output=True, text=True, check=False)
 
-    refused = ork("run", allowed=False)
+    refused = ork("run", allowed="")
     assert (refused.returncode, "CAP_SETUID" in refused.stderr) == (2, True), refused.stderr
+    assert "deploy/systemd/task-user.conf" in refused.stderr
+    for each in capabilities.split(","):
+        refused = ork("run", allowed=capabilities.replace(each, "").replace(",,", ",").strip(","))
+        lacks = f"may not run tasks as `{USER}`: it lacks CAP_{each[1:].upper()}\n"
+        assert (refused.returncode, lacks in refused.stderr) == (2, True), refused.stderr
     done = ork("run")
     assert done.returncode == 0, done.stdout + done.stderr
     known = pwd.getpwnam(USER)

@@ -60,7 +60,7 @@ def test_attempts_are_given_up_for_every_reason(histories: Counter[str], reason:
     assert histories[f"closing {reason}"] > 0
 
 
-@pytest.mark.parametrize("what", ["crashed", "buried", "fenced", "claimed", "released", "launched"])
+@pytest.mark.parametrize("what", ["crashed", "expired", "fenced", "claimed", "released", "launched"])
 def test_schedulers_die_and_take_over(histories: Counter[str], what: str) -> None:
     assert histories[what] > 0
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ork.errors import StoreError, UnreadableError
 from ork.model.notice import Notice
-from ork.state.store import StateStore
+from ork.state.schedules import ScheduleStore
 from ork.telemetry import Happening, Telemetry
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _now() -> datetime:
 class Outbox:
     def __init__(
         self,
-        store: StateStore,
+        store: ScheduleStore,
         channels: Mapping[str, Channel],
         secrets: Secrets,
         telemetry: Telemetry,

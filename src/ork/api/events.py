@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from ork.errors import StoreError
-from ork.state.store import StateStore
+from ork.state.reading import StateReader
 
 ERROR_PAUSE_SECONDS = 1.0
 
@@ -15,7 +15,7 @@ ERROR_PAUSE_SECONDS = 1.0
 class Hub:
     """Tells listeners that something may have changed; what it was they read from the store, each behind its own mark."""
 
-    def __init__(self, store: StateStore) -> None:
+    def __init__(self, store: StateReader) -> None:
         self._store = store
         self._listeners: set[asyncio.Event] = set()
         self._watch: asyncio.Task[None] | None = None

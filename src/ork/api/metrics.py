@@ -15,14 +15,15 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from ork.model.run import RunStatus, SchedulerEntry
-from ork.state.store import LimitUse, StateStore
+from ork.state.reading import StateReader
+from ork.state.records import LimitUse
 from ork.status.serving import Liveness, liveness
 from ork.telemetry import Telemetry
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
 
-async def render_metrics(store: StateStore, telemetry: Telemetry) -> bytes:
+async def render_metrics(store: StateReader, telemetry: Telemetry) -> bytes:
     """Costs what is unfinished, never what has been."""
     runs = await store.count_unfinished()
     limits, schedulers = await store.limit_use(), await store.list_schedulers()
@@ -56,14 +57,21 @@ class _Now(Collector):
             slots.add_metric([use.name], use.slots)
             used.add_metric([use.name], use.used)
         yield from (slots, used)
-        found = [liveness(entry) for entry in self._schedulers]
-        yield GaugeMetricFamily("ork_schedulers", "Schedulers that are alive.", value=found.count(Liveness.ALIVE))
-        unverified = GaugeMetricFamily(
+        yield from self._of_schedulers()
+
+    def _of_schedulers(self) -> Iterator[Metric]:
+        """Of those that work for the whole installation: `ork run` works on its own run only."""
+        found = [liveness(entry) for entry in self._schedulers if entry.kind != "run"]
+        yield GaugeMetricFamily(
+            "ork_schedulers",
+            "Schedulers and ticks known to be alive: their lease is valid, or their process runs on this machine.",
+            value=found.count(Liveness.ALIVE),
+        )
+        yield GaugeMetricFamily(
             "ork_schedulers_unverified",
-            "Idle schedulers whose lease has ended and that cannot be checked from here.",
+            "Idle schedulers that may be alive: not in ork_schedulers, no lease, and out of reach of this machine.",
             value=found.count(Liveness.UNVERIFIED),
         )
-        yield unverified
 
     def _of_this_process(self) -> Iterator[Metric]:
         happened = CounterMetricFamily("ork_happenings", "What the scheduler of this process did.", labels=["event"])

@@ -10,7 +10,7 @@ from hashlib import sha256
 from ork.errors import StoreError, UsageError
 from ork.model.access import Role, Token
 from ork.model.token_strength import weakness_of
-from ork.state.store import StateStore
+from ork.state.administration import AdminStore
 
 PREFIX = "ork_"
 FILE = "token"
@@ -28,7 +28,7 @@ def digest_of(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-async def ensure_first_token(store: StateStore, home: str, now: datetime) -> str:
+async def ensure_first_token(store: AdminStore, home: str, now: datetime) -> str:
     """The path of a file that holds a token of this store with every right, made if it is not there."""
     path = os.path.join(home, FILE)
     text = read_token_file(home)

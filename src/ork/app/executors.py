@@ -27,17 +27,20 @@ if TYPE_CHECKING:
     from ork.model.workflow import TaskSpec
     from ork.objects.local import LocalObjects
     from ork.settings import Settings
-    from ork.state.store import StateStore
+    from ork.state.reading import StateReader
 
 CONTAINER = "container"
-_CAP_SETUID = 7
+# What a process without root needs to run tasks as another user, to hand files over, and to watch and stop the tasks.
+_CAPABILITIES = {
+    "CAP_SETUID": 7, "CAP_SETGID": 6, "CAP_CHOWN": 0, "CAP_KILL": 5, "CAP_DAC_OVERRIDE": 1, "CAP_SYS_PTRACE": 19,
+}  # fmt: skip
 EngineKey: TypeAlias = tuple[str | None, str | None]  # its address and the folder of its certificates, as far as given
 
 
 def executors_of(
     settings: Settings,
     objects: LocalObjects,
-    store: StateStore,
+    store: StateReader,
     *,
     expects_work: bool = False,
     attends: bool = False,
@@ -94,7 +97,7 @@ def worker_configs(settings: Settings) -> Callable[[TaskSpec], WorkerConfig | No
     return of
 
 
-def _containers(settings: Settings, objects: LocalObjects, store: StateStore, engines: list[EngineKey]) -> Executor:
+def _containers(settings: Settings, objects: LocalObjects, store: StateReader, engines: list[EngineKey]) -> Executor:
     """Nothing of it is loaded before the first task with an image comes along, unless one did before."""
     from ork.executors.docker.executor import DockerExecutor
     from ork.scheduler.spec_secrets import mask_of
@@ -116,7 +119,7 @@ def _containers(settings: Settings, objects: LocalObjects, store: StateStore, en
     return made
 
 
-async def _attempt_of(store: StateStore, text: str) -> Attempt | None:
+async def _attempt_of(store: StateReader, text: str) -> Attempt | None:
     """The row of the attempt that a container's label names."""
     run, name, *_ = text.split("/")
     for index in (None, *(int(part) for part in text.split("/")[2:3] if part.isdigit())):
@@ -159,19 +162,22 @@ def check_task_user(name: str | None) -> None:
         user = TaskUser(name)
     except TaskUserError as error:
         raise UsageError(str(error)) from None
-    if user.uid != os.getuid() and not _may_change_user():
-        message = f"task_user: this process may not run tasks as `{user.name}`"
+    missing = _missing_capabilities() if user.uid != os.getuid() else []
+    if missing:
         raise UsageError(
-            message, hint="start it as root, or with CAP_SETUID; or leave task_user away (see docs/security.md)"
+            f"task_user: this process may not run tasks as `{user.name}`: it lacks {', '.join(missing)}",
+            hint="start it as root, or give the service these capabilities (systemd: the drop-in "
+            "deploy/systemd/task-user.conf); or remove task_user (see docs/security.md)",
         )
 
 
-def _may_change_user() -> bool:
+def _missing_capabilities() -> list[str]:
+    """Of those that running tasks as another user needs; none for root."""
     if os.geteuid() == 0:
-        return True
+        return []
     try:
         with open("/proc/self/status", encoding="ascii") as file:
-            effective = next(line.split()[1] for line in file if line.startswith("CapEff:"))
+            effective = next(int(line.split()[1], 16) for line in file if line.startswith("CapEff:"))
     except (OSError, StopIteration):
-        return False
-    return bool(int(effective, 16) >> _CAP_SETUID & 1)
+        effective = 0
+    return [name for name, bit in _CAPABILITIES.items() if not effective >> bit & 1]

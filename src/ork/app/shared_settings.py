@@ -22,12 +22,13 @@ from ork.objects.identity import ObjectsIdentity, make_identity, read_identity
 from ork.objects.local import LocalObjects
 from ork.objects.opening import take_mark_away
 from ork.settings import Settings
-from ork.state.store import RunFilter, StateStore
+from ork.state.administration import AdminStore
+from ork.state.records import RunFilter
 
 _USE = "record this one in its place while nothing runs: ork db use-settings"
 
 
-async def join_installation(store: StateStore, objects: LocalObjects, settings: Settings) -> SharedSettings:
+async def join_installation(store: AdminStore, objects: LocalObjects, settings: Settings) -> SharedSettings:
     """The installation's shared settings, which are also ours. The first process records its own.
 
     SettingsDifferError if ours are others, or if this object store cannot be the one that is in use.
@@ -47,7 +48,7 @@ async def join_installation(store: StateStore, objects: LocalObjects, settings: 
     return recorded
 
 
-async def objects_to_read(store: StateStore, objects: LocalObjects, settings: Settings) -> LocalObjects:
+async def objects_to_read(store: AdminStore, objects: LocalObjects, settings: Settings) -> LocalObjects:
     """For a look: these objects, or a stand-in that says why they are not the installation's. Writes nothing."""
     recorded = await store.read_shared_settings()
     identity = None if recorded is None else read_identity(objects)
@@ -74,7 +75,7 @@ def own_settings(settings: Settings, objects: LocalObjects, identity: ObjectsIde
     )
 
 
-async def use_settings(store: StateStore, objects: LocalObjects, settings: Settings, *, force: bool) -> SharedSettings:
+async def use_settings(store: AdminStore, objects: LocalObjects, settings: Settings, *, force: bool) -> SharedSettings:
     """Records the settings of this process as the installation's. RefusedError while attempts are active."""
     mine = own_settings(settings, objects, _make_identity(objects))
     await store.replace_shared_settings(mine, force=force)
@@ -138,7 +139,7 @@ def _check_kind(objects: LocalObjects, identity: ObjectsIdentity | None) -> None
     )
 
 
-async def _refuse_unknown_attempts(store: StateStore, objects: LocalObjects) -> None:
+async def _refuse_unknown_attempts(store: AdminStore, objects: LocalObjects) -> None:
     """For a state store from before there was a record: its active attempts must be known here, or another folder is
     in use and they would be started a second time."""
     unknown = 0
@@ -157,7 +158,7 @@ async def _refuse_unknown_attempts(store: StateStore, objects: LocalObjects) -> 
         )
 
 
-async def _active_attempts(store: StateStore) -> AsyncIterator[Attempt]:
+async def _active_attempts(store: AdminStore) -> AsyncIterator[Attempt]:
     query = RunFilter(statuses=frozenset({RunStatus.RUNNING, RunStatus.PAUSED}), limit=100)
     while True:
         page = await store.list_runs(query)

@@ -28,7 +28,7 @@ def _offered(context: click.Context, read: Callable[[Installation], Coroutine[An
 
 def complete_run(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     async def newest(installation: Installation) -> list[str]:
-        from ork.state.store import RunFilter
+        from ork.state.records import RunFilter
 
         if len(incomplete) > 3:
             return [*await installation.store.find_runs(incomplete, MOST_OFFERED)]

@@ -1,1 +1,1 @@
-"""What it means: a file checked as a whole, and the immutable workflow that comes of it."""
+"""Compiles a parsed definition: checks a file as a whole and returns an immutable workflow."""

@@ -1,4 +1,4 @@
-"""What to say about arguments that nothing provides."""
+"""Hints for arguments that have no source."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from ork.definition.problems import quoted
 from ork.definition.report import Suggester
 
 
-def lacking_message(function: str, lacking: Sequence[str]) -> str:
-    it = "it" if len(lacking) == 1 else "them"
-    return f"function {quoted(function)} needs {', '.join(map(quoted, lacking))}, and nothing provides {it}"
+def missing_message(function: str, missing: Sequence[str]) -> str:
+    it = "it" if len(missing) == 1 else "them"
+    return f"function {quoted(function)} needs {', '.join(map(quoted, missing))}, but nothing provides {it}"
 
 
-def lacking_hint(name: str, where: str, given: Collection[str], tasks: Collection[str]) -> str:
-    """What provides the first of them: a dependency that was not written, a name one letter off, or a new input."""
+def missing_hint(name: str, where: str, given: Collection[str], tasks: Collection[str]) -> str:
+    """How to provide the first missing argument: add a dependency, correct a misspelt name, or add an input."""
     if name in tasks:
         return f"add {quoted(name)} to `depends_on`; the function is at {where}"
     meant = Suggester(given).closest(name)

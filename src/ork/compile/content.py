@@ -1,6 +1,6 @@
-"""A compiled workflow as JSON and back, and the hash that names its version.
+"""A compiled workflow as JSON and back, and the hash that identifies its version.
 
-What has its default value is left out, so that a field added later leaves the hashes of older workflows alone.
+Fields with their default value are omitted, so that adding a field later does not change existing hashes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ID_LENGTH = 16
 
 
 def make_version(workflow: CompiledWorkflow, root: str, source: str | None = None) -> Version:
-    """The same content in the same folder has the same id; `source` is only remembered."""
+    """The same content in the same folder has the same id; `source` is not part of it."""
     named = _canonical({"root": root, "workflow": to_document(workflow)})
     return Version(VersionId(sha256(named).hexdigest()[:_ID_LENGTH]), workflow, root, source)
 
@@ -62,12 +62,12 @@ def to_document(workflow: CompiledWorkflow) -> dict[str, Any]:
 
 
 def from_document(document: dict[str, Any]) -> CompiledWorkflow:
-    """The workflow that `to_document` was given. For documents of our own, not for input from outside."""
+    """The inverse of `to_document`. Only for trusted documents; see `received.py` for others."""
     return CompiledWorkflow(**_decode(document, _WORKFLOW))
 
 
 class _Field(NamedTuple):
-    """How one attribute travels. Without a default it is always written."""
+    """How one attribute is encoded. Without a default it is always written."""
 
     default: Any = ...
     encode: Callable[[Any], Any] | None = None

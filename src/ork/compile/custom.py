@@ -1,4 +1,4 @@
-"""The own task files of custom executors (`config_file`): read, checked, and laid below the task's `config`."""
+"""Config files of tasks with custom executors (`config_file`): read, checked, and merged with the task's `config`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def custom_executors(project: Project | None) -> dict[str, CustomExecutor]:
-    """By name: Ork's own ones and those of the project."""
+    """Custom executors by name: built-in ones and those of the project."""
     return {**BUILT_IN, **(project.executors if project else {})}
 
 
 def with_config_file(
     task: WrittenTask, action: Custom, read: Callable[[str], bytes | None], report: Report
 ) -> TaskSpec:
-    """The task with its file's content in its config; what the task says itself goes first."""
+    """The task with the content of its file merged into its config; keys of the task itself take precedence."""
     _check_keys(task, action, report)
     file = task.body.get("config_file")
     if file is None or is_null(file):
@@ -46,7 +46,7 @@ def with_config_file(
 
 
 def _check_keys(task: WrittenTask, action: Custom, report: Report) -> None:
-    """The keys of Ork's own executors are known before anything runs; those of others only to their class."""
+    """Check the keys of built-in executors. Only the class of any other executor knows its keys."""
     known = _built_in_keys(action.target)
     config = task.body.get("config")
     for key, _ in config.pairs() if known and config is not None and config.kind == Kind.MAP else ():
@@ -69,13 +69,13 @@ def _built_in_keys(target: str) -> list[str]:
 
 
 def _read(content: bytes, file: str, report: Report) -> Tree | None:
-    """JSON is YAML too. Every mistake has its place in the file itself."""
+    """Parse YAML or JSON. Problems have their position in the file."""
     own = Report(file)
     root = parse_yaml(content, own)
     tree = None if root is None else read_config(root, Reading(own))
     if root is not None and any(isinstance(pointer, Ref) for pointer, _ in pointers(tree)):
-        hint = "write it in the task's `config`, which is laid over the file"
-        own.add("ORK603", "a ref means nothing in a config file, which knows no tasks", root, hint=hint)
+        hint = "write it in the task's `config`, which takes precedence over the file"
+        own.add("ORK603", "a config file cannot contain a `ref`", root, hint=hint)
     for problem in own.problems():
         report.add_problem(problem)
     return tree if own.is_clean else None

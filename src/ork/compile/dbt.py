@@ -1,4 +1,4 @@
-"""The nodes of a dbt project as tasks: one each for what dbt builds, with the dependencies dbt itself knows."""
+"""The nodes of a dbt project as tasks, with the dependencies that dbt reports."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _VERBS = {"model": "run", "seed": "seed", "snapshot": "snapshot", "test": "test"
 
 
 class DbtNode(NamedTuple):
-    """One node of the project's graph. `is_built` is false for what leaves nothing behind by itself (ephemeral models),
-    and for what was not selected; others depend on what is behind it."""
+    """One node of the project's graph. `is_built` is false for nodes that were not selected or build nothing themselves
+    (ephemeral models); tasks then depend on the nodes upstream of them."""
 
     id: str
     kind: str
@@ -33,26 +33,26 @@ class DbtNode(NamedTuple):
 
 
 class ImportFailedError(Exception):
-    """A sentence saying why the project could not be read, and what to do."""
+    """The message says why the project could not be read, and what to do."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
         self.hint = hint
 
 
-# Reads a project's nodes; ImportFailedError if it cannot.
+# Reads a project's nodes. Raises ImportFailedError.
 ReadNodes: TypeAlias = Callable[[WrittenImport], Sequence[DbtNode]]
 Exists: TypeAlias = Callable[[str], bool]
 
 
 def add_imported(written: WrittenWorkflow, read_nodes: ReadNodes | None, exists: Exists, report: Report) -> bool:
-    """Puts the tasks of all imports beside the written ones; False where one could not be read."""
+    """Add the tasks of all imports to the workflow; False if an import could not be read."""
     is_whole = True
     for entry in written.imports:
         place = entry.node.get("dbt") or entry.node
         try:
             if read_nodes is None:
-                raise ImportFailedError("imports cannot be followed here")
+                raise ImportFailedError("imports are not supported here")
             tasks = imported_tasks(entry, read_nodes(entry), exists)
         except ImportFailedError as error:
             report.add("ORK508", str(error), place, hint=error.hint)
@@ -85,7 +85,7 @@ def imported_tasks(entry: WrittenImport, nodes: Sequence[DbtNode], exists: Exist
 
 
 class _Graph:
-    """A test of a single node runs together with it; one of several is a task behind all of them."""
+    """A test of one node runs together with it. A test of several nodes is a task downstream of all of them."""
 
     def __init__(self, nodes: Sequence[DbtNode]) -> None:
         self._nodes = {node.id: node for node in nodes}
@@ -108,7 +108,7 @@ class _Graph:
         return "build" if node.id in self._with_tests else _VERBS[node.kind]
 
     def _nearest_built(self, node: DbtNode) -> list[str]:
-        """What it depends on, looking through what is not built; each once, in the order written."""
+        """Its nearest upstream nodes that are built, without duplicates, in source order."""
         found: dict[str, None] = {}
         waiting = list(reversed(node.depends_on))
         seen: set[str] = set()
@@ -127,20 +127,20 @@ class _Graph:
 def _command(entry: WrittenImport, node: DbtNode, verb: str, profiles: str | None, name: str) -> Command:
     words = ["dbt", "--no-use-colors", "--log-level-file", "none", verb, "--select", f"fqn:{'.'.join(node.fqn)}"]
     if verb == "build":
-        # Only the tests of this node: those of several wait for all of them.
+        # Only the tests of this node; tests of several nodes are tasks of their own.
         words += ["--indirect-selection", "cautious"]
     words += ["--project-dir", entry.dbt]
     if profiles is not None:
         words += ["--profiles-dir", profiles]
     if entry.target is not None:
         words += ["--target", entry.target]
-    # A folder of its own: several of them run at once.
+    # A separate folder, because several dbt processes run at once.
     words += ["--target-path", f"target/ork/{name}"]
     return Command(tuple(map(Const, words)))
 
 
 def _fields(entry: WrittenImport, exists: Exists) -> Mapping[str, Any]:
-    """What all tasks of the import have in common; dbt of the project's own environment where nothing else is said."""
+    """The fields shared by all tasks of the import. The default dbt is that of the project's environment."""
     if "environment" not in entry.fields and exists(".venv/bin/dbt"):
         return {**entry.fields, "environment": Environment(path=".venv")}
     return entry.fields
@@ -157,7 +157,7 @@ def _names(nodes: Sequence[DbtNode], prefix: str) -> dict[str, str]:
 
 
 def _candidates(node: DbtNode, prefix: str) -> Iterator[str]:
-    """The plain name first; with its package where two packages have one of the same name."""
+    """Yield the plain name first, then with its package, for when two packages use the same name."""
     yield _shortened(prefix + node.name)
     yield _shortened(f"{prefix}{node.package}.{node.name}")
     yield _shortened(f"{prefix}{node.id}")

@@ -1,4 +1,4 @@
-"""The types a task declares for itself, as JSON: for the worker that checks them and for validation."""
+"""The types that a task declares, as JSON: for checks by the worker and for validation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def declared_input(spec: TaskSpec) -> TypeJson | None:
-    """What all of its input must be. A type for each name is an object with those fields."""
+    """The type of the task's whole input. A type per name becomes an object with those fields."""
     types = {name: parse_type(text) for name, text in spec.input_types}
     return types.get(WHOLE_INPUT, {"object": types}) if types else None
 
 
 def declared_types(spec: TaskSpec, workflow: CompiledWorkflow) -> dict[str, Any]:
-    """Their part of an attempt's spec; empty for the many tasks that declare none."""
+    """The declared types in an attempt's spec; empty if the task declares none."""
     if not spec.input_types and spec.output_type is None:
         return {}
     output = None if spec.output_type is None else parse_type(spec.output_type)

@@ -1,4 +1,4 @@
-"""Functions as they were described by a process that could import them (`ork.worker.annotations`)."""
+"""Function signatures as described by a process that imported them (`ork.worker.annotations`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Parameter(NamedTuple):
-    """One that takes a single value; `type` is None where it has no annotation."""
+    """A parameter for a single value; `type` is None without an annotation."""
 
     name: str
     is_required: bool
@@ -21,7 +21,7 @@ class Parameter(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """A function as it was described. `returns` is None where it has no annotation."""
+    """A described function. `returns` is None without an annotation."""
 
     name: str
     place: str  # file:line
@@ -30,19 +30,19 @@ class Signature(NamedTuple):
     takes_any_name: bool
 
 
-class Unread(NamedTuple):
-    """A function that may well be there, but nobody could look at it. `why` is a sentence's end."""
+class UninspectedFunction(NamedTuple):
+    """A function that may exist but could not be inspected. `why` completes a sentence."""
 
     why: str
 
 
 def function_key(action: PythonCall) -> str:
-    """By what a function is looked up among the described ones."""
+    """The key of a function among the described ones."""
     return f"{action.file or action.module}:{action.function}"
 
 
 def read_signature(key: str, described: Mapping[str, Any]) -> Signature:
-    """From the description of a function, as `ork.worker.annotations.describe_function` makes it."""
+    """Parse the description that `ork.worker.annotations.describe_function` returns."""
     file, _, name = key.rpartition(":")
     names = described["types"]
     kinds = {each["kind"] for each in described["parameters"]}

@@ -1,4 +1,4 @@
-"""The graph of a workflow as a picture: lines for a terminal, Mermaid for documents, SVG for a browser."""
+"""Draws the graph of a workflow: as text for a terminal, as Mermaid, or as SVG."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ork.compile.graph import in_topological_order
 from ork.definition.problems import printable
 from ork.model.workflow import CompiledWorkflow
 
-# More tasks or parallel lines than this are no picture any more: a list says it better.
+# Larger graphs are shown as a list.
 _MAX_DRAWN_TASKS = 400
 _MAX_RAILS = 24
 
@@ -17,7 +17,7 @@ _MAX_LABEL = 40
 
 
 def draw_text(workflow: CompiledWorkflow) -> list[str]:
-    """One line per task, each below what it depends on, with lines that lead from one to the other."""
+    """One line per task, below its dependencies, with connecting lines."""
     links = _links(workflow)
     if len(links) > _MAX_DRAWN_TASKS:
         return _listed(links)
@@ -38,9 +38,9 @@ def draw_mermaid(workflow: CompiledWorkflow) -> str:
 
 
 def draw_svg(workflow: CompiledWorkflow, *, states: Mapping[str, str] | None = None) -> str:
-    """A picture that needs nothing else: no scripts, no fonts, readable on light and on dark.
+    """A self-contained SVG: no scripts, no fonts, readable on light and dark backgrounds.
 
-    With `states` it is for a page that has a style of its own: each task gets the class that is named there.
+    With `states` the page provides the style, and each task gets the class named there.
     """
     links = _links(workflow)
     layers = _layers(links)
@@ -72,9 +72,9 @@ def _listed(links: dict[str, tuple[str, ...]]) -> list[str]:
 
 
 class _Rails:
-    """Open lines from left to right, each on its way to a task that has not been drawn yet.
+    """Open lines from left to right, each leading to a task that is not drawn yet.
 
-    A line keeps its column until it arrives; None is a column that is free again.
+    A line keeps its column until it ends; None is a free column.
     """
 
     def __init__(self, downstream: dict[str, list[str]]) -> None:
@@ -95,7 +95,7 @@ class _Rails:
             self._rails.pop()
 
     def _branch(self, column: int, targets: list[str]) -> None:
-        """Lead the task just drawn to the lines that go its way, or open new ones."""
+        """Connect the task just drawn to existing lines to its targets, or open new ones."""
         fresh = [target for target in targets if target not in self._rails]
         joined = {self._rails.index(target) for target in targets if target in self._rails}
         opened = set()
@@ -119,7 +119,7 @@ def _rail(target: str | None) -> str:
 
 
 def _connector(column: int, joined: set[int], opened: set[int], rails: list[str | None]) -> str:
-    """The line below a task: arms to the lines it joins or opens, passing behind those that lead elsewhere."""
+    """The row below a task: connects it to the lines it joins or opens, and crosses the others."""
     ends = joined | opened
     leftmost, rightmost = min(ends | {column}), max(ends | {column})
     line = ""
@@ -146,7 +146,7 @@ _GLYPHS = {
 
 
 def _layers(links: dict[str, tuple[str, ...]]) -> list[list[str]]:
-    """Tasks by their longest way from a beginning, each layer ordered to keep its lines short."""
+    """Tasks by their longest path from a root, each layer ordered to keep lines short."""
     depth: dict[str, int] = {}
     layers: list[list[str]] = []
     position: dict[str, float] = {}
@@ -167,7 +167,7 @@ def _mean(numbers: list[float]) -> float:
 
 
 def _boxes(layers: list[list[str]]) -> tuple[dict[str, tuple[float, float, float]], float, float]:
-    """Each task's left, top and width, and the size of the whole picture."""
+    """Left, top and width of each task, and the size of the picture."""
     rows = max(map(len, layers), default=0)
     height = rows * (_NODE_HEIGHT + _ROW_GAP) - _ROW_GAP + 2 * _MARGIN
     boxes = {}

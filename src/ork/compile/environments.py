@@ -1,4 +1,4 @@
-"""The environments of tasks: their files exist and can be understood, and a task has one only where it means something."""
+"""Checks the environments of tasks: their files exist and are valid, and the task can use one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_environment(task: WrittenTask, spec: TaskSpec, files: Files) -> TaskSpec:
-    """The task, without an environment that was left to it by `defaults` and means nothing to it."""
+    """The task, without an environment inherited from `defaults` that it cannot use."""
     environment = spec.environment
     if environment is None:
         return spec
@@ -24,7 +24,7 @@ def check_environment(task: WrittenTask, spec: TaskSpec, files: Files) -> TaskSp
         spec = replaced(spec, environment=environment)
     why = _no_use(spec, environment)
     if why is None and environment.script and not _has_header(task, spec, files):
-        # Left to it by `defaults`: a script without a header needs nothing.
+        # Inherited from `defaults`: a script without a header has no requirements.
         return replaced(spec, environment=None)
     if why is None:
         _check_place(task, spec, environment, files)
@@ -61,7 +61,7 @@ def _has_header(task: WrittenTask, spec: TaskSpec, files: Files) -> bool:
     file = str(spec.action.file) if isinstance(spec.action, PythonCall) else ""
     content = files.read(file.removeprefix("./"))
     if content is None:
-        return False  # complained about already
+        return False  # already reported
     place = task.place("environment")
     try:
         header = read_script_header(content.decode("utf-8", "replace"))

@@ -1,6 +1,6 @@
-"""The files a workflow mentions: they exist, they parse, they have the function, and it can be given what it asks for.
+"""Checks the files of a workflow: they exist, they parse, and contain the function with matching parameters.
 
-Files are read through a callable, so that this stays a function of its arguments. Each file is read once.
+Files are read through a callable, which keeps this module pure. Each file is read once.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ork.compile.arguments import lacking_hint, lacking_message
+from ork.compile.arguments import missing_hint, missing_message
 from ork.compile.custom import with_config_file
 from ork.compile.environments import check_environment
-from ork.compile.project import folder_around, seen_from
+from ork.compile.project import project_folder_of, relative_to_root
 from ork.compile.python_source import Function, PythonSource, PythonSyntaxError, read_python
 from ork.definition.nodes import Node
 from ork.definition.problems import Problem, quoted
@@ -24,22 +24,22 @@ from ork.model.workflow import Command, Const, Custom, PythonCall, RustProgram, 
 if TYPE_CHECKING:
     from ork.definition.project import Project
 
-# The content of a file below the workflow's folder (or at an absolute path); None when there is none.
+# Returns the content of a file, relative to the workflow's folder or absolute; None if it does not exist.
 ReadFile: TypeAlias = Callable[[str], bytes | None]
 FileExists: TypeAlias = Callable[[str], bool]
 
 
 class Findings(NamedTuple):
-    """Tasks by name: those whose functions are `missing`, were `judged` by the arguments they get, or are `annotated`
-    with types. Found without running any code."""
+    """Task names: functions that are `missing`, functions whose arguments were checked (`checked`), and `annotated`
+    ones. Found without running user code."""
 
     missing: frozenset[str] = frozenset()
-    judged: frozenset[str] = frozenset()
+    checked: frozenset[str] = frozenset()
     annotated: frozenset[str] = frozenset()
 
 
 class Files:
-    """The files of one workflow: how to reach them, and what is known of them so far."""
+    """Reads and caches the files of one workflow."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Files:
         self.tasks = written.tasks
         self.root = root
         self.script_dir = project.script_dir if project is not None else None
-        self.project_folder = folder_around(project, root)
+        self.project_folder = project_folder_of(project, root)
         self._without_function: set[str] = set()
         self._judged: set[str] = set()
         self._annotated: set[str] = set()
@@ -66,25 +66,25 @@ class Files:
         self._complained: set[str] = set()
 
     def check(self, task: WrittenTask, depends_on: Iterable[str]) -> TaskSpec:
-        """The task, with the paths of its files settled. Mistakes go to the report."""
+        """The task with resolved file paths. Problems are added to the report."""
         task = self._located(task)
         return check_environment(task, self._check_action(task, depends_on), self)
 
     def locate(self, path: str) -> str:
-        """The path as seen from the workflow's folder: one that begins with / may begin at the project's folder."""
+        """The path relative to the workflow's folder. A leading / may mean the project's folder."""
         if self.project_folder is None or not path.startswith("/"):
             return path
-        found = seen_from(self.root, self.project_folder, path)
+        found = relative_to_root(self.root, self.project_folder, path)
         return found if self._is_present(found) else path
 
     def has(self, path: str) -> bool:
-        """Whether there is such a file or folder, seen from the workflow's."""
+        """True if the file or folder exists, relative to the workflow's folder."""
         return self._is_present(path)
 
     def _check_action(self, task: WrittenTask, depends_on: Iterable[str]) -> TaskSpec:
         action = task.spec.action
         if task.spec.image is not None:
-            return task.spec  # its files are in there
+            return task.spec  # its files are in the image
         if isinstance(action, Command):
             return self._check_command(task, action)
         if isinstance(action, Custom):
@@ -127,7 +127,7 @@ class Files:
             return task.spec
         name = program.removeprefix("./")
         if is_file_key and self.script_dir and self._is_present(f"{self.script_dir}/{name}"):
-            # Bare words are looked up in script_dir: that is where this one is.
+            # A bare program name is looked up in script_dir.
             return replaced(task.spec, action=Command((Const(name), *action.argv[1:])))
         self._missing(task, name if is_file_key else program, "file" if is_file_key else "command")
         return task.spec
@@ -193,12 +193,12 @@ class Files:
         inputs = {name for name, _ in task.spec.inputs}
         where = f"{file}:{function.line}"
         given = inputs.union(depends_on, self.params, ("item",) if task.spec.foreach is not None else ())
-        lacking = [name for name in function.required if name not in given]
-        # A dependency that does not exist has been reported: it may well be the one that is lacking here.
-        if lacking and given.issuperset(task.spec.depends_on):
+        missing = [name for name in function.required if name not in given]
+        # An unknown dependency is already reported, and may be the one that is missing here.
+        if missing and given.issuperset(task.spec.depends_on):
             others = [name for name in self.tasks if name != task.spec.name]
-            hint = lacking_hint(lacking[0], where, given, others)
-            message = lacking_message(function.name, lacking)
+            hint = missing_hint(missing[0], where, given, others)
+            message = missing_message(function.name, missing)
             self.report.add("ORK504", message, self._place_of_function(task), hint=hint)
         if not function.takes_any_keyword:
             self._refuse_unknown_inputs(task, function, where)

@@ -1,4 +1,4 @@
-"""The graph of a workflow: names that exist, dependencies that refs imply, and no circles. Linear in its edges."""
+"""Checks the graph of a workflow: names exist, references imply dependencies, no cycles. Linear in the number of edges."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ork.definition.workflow_file import WrittenWorkflow
 from ork.model.trees import pointers
 from ork.model.workflow import Command, Container, Custom, Ref, RustProgram, Value
 
-# Keys and indexes from a task's body down to where something is written.
+# Keys and indexes from a task's body to a position in it.
 Path: TypeAlias = tuple[str | int, ...]
 
 _SHOWN_IN_CYCLE = 12
-# Judged once for the whole task, before there are instances.
+# Evaluated once for the whole task, before instances exist.
 _FOR_SENSITIVE = ("inputs", "env", "config")
 _BEFORE_INSTANCES = frozenset({"foreach", "parallel", "when"})
 
 
 def link(written: WrittenWorkflow, report: Report) -> dict[str, tuple[str, ...]]:
-    """Every task's dependencies, written and implied, each once. Mistakes go to the report."""
+    """The dependencies of every task, explicit and implied, without duplicates. Problems are added to the report."""
     names = _Names(written)
     links = {name: tuple(_dependencies(task, names, report)) for name, task in written.tasks.items()}
     cycle = find_cycle(links)
@@ -33,7 +33,7 @@ def link(written: WrittenWorkflow, report: Report) -> dict[str, tuple[str, ...]]
 
 
 def refs_of(task: WrittenTask) -> Iterator[tuple[Ref, Path]]:
-    """The refs of a task, each with the path to where it is written."""
+    """Yield the references of a task, each with its path in the body."""
     for name, value in task.spec.inputs:
         yield from _ref_at(value, "inputs", name)
     for name, value in task.spec.env:
@@ -56,12 +56,12 @@ def refs_of(task: WrittenTask) -> Iterator[tuple[Ref, Path]]:
 
 
 def find_cycle(links: Mapping[str, tuple[str, ...]]) -> list[str] | None:
-    """One circle, each task before the one that depends on it; None when there is none."""
+    """One cycle, each task before the one that depends on it; None if there is none."""
     in_order = in_topological_order(links)
     if len(in_order) == len(links):
         return None
     left = set(links).difference(in_order)
-    # Everything left waits for something that is left: walking along must come back to a place we know.
+    # Every remaining task depends on a remaining one, so following dependencies must reach a known task again.
     name = next(name for name in links if name in left)
     seen: dict[str, int] = {}
     path: list[str] = []
@@ -73,14 +73,14 @@ def find_cycle(links: Mapping[str, tuple[str, ...]]) -> list[str] | None:
 
 
 def in_topological_order(links: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Every task after the ones it depends on; those on or behind a circle are left out."""
+    """Every task after its dependencies; tasks on or downstream of a cycle are omitted."""
     waiting = {name: len(dependencies) for name, dependencies in links.items()}
     downstream: dict[str, list[str]] = {}
     for name, dependencies in links.items():
         for dependency in dependencies:
             downstream.setdefault(dependency, []).append(name)
     order = [name for name, count in waiting.items() if count == 0]
-    for name in order:  # grows while it is walked
+    for name in order:  # grows during iteration
         for below in downstream.get(name, ()):
             waiting[below] -= 1
             if waiting[below] == 0:
@@ -89,7 +89,7 @@ def in_topological_order(links: Mapping[str, tuple[str, ...]]) -> list[str]:
 
 
 class _Names:
-    """What may be pointed at, and what may have been meant instead."""
+    """The names that references may use, with suggestions for misspelt ones."""
 
     def __init__(self, written: WrittenWorkflow) -> None:
         self.tasks = written.tasks
@@ -129,7 +129,7 @@ def _is_ref(task: WrittenTask, ref: Ref, path: Path, names: _Names, report: Repo
         report.add("ORK205", message, task.place(*path), hint=names.similar_task.hint(ref.task))
         return False
     if ref.task == task.spec.name:
-        message = f"task {quoted(task.spec.name)} takes its own output as input"
+        message = f"task {quoted(task.spec.name)} uses its own output as input"
         report.add("ORK202", message, task.place(*path), hint="point at a task that ends before it")
         return False
     if ref.path[0] == "item" and (task.spec.foreach is None or path[0] in _BEFORE_INSTANCES):
@@ -145,7 +145,7 @@ def _is_ref(task: WrittenTask, ref: Ref, path: Path, names: _Names, report: Repo
         report.add("ORK206", f"the workflow has no param {quoted(name)}", task.place(*path), hint=hint)
         return False
     if ref.path[0] == "params" and ref.path[1] in names.sensitive and path[0] not in _FOR_SENSITIVE:
-        message = f"param {quoted(str(ref.path[1]))} is sensitive, and would be seen here"
+        message = f"param {quoted(str(ref.path[1]))} is sensitive and would be visible here"
         report.add("ORK122", message, task.place(*path), hint="use it in `inputs` or `env`")
         return False
     return True
@@ -157,7 +157,7 @@ def _refuse_cycle(cycle: list[str], tasks: Mapping[str, WrittenTask], report: Re
         half = _SHOWN_IN_CYCLE // 2
         shown = [*shown[:half], "…", *shown[-half:]]
     place = _place_of_dependency(tasks[cycle[0]], cycle[-1])
-    message = f"these tasks wait for each other: {' → '.join(shown)}"
+    message = f"circular dependency: {' → '.join(shown)}"
     report.add("ORK203", message, place, hint="remove one of these dependencies")
 
 

@@ -1,4 +1,4 @@
-"""From the text of a file to a compiled workflow, or to the list of everything that is wrong with it."""
+"""Loads a workflow file: returns a compiled workflow, or all problems found."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _LARGE = 1024 * 1024
 
 
-class Draft(NamedTuple):
-    """A file as far as it could be made out, for whoever looks for more mistakes in it."""
+class WorkflowDraft(NamedTuple):
+    """A file as far as it could be parsed, for further checks."""
 
     workflow: CompiledWorkflow
     written: WrittenWorkflow
@@ -37,14 +37,14 @@ class Draft(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A workflow without problems, or problems without a workflow. No draft where nothing could be made out."""
+    """A workflow without problems, or problems without a workflow. `draft` is None if nothing could be parsed."""
 
     workflow: CompiledWorkflow | None
     problems: tuple[Problem, ...] = ()
-    draft: Draft | None = None
+    draft: WorkflowDraft | None = None
 
     def require(self) -> CompiledWorkflow:
-        """The workflow, or a DefinitionError that holds the problems."""
+        """The workflow. Raises DefinitionError with the problems if there are any."""
         if self.workflow is None:
             raise DefinitionError("; ".join(map(render_concise, self.problems[:3])), self.problems)
         return self.workflow
@@ -61,9 +61,9 @@ def load_workflow(
     project: Project | None = None,
     imports: ReadNodes | None = None,
 ) -> Loaded:
-    """Never raises because of what the file says. `read` and `exists` are asked for paths relative to `root`; without
-    `read`, files are taken on trust."""
-    with _collector_at_rest(len(text)):
+    """Never raises because of the file's content. `read` and `exists` get paths relative to `root`; without `read`,
+    files are not checked."""
+    with _gc_paused(len(text)):
         report = Report(file)
         written = read_workflow(text, report, known_executors, custom_executors(project))
         return _compile(written, report, read, exists, root, project, imports)
@@ -80,7 +80,7 @@ def load_tree(
     project: Project | None = None,
     imports: ReadNodes | None = None,
 ) -> Loaded:
-    """The same for a definition that is no YAML text. Without `read`, files are taken on trust."""
+    """Like `load_workflow`, for a definition that is not YAML text. Without `read`, files are not checked."""
     written = read_tree(tree, report, known_executors, custom_executors(project))
     return _compile(written, report, read, exists, root, project, imports)
 
@@ -100,7 +100,7 @@ def _compile(
         from ork.compile.dbt import add_imported
 
         if not add_imported(written, imports, exists or (lambda _path: False), report):
-            return Loaded(None, report.problems())  # who depends on what cannot be told
+            return Loaded(None, report.problems())  # the dependencies are unknown
     links = link(written, report)
     _check_project_names(written, project, report)
     files = None
@@ -110,18 +110,19 @@ def _compile(
     tasks = tuple(_compiled(task, links[name], files) for name, task in written.tasks.items())
     findings = files.findings() if files is not None else Findings(annotated=frozenset(links))
     workflow = replaced(_workflow(written, tasks), **import_folders(project, root))
-    return settled(Draft(workflow, written, report, findings))
+    return finish_draft(WorkflowDraft(workflow, written, report, findings))
 
 
-def settled(draft: Draft) -> Loaded:
-    """The draft as it stands: a workflow if nothing has been found wrong with it."""
+def finish_draft(draft: WorkflowDraft) -> Loaded:
+    """The workflow of a draft if its report has no problems."""
     is_clean = draft.report.is_clean
     return Loaded(draft.workflow if is_clean else None, draft.report.problems(), draft)
 
 
 @contextmanager
-def _collector_at_rest(size: int) -> Iterator[None]:
-    """A large file makes millions of objects that all stay: looking for garbage among them doubles the time."""
+def _gc_paused(size: int) -> Iterator[None]:
+    """Pause garbage collection: a large file creates millions of objects that all stay, and scanning them doubles the
+    time."""
     if size < _LARGE or not gc.isenabled():
         yield
         return
@@ -152,9 +153,9 @@ def _workflow(written: WrittenWorkflow, tasks: tuple[TaskSpec, ...]) -> Compiled
 
 
 def _check_project_names(written: WrittenWorkflow, project: Project | None, report: Report) -> None:
-    """Where ork.yaml lists pools, a name that is not among them is a mistake, not a new one.
+    """Check names against ork.yaml. If it lists pools, other pool names are mistakes.
 
-    Worker configs and alerts are never made up: without a list of them there are none.
+    Worker configs and alerts must always be defined.
     """
     if any(task.spec.worker or task.spec.resources for task in written.tasks.values()):
         from ork.compile.workers import check_workers

@@ -1,4 +1,4 @@
-"""The params of a run: text from a command line to values, and values against what the workflow declares."""
+"""The params of a run: parses text from the command line, and checks values against the declared params."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, 
 
 
 def parse_param(param: Param, text: str, types: Names | None = None) -> Any:
-    """What a person typed, by the param's type. Without a type it is JSON, or text where it is not."""
+    """Parse text by the param's type. Without a type it is JSON, or a string if it is not valid JSON."""
     try:
         return _typed(param.type, text, types)
     except (WrongTypeError, ValueError) as error:
@@ -35,7 +35,7 @@ def parse_param(param: Param, text: str, types: Names | None = None) -> Any:
 def parse_params(
     workflow: CompiledWorkflow, given: dict[str, str], kept: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Typed values with defaults filled in, or a UsageError that names everything that is wrong.
+    """Typed values with defaults. Raises UsageError naming all mistakes.
 
     `kept` holds the params of an earlier run, for those that are not given.
     """
@@ -54,9 +54,9 @@ def parse_params(
 def check_params(
     workflow: CompiledWorkflow, given: dict[str, Any], unreadable: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The params of a run with defaults filled in, or a UsageError that names everything that is wrong.
+    """The params of a run with defaults. Raises UsageError naming all mistakes.
 
-    `unreadable` says what is wrong with those whose text could not be read at all.
+    `unreadable` has the error of each param whose text could not be parsed.
     """
     declared = {param.name: param for param in workflow.params}
     types = dict(workflow.types)
@@ -72,13 +72,13 @@ def check_params(
                 wrong.append(f"param {quoted(name)} is missing{_meant_task(workflow, name)}")
             values[name] = param.default
             continue
-        if is_sealed(given[name]):  # of an earlier run, or made up
+        if is_sealed(given[name]):  # from an earlier run, or forged
             if not param.sensitive:
-                wrong.append(f"param {quoted(name)}: an object with `$sealed` is Ork's own")
+                wrong.append(f"param {quoted(name)}: objects with `$sealed` are reserved for Ork")
             values[name] = given[name]
             continue
         try:
-            # Null is a value where the workflow itself says so.
+            # Null is allowed if it is the declared default.
             optional = given[name] is None and not param.required and param.default is None
             values[name] = None if optional else fit(param.type, given[name], types)
         except WrongTypeError as error:
@@ -103,7 +103,7 @@ def _typed(param_type: str, text: str, types: Names | None) -> Any:
         return fit(param_type, value, types)
     except WrongTypeError as error:
         with suppress(WrongTypeError):
-            return fit(param_type, text, types)  # text that happens to be JSON: `-p zip=12345` for a `str?`
+            return fit(param_type, text, types)  # a string that happens to be JSON: `-p zip=12345` for a `str?`
         raise error
 
 
@@ -120,13 +120,13 @@ def _refuse_constant(text: str) -> Any:
 
 def _finite(text: str) -> float:
     number = float(text)
-    if number - number != 0:  # true of infinities and of what is not a number
+    if number - number != 0:  # infinity or NaN
         raise ValueError(text)
     return number
 
 
 def _meant_task(workflow: CompiledWorkflow, name: str) -> str:
-    """A function's parameter becomes a param of the run where no task has its name: perhaps one was meant."""
+    """A hint for a misspelt task: a function parameter becomes a run param if no task has its name."""
     task = Suggester([spec.name for spec in workflow.tasks]).closest(name)
     return f" (if the output of task {quoted(task)} was meant, rename the function's parameter to that)" if task else ""
 

@@ -1,4 +1,4 @@
-"""What can be told about a Python file without running it: its functions and what they ask for."""
+"""Inspects a Python file without running it: its functions and their parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Function(NamedTuple):
-    """`is_open` means that its parameters cannot be told (a decorator, a class, an assignment, an import)."""
+    """`is_open`: the parameters are unknown (a decorator, a class, an assignment, an import)."""
 
     name: str
     line: int
@@ -22,14 +22,14 @@ class Function(NamedTuple):
 
 
 class PythonSource(NamedTuple):
-    """`has_star_import` means that names may exist which are not seen here."""
+    """`has_star_import`: there may be names that are not found here."""
 
     functions: dict[str, Function]
     has_star_import: bool = False
 
 
 class PythonSyntaxError(Exception):
-    """Line and column count from 1; 0 where the parser gave none."""
+    """Line and column count from 1; 0 if the parser gave none."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
         super().__init__(message)
@@ -51,7 +51,7 @@ def read_python(source: bytes) -> PythonSource:
 def _parsed(source: bytes) -> ast.Module:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a stray backslash in user code is the user's to hear of when it runs
+            warnings.simplefilter("ignore")  # warnings about user code are shown when it runs
             return ast.parse(source)
     except SyntaxError as error:
         raise PythonSyntaxError(error.msg, error.lineno or 0, error.offset or 0) from None
@@ -60,7 +60,7 @@ def _parsed(source: bytes) -> ast.Module:
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run when the module is imported, whichever branch is taken."""
+    """Yield the statements that run on import, in any branch."""
     for statement in body:
         yield statement
         for part in ("body", "orelse", "finalbody"):

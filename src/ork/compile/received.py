@@ -1,4 +1,4 @@
-"""A compiled workflow that somebody else sends: only what our own compiler could have written is taken for one."""
+"""Validates a compiled workflow received from outside: accepts only what the compiler could have produced."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _OPTIONAL_TEXTS = ("pool", "output_type", "image", "worker")
 
 
 def received_workflow(document: Any) -> CompiledWorkflow:
-    """The workflow of a document from outside; DefinitionError if it is none. Costs what the document's size costs."""
+    """The workflow of an untrusted document. Raises DefinitionError. Linear in the document's size."""
     try:
         workflow = from_document(document)
         is_same = to_document(workflow) == document
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
         raise DefinitionError(f"not a compiled workflow: {error!r}") from None
     if not is_same:
-        raise DefinitionError("not a compiled workflow: it does not mean what it says")
+        raise DefinitionError("not a compiled workflow: it is inconsistent")
     _check_names(workflow)
     if not all(isinstance(path, str) for path in (workflow.project or "", *workflow.pythonpath)):
         raise DefinitionError("not a compiled workflow: a folder is text")
@@ -38,14 +38,14 @@ def received_workflow(document: Any) -> CompiledWorkflow:
 def _check_names(workflow: CompiledWorkflow) -> None:
     names = {spec.name for spec in workflow.tasks}
     if not names or len(names) != len(workflow.tasks):
-        raise DefinitionError("a workflow has tasks, each with a name of its own")
+        raise DefinitionError("a workflow needs tasks with unique names")
     every: list[Any] = [workflow.name, *names]
     if not all(isinstance(name, str) and re.fullmatch(NAME_PATTERN, name) for name in every):
         raise DefinitionError("a name is letters, digits, `_`, `-` and `.`")
 
 
 def _check_values(spec: TaskSpec) -> None:
-    """What the machine counts with are numbers, and what it looks up are words."""
+    """Check the types of fields that the state machine computes with or looks up."""
     numbers = [getattr(spec, name) for name in _OPTIONAL_NUMBERS]
     whole = [*(getattr(spec, name) for name in _WHOLE_NUMBERS), spec.concurrency or 1]
     texts = [spec.executor, *spec.depends_on, *(getattr(spec, name) or "" for name in _OPTIONAL_TEXTS)]
@@ -55,11 +55,11 @@ def _check_values(spec: TaskSpec) -> None:
         and all(type(number) is int for number in whole)
         and all(isinstance(text, str) for text in texts)
     ):
-        raise DefinitionError(f"not a compiled workflow: task {spec.name} has a value of the wrong kind")
+        raise DefinitionError(f"not a compiled workflow: task {spec.name} has a value of the wrong type")
 
 
 def _check_executor(spec: TaskSpec) -> None:
-    """What is said to be in an image never gets out of it, and what needs no process gets none."""
+    """Check that a task with an image runs in it, and that a task without a process starts none."""
     of_action = {SubWorkflow: "workflow", Approval: "approval", Container: "container"}.get(type(spec.action))
     is_in_image = spec.image is not None
     wanted = of_action or ("container" if is_in_image else spec.executor)
@@ -72,17 +72,17 @@ def _is_number(value: Any) -> bool:
 
 
 def _check_graph(workflow: CompiledWorkflow) -> None:
-    """Dependencies are there, and nothing waits for itself."""
+    """Check that dependencies exist and have no cycle."""
     waits_for = {spec.name: len(set(spec.depends_on)) for spec in workflow.tasks}
     below: dict[str, list[str]] = {name: [] for name in waits_for}
     for spec in workflow.tasks:
         for name in set(spec.depends_on):
             below.setdefault(name, []).append(spec.name)
     free = [name for name, count in waits_for.items() if count == 0]
-    for name in free:  # grows while it is walked
+    for name in free:  # grows during iteration
         for next_name in below[name]:
             waits_for[next_name] -= 1
             if waits_for[next_name] == 0:
                 free.append(next_name)
     if len(free) != len(waits_for):
-        raise DefinitionError("some tasks wait for each other, or for a task that is not there")
+        raise DefinitionError("the tasks have a circular dependency, or depend on an unknown task")

@@ -1,4 +1,4 @@
-"""Whether the project gives a workflow the secrets that its tasks name."""
+"""Checks that the project declares the secrets that a workflow's tasks use."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ork.definition.project import Project
 from ork.definition.report import Report
 from ork.definition.tasks import WrittenTask
 from ork.definition.workflow_file import WrittenWorkflow
-from ork.model.secret import is_of_ork, lines_to_add
+from ork.model.secret import declaration_lines, is_reserved
 from ork.model.trees import pointers
 from ork.model.workflow import Custom, Secret
 
 
 def check_secrets(written: WrittenWorkflow, project: Project, report: Report) -> None:
-    """Every secret that a task names is declared for the workflow. Nothing is known where nobody looked into `.env`."""
+    """Check that each secret used is declared for the workflow. Skipped if `.env` was not read."""
     if project.found_secrets is None:
         return
     for task in written.tasks.values():
@@ -27,7 +27,7 @@ def check_secrets(written: WrittenWorkflow, project: Project, report: Report) ->
 
 
 def _named(task: WrittenTask) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    """The secrets a task names, each with its place."""
+    """Yield the secrets that a task uses, each with its path."""
     for part, values in (("inputs", task.spec.inputs), ("env", task.spec.env)):
         for key, value in values:
             if isinstance(value, Secret):
@@ -41,12 +41,12 @@ def _named(task: WrittenTask) -> Iterator[tuple[str, tuple[str | int, ...]]]:
 
 
 def _refusal(name: str, workflow: str, project: Project) -> tuple[str, str] | None:
-    """A sentence and what to do, if the workflow may not have the secret."""
-    if is_of_ork(name):
-        return f"{quoted(name)} is Ork's own: no task is given it", "name another secret"
+    """The problem and a hint if the workflow may not use the secret."""
+    if is_reserved(name):
+        return f"{quoted(name)} is reserved for Ork and never passed to a task", "name another secret"
     declared = project.secrets.get(name)
     if declared is None and name not in (project.found_secrets or ()):
-        hint = f"add `{lines_to_add(name)}` to ork.yaml, or a line {name}=… to .env"
+        hint = f"add `{declaration_lines(name)}` to ork.yaml, or a line {name}=… to .env"
         return f"the project declares no secret {quoted(name)}", hint
     if declared is not None and not declared.is_for(workflow):
         hint = f"add {workflow} to `workflows` of secrets.{name} in ork.yaml"

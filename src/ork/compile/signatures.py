@@ -1,7 +1,7 @@
-"""What tasks give each other, against what their functions and declarations ask for.
+"""Checks the values that tasks pass to each other against signatures and declared types.
 
-The functions are described elsewhere, by a process that may import them (`ork.worker.annotations`); here are only the
-descriptions. What the look at the files found already is not told again.
+Functions are described by a process that may import them (`ork.worker.annotations`); this module sees only the
+descriptions. Problems that the check of the files found are not repeated.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ork.compile.arguments import lacking_hint, lacking_message
+from ork.compile.arguments import missing_hint, missing_message
 from ork.compile.declared import declared_input
-from ork.compile.described import Signature, Unread, function_key
+from ork.compile.described import Signature, UninspectedFunction, function_key
 from ork.compile.graph import refs_of
-from ork.compile.load import Draft
+from ork.compile.load import WorkflowDraft
 from ork.compile.strict import check_strictly
-from ork.compile.types import ANY, Typed, assignable, followed, item_type
+from ork.compile.types import ANY, Typed, assignable, item_type, type_at
 from ork.definition.nodes import Node
 from ork.definition.problems import quoted
 from ork.definition.report import Suggester
@@ -27,10 +27,10 @@ from ork.model.workflow import Const, PythonCall, Ref, SubWorkflow, TaskSpec, Va
 if TYPE_CHECKING:
     from ork.model.types import TypeJson
 
-Functions: TypeAlias = Mapping[str, Signature | Unread | None]
+Functions: TypeAlias = Mapping[str, Signature | UninspectedFunction | None]
 
-_NO_FUNCTION = Unread("it is no function")
-_NOT_ASKED = Unread("nobody looked")
+_NO_FUNCTION = UninspectedFunction("it is not a function")
+_NOT_INSPECTED = UninspectedFunction("it was not inspected")
 _RUN_TYPES: dict[str, TypeJson] = {
     "id": "str",
     "attempt": "int",
@@ -38,8 +38,9 @@ _RUN_TYPES: dict[str, TypeJson] = {
 }
 
 
-def check_signatures(draft: Draft, functions: Functions, *, strict: bool = False) -> None:
-    """Adds to the draft's report what does not fit. `functions` by key; None for one that is certainly not there."""
+def check_signatures(draft: WorkflowDraft, functions: Functions, *, strict: bool = False) -> None:
+    """Add mismatches to the draft's report. `functions` maps keys to signatures; None for a function that does not
+    exist."""
     tasks = _Tasks(draft, functions)
     for spec in draft.workflow.tasks:
         written = draft.written.tasks[spec.name]
@@ -50,9 +51,9 @@ def check_signatures(draft: Draft, functions: Functions, *, strict: bool = False
 
 
 class _Tasks:
-    """The types of everything a task may be given."""
+    """The types of all values a task can receive."""
 
-    def __init__(self, draft: Draft, functions: Functions) -> None:
+    def __init__(self, draft: WorkflowDraft, functions: Functions) -> None:
         self.draft = draft
         self.names: dict[str, TypeJson] = dict(draft.workflow.types)
         self.specs = {spec.name: spec for spec in draft.workflow.tasks}
@@ -66,17 +67,17 @@ class _Tasks:
     def is_unknown(self, spec: TaskSpec) -> bool:
         return self.found(spec) is None
 
-    def found(self, spec: TaskSpec) -> Signature | Unread | None:
+    def found(self, spec: TaskSpec) -> Signature | UninspectedFunction | None:
         if not isinstance(spec.action, PythonCall):
             return _NO_FUNCTION
-        return self._functions.get(function_key(spec.action), _NOT_ASKED)
+        return self._functions.get(function_key(spec.action), _NOT_INSPECTED)
 
     def signature(self, spec: TaskSpec) -> Signature | None:
         found = self.found(spec)
         return found if isinstance(found, Signature) else None
 
     def output(self, name: str) -> Typed:
-        """What whoever comes after the task receives; a list for a task that fans out."""
+        """The output type that downstream tasks receive; a list for a task that fans out."""
         if name not in self._outputs:
             spec = self.specs[name]
             found = self.one_output(spec)
@@ -97,7 +98,7 @@ class _Tasks:
 
 
 class _Check:
-    """One task. Everything wrong with it goes to the report."""
+    """Checks one task. Problems are added to the report."""
 
     def __init__(self, tasks: _Tasks, written: WrittenTask, spec: TaskSpec) -> None:
         self._tasks = tasks
@@ -110,7 +111,7 @@ class _Check:
     def run(self) -> None:
         self._check_refs()
         found = self._tasks.draft.found
-        if self._spec.name not in found.judged and self._spec.name not in found.missing:
+        if self._spec.name not in found.checked and self._spec.name not in found.missing:
             self._check_call()
         for name, wanted, is_required in self._wanted():
             self._check_input(name, wanted, is_required)
@@ -136,7 +137,7 @@ class _Check:
         self._report.add("ORK405", f"{quoted(str(ref))} is {shown}, not {wanted}", place, hint=hint)
 
     def _check_call(self) -> None:
-        """What the look at the file could not tell: decorated and imported functions, and modules."""
+        """Check what the source did not show: decorated and imported functions, and modules."""
         action, signature = self._spec.action, self._signature
         if isinstance(action, PythonCall) and self._tasks.is_unknown(self._spec):
             message = f"{quoted(action.file or str(action.module))} has no function {quoted(action.function)}"
@@ -145,12 +146,12 @@ class _Check:
             return
         given = {*dict(self._spec.inputs), *self._spec.depends_on, *self._tasks.params}
         given |= {"item"} if self._spec.foreach is not None else set()
-        lacking = [each.name for each in signature.parameters.values() if each.is_required and each.name not in given]
-        # A dependency that does not exist has been reported: it may well be the one that is lacking here.
-        if lacking and set(self._written.spec.depends_on) <= set(self._spec.depends_on):
+        missing = [each.name for each in signature.parameters.values() if each.is_required and each.name not in given]
+        # An unknown dependency is already reported, and may be the one that is missing here.
+        if missing and set(self._written.spec.depends_on) <= set(self._spec.depends_on):
             others = [name for name in self._tasks.specs if name != self._spec.name]
-            hint = lacking_hint(lacking[0], signature.place, given, others)
-            message = lacking_message(signature.name, lacking)
+            hint = missing_hint(missing[0], signature.place, given, others)
+            message = missing_message(signature.name, missing)
             self._report.add("ORK504", message, self._place_of_function(), hint=hint)
         self._refuse_unknown_inputs(signature)
 
@@ -162,7 +163,7 @@ class _Check:
                 self._report.add("ORK505", message, self._written.place("inputs", name), hint=hint)
 
     def _wanted(self) -> Iterator[tuple[str, Typed, bool]]:
-        """Names that a value is looked for, with the type it must have."""
+        """Yield the names that need a value, with the expected type."""
         declared = {} if self._reads_one_value() else self._declared_fields()
         for name, kind in declared.items():
             yield name, Typed(kind, self._tasks.names), True
@@ -175,7 +176,7 @@ class _Check:
         return shape.get("object", {}) if isinstance(shape, dict) else {}
 
     def _reads_one_value(self) -> bool:
-        """A program without `inputs` reads its item, or what the one task before it gave, as it is."""
+        """True for a program without `inputs`: it reads its item, or the output of its only upstream task, as it is."""
         spec = self._spec
         is_program = not isinstance(spec.action, PythonCall | SubWorkflow) and not spec.inputs
         return is_program and (spec.foreach is not None or len(spec.depends_on) == 1)
@@ -196,8 +197,8 @@ class _Check:
             how = mismatch.of_types() if mismatch else ""
         if mismatch is not None:
             shown = render_type(wanted.type)
-            told = f": {how}" if mismatch.path or isinstance(source.value, Const) else ""
-            message = f"task {quoted(self._spec.name)}: {quoted(name)} must be {shown}, and {source.words}{told}"
+            details = f": {how}" if mismatch.path or isinstance(source.value, Const) else ""
+            message = f"task {quoted(self._spec.name)}: {quoted(name)} must be {shown}, and {source.words}{details}"
             self._report.add("ORK405", message, source.place, hint=self._hint(name, source))
 
     def _hint(self, name: str, source: _Source) -> str | None:
@@ -207,7 +208,7 @@ class _Check:
         return asks + (self._tasks.where(source.task) if source.task else "")
 
     def _source(self, name: str) -> _Source | None:
-        """Where the argument comes from, in the order in which the worker looks."""
+        """Where the argument comes from, in the order in which the worker looks it up."""
         spec, written = self._spec, self._written
         inputs = dict(spec.inputs)
         if name in inputs:
@@ -244,13 +245,13 @@ class _Check:
     def _follow(self, ref: Ref) -> Typed | Mismatch:
         match ref.path:
             case ("tasks", str(task), "output", *rest) if task in self._tasks.specs:
-                return followed(self._tasks.output(task), rest)
+                return type_at(self._tasks.output(task), rest)
             case ("params", str(name), *rest) if name in self._tasks.params:
-                return followed(self._tasks.params[name], rest)
+                return type_at(self._tasks.params[name], rest)
             case ("run", str(field)):
                 return Typed(_RUN_TYPES.get(field, "any"), {})
             case ("item", *rest):
-                return followed(self._item(), rest)
+                return type_at(self._item(), rest)
         return ANY
 
     def _item(self) -> Typed:
@@ -295,7 +296,7 @@ class _Check:
 class _Source(NamedTuple):
     value: Value
     type: Typed
-    words: str  # the middle of a sentence: what is given instead
+    words: str  # the middle of a sentence: what is passed instead
     place: Node
     task: str | None = None
-    are_items: bool = False  # the value is a list, one item for each instance
+    are_items: bool = False  # the value is a list with one item per instance

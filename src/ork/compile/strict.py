@@ -1,8 +1,8 @@
-"""Strict validation: everything that passes between tasks has a type."""
+"""Strict validation: every value passed between tasks must have a type."""
 
 from __future__ import annotations
 
-from ork.compile.described import Signature, Unread
+from ork.compile.described import Signature, UninspectedFunction
 from ork.definition.problems import quoted
 from ork.definition.report import Report
 from ork.definition.tasks import WrittenTask
@@ -10,14 +10,16 @@ from ork.model.types import WHOLE_INPUT
 from ork.model.workflow import Approval, PythonCall, SubWorkflow, TaskSpec
 
 
-def check_strictly(report: Report, written: WrittenTask, spec: TaskSpec, function: Signature | Unread | None) -> None:
-    """Adds to the report what has no type."""
+def check_strictly(
+    report: Report, written: WrittenTask, spec: TaskSpec, function: Signature | UninspectedFunction | None
+) -> None:
+    """Add a problem for each value without a type."""
     if isinstance(spec.action, Approval):
         return
     signature = function if isinstance(function, Signature) else None
     untyped = _untyped_inputs(spec, signature)
     lacks_output = spec.output_type is None and (signature is None or signature.returns is None)
-    if isinstance(spec.action, PythonCall) and isinstance(function, Unread):
+    if isinstance(spec.action, PythonCall) and isinstance(function, UninspectedFunction):
         if untyped or lacks_output:
             message = f"task {quoted(spec.name)}: the types of its function cannot be read: {function.why}"
             report.add("ORK408", message, written.key, hint="add `input_type:` and `output_type:`")
@@ -34,7 +36,7 @@ def check_strictly(report: Report, written: WrittenTask, spec: TaskSpec, functio
 def _untyped_inputs(spec: TaskSpec, signature: Signature | None) -> list[str]:
     declared = dict(spec.input_types)
     if WHOLE_INPUT in declared or isinstance(spec.action, SubWorkflow):
-        return []  # the params of a workflow have types of their own
+        return []  # the params of a workflow have their own types
     if signature is not None:
         wanted = [each.name for each in signature.parameters.values() if each.type is None]
     else:

@@ -1,6 +1,6 @@
-"""Whether what one task gives can be taken where another type is asked for.
+"""Decides whether a value of one type can be passed where another is expected.
 
-Strict where both sides are known, generous where one is not: `any` fits everywhere and takes everything.
+Strict if both types are known, permissive otherwise: `any` is assignable to and from everything.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ork.model.types import Mismatch, check, face, missing_field, render_type, resolved, union_of, unknown_field
+from ork.model.types import Mismatch, check, missing_field, render_type, resolved, side_of, union_of, unknown_field
 
 if TYPE_CHECKING:
     from ork.model.types import Names, TypeJson
 
-# What every value of a scalar type also is. Dates are text on their way.
+# The supertypes of scalar types. Dates are passed as text.
 _ALSO = {
     "int": ("float",),
     "date": ("str", "datetime"),
@@ -22,7 +22,7 @@ _ALSO = {
 
 
 class Typed(NamedTuple):
-    """A type and the names it is made of: two files may call different things by one name."""
+    """A type with the names it uses: two files may define different types of the same name."""
 
     type: TypeJson
     names: Names
@@ -35,12 +35,12 @@ ANY = Typed("any", {})
 
 
 def assignable(source: Typed, target: Typed) -> Mismatch | None:
-    """None if every value of the source can be taken for the target, else the first place where one cannot."""
+    """None if every value of the source type is valid for the target type, else the first mismatch."""
     return _Comparison(source.names, target.names).compare(source.type, target.type, "")
 
 
-def followed(source: Typed, path: Iterable[str | int]) -> Typed | Mismatch:
-    """The type of what is found along the path, or the place where there is no such thing."""
+def type_at(source: Typed, path: Iterable[str | int]) -> Typed | Mismatch:
+    """The type at the path, or a mismatch if there is no such path."""
     walked = ""
     found = source
     for step in path:
@@ -54,7 +54,7 @@ def followed(source: Typed, path: Iterable[str | int]) -> Typed | Mismatch:
 
 
 def item_type(source: Typed) -> Typed | None:
-    """What a list of the type holds; None when it is no list."""
+    """The item type of a list; None if it is no list."""
     return _below(source, 0)
 
 
@@ -66,7 +66,7 @@ def _below(source: Typed, step: str | int) -> Typed | None:
     if isinstance(shape, str):
         return None
     if "union" in shape:
-        # What may be null is null only sometimes; the others decide.
+        # None members are ignored: the others decide.
         found = [_below(Typed(member, names), step) for member in shape["union"] if member != "none"]
         kinds = [each.type for each in found if each is not None]
         return Typed(union_of(kinds), names) if kinds and len(kinds) == len(found) else None
@@ -79,7 +79,7 @@ def _below(source: Typed, step: str | int) -> Typed | None:
 
 
 def _shape(kind: TypeJson, names: Names, side: str) -> TypeJson:
-    return resolved(face(resolved(kind, names), side), names)
+    return resolved(side_of(resolved(kind, names), side), names)
 
 
 class _Comparison:
@@ -91,7 +91,7 @@ class _Comparison:
     def compare(self, source: TypeJson, target: TypeJson, path: str) -> Mismatch | None:
         if not (isinstance(source, str) and source in self._source_names):
             return self._compare(source, target, path)
-        # Types that hold themselves: taken to fit until a difference is found elsewhere.
+        # Recursive types: assumed assignable until a difference is found elsewhere.
         pair = (source, render_type(target))
         if pair in self._assumed:
             return None
@@ -138,7 +138,7 @@ class _Comparison:
             fields = given["object"].items()
             return _first(self.compare(kind, wanted["dict"], f"{path}.{name}") for name, kind in fields)
         if "dict" in given and "object" in wanted:
-            # Whether the fields are there shows when it runs; that they are of the wrong type shows now.
+            # Missing fields are found at run time; wrong types are reported now.
             fields = wanted["object"].items()
             return _first(self.compare(given["dict"], kind, f"{path}.{name}") for name, kind in fields)
         if "object" in given and "object" in wanted:

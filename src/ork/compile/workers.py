@@ -1,4 +1,4 @@
-"""Which worker config a task runs with, and whether it may have what it asks for."""
+"""Which worker config a task uses, and whether it allows the requested resources."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from ork.definition.report import Report, Suggester
 from ork.definition.tasks import WrittenTask
 from ork.definition.workers_file import ALL, DEFAULT
 from ork.definition.workflow_file import WrittenWorkflow
-from ork.model.infra import Place, Resources, WorkerConfig
+from ork.model.infra import Resources, Where, WorkerConfig
 from ork.model.workflow import TaskSpec
 
-_REACHED = (Place.LOCAL, Place.DOCKER)
+_SUPPORTED = (Where.LOCAL, Where.DOCKER)
 
 
 def config_for(spec: TaskSpec, configs: Mapping[str, WorkerConfig]) -> WorkerConfig | None:
-    """The config of the task's own naming, else the default one; None where that is for another kind of task."""
+    """The config that the task names, else the default; None if the default is for another kind of task."""
     named = configs.get(spec.worker or DEFAULT) or configs.get(DEFAULT)
     return named if named is not None and fits(spec, named) else None
 
 
 def fits(spec: TaskSpec, config: WorkerConfig) -> bool:
-    """A config without a place runs any task, each where the installation runs its kind."""
-    return config.where in (None, Place.LOCAL if spec.image is None else Place.DOCKER)
+    """A config without `where` can run any task."""
+    return config.where in (None, Where.LOCAL if spec.image is None else Where.DOCKER)
 
 
 def broken_config(spec: TaskSpec, broken: Mapping[str, str]) -> str | None:
-    """Why the config this task runs with cannot be used; None if it can, or there is none."""
+    """Why the task's config cannot be used; None if it can, or the task has none."""
     if not broken:
         return None
     name = spec.worker or DEFAULT
@@ -39,13 +39,13 @@ def broken_config(spec: TaskSpec, broken: Mapping[str, str]) -> str | None:
 def check_workers(
     written: WrittenWorkflow, configs: Mapping[str, WorkerConfig], report: Report, broken: Mapping[str, str]
 ) -> None:
-    """Every config a task names is there and can run it, and no task asks for more than it may have."""
+    """Check that each config a task names exists and can run it, and that no task exceeds its resources."""
     for task in written.tasks.values():
         why = broken_config(task.spec, broken) if task.spec.worker is not None else None
         if why is not None:
             report.add("ORK606", why, task.place("worker"), hint="correct it: `ork validate workers.yaml`")
             continue
-        # A name that stands in `defaults` holds for those tasks it fits.
+        # A config named in `defaults` applies only to the tasks that it can run.
         if task.spec.worker is not None and (task.body.get("worker") is not None or task.spec.worker not in configs):
             _check_name(task, task.spec.worker, configs, report)
         if task.spec.resources is not None and task.is_complete:
@@ -59,8 +59,8 @@ def _check_name(task: WrittenTask, name: str, configs: Mapping[str, WorkerConfig
             f"workers.yaml has: {', '.join(sorted(configs))}" if configs else "write one into workers.yaml"
         )
         report.add("ORK606", f"there is no worker config {quoted(name)}", task.place("worker"), hint=hint)
-    elif config.where is not None and config.where not in _REACHED:
-        message = f"worker config {quoted(name)} is for {config.where}, which this version cannot reach"
+    elif config.where is not None and config.where not in _SUPPORTED:
+        message = f"worker config {quoted(name)} is for {config.where}, which this version does not support"
         report.add("ORK606", message, task.place("worker"), hint="use one with `where: docker` or `where: local`")
     elif task.is_complete and not fits(task.spec, config):
         hint = "name an `image`" if task.spec.image is None else "use one with `where: docker`"

@@ -21,7 +21,7 @@ class Decisions(Record):
         return bool(self.run or self.tasks or self.attempts or self.effects)
 
 
-class Draft:
+class PendingDecisions:
     """Collects decisions until they are taken. A row that changed twice is kept in its last state."""
 
     def __init__(self) -> None:

@@ -38,7 +38,7 @@ class Started(NamedTuple):
     is_preparing: bool = False
 
 
-class Heartbeat(NamedTuple):
+class HeartbeatReceived(NamedTuple):
     """The worker wrote a heartbeat."""
 
     key: TaskKey
@@ -119,6 +119,6 @@ class CacheAnswer(NamedTuple):
     output: Output | None = None
 
 
-StatusEvent: TypeAlias = Started | Heartbeat | Deferred | Succeeded | Failed
+StatusEvent: TypeAlias = Started | HeartbeatReceived | Deferred | Succeeded | Failed
 AttemptEvent: TypeAlias = StatusEvent | GivenUp | Closed
 Event: TypeAlias = Created | Commanded | Answered | AttemptEvent | TimerDue

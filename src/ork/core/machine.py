@@ -73,7 +73,7 @@ class RunMachine:
 
     def handle(self, event: ev.Event, now: datetime) -> None:
         match event:
-            case ev.Started() | ev.Succeeded() | ev.Heartbeat() | ev.Deferred() | ev.Failed():
+            case ev.Started() | ev.Succeeded() | ev.HeartbeatReceived() | ev.Deferred() | ev.Failed():
                 attempt = self._attempt_of(event)
                 if attempt is not None and event.seq > attempt.seq:
                     self._on_status(event, attempt, now)
@@ -304,7 +304,7 @@ class RunMachine:
                 task, ended = rows.succeeded(self.tasks[event.key], attempt, event, now)
                 self._rows.write_attempt(ended)
                 self._flow.end_task(task, now)
-            case ev.Heartbeat():
+            case ev.HeartbeatReceived():
                 self.active[event.key] = replaced(attempt, seq=event.seq, seen_at=now)
                 self._note_preparation(self.tasks[event.key], event.is_preparing)
             case ev.Deferred():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from ork.core.decisions import Decisions, Draft
+from ork.core.decisions import Decisions, PendingDecisions
 from ork.core.effects import Alert, Effect
 from ork.core.transitions import RunStep, next_run_status
 from ork.model.ids import TaskKey
@@ -20,7 +20,7 @@ class RunRows:
         self.tasks: dict[TaskKey, Task] = {task.key: task for task in tasks}
         self.active: dict[TaskKey, Attempt] = {attempt.key.task: attempt for attempt in attempts}
         self.unfinished = sum(not task.status.is_final for task in self.tasks.values())
-        self._draft = Draft()
+        self._pending = PendingDecisions()
 
     @property
     def first_failed(self) -> Task | None:
@@ -29,20 +29,20 @@ class RunRows:
         return next((task for task in whole if task.status is TaskStatus.FAILED), None)
 
     def take(self) -> Decisions:
-        draft, self._draft = self._draft, Draft()
-        return draft.finish()
+        pending, self._pending = self._pending, PendingDecisions()
+        return pending.finish()
 
     def add(self, tasks: Iterable[Task]) -> None:
         """Add new pending tasks."""
         new = {task.key: task for task in tasks}
         self.unfinished += len(new)
         self.tasks |= new
-        self._draft.tasks |= new
+        self._pending.tasks |= new
 
     def write(self, task: Task) -> None:
         before = self.tasks.get(task.key)
         self.unfinished += (not task.status.is_final) - (before is not None and not before.status.is_final)
-        self.tasks[task.key] = self._draft.tasks[task.key] = task
+        self.tasks[task.key] = self._pending.tasks[task.key] = task
 
     def write_attempt(self, attempt: Attempt) -> None:
         """Write an attempt, and drop it from the active ones if it has ended."""
@@ -50,11 +50,11 @@ class RunRows:
             self.active.pop(attempt.key.task, None)
         else:
             self.active[attempt.key.task] = attempt
-        self._draft.attempts[attempt.key] = attempt
+        self._pending.attempts[attempt.key] = attempt
 
     def write_run(self, step: RunStep | None, **fields: object) -> None:
         status = self.run.status if step is None else next_run_status(self.run.id, self.run.status, step)
-        self.run = self._draft.run = replaced(self.run, status=status, **fields)
+        self.run = self._pending.run = replaced(self.run, status=status, **fields)
 
     def end_run(self, now: datetime) -> None:
         """Set the run's final status from the status of its tasks. A run that is already final is left unchanged."""
@@ -72,4 +72,4 @@ class RunRows:
             self.write_run(RunStep.SUCCEED, finished_at=now)
 
     def add_effect(self, effect: Effect) -> None:
-        self._draft.effects.append(effect)
+        self._pending.effects.append(effect)

@@ -9,7 +9,7 @@ from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.values import choice, duration, entries_of, read_name, read_text
-from ork.model.secret import SecretDeclaration, SecretOrigin, is_of_ork
+from ork.model.secret import SecretDeclaration, SecretOrigin, is_reserved
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PATTERN = re.compile(r"[A-Za-z0-9_.*?-]+")
@@ -40,7 +40,7 @@ def refuse_allow_private(node: Node, reading: Reading) -> None:
 def _declaration(
     name: str, values: dict[str, Any], key: Node, body: Node, reading: Reading
 ) -> SecretDeclaration | None:
-    if is_of_ork(name) or is_of_ork(values.get("variable", "")):
+    if is_reserved(name) or is_reserved(values.get("variable", "")):
         hint = "names that begin with ORK_ are Ork's own and never reach a task: choose another"
         reading.refuse("ORK211", f"{quoted(name)} cannot be a secret of workflows", key, hint=hint)
         return None

@@ -27,7 +27,7 @@ from ork.definition.values import (
     read_text,
 )
 from ork.definition.yaml_tree import parse_yaml
-from ork.model.infra import Mount, Place, Pull, Resources, WorkerConfig
+from ork.model.infra import Mount, Pull, Resources, Where, WorkerConfig
 from ork.model.record import Record, made
 
 WORKERS_FILE = "workers.yaml"
@@ -36,13 +36,13 @@ WRAPPER = "workers"
 _MOST_PIDS = 1 << 22
 _CAPABILITY = re.compile(r"[A-Z][A-Z_]{1,40}")
 _ONLY_IN = {
-    Place.LOCAL: ("cpu", "memory", "timeout", "env"),
-    Place.DOCKER: (
+    Where.LOCAL: ("cpu", "memory", "timeout", "env"),
+    Where.DOCKER: (
         "cpu", "memory", "pids", "timeout", "env", "host", "certificates", "network", "user", "read_only", "pull",
         "volumes", "capabilities", "new_privileges",
     ),
-    Place.CLOUDRUN: ("cpu", "memory", "timeout", "env", "service_account", "vpc_connector"),
-    Place.KUBERNETES: ("cpu", "memory", "timeout", "env", "service_account"),
+    Where.CLOUDRUN: ("cpu", "memory", "timeout", "env", "service_account", "vpc_connector"),
+    Where.KUBERNETES: ("cpu", "memory", "timeout", "env", "service_account"),
 }  # fmt: skip
 ALL = "*"  # stands for every name in `Workers.broken`
 
@@ -213,9 +213,9 @@ WORKER_TABLE = Table(
     (
         Key(
             "where",
-            choice(Place),
+            choice(Where),
             "What runs it: local, docker, cloudrun, kubernetes. Default: where the installation runs such tasks.",
-            {"enum": [place.value for place in Place]},
+            {"enum": [place.value for place in Where]},
         ),
         CPU_KEY,
         MEMORY_KEY,

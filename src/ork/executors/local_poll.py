@@ -60,9 +60,9 @@ async def ask_process(
 
 
 def _copy_masked(printed: IO[bytes], log: str, secrets: Mapping[str, str]) -> None:
-    from ork.model.masking import Mask, MaskedStream, given_values
+    from ork.model.masking import Mask, MaskedStream, values_to_mask
 
-    stream = MaskedStream(Mask(given_values(secrets)))
+    stream = MaskedStream(Mask(values_to_mask(secrets)))
     with printed, contextlib.suppress(OSError), open(log, "ab") as file:
         printed.seek(0)
         while data := printed.read(1 << 16):

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ork.compile.described import Signature, Unread, function_key, read_signature
-from ork.compile.load import Draft, Loaded, settled
+from ork.compile.described import Signature, UninspectedFunction, function_key, read_signature
+from ork.compile.load import Loaded, WorkflowDraft, finish_draft
 from ork.compile.signatures import check_signatures
 from ork.model.workflow import CompiledWorkflow, ParamType, PythonCall, TaskSpec
 
@@ -37,13 +37,13 @@ def check_types(
     if not asked and not strict and not _has_types(draft.workflow):
         return loaded
     files = _Files(root, paths, interpreter, cache_dir, {} if known is None else known)
-    seen = draft.found.judged | draft.found.annotated
+    seen = draft.found.checked | draft.found.annotated
     functions = {function_key(action): files.function(action, spec, spec.name in seen) for action, spec in asked}
     check_signatures(draft, functions, strict=strict)
-    return settled(draft)
+    return finish_draft(draft)
 
 
-def _asked(draft: Draft, strict: bool) -> Iterator[tuple[PythonCall, TaskSpec]]:
+def _asked(draft: WorkflowDraft, strict: bool) -> Iterator[tuple[PythonCall, TaskSpec]]:
     for spec in draft.workflow.tasks:
         action = spec.action
         if not isinstance(action, PythonCall) or spec.image is not None or spec.name in draft.found.missing:
@@ -76,23 +76,23 @@ class _Files:
         self._cache_dir = cache_dir
         self._inspected = known
 
-    def function(self, action: PythonCall, spec: TaskSpec, is_seen: bool) -> Signature | Unread | None:
+    def function(self, action: PythonCall, spec: TaskSpec, is_seen: bool) -> Signature | UninspectedFunction | None:
         """None only if it is certainly not there: neither described nor, by `is_seen`, found in the file's text."""
         file = self._file(action)
         interpreter = self._interpreter_of(spec)
         if file is None:
-            return Unread(f"the module {action.module} is not in {self._root}")
+            return UninspectedFunction(f"the module {action.module} is not in {self._root}")
         if interpreter is None:
-            return Unread("the Python it runs in is not there yet")
+            return UninspectedFunction("the Python it runs in is not there yet")
         inspected = self._look(file, interpreter)
         if inspected.errors:
             error = inspected.errors[0]
-            return Unread(f"{file}: {error['type']}: {error['message']}".partition("\n")[0])
+            return UninspectedFunction(f"{file}: {error['type']}: {error['message']}".partition("\n")[0])
         described = inspected.functions.get(f"{file}:{action.function}")
         if described is not None:
             return read_signature(f"{file}:{action.function}", described)
         is_out_of_sight = "." in action.function or action.function.startswith("_") or not inspected.functions
-        return Unread("it cannot be described") if is_seen or is_out_of_sight else None
+        return UninspectedFunction("it cannot be described") if is_seen or is_out_of_sight else None
 
     def _look(self, file: str, interpreter: str) -> Inspected:
         # Most workflows have nothing to look into: starting must not wait for what that takes.

@@ -13,7 +13,7 @@ from ork.errors import DocumentError, RefusedError
 from ork.locations.document import Found, read_document
 from ork.locations.folder import Folder
 from ork.locations.place import LookError
-from ork.state.store import StateStore
+from ork.state.schedules import ScheduleStore
 from ork.status.schedules import deploy, switch
 
 
@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
 class Workbench:
     """`elsewhere` are folders that are looked into by others: what is in them is not ours to deploy."""
 
-    def __init__(self, store: StateStore, folder: str, place: Folder, elsewhere: Sequence[str] = ()) -> None:
+    def __init__(self, store: ScheduleStore, folder: str, place: Folder, elsewhere: Sequence[str] = ()) -> None:
         self._store = store
         self._folder = folder
         self._place = place

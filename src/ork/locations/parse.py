@@ -14,7 +14,7 @@ from typing import Any
 
 from ork import __version__
 from ork.compile.content import to_document
-from ork.compile.project import folder_around
+from ork.compile.project import project_folder_of
 from ork.definition.problems import Problem, quoted, render_concise
 from ork.definition.project import Project
 from ork.definition.project_file import load_project
@@ -126,7 +126,9 @@ def _project(file: str) -> tuple[Project, list[Problem]]:
 
 def _placed_project(project: Project, folder: str) -> Project:
     """A folder is its own project, unless it is inside the one whose ork.yaml holds for it."""
-    return project if folder_around(project, folder) is not None else replaced(project, folder=folder, pythonpath=())
+    return (
+        project if project_folder_of(project, folder) is not None else replaced(project, folder=folder, pythonpath=())
+    )
 
 
 def _content(file: str) -> bytes:

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from ork.locations.folder import Folder
 from ork.locations.place import Place
 from ork.model.digest import sha256
-from ork.model.infra import Place as Where
-from ork.model.infra import WorkerConfig
+from ork.model.infra import Where, WorkerConfig
 from ork.model.location import Location
 
 

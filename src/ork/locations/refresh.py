@@ -16,9 +16,9 @@ from ork.definition.problems import render_concise
 from ork.errors import DocumentError, OrkError, StoreError
 from ork.locations.document import Found, Parsed, read_document
 from ork.locations.place import LookError, Place
-from ork.model.location import Location, LocationEntry, Look, location_of, origin_of
+from ork.model.location import Location, LocationEntry, LocationScan, location_of, origin_of
 from ork.model.workflow import Schedule, WorkflowEntry
-from ork.state.store import StateStore
+from ork.state.schedules import ScheduleStore
 from ork.status.schedules import deploy, switch
 from ork.telemetry import Happening, Telemetry
 
@@ -40,7 +40,7 @@ class Refresher:
 
     def __init__(
         self,
-        store: StateStore,
+        store: ScheduleStore,
         locations: Mapping[str, Location],
         place_of: PlaceOf,
         telemetry: Telemetry,
@@ -59,7 +59,7 @@ class Refresher:
         self._wake = asyncio.Event()
 
     def look_soon(self) -> None:
-        """Somebody may have asked for a look."""
+        """Somebody may have asked for a scan."""
         self._wake.set()
 
     async def run(self) -> None:
@@ -86,37 +86,37 @@ class Refresher:
         location = self._locations[held.name]
         lease = _Lease(self._store, held, self._now)
         keeping = asyncio.create_task(lease.keep())
-        look: Look | None = None
+        scan: LocationScan | None = None
         try:
-            look = await self._look(location, held)
+            scan = await self._scan(location, held)
         finally:
             lease.end()
             await keeping  # what is on its way must arrive first
-            if look is None:  # we are stopped: whoever comes next may look at once
+            if scan is None:  # we are stopped: whoever comes next may scan at once
                 await self._store.keep_location(lease.held, self._now(), 0.0)
         due = first_fire(Schedule(location.refresh), location.name, self._now()) or NEVER
-        if await self._store.settle_location(lease.held, look, due, self._now()):
-            self._tell(held, look)
+        if await self._store.settle_location(lease.held, scan, due, self._now()):
+            self._tell(held, scan)
 
-    async def _look(self, location: Location, held: LocationEntry) -> Look:
+    async def _scan(self, location: Location, held: LocationEntry) -> LocationScan:
         """One bad location never stops the loop or its neighbours, whatever is wrong with it."""
         digest: str | None = None
         try:
             place = self._place_of(location)
             digest = await place.digest()
             if not needs_look(held, digest):
-                return Look(digest, digest) if digest == held.digest else _as_before(held)
+                return LocationScan(digest, digest) if digest == held.digest else _as_before(held)
             await self._take_over(location.name, held, place, digest)
-            return Look(digest, digest)
+            return LocationScan(digest, digest)
         except LookError as error:
             seen = digest if error.is_lasting else held.seen
-            return Look(seen, None, error.code, error.message, error.output)
+            return LocationScan(seen, None, error.code, error.message, error.output)
         except StoreError:
             raise
         except OrkError as error:
-            return Look(held.seen, None, error.code, error.message)
+            return LocationScan(held.seen, None, error.code, error.message)
         except Exception as error:
-            return Look(held.seen, None, OrkError.code, f"looking failed: {error!r}")
+            return LocationScan(held.seen, None, OrkError.code, f"looking failed: {error!r}")
 
     async def _take_over(self, name: str, held: LocationEntry, place: Place, digest: str) -> None:
         answer = await place.parse(digest)
@@ -148,13 +148,13 @@ class Refresher:
             if owner is not None and owner != name and owner in locations:
                 raise LookError(f"workflow {found.workflow.name} belongs to location {owner} already", code="ORK710")
 
-    def _tell(self, held: LocationEntry, look: Look) -> None:
+    def _tell(self, held: LocationEntry, scan: LocationScan) -> None:
         """Only what is news."""
-        if look.error is not None:
-            if (look.code, look.error, look.seen) != (held.code, held.error, held.seen):
-                self._telemetry.tell(Happening.LOCATION_FAILED, location=held.name, error=look.error, digest=look.seen)
-        elif look.digest != held.digest or held.error is not None:
-            self._telemetry.tell(Happening.LOCATION_REFRESHED, location=held.name, digest=look.digest)
+        if scan.error is not None:
+            if (scan.code, scan.error, scan.seen) != (held.code, held.error, held.seen):
+                self._telemetry.tell(Happening.LOCATION_FAILED, location=held.name, error=scan.error, digest=scan.seen)
+        elif scan.digest != held.digest or held.error is not None:
+            self._telemetry.tell(Happening.LOCATION_REFRESHED, location=held.name, digest=scan.digest)
 
     async def _wait_until(self, due: datetime | None) -> None:
         seconds = None if due is None else max(0.0, (due - self._now()).total_seconds())
@@ -164,9 +164,9 @@ class Refresher:
 
 
 class _Lease:
-    """A location that is ours for as long as the look takes, and free a minute after we died."""
+    """A location that is ours for as long as the scan takes, and free a minute after we died."""
 
-    def __init__(self, store: StateStore, held: LocationEntry, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: ScheduleStore, held: LocationEntry, now: Callable[[], datetime]) -> None:
         self.held = held
         self._store = store
         self._now = now
@@ -176,7 +176,7 @@ class _Lease:
         self._is_over.set()
 
     async def keep(self) -> None:
-        """Until it ends, or is lost: then what comes of our look is refused."""
+        """Until it ends, or is lost: then what comes of our scan is refused."""
         while not self._is_over.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(HOLD_SECONDS / 3):
@@ -222,5 +222,5 @@ def _refuse_problems(parsed: Parsed) -> None:
     raise LookError(f"{render_concise(first)}{more}", code="ORK708", output=shown, is_lasting=True)
 
 
-def _as_before(held: LocationEntry) -> Look:
-    return Look(held.seen, None, held.code, held.error, held.output)
+def _as_before(held: LocationEntry) -> LocationScan:
+    return LocationScan(held.seen, None, held.code, held.error, held.output)

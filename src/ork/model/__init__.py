@@ -1,1 +1,1 @@
-"""The nouns: frozen data that every room shares. Nothing here does anything."""
+"""The data model: immutable records shared by all packages. No behaviour beyond simple properties."""

@@ -1,4 +1,4 @@
-"""Who may do what through the server, and the record of what people did."""
+"""Roles, tokens and the audit log."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ork.model.record import Record
 
 
 class Role(StrEnum):
-    """Each may do all that the ones before it may."""
+    """Each role includes the permissions of those before it."""
 
-    VIEWER = "viewer"  # looks
-    OPERATOR = "operator"  # starts, stops and decides
-    ADMIN = "admin"  # says what code runs, and who may do what
+    VIEWER = "viewer"  # reads
+    OPERATOR = "operator"  # starts and stops runs, approves
+    ADMIN = "admin"  # deploys code, manages tokens
 
     def includes(self, other: Role) -> bool:
         return _ORDER.index(self) >= _ORDER.index(other)
@@ -23,7 +23,7 @@ _ORDER = list(Role)
 
 
 class Token(Record):
-    """A token as it is kept: its text is known to its holder alone, here is only its digest."""
+    """A token as it is stored: only the digest, never its text."""
 
     id: str
     name: str
@@ -32,8 +32,8 @@ class Token(Record):
     created_at: datetime
     revoked_at: datetime | None = None
     expires_at: datetime | None = None  # None: never
-    last_used_at: datetime | None = None  # give or take a few minutes
-    unreadable: str | None = None  # why its row cannot be decoded; such a token lets nobody in
+    last_used_at: datetime | None = None  # accurate to a few minutes
+    unreadable: str | None = None  # why its row cannot be decoded; such a token is rejected
 
     def is_live(self, now: datetime) -> bool:
         """Neither revoked nor expired."""
@@ -41,9 +41,9 @@ class Token(Record):
 
 
 class AuditEntry(Record):
-    """One change that a person made: who, what (`run.cancel`), to whom, and whatever else is worth keeping as JSON.
+    """One change by a person: who (`by`), what (`run.cancel`), on what, and further details as JSON.
 
-    What came over HTTP also has the id of the token and the client's address.
+    Entries of HTTP requests also have the token id and the client's address.
     """
 
     at: datetime
@@ -51,6 +51,6 @@ class AuditEntry(Record):
     action: str
     subject: str
     detail: str | None = None
-    id: int = 0  # given by the store; later entries have higher ones
+    id: int = 0  # assigned by the store, ascending
     token: str | None = None
     address: str | None = None

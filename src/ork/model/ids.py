@@ -1,4 +1,4 @@
-"""Names of things. A run's id is random text; a task, an instance and an attempt are named below it."""
+"""Identifiers. A run id is random text; task, instance and attempt keys are relative to it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ SchedulerId = NewType("SchedulerId", str)
 
 NAME_PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
 
-# Crockford's alphabet without letters that are mistaken for digits when read aloud or typed.
+# Crockford's base32 alphabet, without letters that are easily mistaken for digits.
 ID_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 RUN_ID_LENGTH = 12
 
 
 class TaskKey(NamedTuple):
-    """One node instance of a run; `index` is None for a task without instances."""
+    """A task or an instance of a run; `index` is None for the task itself."""
 
     name: str
-    index: int | None = None  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
+    index: int | None = None  # type: ignore[assignment]  # shadows tuple.index, which is not used
 
     def __str__(self) -> str:
         return self.name if self.index is None else f"{self.name}[{self.index}]"
 
 
 class AttemptKey(NamedTuple):
-    """One try of one task of one run: unique for ever."""
+    """One attempt of one task of one run. Globally unique."""
 
     run: RunId
     task: TaskKey

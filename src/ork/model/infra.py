@@ -1,4 +1,4 @@
-"""Where tasks run and how large they may be: what a workflow may name, and never set."""
+"""Where tasks run and how large they may be. Workflows refer to these settings by name, and cannot define them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from enum import StrEnum
 
 from ork.model.record import Record
 
-# What the root of a version begins with whose files are in an image: `image:/app`.
+# Prefix of the root of a version whose files are in an image: `image:/app`.
 IMAGE_ROOT = "image:"
 
 
-class Place(StrEnum):
+class Where(StrEnum):
     """What runs an attempt."""
 
     LOCAL = "local"
@@ -20,22 +20,22 @@ class Place(StrEnum):
 
 
 class Pull(StrEnum):
-    """When an image is asked for at its registry."""
+    """When an image is pulled from its registry."""
 
-    MISSING = "missing"  # when the engine does not have it
+    MISSING = "missing"  # if the engine does not have it
     ALWAYS = "always"
     NEVER = "never"
 
 
 class Resources(Record):
-    """Processors and bytes of memory; None is not said."""
+    """CPUs and bytes of memory; None means unspecified."""
 
     cpu: float | None = None
     memory: int | None = None
 
 
 class Mount(Record):
-    """A folder or named volume of the engine's machine, seen at `target` in the container."""
+    """A folder or named volume of the engine's host, mounted at `target` in the container."""
 
     source: str
     target: str
@@ -46,11 +46,11 @@ class Mount(Record):
 
 
 class WorkerConfig(Record):
-    """One entry of workers.yaml. What it does not say is as the place has it. `service_account` and `vpc_connector` are
-    for places that know them; others ignore them."""
+    """One entry of workers.yaml. Fields that are None use the default of the platform. `service_account` and
+    `vpc_connector` are ignored on platforms without them."""
 
     name: str
-    where: Place | None  # None: where the installation runs such tasks, processes here and images on the engine
+    where: Where | None  # None: processes run on this machine, images on the engine
     resources: Resources = Resources()
     timeout: float | None = None
     env: tuple[tuple[str, str], ...] = ()
@@ -68,5 +68,5 @@ class WorkerConfig(Record):
     vpc_connector: str | None = None
 
 
-# What holds for tasks with an image where workers.yaml says nothing.
-PLAIN_DOCKER = WorkerConfig("default", Place.DOCKER)
+# The config of tasks with an image if workers.yaml has none.
+PLAIN_DOCKER = WorkerConfig("default", Where.DOCKER)

@@ -1,4 +1,4 @@
-"""What all schedulers of one installation must have in common."""
+"""Settings and controls that all schedulers of one installation share."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ork.model.record import Record
 
 
 class SharedSettings(Record):
-    """Recorded in the state store by the first process that opens an installation; every later one is compared.
+    """Recorded in the state store by the first process that opens an installation, and compared by every later one.
 
-    `objects` is the id of the object store, which is written in the object store itself. Where that store is found
-    (`objects_url`) may differ from machine to machine, so the URL, the host and the time are only shown to people.
+    `objects` is the id written in the object store itself. The store's URL (`objects_url`) may differ between machines,
+    so URL, host and time are only for display.
     """
 
     objects: str
@@ -25,24 +25,24 @@ class SharedSettings(Record):
 
     @property
     def terms(self) -> str:
-        """What is compared, as one text."""
+        """The settings that are compared, as one string."""
         return f"objects={self.objects} heartbeat={self.heartbeat_seconds!r} stale={self.stale_seconds!r}"
 
 
-EVERYBODY = "*"
+ALL_SCHEDULERS = "*"
 
 
 class Mode(StrEnum):
-    """PAUSED: starts nothing new and fires no schedule; what runs is watched to its end. DRAINING: in addition takes over
-    nothing from others, and a single scheduler exits when nothing of its own runs any more."""
+    """PAUSED: no new runs or tasks are started and no schedule fires; running tasks are watched to their end. DRAINING:
+    in addition no runs are taken over, and a single scheduler exits when it owns nothing that runs."""
 
     PAUSED = "paused"
     DRAINING = "draining"
 
 
 class Control(Record):
-    """What a person told schedulers to do. `target` is EVERYBODY, a scheduler's id or a host's name; it stands until it
-    is cleared, also when schedulers restart."""
+    """A pause or drain request. `target` is ALL_SCHEDULERS, a scheduler id or a host name. It stays in effect across
+    restarts until it is cleared."""
 
     target: str
     mode: Mode
@@ -51,20 +51,20 @@ class Control(Record):
     reason: str | None = None
 
     def applies_to(self, scheduler: str, identity: str) -> bool:
-        return self.target in (EVERYBODY, scheduler, host_of(identity))
+        return self.target in (ALL_SCHEDULERS, scheduler, host_of(identity))
 
 
 def host_of(identity: str) -> str:
-    """Of a scheduler's identity: host/boot/namespace/pid/start, through a server behind its URL."""
+    """The host part of a scheduler's identity (host/boot/namespace/pid/start, prefixed by the URL if it uses a server)."""
     return identity.split("/")[-5] if identity.count("/") >= 4 else identity
 
 
 def host_name(host: str) -> str:
-    """Of a host as `host_of` returns it: its name without the machine id, which several machines may have."""
+    """The name of a host as returned by `host_of`, without the machine id."""
     return host.partition("+")[0]
 
 
 def control_for(controls: Iterable[Control], scheduler: str, identity: str) -> Control | None:
-    """The one that counts where several apply: draining before paused, then the older one."""
+    """The control in effect for a scheduler: draining takes precedence over paused, then the older one."""
     applying = [control for control in controls if control.applies_to(scheduler, identity)]
     return min(applying, key=lambda control: (control.mode is not Mode.DRAINING, control.at), default=None)

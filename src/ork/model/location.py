@@ -1,4 +1,4 @@
-"""Code locations: images and folders that workflows come from, and what became of looking into them."""
+"""Code locations: images and folders that contain workflows, and the result of reading them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _ORIGIN = "location:"
 
 
 class Lookup(StrEnum):
-    """Who is asked which image a name stands for."""
+    """Where an image name is resolved to a digest."""
 
-    ALWAYS = "always"  # the registry
-    NEVER = "never"  # the engine: only images that were built or pulled there
+    ALWAYS = "always"  # at the registry
+    NEVER = "never"  # at the engine: only images that were built or pulled there
 
 
 class Location(Record):
-    """As written in locations.yaml. Exactly one of `image` and `path` (absolute) is set."""
+    """One entry of locations.yaml. Exactly one of `image` and `path` (absolute) is set."""
 
     name: str
     image: str | None = None
@@ -33,13 +33,13 @@ class Location(Record):
 
 
 class LocationEntry(Record):
-    """A location in the store. `digest` is what its workflows come from; `seen` what was looked into last, be it good
-    or not: if not, `code`, `error` and `output` say why."""
+    """A location in the store. `digest` is the content its workflows come from; `seen` is the content read last. If
+    that failed, `code`, `error` and `output` say why."""
 
     name: str
     source: str
     due_at: datetime
-    held_until: datetime | None = None  # somebody looks into it
+    held_until: datetime | None = None  # lease of the scheduler that is reading it
     digest: str | None = None
     seen: str | None = None
     looked_at: datetime | None = None
@@ -49,8 +49,8 @@ class LocationEntry(Record):
     output: str | None = None
 
 
-class Look(Record):
-    """What a look into a location came to. Without a `digest` the one known before stays."""
+class LocationScan(Record):
+    """The result of reading a location. Without a `digest` the previous one is kept."""
 
     seen: str | None
     digest: str | None = None
@@ -60,12 +60,12 @@ class Look(Record):
 
 
 def origin_of(location: str, digest: str) -> str:
-    """What the workflows of a location say of where they come from."""
+    """The `origin` of workflows from this location."""
     return f"{_ORIGIN}{location}@{digest}"
 
 
 def location_of(origin: str | None) -> str | None:
-    """The location an origin names; None where it is none's."""
+    """The location named by an origin; None if the workflow does not come from a location."""
     if origin is None or not origin.startswith(_ORIGIN):
         return None
     return origin[len(_ORIGIN) :].partition("@")[0]

@@ -1,6 +1,6 @@
-"""Values of secrets in what Ork writes, replaced by `***`: as they are, in base64, URL-encoded, and escaped as JSON.
+"""Replaces values of secrets by `***` in everything Ork writes: plain, in base64, URL-encoded and JSON-escaped.
 
-A value of fewer than `LEAST_CHARACTERS` is not looked for: replacing every `1` or `true` would hide nothing and spoil the log.
+Values of fewer than `MIN_CHARACTERS` are not masked: replacing every `1` or `true` would make the log unreadable.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 MASK = "***"
-LEAST_CHARACTERS = 6
-_LEAST_LINE = 16  # of a value of several lines
-_LEAST_REST = 4  # of a value that was cut off
+MIN_CHARACTERS = 6
+_MIN_LINE = 16  # for a single line of a multi-line value
+_MIN_PARTIAL = 4  # for a value that was cut off
 _CUT_OFF = "…"
 _MASK = MASK.encode()
 
 
 class Mask:
-    """Empty, and so false, if there is nothing to look for."""
+    """Falsy if there is nothing to mask."""
 
     def __init__(self, values: Iterable[str]) -> None:
         forms = {form for value in values for form in _forms(value)}
@@ -35,21 +35,21 @@ class Mask:
         return self._pattern.sub(_MASK, data)
 
     def text(self, text: str) -> str:
-        """Also what is left of a value at the end of a text that was cut off."""
+        """Mask a string, including a value cut off at its end."""
         if self._pattern is None:
             return text
         masked = self.data(text.encode("utf-8", "surrogatepass"))
-        shown = masked.decode("utf-8", "surrogatepass")
-        if not shown.endswith(_CUT_OFF):
-            return shown
-        kept = shown[: -len(_CUT_OFF)].encode("utf-8", "surrogatepass")
-        begin = self.begin_of_rest(kept)
-        if len(kept) - begin < _LEAST_REST:
-            return shown
+        masked_text = masked.decode("utf-8", "surrogatepass")
+        if not masked_text.endswith(_CUT_OFF):
+            return masked_text
+        kept = masked_text[: -len(_CUT_OFF)].encode("utf-8", "surrogatepass")
+        begin = self.partial_start(kept)
+        if len(kept) - begin < _MIN_PARTIAL:
+            return masked_text
         return kept[:begin].decode("utf-8", "surrogatepass") + MASK + _CUT_OFF
 
     def value(self, value: Any) -> Any:
-        """All texts in a JSON value."""
+        """Mask all strings in a JSON value."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
@@ -60,12 +60,12 @@ class Mask:
         return any(needle in data for needle in self.needles)
 
     def first_in(self, data: bytes, start: int) -> tuple[int, int] | None:
-        """Begin and end of the first value after `start`; of several that begin there, the longest."""
+        """Start and end of the first value after `start`; the longest if several begin there."""
         found = self._pattern.search(data, start) if self._pattern is not None else None
         return None if found is None else found.span()
 
-    def begin_of_rest(self, data: bytes, start: int = 0) -> int:
-        """Where the end of the data may be the beginning of a value; its length if it is not."""
+    def partial_start(self, data: bytes, start: int = 0) -> int:
+        """Where a value may begin that continues beyond the data; the length of the data if none does."""
         begin = len(data)
         for needle in self.needles:
             at = data.find(needle[:1], max(start, len(data) - len(needle) + 1))
@@ -78,7 +78,7 @@ class Mask:
 
 
 class MaskedStream:
-    """Data that comes in pieces: what may be the beginning of a value is held back until it is known."""
+    """Masks data that arrives in pieces. A possible beginning of a value is held back until the next piece."""
 
     def __init__(self, mask: Mask) -> None:
         self._mask = mask
@@ -87,7 +87,7 @@ class MaskedStream:
     def feed(self, data: bytes) -> bytes:
         data, position, passed = self._held + data, 0, bytearray()
         while True:
-            rest = self._mask.begin_of_rest(data, position)
+            rest = self._mask.partial_start(data, position)
             found = self._mask.first_in(data, position)
             if found is None or found[0] >= rest:
                 break
@@ -97,45 +97,45 @@ class MaskedStream:
         return bytes(passed + data[position:rest])
 
     def flush(self) -> bytes:
-        """What was held back: no more comes."""
+        """Return what was held back, at the end of the data."""
         held, self._held = self._held, b""
         return self._mask.data(held)
 
 
-def given_values(variables: Mapping[str, str]) -> Iterator[str]:
-    """The texts to mask of what a worker is given: secrets as they are, and every text and number in sensitive params."""
+def values_to_mask(variables: Mapping[str, str]) -> Iterator[str]:
+    """The strings to mask for a worker's environment: secrets, and all strings and numbers in sensitive params."""
     for name, value in variables.items():
         if name.startswith("ORK_PARAM_"):
             import json
 
-            yield from texts_in(json.loads(value))
+            yield from strings_in(json.loads(value))
         else:
             yield value
 
 
-def texts_in(value: Any) -> Iterator[str]:
+def strings_in(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
         for item in value:
-            yield from texts_in(item)
+            yield from strings_in(item)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield str(value)
 
 
 def _forms(value: str) -> Iterator[bytes]:
     whole = value.strip()
-    if len(whole) < LEAST_CHARACTERS:
+    if len(whole) < MIN_CHARACTERS:
         return
-    yield from _written(whole)
+    yield from _encodings(whole)
     lines = whole.splitlines()
     if len(lines) > 1:
         for line in lines:
-            if len(line.strip()) >= _LEAST_LINE:
-                yield from _written(line.strip())
+            if len(line.strip()) >= _MIN_LINE:
+                yield from _encodings(line.strip())
 
 
-def _written(text: str) -> Iterator[bytes]:
+def _encodings(text: str) -> Iterator[bytes]:
     data = text.encode("utf-8", "surrogatepass")
     yield data
     from urllib.parse import quote, quote_plus
@@ -146,7 +146,7 @@ def _written(text: str) -> Iterator[bytes]:
     for escaped in (_json(text), _json(text, ascii_only=False), repr(text)[1:-1]):
         yield escaped.encode("utf-8", "surrogatepass")
     for offset in range(3):
-        yield from _in_base64(data, offset)
+        yield from _base64_forms(data, offset)
 
 
 def _json(text: str, *, ascii_only: bool = True) -> str:
@@ -155,11 +155,12 @@ def _json(text: str, *, ascii_only: bool = True) -> str:
     return json.dumps(text, ensure_ascii=ascii_only)[1:-1]
 
 
-def _in_base64(data: bytes, offset: int) -> Iterator[bytes]:
-    """The characters that do not depend on what stands before and after the value: `user:` before a password, say."""
+def _base64_forms(data: bytes, offset: int) -> Iterator[bytes]:
+    """The base64 characters that do not depend on the bytes before and after the value, such as `user:` before a
+    password."""
     encoded = b64encode(bytes(offset) + data)
     if offset == 0:
-        yield encoded  # by itself, to its last character
+        yield encoded  # encoded on its own, including its last character
     part = encoded[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
     yield part
     yield part.replace(b"+", b"-").replace(b"/", b"_")

@@ -1,4 +1,4 @@
-"""Something people are to be told, kept until it has been."""
+"""An alert to people, stored until it is sent."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ork.model.task import Failure
 
 
 class NoticeKind(StrEnum):
-    TASK = "task"  # a task failed for good
+    TASK = "task"  # a task failed, retries included
     RUN = "run"  # a run failed
-    RECOVERY = "recovery"  # a run succeeded where the one before it had failed
-    MISSED = "missed"  # a schedule's times went by without a run
-    APPROVAL = "approval"  # a task waits for a person
-    TEST = "test"  # somebody wants to know whether a target can be reached; kept nowhere
+    RECOVERY = "recovery"  # a run succeeded after the previous one had failed
+    MISSED = "missed"  # scheduled times passed without a run
+    APPROVAL = "approval"  # a task waits for approval
+    TEST = "test"  # checks whether a target can be reached; not stored
 
 
 KINDS = frozenset(NoticeKind) - {NoticeKind.TEST}
 
 
 class Notice(Record):
-    """`sent` names those who have been told already; `tries` counts how often it was taken to be sent."""
+    """`sent` names the targets that have received it; `tries` counts the attempts to send it."""
 
     id: int
     kind: NoticeKind

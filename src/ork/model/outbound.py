@@ -1,7 +1,7 @@
-"""Which addresses the scheduler may connect to on behalf of others: the one rule for jobs, alerts and redirects.
+"""Which addresses the scheduler may connect to: one rule for jobs, alerts and redirects.
 
-Public addresses are allowed. Private, loopback, link-local and other special addresses are refused unless `outbound.allow`
-in ork.yaml lists them: a URL in a workflow must not become a way into the network that the scheduler runs in.
+Public addresses are allowed. Private, loopback, link-local and other special addresses are rejected unless
+`outbound.allow` in ork.yaml lists them: a URL in a workflow must not give access to the scheduler's internal network.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ork.model.record import Record
 Ip: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# Special ranges that `ipaddress` calls global, or did in some release of Python that we run on.
+# Special ranges that some supported Python releases report as global.
 _NEVER_PUBLIC = tuple(
     map(
         ipaddress.ip_network,
@@ -34,7 +34,7 @@ _NEVER_PUBLIC = tuple(
         ),
     )
 )
-# Services that hand out the credentials of the machine. A network in the allow-list does not include them.
+# Metadata services that return credentials of the machine. Allowing a network does not allow them.
 _METADATA = frozenset(
     map(
         ipaddress.ip_address,
@@ -57,7 +57,7 @@ _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
 class Allowed(Record):
-    """One entry of the allow-list: a network or a host name, on one port or on all."""
+    """One entry of the allow-list: a network or a host name, on one port or all."""
 
     network: Network | None = None
     host: str | None = None
@@ -65,7 +65,7 @@ class Allowed(Record):
 
 
 class OutboundRule(Record):
-    """`permits` is asked with the address that will really be connected to, after its name was resolved."""
+    """`permits` is called with the resolved address that the connection will use."""
 
     allow: tuple[Allowed, ...] = ()
 
@@ -80,7 +80,7 @@ class OutboundRule(Record):
 
 
 def is_public(address: str) -> bool:
-    """Whether the address is a unicast address of the public internet, also behind every way to embed IPv4 in IPv6."""
+    """True for unicast addresses of the public internet. IPv4 addresses embedded in IPv6 are unwrapped first."""
     ip = _parsed(address)
     if ip is None:
         return False
@@ -91,7 +91,7 @@ def is_public(address: str) -> bool:
 
 
 def parse_allowed(text: str) -> Allowed:
-    """`10.0.0.0/8`, `10.1.2.3`, `10.1.2.3:8080`, `[fd00::1]:8080`, `jobs.internal`, `*.internal:443`. ValueError if none."""
+    """Parse `10.0.0.0/8`, `10.1.2.3:8080`, `[fd00::1]:8080`, `jobs.internal` or `*.internal:443`. Raises ValueError."""
     whole = _network(text)
     if whole is not None:
         return Allowed(network=whole)
@@ -136,7 +136,7 @@ def _parsed(address: str) -> Ip | None:
 
 
 def _innermost(ip: Ip) -> Ip:
-    """The IPv4 address that an IPv6 address stands for, else the address itself."""
+    """The IPv4 address embedded in an IPv6 address, else the address itself."""
     if isinstance(ip, ipaddress.IPv4Address):
         return ip
     inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)

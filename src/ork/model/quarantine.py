@@ -1,4 +1,4 @@
-"""Stored items that cannot be decoded or worked with, and have been set aside."""
+"""Stored items that cannot be decoded or processed, and were quarantined."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ork.model.record import Record
 from ork.model.task import Attempt
 
 SET_ASIDE = "set aside: "
-"""What the note of a run that was set aside begins with."""
+"""Prefix of the note of a quarantined run."""
 
 
 class ItemKind(StrEnum):
-    """What was set aside. The value is the word that people read."""
+    """Kind of a quarantined item. The value is shown to people."""
 
     RUN = "run"
     COMMAND = "command"
@@ -27,7 +27,7 @@ class ItemKind(StrEnum):
 
 
 class Quarantined(Record):
-    """One item that was set aside. `since` is unknown for items that are found each time they are read."""
+    """One quarantined item. `since` is None for items that are detected on each read."""
 
     kind: ItemKind
     id: str
@@ -35,10 +35,10 @@ class Quarantined(Record):
     since: datetime | None = None
 
 
-class SetAside(Record):
-    """A run that was set aside, and those of its active attempts that can be read.
+class QuarantinedRun(Record):
+    """A run that was quarantined, with those of its active attempts that can be decoded.
 
-    `is_cancelled`: a cancel request was pending, so the run has ended as cancelled.
+    `is_cancelled`: a cancel request was pending, so the run ended as cancelled.
     """
 
     run: RunId

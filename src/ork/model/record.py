@@ -1,8 +1,8 @@
-"""Values with named fields, as dataclasses with slots are, but cheap to declare.
+"""Records: like frozen dataclasses with slots, but cheap to declare.
 
-A dataclass writes and compiles half a dozen methods when its class is made. A short command would pay that for a hundred
-classes and use a few: here what makes a value is compiled when the first one is made, what copies one with changes when
-the first copy is, and the other methods are shared.
+A dataclass compiles half a dozen methods when its class is created. A short command would pay that for a hundred
+classes and use few of them. Here the constructor is compiled on first use, `replaced` on the first copy, and the other
+methods are shared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ R = TypeVar("R", bound="Record")
 
 
 class _Made:
-    """A default that every value gets a fresh one of."""
+    """A default created anew for each record."""
 
     __slots__ = ("factory",)
 
@@ -32,7 +32,7 @@ def made(*, default_factory: Callable[[], Any]) -> Any:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(made,))
 class _RecordType(type):
-    """Fields are the annotated names, those of a base class first; a class attribute is the default of its field."""
+    """Fields are the annotated names, those of a base class first. A class attribute is the default of its field."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], *, frozen: bool = True) -> _RecordType:
         own = tuple(body.get("__annotations__", ()))
@@ -78,8 +78,8 @@ def _first_init(self: Any, *args: Any, **named: Any) -> None:
 
 
 def _first_new(kind: Any, *args: Any, **named: Any) -> Any:
-    """A frozen value is filled while nothing guards it, and then becomes what it is: that takes half the time of going
-    around the guard."""
+    """Compile the constructor. A frozen record is filled as an instance of an unguarded class, and its class is set
+    afterwards: that takes half the time of `object.__setattr__`."""
     kind.__new__ = _compiled(kind, "__new__(_asked", ["self = _new(_open)"], ["self.__class__ = _kind", "return self"])
     return kind.__new__(kind, *args, **named)
 
@@ -109,8 +109,7 @@ def _first_replaced(record: Any, **changes: Any) -> Any:
 
 
 def _compiled_replaced(kind: Any) -> Callable[..., Any]:
-    """Compiled as well: an engine makes hardly anything but rows that differ in a few of their fields. A copy is filled
-    while nothing guards it, and then becomes what it is: that takes half the time of going around the guard."""
+    """Compile `replaced`: the engine mostly creates rows that differ in a few fields. Fills the copy like `_first_new`."""
     known = {"_same": object(), "_new": object.__new__, "_kind": kind, "_open": _unguarded(kind)}
     parameters = ["_record", *(f"{field}=_same" for field in kind._fields)]
     lines = [f"  _copy.{field} = _record.{field} if {field} is _same else {field}" for field in kind._fields]
@@ -126,7 +125,7 @@ def _unguarded(kind: Any) -> Any:
 
 
 class Record(metaclass=_RecordType):
-    """Immutable unless declared with `frozen=False`; equal to one of the same class with equal fields."""
+    """Immutable unless declared with `frozen=False`. Equal to a record of the same class with equal fields."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -142,17 +141,16 @@ class Record(metaclass=_RecordType):
         return f"{type(self).__qualname__}({fields})"
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} cannot be changed: {name} stays as it was made")
+        raise AttributeError(f"{type(self).__name__} is immutable: cannot change {name}")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{type(self).__name__} cannot be changed: {name} stays as it was made")
+        raise AttributeError(f"{type(self).__name__} is immutable: cannot change {name}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), type(self)._values(self)
 
 
 def replaced(record: R, **changes: Any) -> R:
-    """The same with other values in the fields named. Where rows are made by the thousand, `Task.replaced(task, …)` says
-    it with a call less."""
+    """A copy with some fields changed. In hot paths, `Task.replaced(task, …)` saves a call."""
     copy: R = type(record).replaced(record, **changes)
     return copy

@@ -1,4 +1,4 @@
-"""One execution of a version, and what people may ask of it."""
+"""One execution of a version, and the commands it accepts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FINAL = frozenset({RunStatus.SUCCESS, RunStatus.FAILED, RunStatus.CANCELLED})
 
 
 class NewRun(Record):
-    """A run to be created. The same idempotency key with the same content names the same run."""
+    """A run to create. The same idempotency key with the same content returns the existing run."""
 
     id: RunId
     workflow: str
@@ -40,11 +40,11 @@ class NewRun(Record):
     priority: int = 0
     fresh: bool = False
     parent: str | None = None
-    started_by: str | None = None  # the person or token; None: a schedule
+    started_by: str | None = None  # the person or token; None for a schedule
 
 
 class Run(Record):
-    """A run's row. `round` grows by one with each retry of the whole run by a person."""
+    """A run's row. `round` is incremented by each manual retry of the run."""
 
     id: RunId
     workflow: str
@@ -61,9 +61,9 @@ class Run(Record):
     priority: int = 0
     cancel_requested_at: datetime | None = None
     note: str | None = None  # why it is paused or being cancelled, and by whom
-    fresh: bool = False  # nothing is taken from the cache
+    fresh: bool = False  # ignore the cache
     parent: str | None = None  # the attempt it is a sub-workflow of, or the run it is a rerun of
-    unreadable: str | None = None  # why parts of its row cannot be decoded; those hold neutral values
+    unreadable: str | None = None  # why parts of its row cannot be decoded; those have neutral values
 
 
 class CommandKind(StrEnum):
@@ -77,8 +77,8 @@ class CommandKind(StrEnum):
 
 
 class RunCommand(Record):
-    """A person's wish, applied by the run's owner. `task` belongs to RETRY, APPROVE, REJECT and DECLARE_DEAD, `everything`
-    to RETRY, `comment` to APPROVE and REJECT."""
+    """A command of a person, applied by the run's owner. `task` is for RETRY, APPROVE, REJECT and DECLARE_DEAD,
+    `everything` for RETRY, `comment` for APPROVE and REJECT."""
 
     run: RunId
     kind: CommandKind
@@ -86,23 +86,23 @@ class RunCommand(Record):
     task: str | None = None
     everything: bool = False
     comment: str | None = None
-    id: int = 0  # given by the store; commands of a run are applied in this order
+    id: int = 0  # assigned by the store; commands of a run are applied in this order
 
 
 class Ownership(Record):
-    """Who may act on a run, and how often that has changed."""
+    """The owner of a run, and how often it has changed."""
 
     owner: SchedulerId | None
     epoch: int
 
 
 class SchedulerEntry(Record):
-    """A scheduler that has introduced itself. `identity` lets one on the same machine tell whether it lives."""
+    """A registered scheduler. `identity` lets processes on the same machine check whether it is alive."""
 
     id: SchedulerId
     identity: str
     kind: str  # "scheduler", "run" (ends with its own run) or "tick"
     started_at: datetime
-    lease_seconds_left: float  # by the store's clock; negative when it has run out
+    lease_seconds_left: float  # by the store's clock; negative if expired
     active_runs: int = 0
-    notes: tuple[str, ...] = ()  # what it does more slowly than it should, and why
+    notes: tuple[str, ...] = ()  # fallbacks in use that make it slower, and why

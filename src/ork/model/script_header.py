@@ -1,4 +1,4 @@
-"""The header of a Python script that names what it needs (PEP 723), and the versions of Python it allows."""
+"""The inline metadata of a Python script (PEP 723): its requirements and Python versions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CLAUSE = re.compile(r"(~=|===?|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?")
 
 
 class HeaderError(Exception):
-    """A sentence saying what is wrong with the header."""
+    """The message says what is wrong with the header."""
 
 
 class ScriptHeader(NamedTuple):
@@ -19,7 +19,7 @@ class ScriptHeader(NamedTuple):
 
 
 def read_script_header(source: str) -> ScriptHeader | None:
-    """None when the script has no header; HeaderError when it cannot be understood."""
+    """The parsed header, or None if there is none. Raises HeaderError if it is invalid."""
     blocks = [found for found in _BLOCK.finditer(source) if found["type"] == "script"]
     if not blocks:
         return None
@@ -29,7 +29,7 @@ def read_script_header(source: str) -> ScriptHeader | None:
 
 
 def allows(specifier: str, version: tuple[int, int, int]) -> bool:
-    """Whether a Python of that version may be used; HeaderError for what is no version specifier."""
+    """True if the specifier allows this Python version. Raises HeaderError if it is no version specifier."""
     return all(_clause_allows(clause.strip(), version) for clause in specifier.split(",") if clause.strip())
 
 

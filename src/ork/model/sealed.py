@@ -1,7 +1,7 @@
-"""Sensitive params: encrypted with the installation's key where they are stored, opened where an attempt is launched.
+"""Sensitive params: stored encrypted with the installation's key, decrypted when an attempt is launched.
 
-SIV with HMAC-SHA-256: the tag over name and value is also the nonce of the key stream, so equal values look equal and
-nothing can be changed unnoticed. Why not a library: docs/adr/0009.
+SIV with HMAC-SHA-256: the tag over name and value is also the nonce of the key stream, so equal values have equal
+ciphertexts and every change is detected. Why not a library: docs/adr/0009.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from ork.model.workflow import CompiledWorkflow
 
 SHOWN = "•••"
-PARAM_PREFIX = "ORK_PARAM_"  # of the variables that hold values in a worker's environment
+PARAM_PREFIX = "ORK_PARAM_"  # prefix of the environment variables that pass values to a worker
 _FIELD = "$sealed"
 _VERSION = b"\x01"
 _TAG_BYTES = 16
@@ -22,7 +22,7 @@ _BLOCK_BYTES = 32
 
 
 class SealError(Exception):
-    """The value was sealed with another key, for another param, or was changed."""
+    """The value was sealed with another key or for another param, or was changed."""
 
 
 def is_sealed(value: Any) -> bool:
@@ -36,7 +36,7 @@ def seal(key: bytes, workflow: str, name: str, value: Any) -> dict[str, str]:
 
 
 def unseal(key: bytes, workflow: str, name: str, sealed: Any) -> Any:
-    """SealError if it is not what was sealed for this param."""
+    """Decrypt a value. Raises SealError if it was not sealed for this param."""
     try:
         data = b64decode(sealed[_FIELD], validate=True)
     except (ValueError, KeyError, TypeError):
@@ -51,7 +51,7 @@ def unseal(key: bytes, workflow: str, name: str, sealed: Any) -> Any:
 
 
 def seal_params(workflow: CompiledWorkflow, params: Mapping[str, Any], key: bytes) -> dict[str, Any]:
-    """The params of a run as they are stored. Null stays null, and what is sealed stays as it is."""
+    """The params of a run as they are stored. Null and sealed values are unchanged."""
     names = {param.name for param in workflow.params if param.sensitive}
     return {
         name: seal(key, workflow.name, name, value)
@@ -69,8 +69,8 @@ def sealed_names(params: Mapping[str, Any]) -> list[str]:
     return [name for name, value in params.items() if is_sealed(value)]
 
 
-def shown_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """For people."""
+def redacted_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Params for display, with sensitive values redacted."""
     return {name: SHOWN if is_sealed(value) else value for name, value in params.items()}
 
 
@@ -80,7 +80,7 @@ def _tag(key: bytes, workflow: str, name: str, text: bytes) -> bytes:
 
 
 def _mixed(key: bytes, tag: bytes, data: bytes) -> bytes:
-    """The data xor a key stream: applied twice, it is as before."""
+    """XOR with a key stream; applying it twice restores the data."""
     own, size = _derived(key, b"stream"), len(data)
     blocks = range(-(-size // _BLOCK_BYTES))
     stream = b"".join(_digest(own, tag + number.to_bytes(8, "big")) for number in blocks)[:size]
@@ -88,11 +88,11 @@ def _mixed(key: bytes, tag: bytes, data: bytes) -> bytes:
 
 
 def _derived(key: bytes, purpose: bytes) -> bytes:
-    """A key for each purpose: the installation's key also signs attempts' tokens."""
+    """A separate key per purpose: the installation's key also signs attempt tokens."""
     return _digest(key, b"ork sealed params v1 " + purpose)
 
 
 def _digest(key: bytes, data: bytes) -> bytes:
-    from hmac import digest  # loads OpenSSL, which hardly any run needs
+    from hmac import digest  # loads OpenSSL, which few runs need
 
     return digest(key, data, "sha256")

@@ -1,4 +1,4 @@
-"""A secret as ork.yaml declares it: where its value comes from, and which workflows may use it. Never the value itself."""
+"""A secret as declared in ork.yaml: where its value comes from, and which workflows may use it. Never the value."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ork.model.record import Record
 from ork.model.trees import pointers
 from ork.model.workflow import Custom, Secret, TaskSpec, Value
 
-OWN_PREFIX = "ORK_"  # variables of Ork itself: tokens, addresses, hook secrets
+OWN_PREFIX = "ORK_"  # reserved for Ork: tokens, addresses, hook secrets
 
 
 class SecretOrigin(StrEnum):
-    """What `from` may say."""
+    """The allowed values of `from`."""
 
     ENV = "env"
     FILE = "file"
@@ -20,7 +20,8 @@ class SecretOrigin(StrEnum):
 
 
 class SecretDeclaration(Record):
-    """`variable`, `path` or `argv`, as its origin needs. `workflows` holds names and patterns; None: all."""
+    """`variable`, `path` or `argv` is set, depending on the origin. `workflows` holds names and patterns; None means
+    all."""
 
     name: str
     origin: SecretOrigin
@@ -36,18 +37,18 @@ class SecretDeclaration(Record):
         return self.workflows is None or any(fnmatchcase(workflow, pattern) for pattern in self.workflows)
 
 
-def is_of_ork(name: str) -> bool:
-    """Names that no task is ever given as a secret."""
+def is_reserved(name: str) -> bool:
+    """True for names that are never passed to a task as a secret."""
     return name.upper().startswith(OWN_PREFIX)
 
 
-def lines_to_add(name: str) -> str:
-    """What to write into ork.yaml to declare the secret."""
+def declaration_lines(name: str) -> str:
+    """The lines that declare the secret in ork.yaml."""
     return f"secrets: {{{name}: {{from: env}}}}"
 
 
 def named_secrets(spec: TaskSpec) -> tuple[str, ...]:
-    """The secrets that the task's definition names, each once."""
+    """The secrets named in the task's definition, without duplicates."""
     action = spec.action
     if not (spec.inputs or spec.env or isinstance(action, Custom)):
         return ()

@@ -1,4 +1,4 @@
-"""What an attempt says about itself."""
+"""The status that an attempt reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_NAME = 200
 
 
 def read_metrics(given: Any) -> dict[str, float] | None:
-    """Names and finite numbers from a document; whatever else it holds is left out."""
+    """The finite numbers in a metrics document, by name; other entries are dropped."""
     if not isinstance(given, dict):
         return None
     kept = {name: value for name, value in list(given.items())[:MOST_METRICS] if _is_metric(name, value)}
@@ -30,7 +30,7 @@ def _is_metric(name: Any, value: Any) -> bool:
 
 
 class Status(Record):
-    """A status document that has been checked, or what stands in for one where there is no worker to distrust."""
+    """A verified status document, or its equivalent where an attempt has no worker."""
 
     seq: int
     state: str
@@ -40,9 +40,9 @@ class Status(Record):
     exit_code: int | None
     failure: Failure | None
     output: Output | None
-    is_preparing: bool = False  # what the task needs is being built: its own time has not begun
-    jobs: str | None = None  # as JSON: it waits for these, without a worker
-    metrics: dict[str, float] | None = None  # numbers that the task kept about itself
+    is_preparing: bool = False  # its environment is being built; the timeout has not started
+    jobs: str | None = None  # JSON: external jobs it waits for without a worker
+    metrics: dict[str, float] | None = None  # numbers logged by the task
 
     @property
     def is_final(self) -> bool:

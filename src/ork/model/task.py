@@ -1,4 +1,4 @@
-"""One node instance of a run, its tries, and how they end."""
+"""Tasks and instances of a run, their attempts, and how they end."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class TaskStatus(StrEnum):
     SKIPPED = "skipped"
     CANCELLED = "cancelled"
 
-    is_final: bool  # asked several times for every event, so it is known beforehand
+    is_final: bool  # a plain attribute: read several times for every event
 
     @property
     def is_active(self) -> bool:
-        """An attempt of it may be alive somewhere."""
+        """An attempt may be alive."""
         return self is TaskStatus.DISPATCHED or self is TaskStatus.RUNNING
 
 
@@ -48,21 +48,22 @@ for _attempt_status in AttemptStatus:
 class FailureKind(StrEnum):
     EXIT = "exit"  # a non-zero exit code or a signal
     EXCEPTION = "exception"  # the user's function raised
-    OUTPUT = "output"  # what it returned cannot be stored
-    INPUT = "input"  # its arguments could not be put together
-    START = "start"  # it could not be started at all
-    LOST = "lost"  # its worker vanished or fell silent
+    OUTPUT = "output"  # its output cannot be stored
+    INPUT = "input"  # its inputs could not be resolved
+    START = "start"  # it could not be started
+    LOST = "lost"  # its worker is gone or silent
     TIMEOUT = "timeout"
     CANCELLED = "cancelled"
-    REJECTED = "rejected"  # a person said no
-    INTERNAL = "internal"  # Ork's own fault
+    REJECTED = "rejected"  # a person rejected it
+    INTERNAL = "internal"  # a fault of Ork
 
 
 class Failure(Record):
-    """Why an attempt (or task) failed: a sentence, and for exceptions the user's frames as data.
+    """Why an attempt or task failed: a sentence, and for exceptions the user's frames as data.
 
     `detail` for EXCEPTION: {"type", "message", "frames": [{"file", "line", "function", "source", "caret"}…], "inputs"}
-    where `source` is the line's text and `caret` is [start, end) columns in it or None; for EXIT: {"tail": [last lines]}.
+    where `source` is the line's text and `caret` is [start, end) columns in it or None; for EXIT: {"tail": [last
+    lines]}.
     """
 
     kind: FailureKind
@@ -71,13 +72,13 @@ class Failure(Record):
 
 
 class InlineOutput(Record):
-    """JSON text, small enough to live in the state store."""
+    """JSON text small enough for the state store."""
 
     json: str
 
 
 class StoredOutput(Record):
-    """JSON text too large for the state store: an object and its size in bytes."""
+    """JSON text too large for the state store: object key and size in bytes."""
 
     key: str
     size: int
@@ -87,22 +88,21 @@ Output: TypeAlias = InlineOutput | StoredOutput
 
 
 class GiveUp(StrEnum):
-    """Why an attempt is being ended by us rather than by itself."""
+    """Why the scheduler ends an attempt."""
 
     STALE = "stale"  # no new heartbeat
-    NOT_STARTED = "not_started"  # dispatched, and nothing heard since
+    NOT_STARTED = "not_started"  # dispatched, but no status since
     VANISHED = "vanished"  # its process is gone and left no result
     TIMEOUT = "timeout"
     CANCEL = "cancel"
-    DECLARED_DEAD = "declared_dead"  # by a person, while nobody could tell
+    DECLARED_DEAD = "declared_dead"  # by a person, while its machine did not answer
 
 
 class Task(Record):
-    """A task's row. `attempt` is the current or last try (0 before the first).
+    """A task's row. `attempt` is the number of the current or last attempt (0 before the first).
 
-    `earlier_attempts` counts those before the run's present round, so that a retry by a person
-    begins with a fresh budget while attempt numbers go on growing. A task that waits for a person, or that has
-    fanned out, is running without an attempt.
+    `earlier_attempts` counts those before the current round, so that a manual retry starts with a fresh budget while
+    attempt numbers continue. An approval, or a task that has fanned out, is running without an attempt.
     """
 
     key: TaskKey
@@ -110,8 +110,8 @@ class Task(Record):
     executor: str
     attempt: int = 0
     earlier_attempts: int = 0
-    reason: str | None = None  # why it is skipped or cancelled, in words
-    cause: TaskKey | None = None  # the task whose failure is the root of a skip
+    reason: str | None = None  # why it was skipped or cancelled
+    cause: TaskKey | None = None  # the failed task that caused a skip
     failure: Failure | None = None
     exit_code: int | None = None
     dispatched_at: datetime | None = None
@@ -119,16 +119,16 @@ class Task(Record):
     finished_at: datetime | None = None
     retry_at: datetime | None = None
     output: Output | None = None
-    instances: int | None = None  # of a task that has fanned out: how many; such a row has no attempts of its own
-    item: str | None = None  # of an instance: what it is for, as JSON
-    cache_key: str | None = None  # equal for equal work; set where the task asks for caching
+    instances: int | None = None  # number of instances, if it has fanned out; such a row has no attempts of its own
+    item: str | None = None  # of an instance: its item as JSON
+    cache_key: str | None = None  # equal for equal work; set if the task uses the cache
 
 
 class Attempt(Record):
-    """One try's row. `closing` is set while it is being given up (see docs/protocol.md).
+    """An attempt's row. `closing` is set while the scheduler ends it (see docs/protocol.md).
 
-    `seq` and `seen_at` are the last heartbeat we saw and when *we* saw it, for people; they are saved when
-    something else about the attempt is, not with every beat. Silence is judged by `Heartbeat`.
+    `seq` and `seen_at` are the last heartbeat seen and when the scheduler saw it, for display. They are saved only
+    together with other changes. Liveness is judged by `SeenHeartbeat`.
     """
 
     key: AttemptKey
@@ -146,9 +146,9 @@ class Attempt(Record):
     closing_since: datetime | None = None
     seq: int = 0
     seen_at: datetime | None = None
-    waits_for: str | None = None  # JSON: external jobs it handed over to; it takes no slot while it waits
-    # Not columns: read from its documents when somebody asks (see `ork.status.facts`).
-    metrics: dict[str, float] | None = None  # numbers that the task kept about itself
+    waits_for: str | None = None  # JSON: external jobs it was deferred to; it takes no slot while it waits
+    # Not columns: read from the attempt's documents on demand (see `ork.status.facts`).
+    metrics: dict[str, float] | None = None  # numbers logged by the task
     ran_in: dict[str, Any] | None = None  # `host` and `pid`, or `container`, `image` and `digest`
 
     @property
@@ -158,8 +158,8 @@ class Attempt(Record):
 
 class Heartbeat(Record):
     """The newest heartbeat of an attempt that a scheduler has seen: its number, and how many seconds ago it was first
-    seen. Number 0 stands for a gate that was found won by a worker that has written nothing yet. A negative number is the
-    fingerprint of a status that the worker signed and that cannot be decoded."""
+    seen. Number 0: the worker won the gate and has written nothing yet. A negative number is the fingerprint of a
+    status that was signed but cannot be decoded."""
 
     attempt: AttemptKey
     seq: int

@@ -1,11 +1,11 @@
-"""Tokens that are too easy to guess. Ork's own have 256 random bits; others come from files and variables."""
+"""Detects tokens that are easy to guess. Ork's own have 256 random bits; others come from files and variables."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
-SHORTEST = 20
-FEWEST_DIFFERENT = 8
+MIN_LENGTH = 20
+MIN_DISTINCT = 8
 _COMMON = frozenset(
     [
         "admin",
@@ -41,18 +41,18 @@ _COMMON = frozenset(
 
 
 def weakness_of(token: str) -> str | None:
-    """What makes the token easy to guess, for a message that does not contain it; None for a good one."""
+    """Why the token is easy to guess, without quoting it; None if it is strong."""
     if _is_made_of_common_words(token.lower()):
-        return "it is made of words that everybody tries first"
-    if len(token) < SHORTEST:
-        return f"it is shorter than {SHORTEST} characters"
-    if len(set(token)) < FEWEST_DIFFERENT or _is_repeated(token) or _is_a_sequence(token):
+        return "it is made of common words"
+    if len(token) < MIN_LENGTH:
+        return f"it is shorter than {MIN_LENGTH} characters"
+    if len(set(token)) < MIN_DISTINCT or _is_repeated(token) or _is_a_sequence(token):
         return "its characters repeat or follow each other"
     return None
 
 
 def _is_made_of_common_words(text: str) -> bool:
-    """Words of the list, once or several times, with digits and punctuation anywhere: `Secret-secret_123`."""
+    """True for common words with digits and punctuation anywhere, such as `Secret-secret_123`."""
     letters = "".join(character for character in text if character.isalpha())
     reachable = {0}
     for end in range(1, len(letters) + 1):
@@ -62,11 +62,11 @@ def _is_made_of_common_words(text: str) -> bool:
 
 
 def _is_repeated(text: str) -> bool:
-    """One piece, again and again."""
+    """True if one piece is repeated."""
     return text in (text + text)[1:-1]
 
 
 def _is_a_sequence(text: str) -> bool:
-    """`0123456789abcdef…`: most characters are the next or the previous one of their neighbour."""
+    """True if most characters are neighbours of the one before, as in `0123456789abcdef…`."""
     steps = [ord(after) - ord(before) for before, after in pairwise(text)]
     return sum(step in (-1, 1) for step in steps) > len(steps) * 0.8

@@ -1,7 +1,7 @@
-"""Config as a tree: JSON whose leaves may be references or secrets. Itself JSON, so that it travels as it is.
+"""Config trees: JSON whose leaves may be references or secrets. A tree is JSON itself, so it can be stored and sent.
 
 A tree is one of {"const": json}, {"ref": [path]}, {"secret": name}, {"map": {name: tree}}, {"list": [tree]}.
-What holds no pointer is one constant, however large.
+A subtree without references and secrets is a single constant.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from ork.model.workflow import Const, Ref, Secret, Value
 
 Tree: TypeAlias = dict[str, Any]
-# The place of a leaf: keys and indexes from the top.
+# Keys and indexes from the root to a leaf.
 TreePath: TypeAlias = tuple[str | int, ...]
 
 
@@ -37,7 +37,7 @@ def list_of(items: list[Tree]) -> Tree:
 
 
 def member_of(tree: Tree | None, name: str) -> Tree | None:
-    """What a map holds under a name; None if it is not there, or the tree is no map."""
+    """The member of a map; None if it is missing or the tree is no map."""
     if tree is None:
         return None
     if "map" in tree:
@@ -47,12 +47,12 @@ def member_of(tree: Tree | None, name: str) -> Tree | None:
 
 
 def merged(below: Tree, above: Tree) -> Tree:
-    """The members of two maps; where both have one, that of `above`."""
+    """Merge two maps; members of `above` take precedence."""
     return map_of({**_members(below), **_members(above)})
 
 
 def pointers(tree: Tree | None, path: TreePath = ()) -> Iterator[tuple[Ref | Secret, TreePath]]:
-    """Every reference and secret in the tree, with its place."""
+    """Yield each reference and secret in the tree with its path."""
     if tree is None:
         return
     match tree:
@@ -69,7 +69,7 @@ def pointers(tree: Tree | None, path: TreePath = ()) -> Iterator[tuple[Ref | Sec
 
 
 def bind_tree(tree: Tree | None, bind: Callable[[Value], dict[str, Any]]) -> dict[str, Any]:
-    """The tree with every leaf bound: {"map": …} and {"list": …} of what `bind` gives."""
+    """The tree with every leaf replaced by what `bind` returns, as {"map": …} and {"list": …}."""
     match tree:
         case None:
             return {"value": None}

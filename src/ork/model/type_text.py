@@ -1,4 +1,5 @@
-"""Types as people write them: `int`, `str?`, `list[Order]`, `dict[str, float]`, `"a" | "b"`, `{id: int, note?: str}`."""
+"""Parses types as people write them: `int`, `str?`, `list[Order]`, `dict[str, float]`, `"a" | "b"`, `{id: int, note?:
+str}`."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ _MEANT = {
 
 
 class TypeTextError(Exception):
-    """What is wrong and where: `start` and `width` count characters. `word` is the unknown name, if that is it."""
+    """An invalid type. `start` and `width` count characters. `word` is the unknown name, if that is the mistake."""
 
     def __init__(self, message: str, start: int, width: int = 1, *, word: str | None = None) -> None:
         super().__init__(message)
@@ -46,12 +47,12 @@ class TypeTextError(Exception):
 
     @property
     def meant(self) -> str | None:
-        """What the unknown name is called here."""
+        """The name to use instead of the unknown one, if it is a common one from another language."""
         return _MEANT.get(self.word) if self.word else None
 
 
 def parse_type(text: str, names: Collection[str] | None = None) -> TypeJson:
-    """The type. Names other than the built-in ones must be among `names`; None lets every name pass."""
+    """Parse a type. Names other than the built-in ones must be in `names`; None allows all names."""
     if len(text) > MAX_LENGTH:
         raise TypeTextError("the type is too long", 0)
     parser = _Parser(text, names)

@@ -28,9 +28,9 @@ _NO_NAMES: dict[str, Any] = {}
 
 
 class Mismatch:
-    """Where and how something is not of a type. `path` is "" for the whole, else like `.rows[3].qty`.
+    """Where and how something differs from a type. `path` is "" for the whole value, else like `.rows[3].qty`.
 
-    `why` is the end of a sentence that begins with the place, where expected and actual would not say it.
+    `why` completes a sentence that begins with the path. It is set if expected and actual do not explain the mismatch.
     """
 
     __slots__ = ("actual", "expected", "path", "why")
@@ -67,7 +67,7 @@ def unknown_field(path: str, actual: str) -> Mismatch:
 
 
 def union_of(members: Iterable[TypeJson]) -> TypeJson:
-    """The union in its one form: flat, without repetition, literals together, `none` last."""
+    """The union in normal form: flat, without duplicates, literals together, `none` last."""
     flat: list[TypeJson] = []
     values: list[Any] = []
     for member in members:
@@ -84,7 +84,7 @@ def union_of(members: Iterable[TypeJson]) -> TypeJson:
 
 
 def resolved(kind: TypeJson, names: Names) -> TypeJson:
-    """What a name stands for; "any" for a name that nobody defined."""
+    """The type that a name refers to; "any" for an undefined name."""
     for _ in range(len(names) + 1):
         if not isinstance(kind, str) or kind in SCALARS:
             return kind
@@ -92,14 +92,14 @@ def resolved(kind: TypeJson, names: Names) -> TypeJson:
     return "any"
 
 
-def face(kind: TypeJson, side: str) -> TypeJson:
-    """One side of a type that takes more than it gives; any other type is the same from both."""
+def side_of(kind: TypeJson, side: str) -> TypeJson:
+    """One side of a type that takes more than it gives; any other type unchanged."""
     return kind[side] if isinstance(kind, dict) and side in kind else kind
 
 
 def check(value: Any, kind: TypeJson, names: Names = _NO_NAMES, path: str = "") -> Mismatch | None:
-    """None if the JSON value can be taken for one of that type, else the first place where it cannot."""
-    shape = resolved(face(resolved(kind, names), "takes"), names)
+    """None if the JSON value matches the type, else the first mismatch."""
+    shape = resolved(side_of(resolved(kind, names), "takes"), names)
     if isinstance(shape, str):
         return None if _SCALAR_CHECKS[shape](value) else Mismatch(path, shape, shown(value))
     if "union" in shape:
@@ -121,7 +121,7 @@ def _check_union(value: Any, shape: dict[str, Any], names: Names, path: str) -> 
         mismatch = check(value, member, names, path)
         if mismatch is None:
             return None
-        if mismatch.path != path:  # of the right kind, and wrong further down: more telling than the whole union
+        if mismatch.path != path:  # the right kind, but wrong further down: more helpful than the whole union
             found = mismatch
     return found or Mismatch(path, render_type(shape), shown(value))
 
@@ -190,8 +190,8 @@ _SCALAR_CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 def render_type(kind: TypeJson, side: str = "takes") -> str:
-    """The type as a person writes it. Reading that gives the same type, unless classes are part of it."""
-    shape = face(kind, side)
+    """The type as text. Parsing it returns the same type, unless it contains classes."""
+    shape = side_of(kind, side)
     if isinstance(shape, str):
         return shape
     if "list" in shape:
@@ -222,7 +222,7 @@ def _field_name(name: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as short JSON, for a sentence."""
+    """A value as short JSON, for messages."""
     text = _json(value)
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
 

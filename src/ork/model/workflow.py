@@ -1,4 +1,4 @@
-"""What a workflow means once compiled: immutable, and equal whenever its content is equal."""
+"""A compiled workflow: immutable, and equal if its content is equal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ork.model.record import Record
 
 
 class Trigger(StrEnum):
-    """Who asked for a run."""
+    """What started a run."""
 
     MANUAL = "manual"
     SCHEDULE = "schedule"
@@ -21,7 +21,7 @@ class Trigger(StrEnum):
 
 
 class RunIf(StrEnum):
-    """When a task may start, judged once every upstream task has ended."""
+    """When a task may start, given how its upstream tasks ended."""
 
     ALL_SUCCESS = "all_success"
     ALL_DONE = "all_done"
@@ -31,15 +31,15 @@ class RunIf(StrEnum):
 
 
 class Isolation(StrEnum):
-    """How the process of an attempt comes about on this machine."""
+    """How the process of an attempt is created on this machine."""
 
-    FORK = "fork"  # a fork of a worker that has loaded what it needs
-    INTERPRETER = "interpreter"  # an interpreter started for it
-    SHARED = "shared"  # functions are called where others were before
+    FORK = "fork"  # forked from a worker that has loaded its imports
+    INTERPRETER = "interpreter"  # a new interpreter
+    SHARED = "shared"  # a process that runs several functions, one after another
 
 
 class RetryOn(StrEnum):
-    """Which ends of an attempt are worth another try."""
+    """Which failures are retried."""
 
     EXIT = "exit"
     LOST = "lost"
@@ -47,10 +47,10 @@ class RetryOn(StrEnum):
 
 
 class OnUnreachable(StrEnum):
-    """What becomes of an attempt whose machine no longer answers, once it must have ended itself."""
+    """What happens to an attempt whose machine does not answer, once its fence time has passed."""
 
-    RETRY = "retry"  # it is lost, and the retry rule decides
-    FAIL = "fail"  # it is lost, and is not tried again
+    RETRY = "retry"  # it counts as lost, and the retry rule decides
+    FAIL = "fail"  # it counts as lost, and is not retried
     WAIT = "wait"  # nothing, until its machine answers or a person declares it dead
 
 
@@ -61,7 +61,7 @@ class Catchup(StrEnum):
 
 
 class Op(StrEnum):
-    """How `when` compares a value."""
+    """The comparisons of `when`."""
 
     EQUALS = "equals"
     NOT_EQUALS = "not_equals"
@@ -74,7 +74,7 @@ class Op(StrEnum):
 
 
 class ParamType(StrEnum):
-    """The types of single values. A param's type may be any other as well."""
+    """The types of scalar values. A param may have other types as well."""
 
     ANY = "any"
     STR = "str"
@@ -89,19 +89,19 @@ DEFAULT_RETRY_ON = frozenset({RetryOn.EXIT, RetryOn.LOST})
 
 
 class Const(Record):
-    """A JSON value, as written."""
+    """A JSON value."""
 
     value: Any
 
 
 class Ref(Record):
-    """A path to a value that exists only when the task starts, e.g. ("tasks", "extract", "output", "rows", 0)."""
+    """A path to a value known only when the task starts, e.g. ("tasks", "extract", "output", "rows", 0)."""
 
     path: tuple[str | int, ...]
 
     @property
     def task(self) -> str | None:
-        """The upstream task this ref makes a dependency, if it points at one."""
+        """The upstream task that this reference depends on, if any."""
         return str(self.path[1]) if self.path[0] == "tasks" else None
 
     def __str__(self) -> str:
@@ -112,7 +112,7 @@ class Ref(Record):
 
 
 class Secret(Record):
-    """The name of a secret; its value is looked up where the attempt starts and stored nowhere."""
+    """The name of a secret. Its value is resolved at launch and never stored."""
 
     name: str
 
@@ -129,7 +129,7 @@ class PythonCall(Record):
 
 
 class Command(Record):
-    """A program and its arguments. A bare first word is looked up in `script_dir`, then on PATH."""
+    """A program and its arguments. A bare program name is looked up in `script_dir`, then on PATH."""
 
     argv: tuple[Value, ...]
 
@@ -142,15 +142,16 @@ class RustProgram(Record):
 
 
 class Custom(Record):
-    """An executor of the project's own: a class (`package.module:Class`), its config, and the task's own config."""
+    """A custom executor of the project: a class (`package.module:Class`), its config, and the task's config."""
 
     target: str
-    config: Any = None  # from ork.yaml, the same for all tasks of this executor
+    config: Any = None  # from ork.yaml, shared by all tasks of this executor
     task: Any = None  # from the task's `config` or `config_file`
 
 
 class Container(Record):
-    """The image's own program, or `argv` instead; nothing of Ork in it. Input and output are files in it, if named."""
+    """The image's own program, or `argv` instead, without a worker. Input and output are files in the container, if
+    named."""
 
     argv: tuple[Value, ...] = ()
     to_file: str | None = None
@@ -158,27 +159,28 @@ class Container(Record):
 
 
 class SubWorkflow(Record):
-    """Another workflow, run with the task's inputs as its params; its output is that of its last tasks."""
+    """Another workflow, run with the task's inputs as params. Its output is that of its last tasks."""
 
     name: str
 
 
 class NotBy(StrEnum):
-    STARTER = "starter"  # whoever started the run
+    STARTER = "starter"  # the person who started the run
 
 
 class Approval(Record):
-    """A person decides. Nothing runs while it waits; the task's timeout is how long."""
+    """A person decides. Nothing runs meanwhile; the task's timeout limits the wait."""
 
     message: str
-    not_by: NotBy | None = None  # who may not approve it
+    not_by: NotBy | None = None  # who must not approve it
 
 
 Action: TypeAlias = PythonCall | Command | RustProgram | Container | Custom | SubWorkflow | Approval
 
 
 class Condition(Record):
-    """`when`: compares the value a reference points at; a value that is not there only ever fails EXISTS' opposite."""
+    """One entry of `when`: compares the value of a reference. A missing value satisfies only `exists: false` and
+    `not_equals`."""
 
     ref: Ref
     op: Op
@@ -199,9 +201,10 @@ class Rate(Record):
 
 
 class Environment(Record):
-    """The Python a task runs in: a virtual environment's folder, or requirements one is built from, once per content.
+    """The Python environment of a task: a virtual environment's folder, or requirements to build one from, once per
+    content.
 
-    Exactly one of the fields is set. `script` means the requirements in the task file's own header (PEP 723).
+    Exactly one field is set. `script` uses the requirements in the task file's own header (PEP 723).
     """
 
     path: str | None = None
@@ -212,7 +215,7 @@ class Environment(Record):
 
 class Param(Record):
     name: str
-    type: str = ParamType.ANY  # as text, see ork.model.type_text; a ParamType where it is a single value
+    type: str = ParamType.ANY  # as text, see ork.model.type_text; a ParamType if scalar
     required: bool = True
     default: Any = None
     description: str | None = None
@@ -224,12 +227,12 @@ class Schedule(Record):
     timezone: str = "UTC"
     catchup: Catchup = Catchup.NONE
     enabled: bool = True
-    jitter: float = 0.0  # seconds over which workflows with the same times are spread
-    catchup_limit: int = 100  # at most so many missed times get a run at once, the newest of them
+    jitter: float = 0.0  # seconds over which workflows with the same schedule are spread
+    catchup_limit: int = 100  # maximum number of missed times that get a run at once, newest first
 
 
 class TaskSpec(Record):
-    """One node of the graph. `depends_on` holds written and implied dependencies, each once."""
+    """One node of the graph. `depends_on` holds explicit and implied dependencies, without duplicates."""
 
     name: str
     executor: str
@@ -248,13 +251,13 @@ class TaskSpec(Record):
     parallel: int | Ref | None = None
     foreach: Const | Ref | None = None
     concurrency: int | None = None
-    cache: float | None = None  # seconds for which an equal earlier result is good enough
+    cache: float | None = None  # maximum age in seconds of an equal result to reuse
     rate: Rate | None = None
     environment: Environment | None = None
-    isolation: Isolation | None = None  # None: as the project says
-    image: str | None = None  # what it runs in; whoever is not a `Container` gets a worker in there
+    isolation: Isolation | None = None  # None: the project's setting
+    image: str | None = None  # the image it runs in; any action but `Container` needs a worker there
     worker: str | None = None  # a name from workers.yaml
-    resources: Resources | None = None  # no more than the worker config allows
+    resources: Resources | None = None  # at most what the worker config allows
     input_types: tuple[tuple[str, str], ...] = ()  # declared types as text, see ork.model.type_text
     output_type: str | None = None
     on_unreachable: OnUnreachable = OnUnreachable.RETRY
@@ -265,7 +268,7 @@ class TaskSpec(Record):
 
 
 class CompiledWorkflow(Record):
-    """`tasks` are in the order they were written; the graph has been checked and has no cycle."""
+    """`tasks` are in source order. The graph was checked and has no cycle."""
 
     name: str
     tasks: tuple[TaskSpec, ...]
@@ -276,21 +279,21 @@ class CompiledWorkflow(Record):
     fail_fast: bool = False
     alerts: tuple[str, ...] = ()
     types: tuple[tuple[str, Any], ...] = ()  # named types as JSON, see ork.model.types
-    project: str | None = None  # the project's folder as seen from the workflow's; None: the same one
-    pythonpath: tuple[str, ...] = ()  # more folders to import from, as seen from the project's
+    project: str | None = None  # the project's folder relative to the workflow's; None if equal
+    pythonpath: tuple[str, ...] = ()  # further folders to import from, relative to the project's
 
 
 class Version(Record):
-    """A compiled workflow and the folder its files are found in. The id is a hash of both."""
+    """A compiled workflow and the folder of its files. The id is a hash of both."""
 
     id: VersionId
     workflow: CompiledWorkflow
     root: str
-    source: str | None = None  # the file it was deployed from, for people
+    source: str | None = None  # the file it was deployed from, for display
 
 
 class WorkflowEntry(Record):
-    """A named workflow in the store and the version new runs of it get."""
+    """A workflow in the store, with the version that new runs use."""
 
     name: str
     version: VersionId
@@ -302,7 +305,7 @@ class WorkflowEntry(Record):
 
 
 class VersionEntry(Record):
-    """A version in the list of a workflow's versions. `saved_at` is unknown for those of an older schema."""
+    """A version in the list of a workflow's versions. `saved_at` is None for versions of an older schema."""
 
     id: VersionId
     saved_at: datetime | None

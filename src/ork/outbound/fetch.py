@@ -109,5 +109,5 @@ def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
 
 
 def _shown(url: httpx2.URL) -> str:
-    """Without path and user: URLs may hold secrets, and messages are shown to everybody."""
-    return f"{url.scheme}://{url.netloc.decode('ascii')}"
+    """Host and port only: the rest of a URL may hold secrets, and messages are shown to everybody."""
+    return url.netloc.decode("ascii")

@@ -20,7 +20,7 @@ from ork.objects.json_text import strict_json
 from ork.objects.store import ObjectStore
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.runs import Owned, OwnedRuns
-from ork.state.store import StateStore
+from ork.state.reading import StateReader
 
 RETRY_SECONDS = 1.0
 Feed: TypeAlias = Callable[[Sequence[tuple[RunId, Event]], datetime], None]
@@ -28,7 +28,7 @@ Feed: TypeAlias = Callable[[Sequence[tuple[RunId, Event]], datetime], None]
 
 class Answers:
     def __init__(
-        self, store: StateStore, objects: ObjectStore, options: SchedulerOptions, monotonic: Callable[[], float]
+        self, store: StateReader, objects: ObjectStore, options: SchedulerOptions, monotonic: Callable[[], float]
     ) -> None:
         self._store = store
         self._objects = objects

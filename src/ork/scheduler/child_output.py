@@ -11,10 +11,10 @@ from ork.errors import ObjectsError, UnreadableError
 from ork.model.run import Run
 from ork.model.workflow import CompiledWorkflow
 from ork.objects.store import ObjectStore
-from ork.state.store import StateStore
+from ork.state.reading import StateReader
 
 
-async def output_of_run(store: StateStore, objects: ObjectStore, run: Run, limit: int) -> str | None:
+async def output_of_run(store: StateReader, objects: ObjectStore, run: Run, limit: int) -> str | None:
     """JSON text: of the one last task its output, of several a map of them by name; None if there is none."""
     try:
         version = await store.get_version(run.version)

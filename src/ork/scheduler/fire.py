@@ -16,8 +16,8 @@ from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId
 from ork.model.run import NewRun
 from ork.model.workflow import Schedule, Trigger, Version
 from ork.scheduler.options import SchedulerOptions
-from ork.state.schedules import ScheduleEntry
-from ork.state.store import StateStore
+from ork.state.records import ScheduleEntry
+from ork.state.schedules import ScheduleFiring
 from ork.telemetry import Happening, Telemetry
 
 # A clock that is set back by less is only being kept right.
@@ -31,7 +31,7 @@ class Fired(NamedTuple):
 
 class Firing:
     def __init__(
-        self, store: StateStore, options: SchedulerOptions, monotonic: Callable[[], float], telemetry: Telemetry
+        self, store: ScheduleFiring, options: SchedulerOptions, monotonic: Callable[[], float], telemetry: Telemetry
     ) -> None:
         self._store = store
         self._is_on = options.fires_schedules

@@ -7,11 +7,11 @@ from datetime import datetime
 from ork.core.cron import first_fire
 from ork.errors import UsageError
 from ork.model.installation import control_for
-from ork.state.schedules import ScheduleEntry
-from ork.state.store import StateStore
+from ork.state.records import ScheduleEntry
+from ork.state.schedules import ScheduleStore
 
 
-async def next_due(store: StateStore, host: str, now: datetime) -> datetime | None:
+async def next_due(store: ScheduleStore, host: str, now: datetime) -> datetime | None:
     """When there is something to do; `now` or earlier: there is. None: not before something changes in the store."""
     if await store.needs_owner():
         return now

@@ -9,7 +9,8 @@ from ork.model.ids import RunId, SchedulerId
 from ork.model.installation import Control, Mode, control_for
 from ork.model.run import SchedulerEntry
 from ork.scheduler.options import SchedulerOptions
-from ork.state.store import Claim, StateStore
+from ork.state.records import Claim
+from ork.state.scheduling import SchedulerStore
 
 AGAIN_SECONDS = 1.0
 
@@ -26,7 +27,7 @@ class Lead:
         id: SchedulerId,
         identity: str,
         kind: str,
-        store: StateStore,
+        store: SchedulerStore,
         options: SchedulerOptions,
         monotonic: Callable[[], float],
         is_provably_dead: Callable[[str], bool],
@@ -49,10 +50,10 @@ class Lead:
         self._renewed_at: float | None = None
         self._looked_at: float | None = None
 
-    async def introduce(self, now: datetime) -> None:
+    async def register(self, now: datetime) -> None:
         sent = self._monotonic()
         self._may_be_known = True
-        await self._store.introduce(self.id, self._identity, self._kind, now, terms=self._terms)
+        await self._store.register(self.id, self._identity, self._kind, now, terms=self._terms)
         self._renewed_at = sent
         await self._read_controls()
 
@@ -107,11 +108,11 @@ class Lead:
         if await self._store.renew(self.id):
             self._renewed_at = sent
             return True
-        await self.introduce(now)
+        await self.register(now)
         return False
 
     async def look_around(self) -> float | None:
-        """After a claim: buries the provably dead. Returns when there may be something to take over: now, or when one that
+        """After a claim: expires the leases of the provably dead. Returns when there may be something to take over: now, or when one that
         owns runs could lose its lease."""
         if not self.has_claimed:
             return None
@@ -121,13 +122,13 @@ class Lead:
         everybody = await self._store.list_schedulers()
         others = [entry for entry in everybody if entry.id != self.id]
         if len(others) == len(everybody):
-            self._renewed_at = None  # we are not known any more: introduce ourselves again before the next claim
+            self._renewed_at = None  # we are not known any more: register again before the next claim
             return 0.0
         dead = [entry for entry in others if self._is_provably_dead(entry.identity)]
         self.peers = tuple(entry for entry in others if entry not in dead)
         unknown = [entry.id for entry in dead if entry.lease_seconds_left > 0]
         if unknown:
-            await self._store.bury(unknown)
+            await self._store.expire(unknown)
         if unknown or before != self.control:
             return 0.0
         left = [entry.lease_seconds_left for entry in others if entry.active_runs]

@@ -166,7 +166,7 @@ class Observer:
         if isinstance(event, ev.Deferred):
             self._hand_over(watched, event.jobs, seen)
         elif not is_new:
-            event = ev.Heartbeat(event.key, event.attempt, status.seq, status.is_preparing)
+            event = ev.HeartbeatReceived(event.key, event.attempt, status.seq, status.is_preparing)
         seen.events.append((watched.attempt.key.run, event))
         # News may be of its worker's death, which a heartbeat that we read says nothing about; who brings us the heartbeat
         # would have brought that instead.

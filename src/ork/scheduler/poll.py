@@ -27,7 +27,7 @@ from ork.scheduler.child_output import output_of_run
 from ork.scheduler.poll_jobs import Answer, AskProcess, Done, Handover, JobFailed, Jobs, NotYet
 from ork.scheduler.sensitive import all_opened
 from ork.sdk.defer import checked_job
-from ork.state.store import StateStore
+from ork.state.scheduling import RunRequests
 
 RUN_CHECK_SECONDS = 30.0
 WRITE_AGAIN_SECONDS = 1.0
@@ -51,7 +51,7 @@ class _Wait(Record, frozen=False):
 class Poller:
     def __init__(
         self,
-        store: StateStore,
+        store: RunRequests,
         objects: ObjectStore,
         *,
         log_path: Callable[[AttemptKey], str],

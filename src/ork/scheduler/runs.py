@@ -17,7 +17,7 @@ from ork.model.record import Record
 from ork.model.run import RunCommand, RunStatus
 from ork.model.task import Attempt
 from ork.model.workflow import Version
-from ork.state.store import ClaimedRun, Committed, RunChanges
+from ork.state.records import ClaimedRun, Committed, RunChanges
 from ork.telemetry import Happening, Telemetry
 
 WISHES_PER_RUN = 32
@@ -170,9 +170,9 @@ class OwnedRuns:
                 wishes=wishes.get(run, ()),
                 commands_done=tuple(owned.applied),
                 alerts=tuple(effect for effect in decisions.effects if isinstance(effect, Alert)),
-                rest=rest,
+                release_ownership=rest,
             )
-            if decisions or changes.wishes or changes.commands_done or changes.rest:
+            if decisions or changes.wishes or changes.commands_done or changes.release_ownership:
                 decided[run] = Decided(decisions, changes)
         self._touched = {}
         return decided

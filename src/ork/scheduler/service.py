@@ -21,7 +21,7 @@ from ork.model.ids import SchedulerId
 from ork.model.record import Record
 from ork.scheduler.step import Scheduler
 from ork.scheduler.waiting import Waiting
-from ork.state.store import StateStore
+from ork.state.scheduling import SchedulerStore
 from ork.telemetry import Happening
 
 WatchDeath = Callable[[str], int | None]
@@ -63,7 +63,7 @@ class SchedulerService:
     def __init__(
         self,
         scheduler: Scheduler,
-        store: StateStore,
+        store: SchedulerStore,
         *,
         watch_death: WatchDeath = lambda _identity: None,
         waiting: Waiting | None = None,

@@ -29,7 +29,7 @@ from ork.scheduler.overview import Overview, first_of
 from ork.scheduler.runs import Decided, OwnedRuns
 from ork.scheduler.take_over import TakeOver
 from ork.scheduler.trouble import Trouble
-from ork.state.store import StateStore
+from ork.state.scheduling import SchedulerStore
 from ork.telemetry import Happening, Telemetry
 
 STORE_RETRY_SECONDS = 1.0
@@ -42,7 +42,7 @@ class Scheduler(Overview):
         id: SchedulerId,
         identity: str,
         kind: str,
-        store: StateStore,
+        store: SchedulerStore,
         objects: ObjectStore,
         executors: Mapping[str, Executor],
         options: SchedulerOptions,
@@ -75,7 +75,7 @@ class Scheduler(Overview):
         self._claimed_starved = False  # when we last claimed, something of ours waited for slots
         self._is_draining = False
         self._woken_in_commit = False  # something changed in the store while a commit was being answered
-        self._fresh_start_at: float | None = 0.0  # when to introduce ourselves and forget all we knew
+        self._fresh_start_at: float | None = 0.0  # when to register and forget all we knew
 
     # ── what others may do at any time ───────────────────────────────────────────────────────────
 
@@ -111,7 +111,7 @@ class Scheduler(Overview):
 
     async def start(self, now: datetime) -> None:
         self._launcher.use_key(await self._store.signing_key())
-        await self.lead.introduce(now)
+        await self.lead.register(now)
         self._obey()
         self._fresh_start_at = None
         self._claim_at = 0.0
@@ -120,9 +120,7 @@ class Scheduler(Overview):
         """Lets everything go at once: attempts go on, and whoever comes next adopts them."""
         if heartbeats := self._observer.heartbeats():
             await self._store.note_heartbeats(heartbeats)
-        await self._store.release(self.lead.id)
-        if self.lead.is_to_exit:
-            await self._store.clear_control(self.lead.id)
+        await self._store.release(self.lead.id, exits=self.lead.is_to_exit)
         for run in self.owned_runs:
             self._forget(run)
         self._fresh_start_at = 0.0
@@ -322,7 +320,7 @@ class Scheduler(Overview):
         for attempt in launched:
             if owned is not None:
                 self._observer.begin(attempt, owned.machine.spec(attempt.key.task))
-        if decided.changes.rest:
+        if decided.changes.release_ownership:
             self._forget(run)
             self._claim_at = 0.0  # its place, here or below its workflow's max_active_runs, is free
         return launched

@@ -24,8 +24,8 @@ from ork.objects import documents, layout
 from ork.objects.store import ObjectStore
 from ork.scheduler.reading import gate_state
 from ork.scheduler.sensitive import opened_param
+from ork.state.scheduling import RunRequests
 from ork.state.sealing import stored_params
-from ork.state.store import StateStore
 
 MOST_NESTED = 10
 PARAMS_LIMIT = 1 << 20
@@ -45,7 +45,7 @@ class WorkflowExecutor:
 
     def __init__(
         self,
-        store: StateStore,
+        store: RunRequests,
         objects: ObjectStore,
         on_change: Callable[[], None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),

@@ -9,7 +9,7 @@ from datetime import datetime
 from ork.errors import ExecutorError, ObjectsError, OrkError
 from ork.executors.executor import Executor
 from ork.model.ids import RunId, SchedulerId
-from ork.model.quarantine import SetAside
+from ork.model.quarantine import QuarantinedRun
 from ork.model.run import RunStatus
 from ork.model.task import Attempt
 from ork.objects.store import ObjectStore
@@ -18,14 +18,15 @@ from ork.scheduler.observe import Observer
 from ork.scheduler.reading import ask_to_stop, close_gate, gate_state
 from ork.scheduler.runs import OwnedRuns
 from ork.scheduler.watched import by_executor
-from ork.state.store import ClaimedRun, StateStore
+from ork.state.records import ClaimedRun
+from ork.state.scheduling import SchedulerStore
 from ork.telemetry import Happening, Telemetry
 
 
 class TakeOver:
     def __init__(
         self,
-        store: StateStore,
+        store: SchedulerStore,
         objects: ObjectStore,
         executors: Mapping[str, Executor],
         scheduler: SchedulerId,
@@ -81,7 +82,7 @@ class TakeOver:
             return not close_gate(self._objects, attempt, closed_at)
         return gate_state(self._objects, attempt) is not None
 
-    async def note(self, broken: SetAside, now: datetime) -> None:
+    async def note(self, broken: QuarantinedRun, now: datetime) -> None:
         """Nobody watches its attempts any more and their slots are free: they are asked to end."""
         self._telemetry.tell(Happening.RUN_QUARANTINED, run=broken.run, workflow=broken.workflow, why=broken.reason)
         for attempt in broken.attempts:

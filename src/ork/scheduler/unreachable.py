@@ -5,7 +5,7 @@ from __future__ import annotations
 from ork.errors import DocumentError
 from ork.executors.executor import Executor
 from ork.model.digest import sha256
-from ork.model.places import machine_of
+from ork.model.external_names import machine_of
 from ork.model.task import Attempt, GiveUp
 from ork.model.workflow import Container, OnUnreachable, TaskSpec
 from ork.objects import documents, layout

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ork.errors import SecretError, UndeclaredSecretError
-from ork.model.secret import SecretDeclaration, SecretOrigin, is_of_ork, lines_to_add
+from ork.model.secret import SecretDeclaration, SecretOrigin, declaration_lines, is_reserved
 from ork.secrets.providers import PROVIDERS, Surroundings, read_secret_file
 
 READY_SECONDS = 2.0  # how long commands may hold up the launch of others
@@ -46,8 +46,10 @@ class ProjectSecrets:
 
         SecretNotYetError if its command has not ended; with `waits`, that is waited for.
         """
-        if is_of_ork(name):
-            raise UndeclaredSecretError(f"`{name}` is Ork's own: no task is given it", hint="name another secret")
+        if is_reserved(name):
+            raise UndeclaredSecretError(
+                f"`{name}` is reserved for Ork and never passed to a task", hint="name another secret"
+            )
         declared = self._declared.get(name)
         if declared is not None and not declared.is_for(workflow):
             raise UndeclaredSecretError(
@@ -59,7 +61,7 @@ class ProjectSecrets:
         if name not in self.found():
             raise UndeclaredSecretError(
                 f"the project declares no secret `{name}`",
-                hint=f"add `{lines_to_add(name)}` to ork.yaml, or a line {name}=… to .env",
+                hint=f"add `{declaration_lines(name)}` to ork.yaml, or a line {name}=… to .env",
             )
         value = self._looked_up(name)
         if value is None:
@@ -83,7 +85,7 @@ class ProjectSecrets:
         except OSError:
             files = []
         names = {*self._read_env_file(self._env_file), *(name for name in files if not name.startswith("."))}
-        return frozenset(name for name in names if not is_of_ork(name))
+        return frozenset(name for name in names if not is_reserved(name))
 
     def missing(self) -> dict[str, str]:
         """Declared secrets that have no value here, with the reason. Commands are not run to find out."""

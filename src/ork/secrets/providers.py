@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ork.errors import SecretError
-from ork.model.secret import SecretDeclaration, SecretOrigin, is_of_ork
+from ork.model.secret import SecretDeclaration, SecretOrigin, is_reserved
 
 LARGEST_BYTES = 1 << 16
 
@@ -66,7 +66,7 @@ def decoded(data: bytes, shown: str) -> str:
 def from_command(secret: SecretDeclaration, around: Surroundings) -> str:
     from ork.secrets.commands import output_of
 
-    environ = {name: value for name, value in around.environ.items() if not is_of_ork(name)}
+    environ = {name: value for name, value in around.environ.items() if not is_reserved(name)}
     return output_of(secret, around.root, environ, around.patience)
 
 

@@ -1,57 +1,13 @@
-"""The store's verbs for what belongs to the installation as a whole. Every sentence below is a test in tests/conformance."""
+"""The settings that all schedulers of an installation share: how they are stored, compared and refused."""
 
 from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from ork.errors import RefusedError, SettingsDifferError, StoreError
-from ork.model.ids import RunId
-from ork.model.installation import Control, SharedSettings
-
-
-class InstallationVerbs(Protocol):
-    # ── what all schedulers share ────────────────────────────────────────────────────────────────
-
-    async def read_shared_settings(self) -> SharedSettings | None:
-        """None until somebody has recorded them."""
-        ...
-
-    async def record_shared_settings(self, settings: SharedSettings) -> SharedSettings:
-        """Records them if none are recorded. Returns those that are: of any number of callers, one decides."""
-        ...
-
-    async def replace_shared_settings(self, settings: SharedSettings, *, force: bool = False) -> None:
-        """Records them in place of others. RefusedError while an attempt is active, unless `force` is given.
-
-        Every scheduler loses its lease and its runs, so each has to introduce itself again and is compared then.
-        """
-        ...
-
-    # ── pausing and draining schedulers ──────────────────────────────────────────────────────────
-
-    async def set_control(self, control: Control) -> None:
-        """It stands from now on, in place of another one for the same target, and schedulers are woken."""
-        ...
-
-    async def clear_control(self, target: str) -> bool:
-        """Nothing stands for this target any more, and schedulers are woken. False if nothing did."""
-        ...
-
-    async def list_controls(self) -> tuple[Control, ...]:
-        """By target."""
-        ...
-
-    # ── whether there is anything to do ──────────────────────────────────────────────────────────
-
-    async def needs_owner(self) -> bool:
-        """Whether there is a run that needs an owner, or has one."""
-        ...
-
-    async def runs_with_commands(self) -> tuple[RunId, ...]:
-        """Those of which a person asked something that is not done, by id."""
-        ...
+from ork.model.installation import SharedSettings
 
 
 def attempts_are_active(number: int) -> RefusedError:

@@ -18,8 +18,8 @@ from ork.model.record import replaced
 from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp, Task, TaskStatus
 from ork.model.workflow import Schedule, Trigger, WorkflowEntry
+from ork.state.records import ScheduleEntry
 from ork.state.rows import Row, RowCodec, failure_of, index_of, json_object, output_of, schedule_of
-from ork.state.schedules import ScheduleEntry
 
 T = TypeVar("T")
 

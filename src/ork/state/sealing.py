@@ -9,10 +9,10 @@ from ork.model.sealed import has_sensitive, seal_params
 from ork.model.workflow import CompiledWorkflow
 
 if TYPE_CHECKING:
-    from ork.state.store import StateStore
+    from ork.state.reading import StateReader
 
 
-async def stored_params(store: StateStore, workflow: CompiledWorkflow, params: Mapping[str, Any]) -> dict[str, Any]:
+async def stored_params(store: StateReader, workflow: CompiledWorkflow, params: Mapping[str, Any]) -> dict[str, Any]:
     """As a new run has them. To be called by everybody who creates one beside the store."""
     if not has_sensitive(workflow):
         return dict(params)

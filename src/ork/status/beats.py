@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from ork.errors import ObjectsError
+from ork.model.external_names import machine_of
 from ork.model.ids import TaskKey
-from ork.model.places import machine_of
 from ork.model.task import Attempt
 from ork.objects.documents import open_signed
 from ork.objects.layout import attempt_stem, gate_key, status_key

@@ -8,7 +8,7 @@ from ork.errors import RefusedError
 from ork.model.ids import TaskKey
 from ork.model.task import Attempt, GiveUp
 from ork.objects.store import ObjectStore
-from ork.state.store import StateStore
+from ork.state.reading import StateReader
 from ork.status.beats import last_beats
 from ork.status.follow import RunView
 from ork.status.serving import present_schedulers
@@ -18,7 +18,7 @@ _SILENT = (GiveUp.STALE, GiveUp.DECLARED_DEAD)
 
 
 async def check_declared_dead(
-    store: StateStore, objects: ObjectStore, view: RunView, key: TaskKey, now: datetime, stale_seconds: float
+    store: StateReader, objects: ObjectStore, view: RunView, key: TaskKey, now: datetime, stale_seconds: float
 ) -> None:
     """RefusedError if nothing of the task is active, or if it may well be alive. A final run is refused by the store."""
     if view.run.status.is_final:

@@ -8,7 +8,7 @@ from typing import Any
 from ork.compile.content import to_document
 from ork.model.ids import TaskKey
 from ork.model.run import Run
-from ork.model.sealed import shown_params
+from ork.model.sealed import redacted_params
 from ork.model.task import InlineOutput, Output, StoredOutput, Task
 from ork.model.workflow import CompiledWorkflow
 from ork.status.shapes import run_json
@@ -98,4 +98,4 @@ def _text(task: Task | None, read: ReadOutput) -> str | None:
 
 def _shown_pairs(params: Difference) -> Difference:
     """That sensitive params differ can be told, and nothing more."""
-    return {name: shown_params(pair) for name, pair in params.items()}
+    return {name: redacted_params(pair) for name, pair in params.items()}

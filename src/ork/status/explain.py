@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ork.model.ids import TaskKey
 from ork.model.record import replaced
 from ork.objects.store import ObjectStore
-from ork.state.store import StateStore
+from ork.state.reading import StateReader
 from ork.status.controls import control_words, controls_of_run
 from ork.status.gather import gather
 from ork.status.ids import Target, pick_tasks, resolve_run
@@ -30,7 +30,7 @@ class Explained(NamedTuple):
 
 
 async def explain(
-    store: StateStore, objects: ObjectStore, target: Target, now: datetime, patience: Patience
+    store: StateReader, objects: ObjectStore, target: Target, now: datetime, patience: Patience
 ) -> Explained:
     found = await resolve_run(store, target.run)
     snapshot = replaced(await gather(store, objects, target, found, now), **patience._asdict())

@@ -9,7 +9,8 @@ from ork.model.ids import RunId, TaskKey
 from ork.model.run import Run
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Command, CompiledWorkflow, TaskSpec, Version
-from ork.state.store import ALL_TASKS, RunUpdate, StateStore, TaskFilter
+from ork.state.reading import StateReader
+from ork.state.records import ALL_TASKS, RunUpdate, TaskFilter
 from ork.status.hidden_params import hidden_params, without_params
 from ork.status.instances import Instances, is_group
 from ork.status.shown import expect_outputs_of
@@ -98,7 +99,7 @@ def _order_of_end(task: Task) -> float:
 _NEVER = float("inf")
 
 
-async def version_of(store: StateStore, run: Run) -> Version:
+async def version_of(store: StateReader, run: Run) -> Version:
     """The run's version; one without tasks where it is missing or cannot be decoded, so that the run can be shown."""
     try:
         version = await store.get_version(run.version)
@@ -107,7 +108,7 @@ async def version_of(store: StateStore, run: Run) -> Version:
     return version or Version(run.version, CompiledWorkflow(run.workflow, ()), "")
 
 
-async def open_view(store: StateStore, run: RunId, only: TaskFilter = ALL_TASKS) -> tuple[RunView, list[Task]]:
+async def open_view(store: StateReader, run: RunId, only: TaskFilter = ALL_TASKS) -> tuple[RunView, list[Task]]:
     """The view of a run and all its tasks as the first change; or those that `only` lets through, and no others."""
     from ork.status.ids import short_id
 
@@ -119,7 +120,7 @@ async def open_view(store: StateStore, run: RunId, only: TaskFilter = ALL_TASKS)
     return view, view.apply(update)
 
 
-async def refresh(store: StateStore, view: RunView) -> list[Task]:
+async def refresh(store: StateReader, view: RunView) -> list[Task]:
     """What changed since the last look."""
     update = await store.run_updates(view.run.id, view.mark)
     if update is None:

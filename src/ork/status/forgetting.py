@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ork.model.ids import RunId
 from ork.objects.layout import run_folder
-from ork.state.store import StateStore
+from ork.state.administration import AdminStore
 
 AT_ONCE = 50
 
@@ -15,7 +15,7 @@ Delete = Callable[[str], Awaitable[None]]
 
 
 async def forget_some(
-    store: StateStore, delete: Delete, before: datetime, keep_last: int, limit: int = AT_ONCE
+    store: AdminStore, delete: Delete, before: datetime, keep_last: int, limit: int = AT_ONCE
 ) -> tuple[RunId, ...]:
     """Up to `limit` runs that ended before that moment are gone, and so is what earlier callers left over."""
     await _sweep(store, delete)
@@ -24,7 +24,7 @@ async def forget_some(
     return runs
 
 
-async def _sweep(store: StateStore, delete: Delete) -> None:
+async def _sweep(store: AdminStore, delete: Delete) -> None:
     while left := await store.leftovers(AT_ONCE):
         for run in left:
             await delete(run_folder(run))

@@ -10,7 +10,8 @@ from ork.model.run import RunStatus
 from ork.model.task import Attempt, TaskStatus
 from ork.objects.local import LocalObjects
 from ork.objects.store import ObjectStore
-from ork.state.store import ALL_TASKS, RunFilter, StateStore, TaskFilter
+from ork.state.reading import StateReader
+from ork.state.records import ALL_TASKS, RunFilter, TaskFilter
 from ork.status.beats import last_beats, machines
 from ork.status.follow import RunView, open_view
 from ork.status.ids import Target, short_ids
@@ -20,7 +21,7 @@ from ork.status.snapshot import Snapshot
 from ork.status.why import MAX_NAMES, MAX_TASKS, TOLD_OF
 
 
-async def gather(store: StateStore, objects: ObjectStore, target: Target, run: RunId, now: datetime) -> Snapshot:
+async def gather(store: StateReader, objects: ObjectStore, target: Target, run: RunId, now: datetime) -> Snapshot:
     view, _ = await open_view(store, run, await _needed_tasks(store, target, run))
     attempts = await _current_attempts(store, view, target)
     limits, active_runs = await store.limit_use(), await _active_runs(store, view)
@@ -31,6 +32,7 @@ async def gather(store: StateStore, objects: ObjectStore, target: Target, run: R
         now=now,
         schedulers=tuple(await present_schedulers(store, None)),
         owner=await store.get_owner(run),
+        starter=await store.get_starter(run),
         attempts=attempts,
         beats=last_beats(objects, attempts),
         machines=machines(objects, attempts),
@@ -43,7 +45,7 @@ async def gather(store: StateStore, objects: ObjectStore, target: Target, run: R
     )
 
 
-async def _without_scheduler(store: StateStore, view: RunView) -> str | None:
+async def _without_scheduler(store: StateReader, view: RunView) -> str | None:
     """What it means for the run that no scheduler is running. A decision of a person carries it on by itself."""
     asked = await waits_only_for_people(store, view)
     if not asked:
@@ -51,13 +53,13 @@ async def _without_scheduler(store: StateStore, view: RunView) -> str | None:
     return NO_DEADLINE if any(question.due is not None for question in asked) else None
 
 
-async def _needed_tasks(store: StateStore, target: Target, run: RunId) -> TaskFilter:
+async def _needed_tasks(store: StateReader, target: Target, run: RunId) -> TaskFilter:
     """What an answer about a run that has ended tells of is what did not go well: most of its tasks are none of that."""
     known = await store.get_run(run) if target.task is None else None
     return TaskFilter(statuses=frozenset(TOLD_OF)) if known is not None and known.status.is_final else ALL_TASKS
 
 
-async def _current_attempts(store: StateStore, view: RunView, target: Target) -> dict[TaskKey, Attempt]:
+async def _current_attempts(store: StateReader, view: RunView, target: Target) -> dict[TaskKey, Attempt]:
     """Of those active tasks that an answer may tell of: a run may have as many attempts as it likes."""
     found: dict[TaskKey, Attempt] = {}
     for key in _told_of(view, target):
@@ -82,7 +84,7 @@ def _is_told_of(key: TaskKey, target: Target) -> bool:
     return key.name == target.task and target.instance in (None, key.index)
 
 
-async def _active_runs(store: StateStore, view: RunView) -> tuple[RunId, ...]:
+async def _active_runs(store: StateReader, view: RunView) -> tuple[RunId, ...]:
     if view.run.status is not RunStatus.PENDING or view.version.workflow.max_active_runs is None:
         return ()
     active = frozenset({RunStatus.RUNNING, RunStatus.PAUSED})

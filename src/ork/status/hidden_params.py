@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any
 from ork.model.run import Run
 from ork.model.sealed import SealError, sealed_names, unseal
 from ork.model.task import InlineOutput, Task
-from ork.state.store import RunUpdate, StateStore
+from ork.state.reading import StateReader
+from ork.state.records import RunUpdate
 
 if TYPE_CHECKING:
     from ork.model.masking import Mask
 
 
-async def hidden_params(store: StateStore, run: Run) -> Mask | None:
+async def hidden_params(store: StateReader, run: Run) -> Mask | None:
     """The values of the run's sensitive params; None if it has none. A server sends params without their values and
     masks outputs itself."""
     names = sealed_names(run.params)
     if not names:
         return None
-    from ork.model.masking import Mask, texts_in
+    from ork.model.masking import Mask, strings_in
 
     key = await store.signing_key()
-    return Mask(text for name in names for text in texts_in(_opened(run, name, key))) or None
+    return Mask(text for name in names for text in strings_in(_opened(run, name, key))) or None
 
 
 def without_params(hidden: Mask | None, update: RunUpdate) -> RunUpdate:

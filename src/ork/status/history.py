@@ -6,7 +6,8 @@ from bisect import bisect_left
 
 from ork.model.run import RunStatus
 from ork.model.task import Task, TaskStatus
-from ork.state.store import RunFilter, StateStore
+from ork.state.reading import StateReader
+from ork.state.records import RunFilter
 
 RUNS = 20
 # Reading every task of twenty runs must stay cheap; above this size only whole runs are compared.
@@ -34,7 +35,7 @@ class History:
         return f"slower than {beaten} of the last {len(lengths)}"
 
 
-async def load_history(store: StateStore, workflow: str, task_count: int) -> History:
+async def load_history(store: StateReader, workflow: str, task_count: int) -> History:
     page = await store.list_runs(RunFilter(workflow=workflow, statuses=frozenset({RunStatus.SUCCESS}), limit=RUNS))
     spans = [(run.started_at, run.finished_at) for run in page.runs]
     lengths = [(end - start).total_seconds() for start, end in spans if start and end]

@@ -9,7 +9,8 @@ from ork.errors import NotFoundError, UsageError
 from ork.model.ids import ID_ALPHABET, RunId, TaskKey
 from ork.model.record import replaced
 from ork.model.run import Run
-from ork.state.store import RunFilter, StateStore
+from ork.state.reading import StateReader
+from ork.state.records import RunFilter
 
 SHORTEST = 4
 LAST = "@last"
@@ -40,7 +41,7 @@ def parse_target(run: str, task: str | None = None) -> Target:
     return Target(run, name, int(rest[:-1]))
 
 
-async def resolve_run(store: StateStore, text: str) -> RunId:
+async def resolve_run(store: StateReader, text: str) -> RunId:
     """The one run that is meant; an unknown or ambiguous name is an error that says what to do."""
     if text == LAST:
         return await _last_run(store)
@@ -55,7 +56,7 @@ async def resolve_run(store: StateStore, text: str) -> RunId:
     return RunId(prefix) if prefix in found else found[0]
 
 
-async def _last_run(store: StateStore) -> RunId:
+async def _last_run(store: StateReader) -> RunId:
     """The newest one that somebody asked for: a run that is a task of another (`RUN/TASK/…`) is a part of that."""
     query = RunFilter()
     while True:
@@ -68,7 +69,7 @@ async def _last_run(store: StateStore) -> RunId:
         query = replaced(query, cursor=page.cursor)
 
 
-async def topmost_run(store: StateStore, run: Run) -> RunId:
+async def topmost_run(store: StateReader, run: Run) -> RunId:
     """The run that this one is a part of, as a task of a task of … of it; the run itself if it is none's."""
     while "/" in (run.parent or ""):
         above = await store.get_run(RunId(str(run.parent).partition("/")[0]))
@@ -78,7 +79,7 @@ async def topmost_run(store: StateStore, run: Run) -> RunId:
     return run.id
 
 
-async def short_id(store: StateStore, run: RunId) -> str:
+async def short_id(store: StateReader, run: RunId) -> str:
     """The shortest prefix of at least four characters that names this run alone."""
     for length in range(SHORTEST, len(run)):
         if len(await store.find_runs(run[:length], 2)) < 2:
@@ -86,7 +87,7 @@ async def short_id(store: StateStore, run: RunId) -> str:
     return run
 
 
-async def short_ids(store: StateStore, runs: Iterable[RunId]) -> dict[RunId, str]:
+async def short_ids(store: StateReader, runs: Iterable[RunId]) -> dict[RunId, str]:
     return {run: await short_id(store, run) for run in runs}
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ork.model.location import LocationEntry, location_of, origin_of
 from ork.model.workflow import WorkflowEntry
-from ork.state.store import StateStore
+from ork.state.reading import StateReader
 from ork.status.shapes import time_json
 from ork.status.wire import read_moment, read_time
 
@@ -28,7 +28,7 @@ class LocationView(NamedTuple):
         return "ok" if self.entry.error is None else "failed"
 
 
-async def view_locations(store: StateStore) -> list[LocationView]:
+async def view_locations(store: StateReader) -> list[LocationView]:
     """By name."""
     workflows = await store.list_workflows()
     return [_view(entry, workflows) for entry in await store.list_locations()]

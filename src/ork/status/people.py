@@ -10,8 +10,9 @@ from ork.model.ids import RunId, TaskKey
 from ork.model.run import RunStatus
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Approval, NotBy, SubWorkflow
-from ork.state.store import RunFilter, StateStore
-from ork.status.follow import RunView, open_view
+from ork.state.reading import StateReader
+from ork.state.records import RunFilter
+from ork.status.follow import RunView, open_view, version_of
 from ork.status.instances import is_group
 from ork.status.shapes import time_json
 from ork.status.why import waits_for_a_person
@@ -33,7 +34,7 @@ class Question(NamedTuple):
     whom: str = "anyone"
 
 
-async def waits_only_for_people(store: StateStore, view: RunView) -> list[Question]:
+async def waits_only_for_people(store: StateReader, view: RunView) -> list[Question]:
     """The questions, if nothing of the run can go on before a person decides; none if something else can."""
     if not _may_wait(view) or view.count(TaskStatus.DISPATCHED):
         return []
@@ -60,13 +61,13 @@ def _may_wait(view: RunView) -> bool:
     return any(isinstance(spec.action, Approval | SubWorkflow) for spec in view.specs.values())
 
 
-async def list_questions(store: StateStore) -> list[Question]:
+async def list_questions(store: StateReader) -> list[Question]:
     """All of them, those of the newest runs first."""
     asked: list[Question] = []
     page = await store.list_runs(RunFilter(statuses=_UNFINISHED, limit=MOST_RUNS))
     for run in page.runs:
-        version = await store.get_version(run.version)
-        if version is None or not any(isinstance(spec.action, Approval) for spec in version.workflow.tasks):
+        version = await version_of(store, run)
+        if not any(isinstance(spec.action, Approval) for spec in version.workflow.tasks):
             continue
         view, _ = await open_view(store, run.id)
         asked += [await _question(store, view, task) for task in view.tasks.values() if waits_for_a_person(view, task)]
@@ -85,7 +86,7 @@ def question_json(question: Question) -> dict[str, Any]:
     }
 
 
-async def _question(store: StateStore, view: RunView, task: Task) -> Question:
+async def _question(store: StateReader, view: RunView, task: Task) -> Question:
     spec = view.specs[task.key.name]
     assert isinstance(spec.action, Approval)
     due = None
@@ -106,7 +107,7 @@ def _can_start(view: RunView, task: Task) -> bool:
     return all(each is not None and each.status.is_final for each in above)
 
 
-async def _asked_below(store: StateStore, view: RunView, task: Task) -> list[Question]:
+async def _asked_below(store: StateReader, view: RunView, task: Task) -> list[Question]:
     """What the sub-workflow of the task waits for, if that is nothing but people."""
     if not isinstance(view.specs[task.key.name].action, SubWorkflow) or task.status is not TaskStatus.RUNNING:
         return []

@@ -12,8 +12,8 @@ from ork.model.quarantine import Quarantined
 from ork.model.run import Run, RunStatus, SchedulerEntry
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Version
-from ork.state.schedules import UnsentAlert
-from ork.state.store import LimitUse, RunFilter, StateStore, TaskFilter
+from ork.state.reading import StateReader
+from ork.state.records import LimitUse, RunFilter, TaskFilter, UnsentAlert
 from ork.status.controls import control_json
 from ork.status.follow import RunView, version_of
 from ork.status.instances import is_group
@@ -48,7 +48,7 @@ class Pulse(NamedTuple):
     controls: tuple[Control, ...] = ()  # schedulers that people paused or drain
 
 
-async def take_pulse(store: StateStore) -> Pulse:
+async def take_pulse(store: StateReader) -> Pulse:
     unfinished = frozenset(status for status in RunStatus if not status.is_final)
     page = await store.list_runs(RunFilter(statuses=unfinished, limit=MAX_RUNS))
     waiting: list[Moment] = []
@@ -72,7 +72,7 @@ async def take_pulse(store: StateStore) -> Pulse:
     )
 
 
-async def _small_view(store: StateStore, run: Run, version: Version) -> RunView:
+async def _small_view(store: StateReader, run: Run, version: Version) -> RunView:
     """All tasks of a run; of a large one only some of those that are running."""
     view = RunView(run, version, run.id)
     update = await store.run_updates(run.id, 0, TaskFilter(limit=MAX_TASKS + 1))

@@ -6,7 +6,7 @@ from ork.core.commands import parse_key
 from ork.errors import RefusedError, UsageError
 from ork.model.ids import TaskKey
 from ork.model.workflow import Approval, NotBy
-from ork.state.store import StateStore
+from ork.state.reading import StateReader
 from ork.status.follow import RunView
 from ork.status.ids import Target, pick_tasks
 from ork.status.why import waits_for_a_person
@@ -32,7 +32,7 @@ def waiting_task(view: RunView, target: Target) -> str | None:
     return named
 
 
-async def check_approver(store: StateStore, view: RunView, task: str, by: str) -> None:
+async def check_approver(store: StateReader, view: RunView, task: str, by: str) -> None:
     """RefusedError if the task's `not_by` rules this person out. Who started the run is known by name only."""
     spec = view.specs.get(parse_key(task).name)
     action = spec.action if spec is not None else None

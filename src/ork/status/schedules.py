@@ -9,8 +9,8 @@ from typing import NamedTuple
 from ork.core.cron import fire_times, first_fire, jitter_of
 from ork.errors import OrkError
 from ork.model.workflow import Version
-from ork.state.schedules import ScheduleEntry
-from ork.state.store import StateStore
+from ork.state.records import ScheduleEntry
+from ork.state.schedules import ScheduleStore
 
 
 class Upcoming(NamedTuple):
@@ -21,14 +21,14 @@ class Upcoming(NamedTuple):
     problem: str | None = None
 
 
-async def deploy(store: StateStore, version: Version, *, origin: str | None, now: datetime) -> bool:
+async def deploy(store: ScheduleStore, version: Version, *, origin: str | None, now: datetime) -> bool:
     """Saves the version; its schedule counts from now on, whether or not a scheduler is there to see it."""
     workflow = version.workflow
     next_fire = first_fire(workflow.schedule, workflow.name, now)
     return await store.save_version(version, origin=origin, now=now, next_fire=next_fire)
 
 
-async def switch(store: StateStore, workflow: str, enabled: bool, now: datetime) -> bool:
+async def switch(store: ScheduleStore, workflow: str, enabled: bool, now: datetime) -> bool:
     """Turns a workflow's schedule on or off. False if unknown."""
     entry = await store.get_workflow(workflow)
     next_fire = None if entry is None or not enabled else first_fire(entry.schedule, workflow, now)

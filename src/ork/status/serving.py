@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from ork.executors.processes import identity, is_provably_dead
 from ork.model.run import SchedulerEntry
-from ork.state.store import StateStore
+from ork.state.reading import StateReader
 from ork.status.words import rough
 
 LASTING = "scheduler"
@@ -31,17 +31,17 @@ class Liveness(StrEnum):
     DEAD = "dead"
 
 
-async def fires_schedules(store: StateStore) -> bool:
+async def fires_schedules(store: StateReader) -> bool:
     """Whether a process is there, as far as we know, that does; `ork run` works on its own run only."""
     return any(entry.kind != "run" for entry in await present_schedulers(store, None))
 
 
-async def live_schedulers(store: StateStore, kind: str | None = LASTING) -> list[SchedulerEntry]:
+async def live_schedulers(store: StateReader, kind: str | None = LASTING) -> list[SchedulerEntry]:
     """Those that are certainly alive; `kind` None means of any kind."""
     return [entry for entry in await present_schedulers(store, kind) if liveness(entry) is Liveness.ALIVE]
 
 
-async def present_schedulers(store: StateStore, kind: str | None = LASTING) -> list[SchedulerEntry]:
+async def present_schedulers(store: StateReader, kind: str | None = LASTING) -> list[SchedulerEntry]:
     """Those that are alive or may be; while there is one, nobody is told that no scheduler is running."""
     entries = await store.list_schedulers()
     return [entry for entry in entries if kind in (None, entry.kind) and liveness(entry) is not Liveness.DEAD]

@@ -10,7 +10,7 @@ from ork.model.ids import TaskKey
 from ork.model.json_fields import time_json as time_json
 from ork.model.json_fields import to_json
 from ork.model.run import Run
-from ork.model.sealed import shown_params
+from ork.model.sealed import redacted_params
 from ork.model.task import Attempt, Failure, InlineOutput, Output, StoredOutput, Task
 from ork.model.workflow import Schedule, Version, WorkflowEntry
 from ork.status.instances import is_group
@@ -27,7 +27,7 @@ _ATTEMPT_FIELDS_OF_THEIR_OWN = frozenset({"key", "token_hash", "external_name", 
 
 def run_json(run: Run) -> dict[str, Any]:
     """A run without its tasks."""
-    return {**to_json(run), "params": shown_params(run.params)}
+    return {**to_json(run), "params": redacted_params(run.params)}
 
 
 def listed_run_json(run: Run) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def task_row(task: Task, depends_on: Iterable[str]) -> dict[str, Any]:
         "name": task.key.name,
         "index": task.key.index,
         **to_json(task, skip=_TASK_FIELDS_OF_THEIR_OWN),
-        "item": item if task.key.index is not None else None,
+        "item": shown_value(item) if task.key.index is not None else None,
         "width": item if is_group(task) else None,
         "depends_on": list(depends_on),
         "cause": str(task.cause) if task.cause else None,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from ork.model.places import is_fenced, machine_of
+from ork.model.external_names import is_fenced, machine_of
 from ork.model.record import replaced
 from ork.model.task import Attempt, GiveUp, Task, TaskStatus
 from ork.model.workflow import OnUnreachable
 from ork.objects.store import ObjectStore
-from ork.state.store import StateStore
+from ork.state.reading import StateReader
 from ork.status.beats import last_beats, machines
 from ork.status.instances import is_group
 from ork.status.snapshot import Snapshot
@@ -58,7 +58,7 @@ class Lost(NamedTuple):
     is_endless: bool
 
 
-async def lost_machines(store: StateStore, objects: ObjectStore, snap: Snapshot) -> Lost | None:
+async def lost_machines(store: StateReader, objects: ObjectStore, snap: Snapshot) -> Lost | None:
     """None unless the run is being cancelled and only machines are missing that do not answer."""
     since, run = snap.view.run.cancel_requested_at, snap.view.run
     if since is None or run.status.is_final or (snap.now - since).total_seconds() < STOP_SECONDS:

@@ -9,7 +9,7 @@ from ork.model.ids import RunId, SchedulerId, TaskKey
 from ork.model.record import Record, made
 from ork.model.run import RunCommand, SchedulerEntry
 from ork.model.task import Attempt
-from ork.state.store import LimitUse
+from ork.state.records import LimitUse
 from ork.status.follow import RunView
 from ork.status.serving import NO_SCHEDULER
 
@@ -21,6 +21,7 @@ class Snapshot(Record):
     now: datetime
     schedulers: tuple[SchedulerEntry, ...] = ()  # those that live
     owner: SchedulerId | None = None
+    starter: str | None = None  # who started the run; None for schedules and for runs of an older schema
     attempts: Mapping[TaskKey, Attempt] = made(default_factory=dict)
     beats: Mapping[TaskKey, datetime] = made(default_factory=dict)
     machines: Mapping[TaskKey, str] = made(default_factory=dict)

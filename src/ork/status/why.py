@@ -9,8 +9,8 @@ from ork.core.limits import EVERYTHING
 from ork.model.quarantine import SET_ASIDE
 from ork.model.run import RunCommand, RunStatus
 from ork.model.task import FailureKind, Task, TaskStatus
-from ork.model.workflow import Approval
-from ork.state.store import LimitUse
+from ork.model.workflow import Approval, NotBy
+from ork.state.records import LimitUse
 from ork.status.follow import RunView
 from ork.status.instances import Instances, is_group
 from ork.status.jobs import job_names
@@ -248,12 +248,21 @@ def _why_fanned_out(view: RunView, task: Task) -> str:
 
 def _why_undecided(snap: Snapshot, task: Task) -> str:
     view, spec = snap.view, snap.view.specs[task.key.name]
-    question = spec.action.message if isinstance(spec.action, Approval) else ""
-    text = f"waiting for a person for {between(task.started_at, snap.now)}: {question}"
+    assert isinstance(spec.action, Approval)
+    text = f"waiting for a person for {between(task.started_at, snap.now)}: {spec.action.message}"
     if spec.timeout is not None and task.started_at is not None:
         late = task.started_at + timedelta(seconds=spec.timeout)
         text += f" (fails {ago(late, snap.now)})"
-    return f"{text}: `ork approve {view.short} {task.key}` or `ork reject {view.short} {task.key}`"
+    text += f": `ork approve {view.short} {task.key}` or `ork reject {view.short} {task.key}`"
+    return text + _who_may_not_approve(spec.action, snap.starter)
+
+
+def _who_may_not_approve(approval: Approval, starter: str | None) -> str:
+    if approval.not_by is not NotBy.STARTER:
+        return ""
+    if starter is None:
+        return "; anyone may approve it, because no person is recorded as the run's starter (`not_by: starter`)"
+    return f"; {starter} started the run and may not approve it (`not_by: starter`)"
 
 
 def _why_skipped(task: Task, view: RunView) -> str:

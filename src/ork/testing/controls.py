@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from ork.model.ids import AttemptKey, SchedulerId
-from ork.model.installation import EVERYBODY, Control, Mode
-from ork.state.store import Claim
+from ork.model.installation import ALL_SCHEDULERS, Control, Mode
+from ork.state.records import Claim
 from ork.testing.workload import People
 
 OBEYED_AFTER_STEPS = 3  # one reads the control, and a commit that was sent before may be answered in the next
@@ -62,7 +62,7 @@ class Operators:
             await self._people.sleep_until(moment)
             if self._have_gone_home:
                 return
-            target = self._random.choice((EVERYBODY, *self._targets()))
+            target = self._random.choice((ALL_SCHEDULERS, *self._targets()))
             await self._people.set_control(target, self._random.choice(tuple(Mode)))
             if self._random.random() < 0.7:
                 await self._people.sleep(self._random.uniform(0.0, 120.0))

@@ -9,18 +9,18 @@ from hashlib import sha256
 
 from ork.model.ids import RunId, SchedulerId, TaskKey
 from ork.model.installation import Control
-from ork.model.quarantine import SetAside
+from ork.model.quarantine import QuarantinedRun
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import CompiledWorkflow, Rate
 from ork.objects.store import ObjectStore
-from ork.state.store import Accepted, Claim, ClaimedRun, Committed, RunChanges, TooLate
+from ork.state.records import Accepted, Claim, ClaimedRun, Committed, RunChanges, TooLate
 from ork.testing.attempt_checks import AttemptChecks
 from ork.testing.controls import ControlChecks
 from ork.testing.language_checks import LanguageChecks, has_tried, is_cached, is_decided_by_people, is_hopeless
 from ork.testing.lease_checks import LeaseChecks
-from ork.testing.ledger import Ledger, RunRecord, comparable, is_applied, may_start, must_skip, state_of
+from ork.testing.ledger import Ledger, RunRecord, comparable, is_applied, may_start, must_skip, slots_of, state_of
 from ork.testing.rate_checks import RateChecks
 from ork.testing.values import Values
 from ork.testing.violations import Violation
@@ -72,7 +72,7 @@ class Judge:
     def create_runs(self, answer: tuple[Run, ...], runs: Sequence[NewRun], *_: object) -> None:
         for wanted, run in zip(runs, answer, strict=True):
             self.trace("created", run.id)
-            for slot in _slots_of(wanted):
+            for slot in slots_of(wanted):
                 if self._slots.setdefault(slot, run.id) != run.id:
                     self.violate("one-run-per-slot", f"{slot}: {self._slots[slot]} and {run.id}")
             if run.id not in self.ledger.runs:
@@ -122,11 +122,11 @@ class Judge:
 
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 
-    def introduce(self, _answer: None, scheduler: SchedulerId, *_: object, **__: object) -> None:
-        """Whoever introduces itself begins anew: what it owned before is free."""
-        self.trace("introduced", scheduler)
+    def register(self, _answer: None, scheduler: SchedulerId, *_: object, **__: object) -> None:
+        """Whoever registers starts without runs: what it owned before is free."""
+        self.trace("registered", scheduler)
         self._set_free(scheduler)
-        self.leases.introduced(scheduler)
+        self.leases.registered(scheduler)
         self.ledger.leases[scheduler] = self._clock() + self._lease_seconds
 
     def renew(self, answer: bool, scheduler: SchedulerId) -> None:
@@ -134,15 +134,19 @@ class Judge:
             self.ledger.leases[scheduler] = self._clock() + self._lease_seconds
             self.leases.renewed(scheduler)
 
-    def bury(self, _answer: None, schedulers: Sequence[SchedulerId]) -> None:
+    def expire(self, _answer: None, schedulers: Sequence[SchedulerId]) -> None:
         for scheduler in schedulers:
-            self.trace("buried", scheduler)
+            self.trace("expired", scheduler)
             if scheduler in self.alive:
-                self.violate("one-owner", f"{scheduler} was buried alive")
+                self.violate("one-owner", f"{scheduler} was expired while alive")
             self.ledger.leases[scheduler] = float("-inf")
 
-    def release(self, _answer: None, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
+    def release(
+        self, _answer: None, scheduler: SchedulerId, runs: Sequence[RunId] | None = None, *, exits: bool = False
+    ) -> None:
         self.trace("released", scheduler)
+        if exits:
+            self.controls.clear(scheduler)
         self._set_free(scheduler, runs)
         if runs is None:
             self.ledger.leases.pop(scheduler, None)
@@ -176,12 +180,12 @@ class Judge:
         self._check_active_runs(answer)
 
     def set_aside(
-        self, answer: SetAside | None, scheduler: SchedulerId, _run: RunId, _epoch: int, _reason: str, now: datetime
+        self, run: QuarantinedRun | None, scheduler: SchedulerId, _run: RunId, _epoch: int, _why: str, now: datetime
     ) -> None:
-        if answer is not None:
-            self._note_set_aside(scheduler, answer, now)
+        if run is not None:
+            self._note_set_aside(scheduler, run, now)
 
-    def _note_set_aside(self, scheduler: SchedulerId, broken: SetAside, now: datetime) -> None:
+    def _note_set_aside(self, scheduler: SchedulerId, broken: QuarantinedRun, now: datetime) -> None:
         record = self.ledger.runs[broken.run]
         if record.owner != scheduler and self.ledger.is_held(record, self._clock()):
             self.violate("one-owner", f"{scheduler} set {broken.run} aside, and the lease of {record.owner} holds")
@@ -270,7 +274,7 @@ class Judge:
         self._check_commands(before, record, change)
         self._check_alerts(before, record, change, tasks)
         self._check_run(record)
-        if change.rest:
+        if change.release_ownership:
             self._check_rest(record)
 
     def _apply_run(self, record: RunRecord, run: Run | None) -> None:
@@ -393,8 +397,3 @@ class Judge:
                 self.violate("limits", f"{name} has {slots} slots and {surely[name]} are taken")
             elif name in answer.full and used.get(name, 0) < slots:
                 self.violate("limits", f"{name} has {slots} slots, {used.get(name, 0)} are taken and nobody was let in")
-
-
-def _slots_of(run: NewRun) -> list[tuple[str, str]]:
-    slots = [] if run.key is None else [(run.workflow, f"key {run.key}")]
-    return slots if run.scheduled_for is None else [*slots, (run.workflow, f"due {run.scheduled_for.isoformat()}")]

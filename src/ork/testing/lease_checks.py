@@ -18,7 +18,7 @@ class LeaseChecks:
         self._clock = clock
         self._expired: set[SchedulerId] = set()  # whose runs others have claimed since
 
-    def introduced(self, scheduler: SchedulerId) -> None:
+    def registered(self, scheduler: SchedulerId) -> None:
         self._expired.discard(scheduler)
 
     def renewed(self, scheduler: SchedulerId) -> None:

@@ -9,9 +9,9 @@ from datetime import datetime
 from ork.core.commands import parse_key
 from ork.core.limits import EVERYTHING
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
-from ork.model.quarantine import SetAside
+from ork.model.quarantine import QuarantinedRun
 from ork.model.record import replaced
-from ork.model.run import CommandKind, Run, RunCommand, RunStatus
+from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
 from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
 from ork.state.quarantine import note_of
@@ -48,7 +48,7 @@ class RunRecord:
     def active_attempts(self) -> list[Attempt]:
         return [attempt for attempt in self.attempts.values() if not attempt.status.is_final]
 
-    def set_aside(self, broken: SetAside, now: datetime) -> None:
+    def set_aside(self, broken: QuarantinedRun, now: datetime) -> None:
         """What the store does to a run that is set aside."""
         run, note = self.run, note_of(broken.reason, broken.is_cancelled)
         self.owner = None
@@ -150,3 +150,9 @@ def is_applied(command: RunCommand, before: RunRecord, after: RunRecord) -> bool
         task = before.tasks.get(parse_key(command.task or ""))
         return task is None or task.status is not TaskStatus.RUNNING or after.tasks[task.key].status.is_final
     return kind is not CommandKind.RETRY or run.round > before.run.round or not before.run.status.is_final
+
+
+def slots_of(run: NewRun) -> list[tuple[str, str]]:
+    """What only one run of a workflow may have: its idempotency key and its scheduled time."""
+    slots = [] if run.key is None else [(run.workflow, f"key {run.key}")]
+    return slots if run.scheduled_for is None else [*slots, (run.workflow, f"due {run.scheduled_for.isoformat()}")]

@@ -9,7 +9,8 @@ from random import Random
 from ork.compile.content import make_version
 from ork.core.cron import first_fire
 from ork.model.workflow import Catchup, Command, CompiledWorkflow, Const, Schedule, TaskSpec
-from ork.state.store import RunFilter, StateStore
+from ork.state.records import RunFilter
+from ork.state.store import StateStore
 from ork.testing.clock import EPOCH
 from ork.testing.invariants import Judge
 from ork.testing.workload import EXECUTOR

@@ -13,7 +13,7 @@ import os
 import types
 import typing
 
-from ork.model.types import face, render_type, union_of
+from ork.model.types import render_type, side_of, union_of
 from ork.worker.convert import resolve_annotation
 
 TYPE_CHECKING = False
@@ -231,7 +231,7 @@ class _Describer:
         hints = _hints(kind)
         fields = {name: self.type_of(hints.get(name, typing.Any)) for name in kind._fields}
         found = _two_faced(fields, list(kind._field_defaults), fields, closed=True)
-        return {"takes": {"union": [face(found, "takes"), {"list": "any"}]}, "gives": face(found, "gives")}
+        return {"takes": {"union": [side_of(found, "takes"), {"list": "any"}]}, "gives": side_of(found, "gives")}
 
     def typed_dict(self, kind: Any) -> TypeJson:
         hints = _hints(kind)
@@ -314,7 +314,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _written_out(kind: TypeJson, named: dict[str, TypeJson], within: tuple[str, ...]) -> TypeJson:
-    kind = face(kind, "takes")
+    kind = side_of(kind, "takes")
     if isinstance(kind, str):
         if kind not in named:
             return kind

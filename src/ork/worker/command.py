@@ -126,9 +126,12 @@ class CommandJob:
         return self._streams[which].empty()
 
     def ending(self, wait_status: int) -> Ending:
+        ending = self._ending(wait_status)
+        return ending if self._confinement is None else self._confinement.explain(ending, self._log)
+
+    def _ending(self, wait_status: int) -> Ending:
         if wait_status != 0:
-            ending = ended_badly(wait_status, self._objects, self._stem, self._log)
-            return ending if self._confinement is None else self._confinement.explain(ending)
+            return ended_badly(wait_status, self._objects, self._stem, self._log)
         try:
             text = self._output_text()
         except (DocumentError, OSError) as error:
@@ -217,7 +220,7 @@ class CommandJob:
         except OSError as error:
             why = error.strerror or error
             ending = failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why}")
-            return ending if self._confinement is None else self._confinement.explain(ending)
+            return ending if self._confinement is None else self._confinement.explain(ending, self._log)
         return self._pid
 
     def _output_text(self) -> str | None:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ork.worker.limits import Limits
+    from ork.worker.log import Log
     from ork.worker.status import Ending
     from ork.worker.task_user import Exchange, TaskUser
 
@@ -38,10 +39,10 @@ class Confinement:
         if self.user is not None:
             self.user.become(keep)
 
-    def explain(self, ending: Ending) -> Ending:
-        """Adds the confinement to a failure that comes of it."""
+    def explain(self, ending: Ending, log: Log | None) -> Ending:
+        """Adds the confinement to a failure that comes of it; where the task succeeded all the same, to its log."""
         if self.limits is not None:
-            ending = self.limits.explain(ending)
+            ending = self.limits.explain(ending, log)
         failure = ending.failure
         if failure is not None and self.user is not None and str(failure["message"]).endswith(_NO_ACCESS):
             failure["message"] += f" (tasks run as the user `{self.user.name}`, who must be able to read it)"

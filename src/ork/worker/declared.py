@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ork.model.types import check, face, resolved
+from ork.model.types import check, resolved, side_of
 from ork.objects.json_text import strict_json
 from ork.worker.bound import InputError
 from ork.worker.status import storable
@@ -22,7 +22,7 @@ def check_input(data: bytes, spec: dict[str, Any]) -> None:
 def check_argument(name: str, value: Any, spec: dict[str, Any]) -> None:
     """InputError if one argument of a function, as JSON, is not what the task declares for it."""
     types = spec["types"]
-    shape = resolved(face(resolved(spec["input_type"], types), "takes"), types)
+    shape = resolved(side_of(resolved(spec["input_type"], types), "takes"), types)
     fields = shape.get("object", {}) if isinstance(shape, dict) else {}
     mismatch = check(value, fields.get(name, "any"), types) if name in fields else None
     if mismatch is not None:

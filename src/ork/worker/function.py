@@ -117,7 +117,7 @@ class FunctionJob:
             ending = self._replied()
         else:
             ending = ended_without_reply(wait_status, self._objects, self._stem, self._log)
-        return ending if self._confinement is None else self._confinement.explain(ending)
+        return ending if self._confinement is None else self._confinement.explain(ending, self._log)
 
     def clean(self) -> None:
         if self._confinement is not None:

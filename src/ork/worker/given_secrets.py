@@ -16,6 +16,6 @@ def given_mask(environ: Mapping[str, str]) -> Mask | None:
     given = {name: value for name, value in environ.items() if name.startswith(PREFIXES)}
     if not given:
         return None
-    from ork.model.masking import Mask, given_values
+    from ork.model.masking import Mask, values_to_mask
 
-    return Mask(given_values(given)) or None
+    return Mask(values_to_mask(given)) or None

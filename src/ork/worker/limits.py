@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ork.worker.log import Log
     from ork.worker.status import Ending
 
 MOUNT = "/sys/fs/cgroup"
@@ -48,14 +49,20 @@ class Limits:
         if self.cpu is not None and "cpu" not in self._groups:
             _bind_to_some(self.cpu)
 
-    def explain(self, ending: Ending) -> Ending:
-        """Says so where the limit is what ended the task."""
-        failure = ending.failure
-        if failure is None or self.memory is None:
+    def explain(self, ending: Ending, log: Log | None) -> Ending:
+        """Says so where the limit is what ended the task, or processes that the task started."""
+        if self.memory is None:
             return ending
-        limit = f"the memory limit of {_in_words(self.memory)} {self._source}"
-        if ending.exit_code in _KILLED and self._was_out_of_memory():
+        failure, limit = ending.failure, f"the memory limit of {_in_words(self.memory)} {self._source}"
+        is_exceeded = self._was_out_of_memory()
+        below = f"a process of the task was killed: out of memory, more than {limit}"
+        if failure is None:
+            if is_exceeded and log is not None:
+                log.note(below)
+        elif is_exceeded and ending.exit_code in _KILLED:
             failure["message"] = f"out of memory: the task used more than {limit}"
+        elif is_exceeded:
+            failure["message"] = f"{failure['message']} ({below})"
         elif (failure.get("detail") or {}).get("type") == "MemoryError":
             failure["message"] = f"{failure['message']} ({limit} is an address-space limit on this machine)"
         return ending

@@ -66,6 +66,11 @@ class Log:
             self._lost = max(0, len(data) - room)
         self.flush()
 
+    def note(self, text: str) -> None:
+        """A line of Ork's own, told from those of the task by its brackets."""
+        start = "" if self._is_at_line_start else "\n"
+        self.write(f"{start}[ork: {text}]\n".encode())
+
     def flush(self) -> bool:
         """Writes what waits, as far as there is room; True if nothing waits any more."""
         try:

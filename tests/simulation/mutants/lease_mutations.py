@@ -14,7 +14,7 @@ def count_from_the_answer(_original: Any) -> Any:
         if await self._store.renew(self.id):
             self._renewed_at = self._monotonic()
             return True
-        await self.introduce(now)
+        await self.register(now)
         return False
 
     return renew

@@ -168,9 +168,9 @@ MUTANTS = (
         ((step.Scheduler, "lose_the_thread", m.keep_what_may_be_lost),),
     ),
     Mutant(
-        "bury-the-living",
+        "expire-the-living",
         "every other scheduler is taken for dead",
-        ((lead.Lead, "look_around", m.bury_everybody),),
+        ((lead.Lead, "look_around", m.expire_everybody),),
     ),
     Mutant("slots-not-unique", "one due time may give two runs", ((SqliteStore, "create_runs", m.slots_not_unique),)),
     Mutant("active-runs-unbounded", "max_active_runs is not heeded", ((ownership, "that_fit", m.all_fit),)),

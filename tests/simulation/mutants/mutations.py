@@ -269,11 +269,11 @@ def adopt_nothing(_original: Any) -> Any:
     return adopt
 
 
-def bury_everybody(_original: Any) -> Any:
+def expire_everybody(_original: Any) -> Any:
     async def look_around(self: Any) -> None:
         others = [entry.id for entry in await self._store.list_schedulers() if entry.id != self.id]
         if others:
-            await self._store.bury(others)
+            await self._store.expire(others)
 
     return look_around
 

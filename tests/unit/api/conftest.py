@@ -28,8 +28,8 @@ from ork.model.task import Attempt, AttemptStatus, InlineOutput, Task, TaskStatu
 from ork.model.workflow import Command, CompiledWorkflow, Const, Param, TaskSpec, Version
 from ork.objects.local import LocalObjects
 from ork.scheduler.service import TickReport
+from ork.state.records import RunChanges
 from ork.state.sqlite import SqliteStore
-from ork.state.store import RunChanges
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SECRET = "a secret of the hook"
@@ -125,7 +125,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 async def worked_on(bench: Bench, status: RunStatus = RunStatus.RUNNING) -> Run:
     """A run whose first task has succeeded in its second attempt."""
     run = await bench.run()
-    await bench.store.introduce(ANN, "identity", "scheduler", NOW)
+    await bench.store.register(ANN, "identity", "scheduler", NOW)
     (claimed,) = (await bench.store.claim_runs(ANN, 10, NOW)).runs
     extract, load = TaskKey("extract"), TaskKey("load")
     output = InlineOutput('{"rows": 12}')
@@ -138,6 +138,6 @@ async def worked_on(bench: Bench, status: RunStatus = RunStatus.RUNNING) -> Run:
         for number, ended in ((1, AttemptStatus.FAILED), (2, AttemptStatus.SUCCESS))
     )
     row = replaced(claimed.run, status=status, started_at=NOW, finished_at=NOW if status.is_final else None)
-    change = RunChanges(run.id, claimed.epoch, row, tasks, attempts, rest=status.is_final)
+    change = RunChanges(run.id, claimed.epoch, row, tasks, attempts, release_ownership=status.is_final)
     await bench.store.commit(ANN, [change], NOW)
     return row

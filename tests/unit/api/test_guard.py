@@ -11,7 +11,7 @@ from ork.api.guard import SECURITY_HEADERS
 from ork.api.quotas import Quota
 from ork.api.throttle import FAILURES
 from ork.model.access import Role
-from ork.state.store import RunFilter
+from ork.state.records import RunFilter
 from tests.unit.api.conftest import NOW, Bench
 
 OPEN = {"/healthz", "/readyz", "/api/v1/healthz", "/api/v1/readyz"}

@@ -15,7 +15,7 @@ from ork.model.record import replaced
 from ork.model.run import NewRun, RunStatus
 from ork.model.task import Attempt, AttemptStatus, InlineOutput, Task, TaskStatus
 from ork.model.workflow import Schedule
-from ork.state.store import RunChanges
+from ork.state.records import RunChanges
 from tests.unit.api.conftest import NOW, Bench
 
 MANY = 100_000
@@ -37,7 +37,7 @@ async def walk(client: httpx.AsyncClient, path: str, rows: str, **query: Any) ->
 async def fan_out(bench: Bench, width: int) -> str:
     """A run whose first task has this many instances, each with an attempt."""
     run, ann = await bench.run(), SchedulerId("ann")
-    await bench.store.introduce(ann, "ann", "scheduler", NOW)
+    await bench.store.register(ann, "ann", "scheduler", NOW)
     (claimed,) = (await bench.store.claim_runs(ann, 1, NOW)).runs
     keys = [TaskKey("extract", number) for number in range(width)]
     tasks = [Task(key, TaskStatus.FAILED if key.index == 7 else TaskStatus.SUCCESS, "process", 1) for key in keys]
@@ -113,7 +113,7 @@ async def test_a_list_of_runs_with_large_params_is_small_and_one_run_has_them(be
 
 async def test_a_page_of_large_tasks_ends_early_and_passes_nothing_over(bench: Bench) -> None:
     run, ann, output = await bench.run(), SchedulerId("ann"), InlineOutput('"' + "x" * 64_000 + '"')
-    await bench.store.introduce(ann, "ann", "scheduler", NOW)
+    await bench.store.register(ann, "ann", "scheduler", NOW)
     (claimed,) = (await bench.store.claim_runs(ann, 1, NOW)).runs
     keys = [TaskKey("extract", number) for number in range(200)]
     tasks = tuple(Task(key, TaskStatus.SUCCESS, "process", 1, output=output) for key in keys)

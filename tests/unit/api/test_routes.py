@@ -18,7 +18,7 @@ from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import Attempt, AttemptStatus, GiveUp, StoredOutput, Task, TaskStatus
 from ork.objects.layout import attempt_stem, log_key
-from ork.state.store import RunChanges, RunFilter
+from ork.state.records import RunChanges, RunFilter
 from tests.unit.api.conftest import ANN, NOW, SECRET, Bench, worked_on, workflow
 
 YAML = "name: posted\ntasks:\n  a: {command: 'true'}\n  b: {command: 'true', depends_on: [a]}\n"
@@ -97,10 +97,10 @@ async def test_a_workflow_is_disabled_enabled_and_deleted(bench: Bench) -> None:
         assert (await client.patch("/api/v1/workflows/flow", json={"enabled": "no"})).status_code == 400
         assert (await client.patch("/api/v1/workflows/nobody", json={"enabled": True})).status_code == 404
         assert (await client.delete("/api/v1/workflows/flow")).status_code == 409
-        await bench.store.introduce(ANN, "identity", "scheduler", NOW)
+        await bench.store.register(ANN, "identity", "scheduler", NOW)
         (claimed,) = (await bench.store.claim_runs(ANN, 1, NOW)).runs
         ended = replaced(run, status=RunStatus.FAILED, finished_at=NOW)
-        await bench.store.commit(ANN, [RunChanges(run.id, claimed.epoch, ended, rest=True)], NOW)
+        await bench.store.commit(ANN, [RunChanges(run.id, claimed.epoch, ended, release_ownership=True)], NOW)
         assert (await client.delete("/api/v1/workflows/flow")).status_code == 204
         assert (await client.get("/api/v1/workflows/flow")).status_code == 404
         assert (await client.get(f"/api/v1/runs/{run.id}")).status_code == 200
@@ -335,7 +335,7 @@ async def test_whoever_started_a_run_cannot_approve_it_where_the_workflow_says_s
     async with await bench.client() as admin, await bench.client(Role.OPERATOR) as operator:
         await admin.post("/api/v1/workflows", content=asks, headers={"Content-Type": "application/yaml"})
         run = (await operator.post("/api/v1/workflows/asking/runs", json={})).json()["id"]
-        await bench.store.introduce(ANN, "identity", "scheduler", NOW)
+        await bench.store.register(ANN, "identity", "scheduler", NOW)
         (claimed,) = (await bench.store.claim_runs(ANN, 10, NOW)).runs
         waiting = Task(TaskKey("ok"), TaskStatus.RUNNING, "approval", started_at=NOW)
         running = replaced(claimed.run, status=RunStatus.RUNNING)

@@ -9,9 +9,10 @@ import pytest
 
 from ork.api.tokens import digest_of, make_token
 from ork.model.access import Role
+from ork.model.ids import SchedulerId
 from ork.model.workflow import Schedule, Trigger
 from ork.objects.documents import token_hash, wake_proof
-from ork.state.store import RunFilter
+from ork.state.records import RunFilter
 from tests.unit.api.conftest import NOW, Bench, worked_on
 
 YAML = "name: posted\ntasks:\n  a: {command: 'true'}\n  b: {command: 'true', depends_on: [a]}\n"
@@ -30,6 +31,16 @@ async def test_schedulers_limits_status_and_metrics_answer(bench: Bench) -> None
             metrics = (await client.get(path)).text
             assert 'ork_runs{status="running"} 1.0' in metrics
             assert 'ork_limit_slots{limit="*"} 4.0' in metrics
+
+
+async def test_schedulers_are_counted_by_what_is_known_of_them(bench: Bench) -> None:
+    """All of them hold a lease, but `ork run` does nothing for the installation."""
+    for name, kind in (("ann", "scheduler"), ("ben", "tick"), ("eva", "run")):
+        await bench.store.introduce(SchedulerId(name), f"{name}/boot/1/1/1", kind, NOW)
+    async with await bench.client(Role.VIEWER) as client:
+        lines = (await client.get("/metrics")).text.splitlines()
+    known = "Schedulers and ticks known to be alive: their lease is valid, or their process runs on this machine."
+    assert {"ork_schedulers 2.0", "ork_schedulers_unverified 0.0", f"# HELP ork_schedulers {known}"} <= set(lines)
 
 
 async def test_an_admin_pauses_and_resumes_schedulers_and_everybody_sees_it(bench: Bench) -> None:
@@ -51,6 +62,29 @@ async def test_an_admin_pauses_and_resumes_schedulers_and_everybody_sees_it(benc
             ("scheduler.resume", None),
             ("scheduler.pause", {"reason": "swap"}),
         ]
+    assert await bench.store.list_controls() == ()
+
+
+async def test_a_target_is_named_as_on_the_command_line(bench: Bench) -> None:
+    for number, host in enumerate(("vm+aa11", "twin+bb22", "twin+cc33")):
+        identity = f"{host}/boot/4026531836/1/1"
+        await bench.store.introduce(SchedulerId(f"sched{number}xyz"), identity, "scheduler", NOW)
+    async with await bench.client() as client:
+
+        async def put(target: str) -> tuple[int, str]:
+            done = await client.put(f"/api/v1/controls/{target}", json={"mode": "paused"})
+            return done.status_code, str(done.json().get("target"))
+
+        assert await put("vm") == (200, "vm+aa11")
+        assert await put("twin+bb22") == (200, "twin+bb22")
+        assert await put("sched1") == (200, "sched1xyz")
+        assert [(await put(target))[0] for target in ("twin", "sched", "nobody")] == [400, 400, 404]
+        held = {row["target"] for row in (await client.get("/api/v1/controls")).json()["controls"]}
+        assert held == {"vm+aa11", "twin+bb22", "sched1xyz"}
+        for target in ("vm", "twin", "sched1"):
+            assert (await client.delete(f"/api/v1/controls/{target}")).status_code == 204
+        audited = [entry["subject"] for entry in (await client.get("/api/v1/audit")).json()["entries"]]
+    assert audited[:3] == ["sched1xyz", "twin+bb22", "vm+aa11"]
     assert await bench.store.list_controls() == ()
 
 

@@ -22,8 +22,8 @@ from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
 from ork.objects.layout import attempt_stem, log_key
+from ork.state.records import RunChanges
 from ork.state.sqlite import SqliteStore
-from ork.state.store import RunChanges
 from tests.unit.api.conftest import NOW, Bench
 from tests.unit.api.test_routes import ANN
 
@@ -94,7 +94,7 @@ async def test_what_the_api_itself_changed_is_heard_with_the_tasks_that_changed(
         await events.next_of("ready")
         made = (await client.post("/api/v1/workflows/flow/runs")).json()
         assert (await events.next_of("run"))["data"]["run"]["id"] == made["id"]
-        await bench.store.introduce(ANN, "identity", "scheduler", NOW)
+        await bench.store.register(ANN, "identity", "scheduler", NOW)
         (claimed,) = (await bench.store.claim_runs(ANN, 1, NOW)).runs
         running = replaced(claimed.run, status=RunStatus.RUNNING)
         task = Task(TaskKey("extract"), TaskStatus.PENDING, "process")
@@ -106,7 +106,7 @@ async def test_what_the_api_itself_changed_is_heard_with_the_tasks_that_changed(
 
 async def test_a_log_is_followed_from_any_place_to_the_end_of_its_attempt(bench: Bench) -> None:
     run = await bench.run()
-    await bench.store.introduce(ANN, "identity", "scheduler", NOW)
+    await bench.store.register(ANN, "identity", "scheduler", NOW)
     (claimed,) = (await bench.store.claim_runs(ANN, 1, NOW)).runs
     key = AttemptKey(run.id, TaskKey("extract"), 1)
     attempt = Attempt(key, AttemptStatus.RUNNING, "process", "name", "hash", NOW)
@@ -132,9 +132,9 @@ async def test_a_log_is_followed_from_any_place_to_the_end_of_its_attempt(bench:
 
 async def test_nothing_is_waited_for_while_nobody_listens(bench: Bench) -> None:
     async with serving(bench) as client:
-        before = await bench.store.statement_count()
+        before = bench.store.statements
         await asyncio.sleep(0.3)
-        assert await bench.store.statement_count() == before
+        assert bench.store.statements == before
         assert bench.api.hub._watch is None
         async with client.stream("GET", "/api/v1/events") as response:
             await Events(response).next_of("ready")

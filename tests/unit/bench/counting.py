@@ -86,9 +86,9 @@ def work_of(shape: str, count: int, folder: Path) -> Work:
     async def run() -> Work:
         version = workflow(shape, count)
         async with scheduler_on(folder / f"{shape}-{count}.db", version) as (store, scheduler):
-            before = await store.statement_count()
+            before = store.statements
             steps = await finish_run(store, scheduler, version)
-            return Work(steps, await store.statement_count() - before)
+            return Work(steps, store.statements - before)
 
     return asyncio.run(run())
 

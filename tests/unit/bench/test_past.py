@@ -17,8 +17,9 @@ from ork.compile.content import make_version
 from ork.model.run import RunStatus
 from ork.model.task import AttemptStatus
 from ork.model.workflow import CompiledWorkflow
+from ork.state.records import RunFilter
 from ork.state.sqlite import SqliteStore
-from ork.state.store import RunFilter, StateStore
+from ork.state.store import StateStore
 
 VERSION = make_version(CompiledWorkflow("measured", (light_task("extract"), light_task("load", "extract"))), "/")
 SIZE = 3_000

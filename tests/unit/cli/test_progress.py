@@ -8,7 +8,7 @@ from ork.cli.progress import JsonProgress, LiveProgress, PlainProgress
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Failure, FailureKind
-from ork.state.store import RunUpdate
+from ork.state.records import RunUpdate
 from tests.unit.status.sample_runs import at, done, running, spec, view_of, waiting
 
 PALETTE = Palette(False, 80)

@@ -64,7 +64,7 @@ def test_arguments_come_from_inputs_upstream_tasks_and_params(task: str, top: st
 def test_a_missing_argument_is_told_with_the_place_in_both_files() -> None:
     (problem,) = load("file: etl.py", "\n\ndef main(rows, /, day, *, table): ...").problems
     assert (problem.code, problem.file, problem.line, problem.column) == ("ORK504", "w.yaml", 4, 13)
-    assert problem.message == "function `main` needs `rows`, `day`, `table`, and nothing provides them"
+    assert problem.message == "function `main` needs `rows`, `day`, `table`, but nothing provides them"
     assert "etl.py:3" in str(problem.hint)
 
 

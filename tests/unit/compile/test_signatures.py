@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from ork.compile.described import Signature, Unread, read_signature
-from ork.compile.load import load_workflow, settled
+from ork.compile.described import Signature, UninspectedFunction, read_signature
+from ork.compile.load import finish_draft, load_workflow
 from ork.compile.signatures import check_signatures
 from ork.definition.problems import Problem
 from ork.worker.annotations import describe_function
 
 
-def described(python: str) -> dict[str, Signature | Unread | None]:
+def described(python: str) -> dict[str, Signature | UninspectedFunction | None]:
     space: dict[str, Any] = {"__name__": "etl"}
     exec(compile(python, "etl.py", "exec", dont_inherit=True), space)
     functions = {name: each for name, each in space.items() if hasattr(each, "__code__")}
@@ -28,13 +28,13 @@ def problems(
     *,
     top: str = "",
     strict: bool = False,
-    functions: dict[str, Signature | Unread | None] | None = None,
+    functions: dict[str, Signature | UninspectedFunction | None] | None = None,
 ) -> tuple[Problem, ...]:
     text = f"name: w\n{top}tasks:\n{tasks}"
     loaded = load_workflow(text.encode(), "w.yaml", read={"etl.py": python.encode()}.get)
     assert loaded.draft is not None
     check_signatures(loaded.draft, described(python) | (functions or {}), strict=strict)
-    return settled(loaded.draft).problems
+    return finish_draft(loaded.draft).problems
 
 
 PYTHON = """
@@ -201,7 +201,7 @@ def test_an_annotation_must_fit_the_declared_output_which_counts_for_others() ->
 def test_a_decorated_function_is_judged_by_its_description() -> None:
     python = "def plain(function): return function\n@plain\ndef main(rows: int, table: str): ...\n"
     (lacking,) = problems("  a: {file: etl.py, inputs: {rows: 1}}\n", python)
-    assert (lacking.code, lacking.message) == ("ORK504", "function `main` needs `table`, and nothing provides it")
+    assert (lacking.code, lacking.message) == ("ORK504", "function `main` needs `table`, but nothing provides it")
     (unknown,) = problems("  a: {file: etl.py, inputs: {rows: 1, table: a, tabel: b}}\n", python)
     assert (unknown.code, unknown.hint) == ("ORK505", "did you mean `table`?")
 
@@ -212,7 +212,9 @@ def test_a_function_that_is_certainly_not_in_a_module_is_told() -> None:
 
 
 def test_a_function_nobody_could_look_at_is_taken_on_trust() -> None:
-    assert problems("  a: {module: etl, inputs: {x: 1}}\n", functions={"etl:main": Unread("a storm")}) == ()
+    assert (
+        problems("  a: {module: etl, inputs: {x: 1}}\n", functions={"etl:main": UninspectedFunction("a storm")}) == ()
+    )
 
 
 def test_strict_asks_for_a_type_of_every_input_and_output() -> None:
@@ -236,7 +238,7 @@ def test_strict_asks_for_a_type_of_every_input_and_output() -> None:
 
 
 def test_strict_says_why_a_function_could_not_be_looked_at() -> None:
-    functions: dict[str, Signature | Unread | None] = {"etl:main": Unread("a storm")}
+    functions: dict[str, Signature | UninspectedFunction | None] = {"etl:main": UninspectedFunction("a storm")}
     (problem,) = problems("  a: {module: etl}\n", strict=True, functions=functions)
     assert (problem.code, "a storm" in problem.message) == ("ORK408", True)
     told = "  a: {module: etl, output_type: int}\n"

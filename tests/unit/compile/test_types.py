@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ork.compile.types import Typed, assignable, followed
+from ork.compile.types import Typed, assignable, type_at
 from ork.model.type_text import parse_type
 from ork.model.types import Mismatch, check
 
@@ -125,7 +125,7 @@ def test_a_failed_try_at_a_union_does_not_pass_for_a_fit_later() -> None:
     ],
 )
 def test_a_path_leads_to_the_type_of_what_is_there(source: str, path: tuple[str | int, ...], found: Any) -> None:
-    there = followed(typed(source), path)
+    there = type_at(typed(source), path)
     assert isinstance(there, Typed)
     assert there.type == found
 
@@ -142,7 +142,7 @@ def test_a_path_leads_to_the_type_of_what_is_there(source: str, path: tuple[str 
     ],
 )
 def test_a_path_to_nowhere_is_told_with_its_place(source: str, path: tuple[str | int, ...], place: str) -> None:
-    there = followed(typed(source), path)
+    there = type_at(typed(source), path)
     assert isinstance(there, Mismatch)
     assert there.path == place
 

@@ -12,7 +12,7 @@ from ork.compile.workers import config_for
 from ork.definition.project import Project
 from ork.definition.quantities import memory_text
 from ork.definition.workers_file import load_workers, read_workers
-from ork.model.infra import Mount, Place, Pull, Resources, WorkerConfig
+from ork.model.infra import Mount, Pull, Resources, Where, WorkerConfig
 from ork.model.workflow import Const, Container, PythonCall, Ref, TaskSpec
 from ork.settings import load_settings
 
@@ -72,7 +72,7 @@ def test_a_file_of_worker_configs_says_all_there_is_to_say() -> None:
     configs, _ = load_workers(WORKERS.encode())
     assert configs["heavy"] == WorkerConfig(
         "heavy",
-        Place.DOCKER,
+        Where.DOCKER,
         Resources(4.0, 8 << 30),
         timeout=3600.0,
         env=(("TZ", "UTC"),),

@@ -9,7 +9,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from ork.model.masking import LEAST_CHARACTERS, Mask, MaskedStream
+from ork.model.masking import MIN_CHARACTERS, Mask, MaskedStream
 
 VALUE = "s3cr/et+ü pass"
 FORMS = [
@@ -43,7 +43,7 @@ def test_lines_of_a_long_value_are_found_by_themselves() -> None:
     assert mask.text("short") == "short"
 
 
-@pytest.mark.parametrize("value", ["1", "true", "", "  x  ", "x" * (LEAST_CHARACTERS - 1)])
+@pytest.mark.parametrize("value", ["1", "true", "", "  x  ", "x" * (MIN_CHARACTERS - 1)])
 def test_short_values_are_left(value: str) -> None:
     assert not Mask([value])
     assert Mask([value]).text(f"it is {value}") == f"it is {value}"

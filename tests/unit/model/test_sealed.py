@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ork.model.sealed import SealError, is_sealed, seal, seal_params, shown_params, unseal
+from ork.model.sealed import SealError, is_sealed, redacted_params, seal, seal_params, unseal
 from ork.model.workflow import CompiledWorkflow, Param
 
 KEY = bytes(range(32))
@@ -57,5 +57,5 @@ def test_only_sensitive_params_are_sealed() -> None:
     params = (Param("a"), Param("b", sensitive=True), Param("c", sensitive=True))
     workflow = CompiledWorkflow("flow", (), params=params)
     stored = seal_params(workflow, {"a": "plain", "b": "hush", "c": None}, KEY)
-    assert shown_params(stored) == {"a": "plain", "b": "•••", "c": None}
+    assert redacted_params(stored) == {"a": "plain", "b": "•••", "c": None}
     assert seal_params(workflow, stored, KEY) == stored

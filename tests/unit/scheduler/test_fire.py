@@ -11,7 +11,7 @@ from ork.model.notice import NoticeKind
 from ork.model.record import replaced
 from ork.model.workflow import Catchup, CompiledWorkflow, Param, Schedule, Trigger
 from ork.scheduler.step import Scheduler
-from ork.state.store import RunFilter
+from ork.state.records import RunFilter
 from ork.telemetry import Happening
 from ork.testing.clock import EPOCH
 from tests.unit.core.flows import spec, workflow
@@ -53,10 +53,10 @@ def test_a_schedule_is_planned_when_it_is_first_seen_and_fires_when_due() -> Non
 def test_nothing_is_read_while_nothing_is_due() -> None:
     top = BenchTop(*(flow(name=f"flow{n}") for n in range(50)))
     top.step()
-    before = top.do(top.store.statement_count())
+    before = top.store.statements
     top.clock.advance(HOUR / 2)
     assert top.step(3) == at(1)
-    assert top.do(top.store.statement_count()) == before
+    assert top.store.statements == before
 
 
 def test_of_several_schedulers_one_fires() -> None:

@@ -13,7 +13,7 @@ from ork.model.run import RunStatus
 from ork.model.task import InlineOutput
 from ork.state.sqlite import SqliteStore, db_status
 from ork.state.store import StateStore
-from tests.conformance.state_samples import ANN, BEN, claim, introduce
+from tests.conformance.state_samples import ANN, BEN, claim, register
 from tests.postgres import server_or_skip
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
@@ -35,8 +35,8 @@ async def check(store: StateStore) -> None:
     assert len(await store.signing_key()) == 32
     (entry,) = await store.list_workflows()
     assert entry.schedule.timezone == "Europe/Prague"
-    await introduce(store, BEN)
-    await store.bury([ANN])
+    await register(store, BEN)
+    await store.expire([ANN])
     runs = {claimed.run.id: claimed for claimed in await claim(store, BEN)}
     assert set(runs) == {"busy", "pending"}
     assert [attempt.pool for attempt in runs["busy"].attempts] == ["api"]

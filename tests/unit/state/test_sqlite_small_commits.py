@@ -14,11 +14,11 @@ import pytest
 
 from ork.model.ids import RunId
 from ork.model.task import TaskStatus
+from ork.state.records import ClaimedRun
 from ork.state.sqlite import SqliteStore
 from ork.state.sqlite import store as module
 from ork.state.sqlite.connection import Durability
 from ork.state.sqlite.store import SMALL
-from ork.state.store import ClaimedRun
 from tests.conformance.state_samples import ANN, NOW, changes, deploy, owned_run, task
 
 MANY = tuple(f"t{n}" for n in range(SMALL + 1))

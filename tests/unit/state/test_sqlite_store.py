@@ -20,9 +20,9 @@ from ork.model.ids import RunId
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import InlineOutput, TaskStatus
+from ork.state.records import RunFilter, RunUpdate
 from ork.state.sqlite import SqliteStore
 from ork.state.sqlite.database import boot_clock
-from ork.state.store import RunFilter, RunUpdate
 from tests.conformance.state_samples import (
     ANN,
     BEN,
@@ -30,9 +30,9 @@ from tests.conformance.state_samples import (
     changes,
     claim,
     deploy,
-    introduce,
     new_run,
     owned_run,
+    register,
     start_runs,
     task,
     version,
@@ -82,16 +82,16 @@ import asyncio, sys
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.state.sqlite import SqliteStore
-from ork.state.store import RunChanges
-from tests.conformance.state_samples import NOW, introduce
+from ork.state.records import RunChanges
+from tests.conformance.state_samples import NOW, register
 
 async def main(path, me):
     store = SqliteStore(path)
-    await introduce(store, me)
+    await register(store, me)
     while claimed := (await store.claim_runs(me, 3, NOW)).runs:
         for one in claimed:
             print(one.run.id, one.epoch)
-        done = [RunChanges(c.run.id, c.epoch, replaced(c.run, status=RunStatus.SUCCESS), rest=True) for c in claimed]
+        done = [RunChanges(c.run.id, c.epoch, replaced(c.run, status=RunStatus.SUCCESS), release_ownership=True) for c in claimed]
         committed = await store.commit(me, done, NOW)
         assert not committed.fenced, committed
     await store.close()
@@ -146,7 +146,7 @@ def test_a_lease_of_another_boot_has_run_out(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "ork.db", inline=True, clock=lambda: (str(moment[0]), float(moment[1])))
     claimed = at_once(owned_run(store))
     moment[:] = ["second boot", 10.0]
-    at_once(introduce(store, BEN))
+    at_once(register(store, BEN))
     assert [c.run.id for c in at_once(claim(store, BEN))] == [claimed.run.id]
 
 
@@ -300,7 +300,7 @@ def test_without_limits_nothing_is_counted(tmp_path: Path) -> None:
 
 def test_a_look_that_finds_nothing_takes_no_write_lock(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "ork.db", inline=True)
-    at_once(introduce(store, ANN))
+    at_once(register(store, ANN))
     other = sqlite3.connect(tmp_path / "ork.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert at_once(claim(store)) == []

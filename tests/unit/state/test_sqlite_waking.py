@@ -79,12 +79,12 @@ def test_waiting_runs_no_statement_while_nothing_happens(tmp_path: Path, monkeyp
     async def scene() -> tuple[int, int]:
         store = SqliteStore(tmp_path / "ork.db")
         await store.wait_for_change(0)
-        before = await store.statement_count()
+        before = store.statements
         assert store._listener is not None
         look = store._listener._log_moved
         monkeypatch.setattr(store._listener, "_log_moved", lambda: looks.append(None) or look())
         assert not await store.wait_for_change(0.1)
-        after = await store.statement_count()
+        after = store.statements
         await store.close()
         return before, after
 
@@ -101,15 +101,15 @@ def test_a_write_within_the_grain_of_the_files_clock_is_looked_at_again(tmp_path
         store = SqliteStore(tmp_path / "ork.db")
         await deploy(store)
         await store.wait_for_change(0)
-        before = await store.statement_count()
+        before = store.statements
         await store.wait_for_change(0)
-        assert await store.statement_count() > before
+        assert store.statements > before
         long_ago = 1_000_000_000
         os.utime(tmp_path / "ork.db-wal", ns=(long_ago, long_ago))
         await store.wait_for_change(0)
-        settled = await store.statement_count()
+        settled = store.statements
         await store.wait_for_change(0)
-        assert await store.statement_count() == settled
+        assert store.statements == settled
         await store.close()
 
     asyncio.run(scene())

@@ -9,7 +9,7 @@ from ork.model.ids import RunId, TaskKey, VersionId
 from ork.model.run import Run, RunStatus
 from ork.model.task import Failure, FailureKind, InlineOutput, Task, TaskStatus
 from ork.model.workflow import Command, CompiledWorkflow, Const, TaskSpec, Trigger, Version
-from ork.state.store import RunUpdate
+from ork.state.records import RunUpdate
 from ork.status.follow import RunView
 
 START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from ork.model.ids import TaskKey
 from ork.model.record import replaced
 from ork.model.task import TaskStatus
-from ork.state.store import RunUpdate
+from ork.state.records import RunUpdate
 from ork.status.history import History
 from tests.unit.status.sample_runs import at, done, running, spec, view_of, waiting
 

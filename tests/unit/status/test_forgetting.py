@@ -16,7 +16,7 @@ from ork.objects.local import LocalObjects
 from ork.state.memory import MemoryStore
 from ork.state.store import StateStore
 from ork.status.forgetting import forget_some
-from tests.conformance.state_samples import ANN, NOW, claim, deploy, ended, introduce, new_run
+from tests.conformance.state_samples import ANN, NOW, claim, deploy, ended, new_run, register
 
 LATER = NOW + timedelta(days=1)
 RUNS = ("a", "b", "c")
@@ -29,7 +29,7 @@ class KilledError(Exception):
 async def ended_runs(store: StateStore, objects: LocalObjects) -> None:
     flow = await deploy(store)
     await store.create_runs([new_run(flow, id) for id in (*RUNS, "busy")], NOW)
-    await introduce(store, ANN)
+    await register(store, ANN)
     claimed = await claim(store)
     await store.commit(ANN, [ended(each) for each in claimed if each.run.id != "busy"], NOW)
     for id in (*RUNS, "busy"):

@@ -6,7 +6,7 @@ from ork.model.ids import TaskKey
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Failure, FailureKind, Task, TaskStatus
-from ork.state.store import RunUpdate
+from ork.state.records import RunUpdate
 from ork.status.follow import RunView
 from ork.status.jobs import job_names
 from ork.status.shapes import full_run_json

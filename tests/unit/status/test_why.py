@@ -8,8 +8,8 @@ from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp, Task, TaskStatus
-from ork.model.workflow import Approval, OnUnreachable, Rate, TaskSpec
-from ork.state.store import LimitUse
+from ork.model.workflow import Approval, NotBy, OnUnreachable, Rate, TaskSpec
+from ork.state.records import LimitUse
 from ork.status.serving import NO_SCHEDULER
 from ork.status.snapshot import Snapshot
 from ork.status.why import why_not_begun, why_run, why_task
@@ -203,6 +203,18 @@ def test_a_question_is_told_with_what_one_can_answer() -> None:
     assert sentence == (
         "waiting for a person for 10.0s: Publish? (fails in 1h): `ork approve 7f3k release` or `ork reject 7f3k release`"
     )
+
+
+@pytest.mark.parametrize(
+    ("starter", "words"),
+    [
+        ("ada", "; ada started the run and may not approve it (`not_by: starter`)"),
+        (None, "; anyone may approve it, because no person is recorded as the run's starter (`not_by: starter`)"),
+    ],
+)
+def test_a_question_says_who_may_not_approve_it(starter: str | None, words: str) -> None:
+    specs = [TaskSpec("release", "approval", Approval("Publish?", NotBy.STARTER))]
+    assert why(running("release"), specs=specs, starter=starter).endswith(f"`ork reject 7f3k release`{words}")
 
 
 def test_an_attempt_that_waits_for_external_jobs_names_them() -> None:

@@ -20,10 +20,10 @@ HERE = SchedulerId("s")
 
 class Witness:
     def __init__(self) -> None:
-        self.introduced: list[SchedulerId] = []
+        self.registered: list[SchedulerId] = []
 
-    def introduce(self, _answer: None, scheduler: SchedulerId, *_: object) -> None:
-        self.introduced.append(scheduler)
+    def register(self, _answer: None, scheduler: SchedulerId, *_: object) -> None:
+        self.registered.append(scheduler)
 
 
 class Bench:
@@ -58,31 +58,31 @@ class Bench:
 
 def test_without_faults_every_verb_goes_through() -> None:
     bench = Bench()
-    assert bench.wait_for(bench.store.introduce(HERE, "here", "scheduler", EPOCH)) is None
+    assert bench.wait_for(bench.store.register(HERE, "here", "scheduler", EPOCH)) is None
     assert bench.schedulers() == [HERE]
-    assert bench.witness.introduced == [HERE]
+    assert bench.witness.registered == [HERE]
 
 
 def test_an_error_before_means_that_nothing_was_done() -> None:
     bench = Bench(error_before=1.0)
-    answer = bench.wait_for(bench.store.introduce(HERE, "here", "scheduler", EPOCH))
+    answer = bench.wait_for(bench.store.register(HERE, "here", "scheduler", EPOCH))
     assert isinstance(answer, StoreUnavailableError)
     assert bench.schedulers() == []
-    assert bench.witness.introduced == []
+    assert bench.witness.registered == []
 
 
 def test_an_error_after_means_that_it_was_done_and_nobody_told() -> None:
     bench = Bench(error_after=1.0)
-    answer = bench.wait_for(bench.store.introduce(HERE, "here", "scheduler", EPOCH))
+    answer = bench.wait_for(bench.store.register(HERE, "here", "scheduler", EPOCH))
     assert isinstance(answer, StoreUnavailableError)
     assert bench.schedulers() == [HERE]
-    assert bench.witness.introduced == [HERE]
+    assert bench.witness.registered == [HERE]
 
 
 def test_a_read_may_be_as_old_as_the_last_one() -> None:
     bench = Bench(lag=1.0)
     assert bench.wait_for(bench.store.list_schedulers()) == ()
-    bench.wait_for(bench.store.introduce(HERE, "here", "scheduler", EPOCH))
+    bench.wait_for(bench.store.register(HERE, "here", "scheduler", EPOCH))
     assert bench.wait_for(bench.store.list_schedulers()) == ()
 
 

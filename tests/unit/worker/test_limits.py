@@ -73,12 +73,12 @@ def test_without_a_control_group_processes_are_bound_to_as_many_processors() -> 
 def test_a_memory_error_names_the_limit() -> None:
     wanted = limits.Limits({"memory": 64 << 20, "cpu": None, "worker": "tiny"}, "r/t/0/1")
     failure = {"kind": "exception", "message": "MemoryError", "detail": {"type": "MemoryError"}}
-    told = wanted.explain(Ending("failed", exit_code=1, failure=failure)).failure
+    told = wanted.explain(Ending("failed", exit_code=1, failure=failure), None).failure
     assert told is not None
     assert "the memory limit of 64Mi in worker config `tiny`" in told["message"]
     wanted = limits.Limits({"memory": 64 << 20, "cpu": None, "worker": None}, "r/t/0/1")
     failure = {"kind": "exception", "message": "MemoryError", "detail": {"type": "MemoryError"}}
-    told = wanted.explain(Ending("failed", exit_code=1, failure=failure)).failure
+    told = wanted.explain(Ending("failed", exit_code=1, failure=failure), None).failure
     assert told is not None
     assert "in the task's `resources`" in told["message"]
 

@@ -23,8 +23,7 @@ from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt
 from ork.model.workflow import Version, VersionEntry, WorkflowEntry
-from ork.state.schedules import ScheduleEntry, UnsentAlert
-from ork.state.store import Accepted, LimitUse, RunFilter, RunPage, RunUpdate, TooLate
+from ork.state.records import Accepted, LimitUse, RunFilter, RunPage, RunUpdate, ScheduleEntry, TooLate, UnsentAlert
 from ork.status.locations import read_location
 from ork.status.wire import read_attempt, read_moment, read_run, read_task, read_time, read_workflow
 

@@ -39,7 +39,7 @@ from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, AttemptKey, RunId, TaskKey
 from ork.model.run import CommandKind, RunCommand, RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Trigger
-from ork.state.store import Accepted, RunFilter, TaskFilter, TooLate
+from ork.state.records import Accepted, RunFilter, TaskFilter, TooLate
 from ork.status.declaring import check_declared_dead
 from ork.status.explain import explain
 from ork.status.facts import with_facts

@@ -20,10 +20,10 @@ from ork.errors import NotFoundError, OrkError, UsageError
 from ork.model.access import Role
 from ork.model.installation import Control, Mode
 from ork.objects.local import LocalObjects
-from ork.status.controls import control_json
+from ork.status.controls import control_json, find_standing, find_target
 from ork.status.forgetting import Delete, forget_some
 from ork.status.pulse import pulse_json, quarantined_json, take_pulse
-from ork.status.serving import Liveness, liveness
+from ork.status.serving import Liveness, liveness, present_schedulers
 from ork.status.shapes import time_json
 
 routes = Routes("installation")
@@ -67,25 +67,31 @@ async def list_controls(request: Request) -> Response:
     openapi_extra=described(ControlBody, required=True),
 )
 async def set_control(request: Request, target: ControlTarget) -> Response:
-    """Pauses or drains a scheduler (its id), a host's schedulers (its name) or all (`*`), until it is deleted."""
+    """Pauses or drains a scheduler, a host's schedulers or all (`*`), until it is deleted.
+
+    A scheduler is named by its id or a unique beginning of it, a host by its name, with the machine id behind it where
+    several have that name. `target` of the answer is the full one.
+    """
     api, caller = api_of(request), caller_of(request)
     body = await read_body(request, ControlBody)
     if body.mode not in set(Mode):
         raise UsageError(f"there is no mode {body.mode!r}", hint=f"one of: {', '.join(Mode)}")
-    control = Control(target, Mode(body.mode), caller.name, api.now(), body.reason)
+    found = find_target(await present_schedulers(api.store, None), target)
+    control = Control(found, Mode(body.mode), caller.name, api.now(), body.reason)
     await api.store.set_control(control)
     action = "scheduler.pause" if control.mode is Mode.PAUSED else "scheduler.drain"
-    await api.changed(caller, action, target, body.reason and json.dumps({"reason": body.reason}))
+    await api.changed(caller, action, found, body.reason and json.dumps({"reason": body.reason}))
     return answer(control_json(control))
 
 
 @routes.add("DELETE", "/controls/{target}", Role.ADMIN, status_code=204)
 async def clear_control(request: Request, target: ControlTarget) -> Response:
-    """They work again."""
+    """They work again. Named as in PUT."""
     api, caller = api_of(request), caller_of(request)
-    if not await api.store.clear_control(target):
+    found = find_standing(await api.store.list_controls(), target)
+    if found is None or not await api.store.clear_control(found):
         raise NotFoundError(f"{target} is neither paused nor drained", hint="GET /api/v1/controls lists what stands")
-    await api.changed(caller, "scheduler.resume", target)
+    await api.changed(caller, "scheduler.resume", found)
     return Response(status_code=204)
 
 

@@ -19,7 +19,8 @@ from ork.model.ids import RunId
 from ork.model.run import NewRun, RunStatus
 from ork.model.workflow import CompiledWorkflow, Version
 from ork.settings import load_settings
-from ork.state.store import RunFilter, StateStore
+from ork.state.records import RunFilter
+from ork.state.store import StateStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

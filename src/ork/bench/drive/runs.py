@@ -23,6 +23,7 @@ from ork.model.workflow import Command, CompiledWorkflow, Const, TaskSpec, Versi
 from ork.scheduler.service import SchedulerService
 from ork.settings import load_settings
 from ork.state.store import StateStore
+from ork.state.verbs import statements_of
 
 RUN = RunId("bench0000000")
 FIRST_RUN = RunId("first0000000")
@@ -77,13 +78,13 @@ async def timed_run(
     await store.save_version(version, origin=version.source, now=utc_now())
     await watcher.ready()
     first_seconds = None if first is None else await first_run(store, watcher, first)
-    statements, memory, cpu, loop = await store.statement_count(), rss_mb(os.getpid()), cpu_seconds(), parts_of(service)
+    statements, memory, cpu, loop = statements_of(store), rss_mb(os.getpid()), cpu_seconds(), parts_of(service)
     begin = perf_counter()
     await store.create_runs([NewRun(RUN, version.workflow.name, version.id)], utc_now())
     service.wake()
     await watcher.finished()
     seconds = perf_counter() - begin
-    statements, cpu = await store.statement_count() - statements, cpu_seconds() - cpu
+    statements, cpu = statements_of(store) - statements, cpu_seconds() - cpu
     growth = rss_mb(os.getpid()) - memory
     tasks = await task_times(store)
     await watcher.stop()
@@ -124,7 +125,7 @@ async def drive_latency(file: str, count: int) -> dict[str, Any]:
             await store.wait_for_change(LOOK_SECONDS)
             run = await store.get_run(run.id) or run
         tasks += await task_times(store, run.id)
-    seconds, statements = perf_counter() - begin, await store.statement_count()
+    seconds, statements = perf_counter() - begin, statements_of(store)
     await store.close()
     return measured(seconds, statements, tasks)
 
@@ -135,9 +136,9 @@ async def drive_idle(seconds: float) -> dict[str, Any]:
     watcher = Watcher(await installation.scheduler("scheduler"))
     await watcher.ready()
     await asyncio.sleep(SETTLE_SECONDS)
-    before = await installation.store.statement_count()
+    before = statements_of(installation.store)
     await asyncio.sleep(seconds)
-    statements = await installation.store.statement_count() - before
+    statements = statements_of(installation.store) - before
     await watcher.stop()
     await installation.close()
     return measured(seconds, statements, [])

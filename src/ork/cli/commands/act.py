@@ -163,7 +163,7 @@ def _kind_of(wish: Wish) -> str:
 async def _submit(installation: Installation, run: str, wish: Wish) -> Asked:
     from ork.model.ids import TaskKey
     from ork.model.run import CommandKind, RunCommand
-    from ork.state.store import Accepted, TooLate
+    from ork.state.records import Accepted, TooLate
     from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run, short_id
     from ork.status.refusals import check_retry, too_late

@@ -18,13 +18,14 @@ from ork.cli.session import (
     settings_beside_the_store,
     store_options,
 )
-from ork.errors import NotFoundError
+from ork.errors import NotFoundError, UnreadableError
 
 if TYPE_CHECKING:
     from ork.alerts.channels import Channel
     from ork.app.installation import Installation
     from ork.cli.paint import Line
-    from ork.state.schedules import UnsentAlert
+    from ork.state.reading import StateReader
+    from ork.state.records import UnsentAlert
 
 MAX_UNSENT = 100
 
@@ -112,15 +113,24 @@ def _send(channel: Channel) -> str | None:
     return None
 
 
+async def workflows_by_alert(store: StateReader) -> dict[str, list[str]]:
+    """The deployed workflows that name each alert target, whether or not ork.yaml defines it. Damaged ones are left out."""
+    named: dict[str, list[str]] = {}
+    for entry in await store.list_workflows():
+        try:
+            version = await store.get_version(entry.version)
+        except UnreadableError:
+            continue
+        for name in version.workflow.alerts if version is not None else ():
+            named.setdefault(name, []).append(entry.name)
+    return named
+
+
 async def _gather(
     installation: Installation, channels: dict[str, Channel]
 ) -> tuple[list[Target], tuple[UnsentAlert, ...]]:
     store = installation.store
-    named: dict[str, list[str]] = {}
-    for entry in await store.list_workflows() if channels else ():
-        version = await store.get_version(entry.version)
-        for name in version.workflow.alerts if version is not None else ():
-            named.setdefault(name, []).append(entry.name)
+    named = await workflows_by_alert(store) if channels else {}
     targets = [Target(channel, tuple(named.get(name, ()))) for name, channel in sorted(channels.items())]
     return targets, await store.unsent_alerts(MAX_UNSENT)
 

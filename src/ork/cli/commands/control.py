@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.session import json_option, look, now, palette, print_json, store_options
-from ork.errors import NotFoundError, RefusedError, UsageError
-from ork.model.installation import EVERYBODY, Mode, host_name, host_of
+from ork.errors import RefusedError, UsageError
+from ork.model.installation import ALL_SCHEDULERS, Mode, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,11 +128,12 @@ def list_command(as_json: bool) -> None:
 def _set(target: str | None, is_all: bool, mode: Mode, reason: str | None, as_json: bool) -> str:
     from ork.cli.commands.act import who_asks
     from ork.model.installation import Control
+    from ork.status.controls import find_target
 
     asked = _chosen(target, is_all)
 
     async def change(installation: Installation) -> str:
-        where = await _resolved(installation, asked)
+        where = find_target((await _read(installation))[0], asked)
         await installation.store.set_control(Control(where, mode, who_asks(), now(), reason))
         action = "scheduler.pause" if mode is Mode.PAUSED else "scheduler.drain"
         await installation.record(who_asks(), action, where, reason and json.dumps({"reason": reason}))
@@ -148,46 +149,22 @@ def _set(target: str | None, is_all: bool, mode: Mode, reason: str | None, as_js
 
 async def _resume(installation: Installation, asked: str) -> str:
     from ork.cli.commands.act import who_asks
+    from ork.status.controls import find_standing
 
-    targets = [control.target for control in await installation.store.list_controls()]
-    found = [target for target in targets if target == asked]
-    if not found and asked != EVERYBODY:
-        found = [target for target in targets if host_name(target) == asked]
-        found = found or [target for target in targets if target.startswith(asked)]
-    if len(found) > 1:
-        raise UsageError(f"{asked} may mean several that are paused", hint=f"name one of: {', '.join(found)}")
-    if not found:
-        others = f"; what stands is for: {', '.join(targets)}" if targets else ""
+    controls = await installation.store.list_controls()
+    found = find_standing(controls, asked)
+    if found is None:
+        others = f"; what stands is for: {', '.join(control.target for control in controls)}" if controls else ""
         raise RefusedError(f"{_named(asked)} is not paused{others}", hint="ork scheduler list")
-    await installation.store.clear_control(found[0])
-    await installation.record(who_asks(), "scheduler.resume", found[0])
-    return found[0]
+    await installation.store.clear_control(found)
+    await installation.record(who_asks(), "scheduler.resume", found)
+    return found
 
 
 def _chosen(target: str | None, is_all: bool) -> str:
     if (target is None) == (not is_all):
         raise UsageError("say which scheduler, or --all", hint="`ork scheduler list` shows ids and hosts")
-    return target or EVERYBODY
-
-
-async def _resolved(installation: Installation, asked: str) -> str:
-    if asked == EVERYBODY:
-        return asked
-    entries, _ = await _read(installation)
-    hosts = sorted({host_of(entry.identity) for entry in entries})
-    if asked in hosts:
-        return asked
-    machines = [host for host in hosts if host_name(host) == asked]
-    if len(machines) == 1:
-        return machines[0]
-    if machines:
-        raise UsageError(f"several machines are called {asked}", hint=f"name one of: {', '.join(machines)}")
-    found = [entry.id for entry in entries if entry.id.startswith(asked)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UsageError(f"{asked} is the beginning of several ids", hint=f"one of: {', '.join(found)}")
-    raise NotFoundError(f"no scheduler and no host is called {asked}", hint="`ork scheduler list` shows ids and hosts")
+    return target or ALL_SCHEDULERS
 
 
 async def _read(installation: Installation) -> tuple[Sequence[SchedulerEntry], Sequence[Control]]:
@@ -199,7 +176,7 @@ async def _read(installation: Installation) -> tuple[Sequence[SchedulerEntry], S
 async def _busy(installation: Installation, where: str) -> str | None:
     """Who still has runs of its own, or is to exit and has not, in words."""
     entries, _ = await _read(installation)
-    mine = [entry for entry in entries if where in (EVERYBODY, entry.id, host_of(entry.identity))]
+    mine = [entry for entry in entries if where in (ALL_SCHEDULERS, entry.id, host_of(entry.identity))]
     left = [entry for entry in mine if entry.active_runs or entry.id == where]
     return ", ".join(f"{entry.id} ({_activity(entry)})" for entry in left) or None
 
@@ -211,7 +188,7 @@ def _activity(entry: SchedulerEntry) -> str:
 
 
 def _named(target: str) -> str:
-    return "the installation" if target == EVERYBODY else target
+    return "the installation" if target == ALL_SCHEDULERS else target
 
 
 COMMANDS: Sequence[click.Command] = (pause_command, resume_command, drain_command, list_command)

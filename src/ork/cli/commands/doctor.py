@@ -79,7 +79,7 @@ def _interpreter(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
 def _store(settings: Settings) -> Iterator[Finding]:
     from ork.app.installation import Installation
     from ork.app.stores import store_path, store_schema
-    from ork.state.store import RunFilter
+    from ork.state.records import RunFilter
     from ork.state.urls import without_password
     from ork.status.words import count
 
@@ -111,12 +111,11 @@ def _shared(settings: Settings) -> Iterator[Finding]:
     """Whether this machine may work for the installation that the state store belongs to."""
     from ork.app.installation import Installation, objects_here
     from ork.app.shared_settings import difference, own_settings
-    from ork.app.stores import store_path, store_schema
+    from ork.app.stores import store_schema
     from ork.errors import SettingsDifferError
     from ork.objects.identity import read_identity
 
-    path = store_path(settings)
-    if (path is not None and not os.path.exists(path)) or len(set(store_schema(settings))) > 1:
+    if _has_no_store_yet(settings) or len(set(store_schema(settings))) > 1:
         return
 
     async def read(installation: Installation) -> SettingsDifferError | None:
@@ -244,17 +243,22 @@ def _task_user(settings: Settings) -> Iterator[Finding]:
     yield Finding("task user", said, fix, broken=not can)
 
 
+def _has_no_store_yet(settings: Settings) -> bool:
+    from ork.app.stores import store_path
+
+    path = None if settings.server is not None else store_path(settings)
+    return path is not None and not os.path.exists(path)
+
+
 def _schedulers(settings: Settings) -> Iterator[Finding]:
     from ork.app.installation import Installation
-    from ork.app.stores import store_path
     from ork.model.installation import Control, host_of
     from ork.model.run import SchedulerEntry
     from ork.status.controls import control_words
     from ork.status.serving import Liveness, fires_schedules, liveness, unverified_words
     from ork.status.words import count
 
-    path = store_path(settings)
-    if settings.server is None and path is not None and not os.path.exists(path):
+    if _has_no_store_yet(settings):
         return
 
     async def read(installation: Installation) -> tuple[tuple[SchedulerEntry, ...], tuple[Control, ...], int, bool]:
@@ -289,11 +293,9 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
 def _quarantine(settings: Settings) -> Iterator[Finding]:
     """Items that cannot be decoded or worked with: everything else goes on without them."""
     from ork.app.installation import Installation
-    from ork.app.stores import store_path
     from ork.model.quarantine import Quarantined
 
-    path = store_path(settings)
-    if settings.server is None and path is not None and not os.path.exists(path):
+    if _has_no_store_yet(settings):
         return
 
     async def read(installation: Installation) -> tuple[Quarantined, ...]:
@@ -316,7 +318,7 @@ _FIXES = {
 
 
 def _alerts(settings: Settings) -> Iterator[Finding]:
-    """Whether everybody who is to be told can be: what they need is looked up only when something has gone wrong."""
+    """Whether each alert target has the secrets that it needs."""
     if not settings.alerts:
         return
     from ork.alerts.channels import read_channels, secrets_of
@@ -325,6 +327,20 @@ def _alerts(settings: Settings) -> Iterator[Finding]:
     missing = [name for channel in channels.values() for name in secrets_of(channel) if own_value(name) is None]
     fix = f"give the secret {missing[0]}: in the environment, .env or .ork/secrets" if missing else None
     yield Finding("alerts", f"lead to {', '.join(sorted(channels))}", fix)
+
+
+def _undefined_alerts(settings: Settings) -> Iterator[Finding]:
+    """A target may be removed from ork.yaml after the workflow was deployed: nothing is sent to it then."""
+    from ork.cli.commands.alerts import workflows_by_alert
+
+    if _has_no_store_yet(settings):
+        return
+    named = look(lambda installation: workflows_by_alert(installation.store))
+    for name, workflows in sorted(named.items()):
+        if name not in settings.alerts:
+            says = f"ork.yaml does not define `{name}`, which is named by {', '.join(workflows)}: nothing is sent to it"
+            fix = f"define `{name}` below `alerts` in ork.yaml, or remove it from the workflow and deploy that again"
+            yield Finding("alerts", says, fix)
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:
@@ -377,5 +393,6 @@ CHECKS = (
     _quarantine,
     _secrets,
     _alerts,
+    _undefined_alerts,
     _traces,
 )

@@ -11,7 +11,7 @@ import click
 
 from ork.cli.naming import complete_run, run_argument
 from ork.cli.session import json_option, look, now, palette, print_json, store_options
-from ork.model.sealed import shown_params
+from ork.model.sealed import redacted_params
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ork.model.ids import TaskKey
     from ork.model.run import Run
     from ork.model.task import Attempt
-    from ork.state.store import RunFilter
+    from ork.state.records import RunFilter
     from ork.status.follow import RunView
 
 STATUSES = ("pending", "running", "paused", "success", "failed", "cancelled")
@@ -49,7 +49,7 @@ def runs_command(
     if context.invoked_subcommand is not None:
         return
     from ork.model.run import RunStatus
-    from ork.state.store import RunFilter
+    from ork.state.records import RunFilter
 
     query = RunFilter(workflow, frozenset(map(RunStatus, statuses)), limit, cursor)
     runs, short, zones, following = look(lambda installation: _page(installation, query))
@@ -177,7 +177,7 @@ def show_lines(
         facts.insert(2, f"for {slot_time(run.scheduled_for, schedule.timezone if schedule else None)}")
     lines.append(line(Span("  " + " · ".join(facts), "dim")))
     if run.params:
-        lines.append(line(Span("  params  ", "dim"), _params(shown_params(run.params))))
+        lines.append(line(Span("  params  ", "dim"), _params(redacted_params(run.params))))
     if run.parent:
         lines.append(line(Span("  from    ", "dim"), run.parent))
     tries: dict[TaskKey, list[Attempt]] = {}

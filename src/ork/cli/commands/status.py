@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ork.cli.paint import Line
     from ork.model.ids import RunId
     from ork.model.quarantine import Quarantined
-    from ork.state.schedules import UnsentAlert
+    from ork.state.records import UnsentAlert
     from ork.status.pulse import Moment, Pulse
 
 

@@ -11,7 +11,7 @@ import click
 from ork.cli.errors import DONE, WRONG_USE
 from ork.cli.session import current_settings, json_option, palette, print_json, store_options, warn_of_workers
 from ork.errors import OrkError
-from ork.model.infra import Place
+from ork.model.infra import Where
 
 if TYPE_CHECKING:
     from ork.cli.paint import Line, Span
@@ -48,7 +48,7 @@ def workers_command(as_json: bool) -> int:
 
 def _notes(settings: Settings) -> list[str]:
     """How limits of local tasks are kept on this machine, where that is less than a control group would."""
-    limited = [config.resources for config in settings.workers.values() if config.where in (None, Place.LOCAL)]
+    limited = [config.resources for config in settings.workers.values() if config.where in (None, Where.LOCAL)]
     has_memory, has_cpu = any(each.memory for each in limited), any(each.cpu for each in limited)
     if settings.server is not None or not (has_memory or has_cpu):
         return []

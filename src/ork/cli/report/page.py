@@ -18,7 +18,7 @@ from ork.cli.report.timeline import Span, chosen, draw_timeline
 from ork.cli.visible import shorten, visible
 from ork.compile.drawing import draw_svg
 from ork.model.ids import AttemptKey
-from ork.model.sealed import shown_params
+from ork.model.sealed import redacted_params
 from ork.model.task import Attempt, InlineOutput, StoredOutput, Task, TaskStatus
 from ork.status.follow import RunView
 from ork.status.instances import is_group
@@ -89,7 +89,7 @@ def _facts(report: Report) -> str:
         ("finished", _moment(run.finished_at)),
         ("trigger", str(run.trigger)),
         ("scheduled for", _moment(run.scheduled_for)),
-        ("params", _params(shown_params(run.params))),
+        ("params", _params(redacted_params(run.params))),
         ("version", run.version),
         ("repeats", run.parent),
         ("error", run.error),

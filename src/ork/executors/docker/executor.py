@@ -23,7 +23,7 @@ from ork.executors.docker.papers import FindMask, Papers, PapersOf
 from ork.executors.docker.whereabouts import is_here, was_started
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey
-from ork.model.masking import Mask, given_values
+from ork.model.masking import Mask, values_to_mask
 from ork.model.task import Attempt
 
 _BREATH_SECONDS = 1.0
@@ -148,7 +148,7 @@ class DockerExecutor:
         engine, images = self._engine(spec)
         launch = Launch(engine, images, papers, spec, self._store, token, secrets)
         if secrets:
-            papers.mask = Mask(given_values(secrets)) or None
+            papers.mask = Mask(values_to_mask(secrets)) or None
         keeper = Keeper(engine, papers, spec, launch, self._find_mask if order is None else lambda _spec: None)
         task = asyncio.ensure_future(self._kept(attempt.key, keeper))
         self._keepers[attempt.key] = keeper, task

@@ -12,8 +12,8 @@ from ork.model.run import RunStatus
 from ork.model.task import Attempt, Task
 from ork.state.admission import Rates, admit, room_left
 from ork.state.memory.rows import RunRow, Shared
+from ork.state.records import Committed, RunChanges
 from ork.state.refusals import ends_unaware_of_cancel
-from ork.state.store import Committed, RunChanges
 
 
 def write_changes(
@@ -43,7 +43,7 @@ def write_changes(
         row.changed = state.changed
         _write_rows(state, row, (wish.task,), (wish.attempt,))
     for row, of_run in opened:
-        if of_run.rest:
+        if of_run.release_ownership:
             row.owner = None
     keys = frozenset(wish.attempt.key for _, wish in admitted)
     return Committed(frozenset(fenced), frozenset(overruled), keys, admission.full, admission.again_in)

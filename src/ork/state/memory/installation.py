@@ -9,7 +9,7 @@ from ork.model.ids import RunId
 from ork.model.installation import Control, SharedSettings
 from ork.model.workflow import Rate
 from ork.state.installation import attempts_are_active
-from ork.state.store import NO_RATES
+from ork.state.records import NO_RATES
 
 if TYPE_CHECKING:
     from ork.state.memory.rows import Shared

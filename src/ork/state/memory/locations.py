@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from ork.model.location import LocationEntry, Look, location_of
+from ork.model.location import LocationEntry, LocationScan, location_of
 from ork.model.record import Record, replaced
 from ork.state.refusals import check_owner
 
@@ -69,23 +69,23 @@ class LocationsInMemory:
         row.entry = replaced(row.entry, held_until=now + timedelta(seconds=hold_seconds))
         return replaced(held, held_until=row.entry.held_until)
 
-    async def settle_location(self, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:
+    async def settle_location(self, held: LocationEntry, scan: LocationScan, due_at: datetime, now: datetime) -> bool:
         row = self._held(held)
         if row is None:
             return False
         before = row.entry
-        changed = look.digest is not None and look.digest != before.digest
+        changed = scan.digest is not None and scan.digest != before.digest
         row.entry = replaced(
             before,
             held_until=None,
             due_at=now if row.is_asked else due_at,
             looked_at=now,
-            seen=look.seen,
-            digest=look.digest or before.digest,
+            seen=scan.seen,
+            digest=scan.digest or before.digest,
             changed_at=now if changed else before.changed_at,
-            code=look.code,
-            error=look.error,
-            output=look.output,
+            code=scan.code,
+            error=scan.error,
+            output=scan.output,
         )
         return True
 

@@ -11,7 +11,7 @@ from ork.model.run import Run
 from ork.model.task import Attempt, Task
 from ork.state.admission import room_left
 from ork.state.paging import attempt_place, not_ours, task_place
-from ork.state.store import LimitUse, RunFilter, RunPage, TaskFilter
+from ork.state.records import LimitUse, RunFilter, RunPage, TaskFilter
 
 if TYPE_CHECKING:
     from ork.state.memory.rows import RunRow, Shared

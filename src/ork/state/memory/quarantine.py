@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ork.model.ids import RunId, SchedulerId
-from ork.model.quarantine import ItemKind, Quarantined, SetAside
+from ork.model.quarantine import ItemKind, Quarantined, QuarantinedRun
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import AttemptStatus, TaskStatus
@@ -27,7 +27,7 @@ class QuarantineVerbs:
 
     async def set_aside(
         self, scheduler: SchedulerId, run: RunId, epoch: int, reason: str, now: datetime
-    ) -> SetAside | None:
+    ) -> QuarantinedRun | None:
         row = self._used().runs.get(run)
         if row is None or row.owner != scheduler or row.epoch != epoch:
             return None
@@ -44,7 +44,7 @@ class QuarantineVerbs:
         row.owner, row.changed = None, state.changed
         for command in state.commands_of(run):
             del state.commands[command.id]
-        return SetAside(run, row.run.workflow, reason, is_cancelled, attempts)
+        return QuarantinedRun(run, row.run.workflow, reason, is_cancelled, attempts)
 
     async def list_quarantined(self, limit: int = 100) -> tuple[Quarantined, ...]:
         return tuple(item for _, item in sorted(self._used().quarantine.items()))[:limit]

@@ -19,7 +19,7 @@ from ork.model.task import Attempt, Heartbeat, Task
 from ork.model.workflow import Rate, Version, WorkflowEntry
 from ork.state.admission import ActiveAttempts, Bucket
 from ork.state.memory.locations import LocationRow
-from ork.state.store import ClaimedRun
+from ork.state.records import ClaimedRun
 
 
 class Handle(Protocol):

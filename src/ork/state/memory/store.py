@@ -17,18 +17,16 @@ from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, TaskStatus
 from ork.model.workflow import Trigger, Version, VersionEntry, WorkflowEntry
-from ork.state.installation import check_terms
 from ork.state.memory.access import AccessVerbs
 from ork.state.memory.commit import came_to_nothing, write_changes
-from ork.state.memory.heartbeats import HeartbeatsInMemory
 from ork.state.memory.installation import InstallationInMemory
+from ork.state.memory.leases import LeasesInMemory
 from ork.state.memory.locations import LocationsInMemory
 from ork.state.memory.pages import attempts_page, limits_in_use, listed, runs_page, tasks_page
 from ork.state.memory.quarantine import QuarantineVerbs
-from ork.state.memory.rows import RunRow, SchedulerRow, Shared
+from ork.state.memory.rows import RunRow, Shared
 from ork.state.memory.timely import TimelyVerbs, plan
-from ork.state.refusals import check_same_request, is_too_late, still_has_runs
-from ork.state.store import (
+from ork.state.records import (
     ALL_TASKS,
     Accepted,
     Cached,
@@ -44,6 +42,7 @@ from ork.state.store import (
     TaskFilter,
     TooLate,
 )
+from ork.state.refusals import check_same_request, is_too_late, still_has_runs
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -51,9 +50,7 @@ if TYPE_CHECKING:
 _BY_SLOT = (Trigger.SCHEDULE, Trigger.BACKFILL)
 
 
-class MemoryStore(
-    AccessVerbs, LocationsInMemory, InstallationInMemory, HeartbeatsInMemory, QuarantineVerbs, TimelyVerbs
-):
+class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesInMemory, QuarantineVerbs, TimelyVerbs):
     """One handle; `sibling` gives another on the same state. Awaiting a verb never yields, but for waiting itself."""
 
     def __init__(
@@ -172,15 +169,6 @@ class MemoryStore(
 
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 
-    async def introduce(
-        self, scheduler: SchedulerId, identity: str, kind: str, now: datetime, *, terms: str | None = None
-    ) -> None:
-        state = self._used()
-        check_terms(state.settings, terms)
-        state.disown([scheduler])
-        until = self._clock() + self._lease_seconds
-        state.schedulers[scheduler] = SchedulerRow(identity, kind, now, until)
-
     async def claim_runs(
         self,
         scheduler: SchedulerId,
@@ -222,31 +210,6 @@ class MemoryStore(
         if not came_to_nothing(changes, committed):
             self._changing()
         return committed
-
-    async def renew(self, scheduler: SchedulerId) -> bool:
-        row = self._used().schedulers.get(scheduler)
-        if row is not None:
-            row.lease_until = self._clock() + self._lease_seconds
-        return row is not None
-
-    async def note_fallbacks(self, scheduler: SchedulerId, notes: Sequence[str]) -> None:
-        if (row := self._used().schedulers.get(scheduler)) is not None:
-            row.notes = tuple(notes)
-
-    async def bury(self, schedulers: Sequence[SchedulerId]) -> None:
-        state = self._changing()
-        for scheduler in schedulers:
-            if scheduler in state.schedulers:
-                state.schedulers[scheduler].lease_until = float("-inf")
-
-    async def release(self, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
-        state = self._changing()
-        if runs is None:
-            state.disown([scheduler])
-            state.schedulers.pop(scheduler, None)
-        for run in runs or ():
-            if run in state.runs and state.runs[run].owner == scheduler:
-                state.runs[run].owner = None
 
     # ── waking ───────────────────────────────────────────────────────────────────────────────────
 
@@ -388,8 +351,9 @@ class MemoryStore(
     async def signing_key(self) -> bytes:
         return self._used().key
 
-    async def statement_count(self) -> int:
-        """Here a call is what a statement is elsewhere."""
+    @property
+    def statements(self) -> int:
+        """Here a call counts as a statement."""
         return self._calls
 
     async def close(self) -> None:

@@ -12,7 +12,7 @@ from ork.model.quarantine import ItemKind
 from ork.model.record import replaced
 from ork.model.run import NewRun, Run
 from ork.model.workflow import WorkflowEntry
-from ork.state.schedules import ScheduleEntry, UnsentAlert
+from ork.state.records import ScheduleEntry, UnsentAlert
 
 if TYPE_CHECKING:
     from ork.state.memory.rows import NoticeRow, RunRow, Shared

@@ -14,23 +14,23 @@ from ork.model.ids import RunId, SchedulerId
 from ork.model.run import RunStatus
 from ork.state.postgres.connection import Row
 from ork.state.postgres.database import Database
-from ork.state.postgres.progress import Progress, Share, usual_progress, whole_progress
+from ork.state.postgres.progress import Progress, Share, partial_progress, whole_progress
 from ork.state.postgres.rows import run_values
+from ork.state.records import Committed, RunChanges
 from ork.state.refusals import ends_unaware_of_cancel
 from ork.state.rows import Columns, failure_text, index_number
-from ork.state.store import Committed, RunChanges
 
 _DUPLICATE = "23505"
 _NOT_THERE = "ORK02"
 
 
 async def commit(db: Database, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:
-    """Asks again without the runs that were refused, and with whole rows where the store holds others than the usual ones:
-    then nothing was written at all."""
+    """Tries again without the runs that were refused, and with whole rows where partial updates do not fit what the store
+    holds: in both cases nothing was written at all."""
     orders = await db.orders_of_runs([of_run.run_id for of_run in changes])
     fenced = {of_run.run_id for of_run in changes if of_run.run_id not in orders}  # there is no such run
     overruled: set[RunId] = set()
-    rows_of = usual_progress
+    rows_of = partial_progress
     while shares := [Share(c, orders[c.run_id]) for c in changes if c.run_id not in fenced | overruled]:
         wishes = _by_priority(shares)
         arguments = _arguments(shares, rows_of(shares, wishes), wishes, now)
@@ -75,8 +75,10 @@ def _arguments(
         [of_run.run_id for of_run in changes],
         [of_run.epoch for of_run in changes],
         unaware or None,
-        [(of_run.rest, *run_values(of_run.run).values()) for of_run in changes if of_run.run is not None] or None,
-        [(of_run.run_id, of_run.rest, of_run.only_wishes) for of_run in changes if of_run.run is None] or None,
+        [(of_run.release_ownership, *run_values(of_run.run).values()) for of_run in changes if of_run.run is not None]
+        or None,
+        [(of_run.run_id, of_run.release_ownership, of_run.only_wishes) for of_run in changes if of_run.run is None]
+        or None,
         progress.tasks or None,
         progress.attempts or None,
         progress.added or None,

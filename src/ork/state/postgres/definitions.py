@@ -13,9 +13,9 @@ from ork.state.postgres.connection import Session
 from ork.state.postgres.database import Database
 from ork.state.postgres.locations import check_workflow_owner
 from ork.state.postgres.rows import lenient
+from ork.state.records import NO_RATES
 from ork.state.refusals import still_has_runs
 from ork.state.rows import json_text, limit_rows, schedule_of, schedule_text
-from ork.state.store import NO_RATES
 
 
 async def save_version(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from ork.model.location import LocationEntry, Look
+from ork.model.location import LocationEntry, LocationScan
 from ork.model.record import replaced
 from ork.state.lenient import UNREADABLE, damaged_or_not
 from ork.state.postgres.connection import Row
@@ -58,8 +58,10 @@ async def keep_location(db: Database, held: LocationEntry, now: datetime, hold_s
     return kept if is_held else None
 
 
-async def settle_location(db: Database, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:
-    words = (look.seen, look.digest, look.code, free_text(look.error), free_text(look.output))
+async def settle_location(
+    db: Database, held: LocationEntry, scan: LocationScan, due_at: datetime, now: datetime
+) -> bool:
+    words = (scan.seen, scan.digest, scan.code, free_text(scan.error), free_text(scan.output))
     return await db.run("settle_location", held.name, held.source, held.held_until, due_at, now, *words) == 1
 
 
@@ -71,7 +73,7 @@ async def next_location_at(db: Database, names: Collection[str]) -> datetime | N
 
 
 async def _reset_damaged(db: Database) -> datetime:
-    """Those whose times cannot be decoded are due now: the next look writes them anew."""
+    """Those whose times cannot be decoded are due now: the next scan writes them anew."""
     now = datetime.now(UTC)
     for entry in await list_locations(db):
         if entry.code == UNREADABLE:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ork.errors import StoreError, UnreadableError
 from ork.model.ids import RunId, SchedulerId
-from ork.model.quarantine import ItemKind, SetAside
+from ork.model.quarantine import ItemKind, QuarantinedRun
 from ork.model.run import SchedulerEntry
 from ork.model.task import Heartbeat
 from ork.state.installation import settings_differ
@@ -23,18 +23,18 @@ from ork.state.postgres.database import Database
 from ork.state.postgres.failures import TROUBLE
 from ork.state.postgres.quarantine import note, set_aside
 from ork.state.postgres.rows import attempt_of, free_text, lenient, run_of, task_of
+from ork.state.records import Claim, ClaimedRun
 from ork.state.rows import Columns, attempt_key, command_of, index_number, is_command, json_text, notes_of
-from ork.state.store import Claim, ClaimedRun
 
 _RUN_COLUMNS = 19  # of a row of `ork.claim`; what follows is a command
 
 
-async def introduce(
+async def register(
     db: Database, scheduler: SchedulerId, identity: str, kind: str, now: datetime, *, terms: str | None = None
 ) -> None:
     values = (scheduler, free_text(identity), kind, now, db.moment(), db.lease_seconds, terms)
     async with db.writing() as session:
-        if not await session.run("introduce", *values):
+        if not await session.run("register", *values):
             raise settings_differ()
         await session.run("disown", [scheduler])
 
@@ -47,19 +47,27 @@ async def note_fallbacks(db: Database, scheduler: SchedulerId, notes: Sequence[s
     await db.run("note_fallbacks", scheduler, json_text(list(notes)))
 
 
-async def bury(db: Database, schedulers: Sequence[SchedulerId]) -> None:
+async def expire(db: Database, schedulers: Sequence[SchedulerId]) -> None:
     async with db.writing() as session:
         await session.run("end_leases", schedulers)
         await session.tell_others()
 
 
-async def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
+async def release(
+    db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None = None, *, exits: bool = False
+) -> None:
+    if runs is None and await db.row("is_registered", scheduler) is None:
+        return
+    if runs is not None and not runs:
+        return
     async with db.writing() as session:
         if runs is None:
             await session.rows("forget_schedulers", [scheduler])
-        else:
-            await session.run("release_runs", scheduler, runs)
-        await session.tell_others()
+            if exits:
+                await session.run("clear_control", scheduler)
+            await session.tell_others()
+        elif await session.run("release_runs", scheduler, runs):
+            await session.tell_others()
 
 
 async def claim_runs(
@@ -90,7 +98,7 @@ async def claim_runs(
 
 async def _load(
     db: Database, scheduler: SchedulerId, taken: Sequence[Columns], now: datetime
-) -> tuple[tuple[ClaimedRun, ...], tuple[SetAside, ...]]:
+) -> tuple[tuple[ClaimedRun, ...], tuple[QuarantinedRun, ...]]:
     """The runs, and those that had to be set aside because they cannot be decoded."""
     # At epoch 1 nobody owned it before, so nobody can have written below it.
     older = {row[0]: row[-2] for row in taken if row[-2] > 1}

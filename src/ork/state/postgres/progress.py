@@ -1,4 +1,4 @@
-"""Rows of tasks and attempts: those that go the usual way cost what changes about them, all others are written whole."""
+"""Rows of tasks and attempts: partial updates where only progress is to be written (see `partial_updates`), whole rows otherwise."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import NamedTuple
 from ork.core.effects import Wish
 from ork.model.ids import TaskKey
 from ork.model.task import Attempt, InlineOutput, Task, TaskStatus
+from ork.state.partial_updates import is_plain_attempt, is_plain_progress
 from ork.state.postgres.rows import attempt_row, task_row
+from ork.state.records import RunChanges
 from ork.state.rows import NO_INDEX, Columns
-from ork.state.store import RunChanges
-from ork.state.usual_way import goes_well, is_on_its_way
 
 _LATER = 0  # the number of a change is given when every run of the commit is locked
 
@@ -43,8 +43,8 @@ def whole_progress(shares: Sequence[Share], wishes: Sequence[tuple[Share, Wish]]
     return Progress(tasks, attempts, [], [], wished_tasks, _wished_attempts(wishes))
 
 
-def usual_progress(shares: Sequence[Share], wishes: Sequence[tuple[Share, Wish]]) -> Progress:
-    """Takes it that new tasks are new, and that those which go the usual way came from where it leads from."""
+def partial_progress(shares: Sequence[Share], wishes: Sequence[tuple[Share, Wish]]) -> Progress:
+    """Assumes that new tasks are new in the store, and that the rows below partial updates are in the state before."""
     progress = Progress([], [], [], [], [], _wished_attempts(wishes))
     for share in shares:
         _add_share(progress, share)
@@ -54,13 +54,13 @@ def usual_progress(shares: Sequence[Share], wishes: Sequence[tuple[Share, Wish]]
 def _add_share(progress: Progress, share: Share) -> None:
     moving: dict[TaskKey, Attempt] = {}
     for attempt in _attempts(share):
-        if goes_well(attempt) and attempt.key.task not in moving:
+        if is_plain_attempt(attempt) and attempt.key.task not in moving:
             moving[attempt.key.task] = attempt
         else:
             progress.attempts.append(_attempt_row(share, attempt))
     for task in _tasks(share):
         attempt_of = moving.get(task.key)
-        if attempt_of is not None and is_on_its_way(task) and _say_the_same(task, attempt_of):
+        if attempt_of is not None and is_plain_progress(task) and _say_the_same(task, attempt_of):
             progress.moved.append(_moved(share, task, attempt_of))
             del moving[task.key]
         elif _looks_new(task):

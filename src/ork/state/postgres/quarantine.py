@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from ork.model.ids import RunId, SchedulerId
-from ork.model.quarantine import ItemKind, SetAside
+from ork.model.quarantine import ItemKind, QuarantinedRun
 from ork.model.run import RunStatus
 from ork.state.postgres.connection import Session
 from ork.state.postgres.database import Database
@@ -15,7 +15,7 @@ from ork.state.quarantine import note_of
 
 async def set_aside(
     db: Database, scheduler: SchedulerId, run: RunId, epoch: int, reason: str, now: datetime
-) -> SetAside | None:
+) -> QuarantinedRun | None:
     async with db.writing() as session:
         row = await session.row("lock_claimed_run", run, scheduler, epoch)
         if row is None:
@@ -37,7 +37,7 @@ async def set_aside(
         else:
             await note(session, ItemKind.RUN, run, reason, now)
         await session.tell_others()
-    return SetAside(run, workflow, reason, is_cancelled, attempts)
+    return QuarantinedRun(run, workflow, reason, is_cancelled, attempts)
 
 
 async def try_again(session: Session, run: RunId) -> None:

@@ -17,8 +17,8 @@ from ork.state.paging import attempt_place, not_ours, read_cursor, task_place, w
 from ork.state.postgres.connection import Row, Session
 from ork.state.postgres.database import Database, run_by_id, runs_by_id
 from ork.state.postgres.rows import lenient
+from ork.state.records import ALL_TASKS, Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate, TaskFilter
 from ork.state.rows import attempt_key, index_number, index_of, output_of
-from ork.state.store import ALL_TASKS, Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate, TaskFilter
 
 _HOLDERS_SHOWN = 5
 _LAST_ORDINAL = 2**31 - 1

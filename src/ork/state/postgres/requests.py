@@ -13,9 +13,9 @@ from ork.state.postgres.connection import Session
 from ork.state.postgres.database import Database, run_by_id, runs_by_id
 from ork.state.postgres.quarantine import try_again
 from ork.state.postgres.rows import free_text
+from ork.state.records import Accepted, TooLate
 from ork.state.refusals import check_same_request, is_too_late
 from ork.state.rows import Columns, command_of, is_command, json_text
-from ork.state.store import Accepted, TooLate
 
 
 async def create_runs(db: Database, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:

@@ -14,7 +14,7 @@ from ork.state.postgres.database import Database
 from ork.state.postgres.quarantine import note
 from ork.state.postgres.requests import add_runs
 from ork.state.postgres.rows import checked, free_text, lenient
-from ork.state.schedules import ScheduleEntry, UnsentAlert
+from ork.state.records import ScheduleEntry, UnsentAlert
 
 _FINAL = tuple(status.value for status in RunStatus if status.is_final)
 _PARTS = (

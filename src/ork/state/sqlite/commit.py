@@ -14,11 +14,11 @@ from ork.model.ids import RunId, SchedulerId
 from ork.model.run import RunStatus
 from ork.model.workflow import Rate
 from ork.state.admission import ActiveAttempts, Admission, Bucket, Rates, admit, room_left
+from ork.state.records import Committed, RunChanges
 from ork.state.refusals import ends_unaware_of_cancel
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.progress import RunRows, launch, write_attempts, write_tasks
 from ork.state.sqlite.rows import failure_text, index_number, run_values, time_text
-from ork.state.store import Committed, RunChanges
 
 _ALWAYS_OWNED = (RunStatus.PENDING, RunStatus.RUNNING)
 
@@ -138,5 +138,5 @@ def _open_bucket(db: Database, name: str, rate: Rate) -> Bucket:
 
 def _settle(db: Database, opened: Iterable[_Open]) -> None:
     for changes, _, status in opened:
-        if changes.rest or status not in _ALWAYS_OWNED:
-            db.connection.run("settle_run", {"run": changes.run_id, "rest": int(changes.rest)})
+        if changes.release_ownership or status not in _ALWAYS_OWNED:
+            db.connection.run("settle_run", {"run": changes.run_id, "release": int(changes.release_ownership)})

@@ -135,6 +135,10 @@ class Database:
             self._orders.pop(oldest, None)
         self._versions[version.id] = version
 
+    @property
+    def statements(self) -> int:
+        return self.connection.statements
+
     def last_change(self) -> int:
         return int(self.connection.rows("read_counter")[0][0])
 

@@ -9,12 +9,12 @@ from ork.compile.content import to_document
 from ork.errors import UnreadableError
 from ork.model.ids import VersionId
 from ork.model.workflow import Rate, Version, VersionEntry, WorkflowEntry
+from ork.state.records import NO_RATES
 from ork.state.refusals import still_has_runs
 from ork.state.rows import limit_rows
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.locations import check_workflow_owner
 from ork.state.sqlite.rows import json_text, lenient, schedule_text, time_text
-from ork.state.store import NO_RATES
 
 _AFTER_ALL_NAMES = "\U0010ffff"
 

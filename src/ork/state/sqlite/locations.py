@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 
-from ork.model.location import LocationEntry, Look
+from ork.model.location import LocationEntry, LocationScan
 from ork.model.record import replaced
 from ork.state.lenient import UNREADABLE, damaged_or_not
 from ork.state.refusals import check_owner
@@ -59,16 +59,16 @@ def keep_location(db: Database, held: LocationEntry, now: datetime, hold_seconds
         return kept if db.connection.run("keep_location", values) == 1 else None
 
 
-def settle_location(db: Database, held: LocationEntry, look: Look, due_at: datetime, now: datetime) -> bool:
+def settle_location(db: Database, held: LocationEntry, scan: LocationScan, due_at: datetime, now: datetime) -> bool:
     values = {
         **_held(held),
         "due_at": time_text(due_at),
         "now": time_text(now),
-        "seen": look.seen,
-        "digest": look.digest,
-        "code": look.code,
-        "error": free_text(look.error),
-        "output": free_text(look.output),
+        "seen": scan.seen,
+        "digest": scan.digest,
+        "code": scan.code,
+        "error": free_text(scan.error),
+        "output": free_text(scan.output),
     }
     with db.connection.writing():
         return db.connection.run("settle_location", values) == 1
@@ -82,7 +82,7 @@ def next_location_at(db: Database, names: Collection[str]) -> datetime | None:
 
 
 def _reset_damaged(db: Database) -> datetime:
-    """Those whose times cannot be decoded are due now: the next look writes them anew."""
+    """Those whose times cannot be decoded are due now: the next scan writes them anew."""
     now = datetime.now(UTC)
     with db.connection.writing():
         for entry in list_locations(db):

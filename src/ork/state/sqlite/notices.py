@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from ork.model.notice import Notice
 from ork.model.quarantine import ItemKind
 from ork.model.record import replaced
-from ork.state.schedules import UnsentAlert
+from ork.state.records import UnsentAlert
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.quarantine import note

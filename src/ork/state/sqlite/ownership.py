@@ -7,22 +7,22 @@ from datetime import datetime
 
 from ork.errors import StoreError, UnreadableError
 from ork.model.ids import RunId, SchedulerId
-from ork.model.quarantine import ItemKind, SetAside
+from ork.model.quarantine import ItemKind, QuarantinedRun
 from ork.model.run import RunCommand, SchedulerEntry
 from ork.model.task import Heartbeat
 from ork.state.claims import that_fit
 from ork.state.installation import check_terms
 from ork.state.lenient import UNKNOWN_TIME
+from ork.state.records import Claim, ClaimedRun
 from ork.state.rows import attempt_key, is_command, notes_of
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.installation import read_shared_settings
 from ork.state.sqlite.quarantine import note, set_run_aside
 from ork.state.sqlite.rows import attempt_of, command_of, index_number, json_text, lenient, run_of, task_of, time_text
-from ork.state.store import Claim, ClaimedRun
 
 
-def introduce(
+def register(
     db: Database, scheduler: SchedulerId, identity: str, kind: str, now: datetime, *, terms: str | None = None
 ) -> None:
     boot, until = db.lease()
@@ -31,7 +31,7 @@ def introduce(
             check_terms(read_shared_settings(db), terms)
         db.connection.run("release_all", (scheduler,))
         db.connection.run(
-            "introduce",
+            "register",
             {
                 "id": scheduler,
                 "identity": identity,
@@ -54,16 +54,20 @@ def note_fallbacks(db: Database, scheduler: SchedulerId, notes: Sequence[str]) -
         db.connection.run("note_fallbacks", {"id": scheduler, "notes": json_text(list(notes))})
 
 
-def bury(db: Database, schedulers: Sequence[SchedulerId]) -> None:
+def expire(db: Database, schedulers: Sequence[SchedulerId]) -> None:
     with db.changing():
         db.connection.run_many("end_lease", [(scheduler,) for scheduler in schedulers])
 
 
-def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
-    with db.changing():
-        if runs is None:
-            _forget(db, [scheduler])
-        else:
+def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None = None, *, exits: bool = False) -> None:
+    if runs is None:
+        if db.connection.row("is_registered", {"id": scheduler}) is not None:
+            with db.changing():
+                _forget(db, [scheduler])
+                if exits:
+                    db.connection.run("clear_control", {"target": scheduler})
+    elif db.connection.row("owns_one_of", {"owner": scheduler, "runs": json_text(list(runs))}) is not None:
+        with db.changing():
             db.connection.run_many("release_run", [(scheduler, run) for run in runs])
 
 
@@ -126,7 +130,7 @@ def _take(db: Database, scheduler: SchedulerId, room: int, only: Collection[str]
 
 def _load(
     db: Database, scheduler: SchedulerId, ids: list[str], now: datetime
-) -> tuple[tuple[ClaimedRun, ...], tuple[SetAside, ...]]:
+) -> tuple[tuple[ClaimedRun, ...], tuple[QuarantinedRun, ...]]:
     """The runs, and those that had to be set aside because they cannot be decoded."""
     claimed, broken = [], []
     for row in db.run_rows(ids):
@@ -148,7 +152,9 @@ def _claimed(db: Database, row: Row) -> ClaimedRun:
     return ClaimedRun(run, epoch, version, tasks, attempts, _heartbeats(db, run.id) if attempts else ())
 
 
-def _set_aside(db: Database, scheduler: SchedulerId, row: Row, problem: Exception, now: datetime) -> SetAside | None:
+def _set_aside(
+    db: Database, scheduler: SchedulerId, row: Row, problem: Exception, now: datetime
+) -> QuarantinedRun | None:
     if isinstance(problem, StoreError):
         raise problem
     of_run = {"run": row[0]}

@@ -1,6 +1,6 @@
-"""Rows of tasks and attempts: those that go the usual way cost what changes about them, all others are written whole.
+"""Rows of tasks and attempts: partial updates where only progress is to be written, whole rows otherwise.
 
-Where a row is not what the way leads from, all are written whole after all.
+Where a partial update does not fit what the store holds, all rows are written whole.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import NamedTuple, TypeAlias
 from ork.core.effects import Wish
 from ork.model.ids import RunId
 from ork.model.task import Attempt, AttemptStatus, InlineOutput, Task, TaskStatus
+from ork.state.partial_updates import is_new, is_plain_attempt, is_plain_progress
 from ork.state.sqlite.connection import NULL, Connection, Row
 from ork.state.sqlite.rows import NO_INDEX, attempt_row, task_row, time_text
-from ork.state.usual_way import goes_well, is_new, is_on_its_way
 
 Order: TypeAlias = Mapping[str, int]
 """Each task's place in its workflow."""
@@ -41,7 +41,7 @@ def write_tasks(connection: Connection, changes: Sequence[RunRows], changed: int
                 item = NULL if task.item is None else task.item
                 added.append((run, ordinal, idx, name, task.executor, item, changed))
                 continue
-            if not is_on_its_way(task):
+            if not is_plain_progress(task):
                 whole.append(task_row(run, ordinal, changed, task))
                 continue
             began = time_text(task.started_at)
@@ -63,7 +63,7 @@ def write_attempts(connection: Connection, changes: Sequence[RunRows]) -> None:
     for _, order, _, attempts in changes:
         for attempt in attempts:
             run, (name, index), number = attempt.key
-            if not goes_well(attempt):
+            if not is_plain_attempt(attempt):
                 whole.append(attempt_row(order[name], attempt))
                 continue
             ordinal, idx = order[name], NO_INDEX if index is None else index

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from ork.model.ids import RunId, SchedulerId
-from ork.model.quarantine import ItemKind, SetAside
+from ork.model.quarantine import ItemKind, QuarantinedRun
 from ork.model.run import RunStatus
 from ork.state.quarantine import note_of
 from ork.state.sqlite.database import Database
@@ -14,7 +14,7 @@ from ork.state.sqlite.rows import free_text, lenient, time_text
 
 def set_aside(
     db: Database, scheduler: SchedulerId, run: RunId, epoch: int, reason: str, now: datetime
-) -> SetAside | None:
+) -> QuarantinedRun | None:
     with db.changing() as changed:
         return set_run_aside(db, (scheduler, run, epoch), reason, changed, now)
 
@@ -25,7 +25,7 @@ def set_run_aside(
     reason: str,
     changed: int,
     now: datetime,
-) -> SetAside | None:
+) -> QuarantinedRun | None:
     """Inside a transaction."""
     scheduler, run, epoch = claim
     row = db.connection.row("cancel_is_pending", {"run": run, "owner": scheduler, "epoch": epoch})
@@ -52,7 +52,7 @@ def set_run_aside(
         forget(db, ItemKind.RUN, run)
     else:
         note(db, ItemKind.RUN, run, reason, now)
-    return SetAside(run, workflow, reason, is_cancelled, attempts)
+    return QuarantinedRun(run, workflow, reason, is_cancelled, attempts)
 
 
 def try_again(db: Database, run: RunId) -> None:

@@ -13,6 +13,7 @@ from ork.model.task import Attempt
 from ork.state.admission import ActiveAttempts, room_left
 from ork.state.lenient import shown_failure
 from ork.state.paging import attempt_place, read_cursor, task_place, write_cursor
+from ork.state.records import ALL_TASKS, Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate, TaskFilter
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import (
@@ -24,7 +25,6 @@ from ork.state.sqlite.rows import (
     output_of,
     time_text,
 )
-from ork.state.store import ALL_TASKS, Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate, TaskFilter
 
 _HOLDERS_SHOWN = 5
 _LAST_ORDINAL = 2**62

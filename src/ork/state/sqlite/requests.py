@@ -8,12 +8,12 @@ from datetime import datetime
 from ork.errors import NotFoundError
 from ork.model.ids import RunId
 from ork.model.run import CommandKind, NewRun, Run, RunCommand
+from ork.state.records import Accepted, TooLate
 from ork.state.refusals import check_same_request, is_too_late
 from ork.state.rows import is_command
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.quarantine import try_again
 from ork.state.sqlite.rows import command_of, free_text, json_text, time_text
-from ork.state.store import Accepted, TooLate
 
 
 def create_runs(db: Database, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from ork.model.notice import NoticeKind
 from ork.model.run import NewRun
 from ork.state.lenient import entries
-from ork.state.schedules import ScheduleEntry
+from ork.state.records import ScheduleEntry
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.requests import add_runs
 from ork.state.sqlite.rows import free_text, lenient, time_of, time_text

@@ -1,18 +1,20 @@
-"""The SQLite store: the verbs of `ork.state.store.StateStore`, each one call of a function in this folder."""
+"""The SQLite store: the verbs of `ork.state.store.StateStore`, each one call of a function of that name in this folder."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from ork.errors import StoreError, StoreUnavailableError
 from ork.model.ids import SchedulerId
 from ork.model.run import SchedulerEntry
+from ork.state.records import Committed, RunChanges
 from ork.state.sqlite import (
     access,
+    commit,
     definitions,
     installation,
     locations,
@@ -25,12 +27,11 @@ from ork.state.sqlite import (
     schedules,
     set_aside_list,
 )
-from ork.state.sqlite.commit import commit as commit_changes
 from ork.state.sqlite.connection import IN_MEMORY, Durability
 from ork.state.sqlite.database import LEASE_SECONDS, Database, LeaseClock, boot_clock, open_database
 from ork.state.sqlite.failures import is_locked
 from ork.state.sqlite.thread import WriterThread
-from ork.state.store import Committed, RunChanges
+from ork.state.verbs import DatabaseStore
 
 if TYPE_CHECKING:
     from ork.state.sqlite.waiting import Listener
@@ -40,27 +41,20 @@ if TYPE_CHECKING:
 SMALL = 1024
 COMMITS_PER_PAUSE = 200
 
+_MODULES = (
+    access, definitions, installation, locations, notices, ownership, pruning, quarantine, reads, requests, schedules,
+    set_aside_list,
+)  # fmt: skip
+
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-def _verb(
-    function: Callable[Concatenate[Database, P], T],
-) -> Callable[Concatenate[SqliteStore, P], Coroutine[Any, Any, T]]:
-    """The function as a method: what it does to a database, a store can be asked for."""
-
-    async def verb(store: SqliteStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await store._do(function, *args, **kwargs)
-
-    verb.__name__ = function.__name__
-    return verb
 
 
 def _is_small(changes: Sequence[RunChanges]) -> bool:
     return sum(2 + len(each.tasks) + len(each.attempts) + 2 * len(each.wishes) for each in changes) <= SMALL
 
 
-class SqliteStore:
+class SqliteStore(DatabaseStore, modules=_MODULES):
     """One handle. Opening creates the file or brings its schema up to date.
 
     Statements run on a thread of the handle's own (but for a small commit that nothing is in the way of), or with
@@ -97,53 +91,6 @@ class SqliteStore:
         other._begin(shared, inline=True)
         return other
 
-    # ── definitions ──────────────────────────────────────────────────────────────────────────────
-
-    save_version = _verb(definitions.save_version)
-    set_enabled = _verb(definitions.set_enabled)
-    delete_workflow = _verb(definitions.delete_workflow)
-    set_limits = _verb(definitions.set_limits)
-
-    # ── runs and what people ask of them ─────────────────────────────────────────────────────────
-
-    create_runs = _verb(requests.create_runs)
-    submit_command = _verb(requests.submit_command)
-
-    # ── schedules, notices, keeping house ────────────────────────────────────────────────────────
-
-    list_schedules = _verb(schedules.list_schedules)
-    due_schedules = _verb(schedules.due_schedules)
-    next_fire_at = _verb(schedules.next_fire_at)
-    fire = _verb(schedules.fire)
-    take_alerts = _verb(notices.take_alerts)
-    settle_alert = _verb(notices.settle_alert)
-    unsent_alerts = _verb(notices.unsent_alerts)
-    next_alert_at = _verb(notices.next_alert_at)
-    prunable_runs = _verb(pruning.prunable_runs)
-    prune = _verb(pruning.prune)
-    leftovers = _verb(pruning.leftovers)
-    swept = _verb(pruning.swept)
-
-    # ── code locations ───────────────────────────────────────────────────────────────────────────
-
-    set_locations = _verb(locations.set_locations)
-    list_locations = _verb(locations.list_locations)
-    ask_refresh = _verb(locations.ask_refresh)
-    take_location = _verb(locations.take_location)
-    keep_location = _verb(locations.keep_location)
-    settle_location = _verb(locations.settle_location)
-    next_location_at = _verb(locations.next_location_at)
-
-    # ── the installation as a whole ──────────────────────────────────────────────────────────────
-
-    read_shared_settings = _verb(installation.read_shared_settings)
-    record_shared_settings = _verb(installation.record_shared_settings)
-    replace_shared_settings = _verb(installation.replace_shared_settings)
-    set_control = _verb(installation.set_control)
-    clear_control = _verb(installation.clear_control)
-    list_controls = _verb(installation.list_controls)
-    runs_with_commands = _verb(installation.runs_with_commands)
-
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 
     async def commit(self, scheduler: SchedulerId, changes: Sequence[RunChanges], now: datetime) -> Committed:
@@ -151,7 +98,7 @@ class SqliteStore:
         is_small = not self._db.connection.waits_for_the_disk and _is_small(changes)
         # Somebody has to empty the log now and then.
         do = self._do_quickly if is_small and self._commits % COMMITS_PER_PAUSE else self._do
-        return await do(commit_changes, scheduler, changes, now)
+        return await do(commit.commit, scheduler, changes, now)
 
     async def _do_quickly(
         self, function: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
@@ -178,16 +125,6 @@ class SqliteStore:
                     return None
                 raise
 
-    introduce = _verb(ownership.introduce)
-    claim_runs = _verb(ownership.claim_runs)
-    note_fallbacks = _verb(ownership.note_fallbacks)
-    note_heartbeats = _verb(ownership.note_heartbeats)
-    renew = _verb(ownership.renew)
-    bury = _verb(ownership.bury)
-    release = _verb(ownership.release)
-    set_aside = _verb(quarantine.set_aside)
-    list_quarantined = _verb(set_aside_list.list_quarantined)
-
     # ── waking ───────────────────────────────────────────────────────────────────────────────────
 
     async def wait_for_change(self, timeout: float | None) -> bool:
@@ -207,48 +144,8 @@ class SqliteStore:
         except OSError as error:
             raise file_error(error, self._db.waker.folder) from error
 
-    # ── reading ──────────────────────────────────────────────────────────────────────────────────
-
-    get_version = _verb(definitions.get_version)
-    list_versions = _verb(definitions.list_versions)
-    get_workflow = _verb(definitions.get_workflow)
-    list_workflows = _verb(definitions.list_workflows)
-    get_run = _verb(reads.get_run)
-    find_by_key = _verb(reads.find_by_key)
-    count_unfinished = _verb(reads.count_unfinished)
-    last_runs = _verb(reads.last_runs)
-    changes_since = _verb(reads.changes_since)
-    find_runs = _verb(reads.find_runs)
-    list_runs = _verb(reads.list_runs)
-    run_updates = _verb(reads.run_updates)
-    list_attempts = _verb(reads.list_attempts)
-    find_cached = _verb(reads.find_cached)
-    list_alerts = _verb(reads.list_alerts)
-
     async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:
         return await self._do_quickly(ownership.list_schedulers)
-
-    needs_owner = _verb(ownership.needs_owner)
-    get_owner = _verb(ownership.get_owner)
-    get_starter = _verb(ownership.get_starter)
-    pending_commands = _verb(requests.pending_commands)
-    limit_use = _verb(reads.limit_use)
-
-    # ── who may do what, and who did what ────────────────────────────────────────────────────────
-
-    add_token = _verb(access.add_token)
-    find_token = _verb(access.find_token)
-    list_tokens = _verb(access.list_tokens)
-    live_tokens = _verb(access.live_tokens)
-    revoke_token = _verb(access.revoke_token)
-    rotate_token = _verb(access.rotate_token)
-    mark_token_used = _verb(access.mark_token_used)
-    record = _verb(access.record)
-    list_audit = _verb(access.list_audit)
-    signing_key = _verb(definitions.signing_key)
-
-    async def statement_count(self) -> int:
-        return self._db.connection.statements
 
     async def close(self) -> None:
         """May be called twice. A sibling's connection stays open until the handle that opened it is closed."""

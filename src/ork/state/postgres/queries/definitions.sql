@@ -89,7 +89,7 @@ SELECT value FROM ork.meta WHERE name = 'shared_settings';
 INSERT INTO ork.meta (name, value) VALUES ('shared_settings', convert_to($1, 'UTF8')) ON CONFLICT (name) DO NOTHING;
 
 -- name: replace_shared_settings
--- Waits for those that introduce themselves right now: they hold this row until they are done.
+-- Waits for those that register right now: they hold this row until they are done.
 INSERT INTO ork.meta (name, value) VALUES ('shared_settings', convert_to($1, 'UTF8'))
 ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 

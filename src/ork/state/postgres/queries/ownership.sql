@@ -1,4 +1,4 @@
--- name: introduce
+-- name: register
 -- Writes nothing if the terms ($7) differ from the recorded ones. Their row is locked: whoever replaces them waits for us,
 -- and finds us.
 WITH recorded AS (SELECT value FROM ork.meta WHERE name = 'shared_settings' AND $7::text IS NOT NULL FOR SHARE)
@@ -31,6 +31,9 @@ SELECT ork.forget_schedulers(array(SELECT id FROM ork.schedulers ORDER BY id FOR
 WITH owned AS (
     SELECT id FROM ork.runs WHERE owner = ANY ($1::text[]) AND owner IS NOT NULL ORDER BY id FOR UPDATE)
 UPDATE ork.runs AS r SET owner = NULL FROM owned WHERE r.id = owned.id;
+
+-- name: is_registered
+SELECT 1 FROM ork.schedulers WHERE id = $1;
 
 -- name: release_runs
 WITH owned AS (SELECT id FROM ork.runs WHERE id = ANY ($2::text[]) AND owner = $1 ORDER BY id FOR UPDATE)

@@ -53,7 +53,7 @@ ON CONFLICT (run_id, ordinal, idx, number) DO UPDATE SET
     waits_for = excluded.waits_for, is_waiting = excluded.is_waiting;
 
 -- name: add_task
--- From here on: rows that go the usual way, in statements that name nothing but what changes on it. Every value that is
+-- From here on: partial updates, in statements that name only the columns that change. Every value that is
 -- handed over costs as much as finding the row does.
 INSERT INTO tasks (run_id, ordinal, idx, name, status, executor, attempt, earlier_attempts, item, changed)
 VALUES (?, ?, ?, ?, 'pending', ?, 0, 0, ?, ?)
@@ -112,7 +112,7 @@ SELECT :kind, workflow, id, :task, :idx, :failure, :now, :now, 0, '[]' FROM runs
 -- name: settle_run
 -- Whether a run that has ended or is paused still needs an owner follows from rows, so it cannot be forgotten.
 UPDATE runs SET
-    owner = iif(:rest, NULL, owner),
+    owner = iif(:release, NULL, owner),
     attention = status IN ('pending', 'running')
         OR EXISTS (SELECT 1 FROM commands WHERE run_id = :run AND done_at IS NULL)
         OR (status = 'paused' AND EXISTS (

@@ -1,4 +1,4 @@
--- name: introduce
+-- name: register
 INSERT INTO schedulers (id, identity, kind, started_at, lease_boot, lease_until)
 VALUES (:id, :identity, :kind, :now, :boot, :until)
 ON CONFLICT (id) DO UPDATE SET
@@ -26,6 +26,12 @@ UPDATE runs SET owner = NULL WHERE owner IS NOT NULL;
 
 -- name: release_all
 UPDATE runs SET owner = NULL WHERE owner = ?;
+
+-- name: is_registered
+SELECT 1 FROM schedulers WHERE id = :id;
+
+-- name: owns_one_of
+SELECT 1 FROM runs WHERE id IN (SELECT value FROM json_each(:runs)) AND owner = :owner LIMIT 1;
 
 -- name: release_run
 UPDATE runs SET owner = NULL WHERE owner = ? AND id = ?;

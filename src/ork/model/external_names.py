@@ -1,10 +1,10 @@
-"""What an attempt's external name says about where it is, for people."""
+"""What an attempt's external name says about where it runs."""
 
 from __future__ import annotations
 
 
 def machine_of(external_name: str) -> str | None:
-    """The machine's name; None if the external name does not tell."""
+    """The name of the machine; None if the external name does not contain it."""
     kind, _, rest = external_name.partition(":")
     place = rest.partition(":")[0]
     if kind == "local" or kind == "sim":
@@ -15,5 +15,5 @@ def machine_of(external_name: str) -> str | None:
 
 
 def is_fenced(external_name: str) -> bool:
-    """Whether a worker performs it that ends its task when it cannot write a heartbeat."""
+    """True if the attempt has a worker that ends its task when it cannot write a heartbeat."""
     return external_name.startswith(("local:", "sim:"))

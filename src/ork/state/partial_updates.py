@@ -1,6 +1,6 @@
-"""Which rows go the usual way: a store may write no more of those than what changes on it.
+"""Which rows may be written by a partial update: of these, a store writes only the columns that change.
 
-What a task was dispatched with (its item, its cache key, the attempts of earlier rounds) stays what it is until that
+What a task was dispatched with (its item, its cache key, the attempts of earlier rounds) does not change until that
 attempt has ended.
 """
 
@@ -29,14 +29,14 @@ def is_new(task: Task) -> bool:
     )
 
 
-def is_on_its_way(task: Task) -> bool:
-    """It has been dispatched in this round and is running now, or has succeeded, and nothing else is to be told of it."""
+def is_plain_progress(task: Task) -> bool:
+    """It was dispatched in this round and is running now or has succeeded, and no other column has changed."""
     if task.status is TaskStatus.RUNNING:
-        is_usual = task.output is None and task.exit_code is None and task.finished_at is None
+        is_plain = task.output is None and task.exit_code is None and task.finished_at is None
     else:
-        is_usual = task.status is TaskStatus.SUCCESS and (task.output is None or isinstance(task.output, InlineOutput))
+        is_plain = task.status is TaskStatus.SUCCESS and (task.output is None or isinstance(task.output, InlineOutput))
     return (
-        is_usual
+        is_plain
         and task.attempt > task.earlier_attempts
         and task.failure is None
         and task.reason is None
@@ -46,9 +46,10 @@ def is_on_its_way(task: Task) -> bool:
     )
 
 
-def goes_well(attempt: Attempt) -> bool:
+def is_plain_attempt(attempt: Attempt) -> bool:
+    """It is running or has succeeded, and no other column has changed."""
     if attempt.status is AttemptStatus.RUNNING:
-        is_usual = attempt.exit_code is None and attempt.finished_at is None
+        is_plain = attempt.exit_code is None and attempt.finished_at is None
     else:
-        is_usual = attempt.status is AttemptStatus.SUCCESS
-    return is_usual and attempt.failure is None and attempt.closing is None and attempt.waits_for is None
+        is_plain = attempt.status is AttemptStatus.SUCCESS
+    return is_plain and attempt.failure is None and attempt.closing is None and attempt.waits_for is None
