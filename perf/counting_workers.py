@@ -131,12 +131,12 @@ def _orders(count: int, folder: Path, kind: Mapping[str, Any] | None = None) -> 
     (folder / "light.py").write_text("def main():\n    return 1\n")
     names = [f"t{number}" for number in range(count)]
     documents = [_spec(name, folder, kind or {}) for name in names]
-    keys = [f"runs/run/{name}.0.1.spec.json" for name in names]
+    attempts = [f"run/{name}/0/1" for name in names]
     objects = open_objects(f"journal:{folder}")
-    positions = objects.put_specs(list(zip(keys, documents, strict=True)))
+    positions = objects.put_specs(list(zip(attempts, documents, strict=True)))
     lines = []
-    for name, key, position, document in zip(names, keys, positions, documents, strict=True):
-        place = {"objects": objects.url, "spec": key, "position": position}
+    for name, position, document in zip(names, positions, documents, strict=True):
+        place = {"objects": objects.url, "position": position}
         lines += [
             dumps({"attempt": f"run/{name}/0/1", "token": TOKEN, **place, "isolation": "fork"}).encode(),
             document,

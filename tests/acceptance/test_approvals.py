@@ -47,7 +47,7 @@ def test_why_does_not_ask_for_a_scheduler_where_only_a_person_is_needed(tmp_path
     assert ork("run", "asking.yaml").returncode == 5
     timed = ork("why", "@last").stdout
     assert "start `ork scheduler`" not in timed
-    assert "nothing fails it when the time is over" in timed
+    assert "without a decision its timeout has no effect" in timed
     (tmp_path / "asking.yaml").write_text(ASKING.replace(", timeout: 2h", ""))
     assert ork("run", "asking.yaml").returncode == 5
     for asked in (("why", "@last"), ("why", "@last", "ok"), ("why", "@last", "publish")):

@@ -55,7 +55,7 @@ def test_a_retry_nobody_carries_out_says_so_and_why_knows_of_it(ork: OrkCli) -> 
     assert asked.returncode == 0
     assert f"retry of everything asked for; {NO_SCHEDULER}" in asked.stdout
     why = ork("why", "@last").stdout
-    assert "`retry` of everything asked for by" in why
+    assert "`retry` of everything requested by" in why
     assert "no scheduler is running" in why
     ork("tick")
     assert "`retry`" not in ork("why", "@last").stdout
@@ -238,7 +238,7 @@ def test_why_about_a_task_of_a_run_that_has_not_begun_is_about_the_task(ork: Ork
     assert NO_SCHEDULER in triggered.stderr
     why = ork("why", "@last", "b").stdout
     assert why.startswith(triggered.stdout[:4] + "/b: ")
-    assert "has not begun" in why
+    assert "has not started" in why
     assert "no scheduler is running" in why
     assert ork("why", "@last", "zzz").returncode == 3
     logs = ork("logs", "@last", "b")

@@ -1,4 +1,4 @@
-"""An idle scheduler on another machine: its lease has ended, and its process cannot be checked from here."""
+"""An idle scheduler on another machine: its lease has expired, and its process cannot be checked from this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OrkCli = Callable[..., "subprocess.CompletedProcess[str]"]
 
 NIGHTLY = "name: nightly\nschedule: \"0 2 * * *\"\ntasks:\n  a: {command: 'true'}\n"
 HOST, OTHER = "distant+aaaaaaaaaaaa", "distant+bbbbbbbbbbbb"
-WORDS = "it cannot be checked from here"
+WORDS = "it cannot be checked from this machine"
 
 
 def _register(folder: Path, id: str, host: str) -> None:

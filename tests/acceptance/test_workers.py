@@ -51,7 +51,7 @@ def test_a_mistake_in_workers_yaml_is_shown_and_stops_only_the_tasks_that_need_i
     (tmp_path / "workflow.yaml").write_text("name: w\ntasks: {a: {command: 'true', worker: heavy}}\n")
     said = ork_cli("run", cwd=tmp_path)
     assert said.returncode == 2
-    assert "worker config `heavy` cannot be used: `lots` is no amount of memory" in said.stderr
+    assert "worker config `heavy` cannot be used: `lots` is not an amount of memory" in said.stderr
     assert ork_cli("workers", cwd=tmp_path).returncode == 2
 
 

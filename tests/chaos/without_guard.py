@@ -38,8 +38,9 @@ def main() -> None:
         with open(os.path.join(folder, "launches"), "a") as file:
             file.write(f"{order.attempt.key}\n")
         self._listen_for(order.attempt.key, news)
-        log = self._documents.log_path(order.attempt.key)
-        local_spawn.spawn_worker(self._pythons.of(order), self._documents.url, order, log, os.environ)
+        log = self._documents.open_log(str(order.attempt.key))
+        local_spawn.spawn_worker(self._pythons.of(order), self._documents.url, order, log.fileno(), os.environ)
+        log.close()
 
     observe.Observer.look = look_and_start_again  # type: ignore[method-assign]
     local.LocalExecutor._start_one = start_in_any_case  # type: ignore[assignment, method-assign]

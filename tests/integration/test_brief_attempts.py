@@ -75,7 +75,7 @@ async def settled(shop: Workshop) -> int:
 
 
 def worker_of(shop: Workshop, attempt: Attempt) -> int:
-    gate = shop.documents.gate(attempt)
+    gate = shop.gates.of(attempt)
     assert gate is not None
     return int(gate["pid"])
 

@@ -158,7 +158,7 @@ def test_what_is_pulled_is_recorded_by_its_digest_and_passwords_are_used(daemon:
             attempt = dock.attempt()
             status = await dock.end_of(dock.plain(attempt, ["true"], name))
             assert status["state"] == "success", status
-            gate = dock.documents.gate(attempt)
+            gate = dock.gates.of(attempt)
             assert gate is not None
             assert gate["digest"] == digest
 

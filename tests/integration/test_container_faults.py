@@ -74,7 +74,7 @@ def test_one_that_may_be_on_its_way_is_removed_rather_than_started_again(daemon:
             attempt = await dock.begin(dock.shell(dock.attempt(), "echo never"))
             await dock.vanished(attempt)
             assert (await dock.container.find([attempt])) == [Presence.GONE]
-            gate = dock.documents.gate(attempt)
+            gate = dock.gates.of(attempt)
             assert (gate and gate["state"], dock.starts_of(attempt)) == ("started", 0)
             assert daemon.docker("ps", "-aq", "--filter", f"name={container_of(dock)}") == ""
 

@@ -155,7 +155,7 @@ def test_a_cancelled_attempt_calls_the_executors_own_stop(tmp_path: Any, name: s
         attempt = shop.attempt()
         assert await shop.start(attempt, **custom(name)) == []
         await shop.until_file(shop.root / "running")
-        gate = shop.documents.gate(attempt)
+        gate = shop.gates.of(attempt)
         assert gate is not None
         assert processes.send_signal(gate["pid"], gate["start_time"], signal.SIGTERM)
         status = await shop.ended(attempt)

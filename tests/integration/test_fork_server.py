@@ -71,7 +71,7 @@ def main():
 
 
 def shim_of(shop: Workshop, attempt: Attempt) -> int:
-    gate = shop.documents.gate(attempt)
+    gate = shop.gates.of(attempt)
     assert gate is not None
     return int(gate["pid"])
 
@@ -243,7 +243,7 @@ def test_an_attempt_that_is_stopped_before_its_fork_ends_without_a_trace_or_as_s
         await shop.vanished(second)
         status = shop.status(second)
         if not at_once:
-            assert (shop.documents.gate(second) is None) == (status is None)
+            assert (shop.gates.of(second) is None) == (status is None)
             assert status is None or status["state"] == "stopped"
         assert await shop.executor.find([first, second]) == [Presence.RUNNING, Presence.GONE]
 
@@ -308,7 +308,7 @@ def test_a_server_with_another_environment_than_ours_is_replaced(
     @in_workshop
     async def inside(shop: Workshop) -> None:
         shop.write("tasks.py", "import os\n\ndef main():\n    return os.environ.get('COLOUR_OF_THE_DAY')\n")
-        shop.executor = LocalExecutor("python", shop.documents, isolation=shop.isolation, pass_env=["COLOUR_*"])
+        shop.executor = LocalExecutor("python", shop.objects, isolation=shop.isolation, pass_env=["COLOUR_*"])
         assert (await shop.run(shop.attempt("before")))["output"] is None
         monkeypatch.setenv("COLOUR_OF_THE_DAY", "blue")
         assert (await shop.run(shop.attempt("after")))["output"] == {"inline": '"blue"'}
@@ -369,5 +369,5 @@ async def test_what_was_asked_for_is_started_even_if_the_executor_leaves_at_once
 
 
 def until_begun(shop: Workshop, attempts: list[Attempt]) -> None:
-    while not any(shop.documents.gate(attempt) for attempt in attempts):
+    while not any(shop.gates.of(attempt) for attempt in attempts):
         pass

@@ -35,7 +35,7 @@ async def resident_with_a_forker(shop: Workshop) -> int:
     for name in ("first", "second", "third"):
         assert (await shop.run(shop.attempt(name)))["state"] == "success"
         await shop.vanished(shop.made[-1])
-    gate = shop.documents.gate(shop.made[-1])
+    gate = shop.gates.of(shop.made[-1])
     assert gate is not None
     return int(gate["pid"])
 
@@ -67,7 +67,7 @@ async def test_when_the_forker_is_killed_its_function_dies_and_the_worker_goes_o
     (shop.root / "hold").unlink()
     again = shop.attempt("again")
     assert (await shop.run(again))["state"] == "success"
-    gate = shop.documents.gate(again)
+    gate = shop.gates.of(again)
     assert gate is not None
     assert gate["pid"] == resident
 

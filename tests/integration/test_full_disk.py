@@ -179,7 +179,7 @@ def test_objects_that_run_out_of_room_in_mid_task_lose_nothing(objects_on_it: Pr
     assert status is not None
     assert status["state"] == "running"
     for asked in (["why", "@last"], ["why", "@last", "a"], ["status"]):
-        assert "the disk of the objects is full" in project.ork(*asked)[1]
+        assert "the disk of the object store is full" in project.ork(*asked)[1]
     assert all_whole(disk.folder / "objects")
     disk.free()
     out, _ = running.communicate(timeout=60)

@@ -81,7 +81,7 @@ async def all_succeeded(shop: Workshop, attempts: list[Attempt]) -> None:
 
 
 def worker_of(shop: Workshop, attempt: Attempt) -> int:
-    gate = shop.documents.gate(attempt)
+    gate = shop.gates.of(attempt)
     assert gate is not None
     return int(gate["pid"])
 
@@ -189,7 +189,7 @@ async def test_one_of_several_is_found_running_by_another_scheduler(shop: Worksh
                 await asyncio.sleep(0)
         os.kill(worker, signal.SIGSTOP)
         assert worker_of(shop, slow) == worker
-        assert await LocalExecutor("python", shop.documents).find([slow]) == [Presence.RUNNING]
+        assert await LocalExecutor("python", shop.objects).find([slow]) == [Presence.RUNNING]
     finally:
         os.kill(worker, signal.SIGCONT)
     shop.write("go", "")

@@ -135,7 +135,7 @@ def test_a_command_after_a_function_is_over_when_it_ends(with_library: InLibrary
 
 async def waiting_process(shop: Workshop) -> int:
     """Below the worker that had the last attempt."""
-    gate = shop.documents.gate(shop.made[-1])
+    gate = shop.gates.of(shop.made[-1])
     assert gate is not None
     async with asyncio.timeout(30):
         while not (below := children_of(gate["pid"])):

@@ -16,9 +16,9 @@ from ork.executors.descriptors import make_room
 from ork.executors.executor import Presence
 from ork.executors.local import LocalExecutor
 from ork.model.record import replaced
+from ork.model.task import Attempt
 from ork.model.workflow import Isolation
 from ork.objects import layout
-from ork.objects.attempts import AttemptDocuments
 from ork.objects.documents import open_signed, sign
 from ork.objects.opening import open_objects
 from tests.integration.workshop import Workshop, in_every_workshop
@@ -32,7 +32,7 @@ async def test_a_closed_gate_keeps_user_code_from_ever_starting(shop: Workshop) 
     closed = {"v": 1, "attempt": str(attempt.key), "state": "closed"}
     gate = layout.gate_key(layout.attempt_stem(attempt.key))
     shop.objects.put(gate, sign(closed, attempt.token_hash))
-    process = spawn_worker(shop, order.spec_key, order.token)
+    process = spawn_worker(shop, order.attempt, order.token)
     assert process.wait() == 0
     assert not (shop.root / "ran").exists()
     assert shop.status(attempt) is None
@@ -56,7 +56,7 @@ async def test_many_workers_of_one_attempt_run_it_once(shop: Workshop) -> None:
     shop.write("tasks.py", "def main():\n    with open('ledger', 'a') as file:\n        file.write('x')\n")
     attempt = shop.attempt()
     order = shop.order(attempt)
-    workers = [spawn_worker(shop, order.spec_key, order.token) for _ in range(6)]
+    workers = [spawn_worker(shop, order.attempt, order.token) for _ in range(6)]
     assert [worker.wait() for worker in workers] == [0] * 6
     assert (shop.status(attempt) or {})["state"] == "success"
     assert (shop.root / "ledger").read_text() == "x"
@@ -80,15 +80,16 @@ async def test_a_worker_with_the_wrong_token_does_nothing(shop: Workshop) -> Non
     shop.write("tasks.py", "open('ran', 'w').close()\n\ndef main():\n    pass\n")
     attempt = shop.attempt()
     order = shop.order(attempt)
-    worker = spawn_worker(shop, order.spec_key, "f" * 64)
+    worker = spawn_worker(shop, order.attempt, "f" * 64)
     assert worker.wait() != 0
     assert not (shop.root / "ran").exists()
-    assert shop.documents.gate(attempt) is None
+    assert shop.gates.of(attempt) is None
 
 
-def spawn_worker(shop: Workshop, spec_key: str, token: str) -> subprocess.Popen[bytes]:
+def spawn_worker(shop: Workshop, attempt: Attempt, token: str) -> subprocess.Popen[bytes]:
     """A worker beside the executor's own: as a second scheduler, or a repeated start, would make one."""
     code = "import sys; from ork.worker.main import main; main()"
+    spec_key = layout.spec_key(layout.attempt_stem(attempt.key))
     return subprocess.Popen(
         [sys.executable, "-c", code, f"{shop.objects.url}/{spec_key}"],
         env={**os.environ, "ORK_TOKEN": token},
@@ -153,7 +154,7 @@ async def test_a_worker_counts_as_running_before_it_reaches_the_gate(shop: Works
     )
     attempt = shop.attempt()
     await shop.start_order(replaced(shop.order(attempt), isolation=Isolation.INTERPRETER))
-    stranger = LocalExecutor("python", shop.documents)  # as after a restart: it knows no children
+    stranger = LocalExecutor("python", shop.objects)  # as after a restart: it knows no children
     seen = await stranger.find([attempt])
     shop.write("go", "")
     await shop.ended(attempt)
@@ -166,7 +167,7 @@ async def test_running_out_of_descriptors_is_not_final(shop: Workshop) -> None:
     attempt = shop.attempt()
     order = shop.order(attempt, argv=["true"])
     # As after a restart: the journal has to be opened.
-    shop.executor = LocalExecutor("python", AttemptDocuments(open_objects(shop.objects.url)), isolation=shop.isolation)
+    shop.executor = LocalExecutor("python", open_objects(shop.objects.url), isolation=shop.isolation)
     make_room()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     held = []

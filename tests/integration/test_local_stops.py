@@ -66,7 +66,7 @@ async def test_stopping_a_worker_on_its_way_leaves_no_started_task_without_a_wor
         await shop.executor.stop([attempt], at_once=False)
         await shop.vanished(attempt)
         status = shop.status(attempt)
-        assert (shop.documents.gate(attempt) is None) == (status is None)
+        assert (shop.gates.of(attempt) is None) == (status is None)
         assert status is None or status["state"] == "stopped"
 
 
@@ -137,7 +137,7 @@ async def test_orphans_of_a_killed_shim_are_told_from_a_running_task_until_they_
     attempt = shop.attempt()
     await shop.start(attempt, argv=[sys.executable, "tree.py"])
     grandchild, child = map(int, (await shop.until_file(shop.root / "pid")).split())
-    gate = shop.documents.gate(attempt)
+    gate = shop.gates.of(attempt)
     assert gate is not None
     os.kill(gate["pid"], signal.SIGKILL)
     while is_alive(child):  # it dies with its shim
@@ -157,7 +157,7 @@ async def test_news_comes_when_a_shim_dies_without_a_word(shop: Workshop) -> Non
     await shop.running(attempt)
     while not shop.news.empty():
         shop.news.get_nowait()
-    gate = shop.documents.gate(attempt)
+    gate = shop.gates.of(attempt)
     assert gate is not None
     os.kill(gate["pid"], signal.SIGKILL)
     async with asyncio.timeout(30):

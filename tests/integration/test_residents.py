@@ -35,7 +35,7 @@ def main():
 async def resident_of(shop: Workshop, attempt: Attempt) -> int:
     """The worker that performs, or performed, the attempt."""
     async with asyncio.timeout(30):
-        while (gate := shop.documents.gate(attempt)) is None:
+        while (gate := shop.gates.of(attempt)) is None:
             await asyncio.sleep(0.01)
     return int(gate["pid"])
 
@@ -107,7 +107,7 @@ async def test_stopping_an_attempt_that_is_over_harms_nobody_who_came_after_it(s
     shop.write("hold-present", "")
     await shop.start(present)
     assert await resident_of(shop, present) == resident
-    other = LocalExecutor("python", shop.documents)
+    other = LocalExecutor("python", shop.objects)
     for executor in (shop.executor, other):
         for at_once in (False, True):
             await executor.stop([past], at_once=at_once)
@@ -123,7 +123,7 @@ async def test_another_executor_stops_what_a_resident_has_now(shop: Workshop) ->
     shop.write("hold-present", "")
     await shop.start(attempt)
     await resident_of(shop, attempt)
-    other = LocalExecutor("python", shop.documents)
+    other = LocalExecutor("python", shop.objects)
     await other.stop([attempt], at_once=False)
     await other.close()
     assert (await shop.ended(attempt))["state"] == "stopped"
@@ -141,7 +141,7 @@ def test_a_signal_for_a_worker_that_moved_on_is_not_sent(tmp_path: Path, monkeyp
         await resident_of(shop, present)
         honest, looks = processes.mark_of, [str(past.key)]
         monkeypatch.setattr(local.processes, "mark_of", lambda pid, mark: looks.pop() if looks else honest(pid, mark))
-        other = LocalExecutor("python", shop.documents)
+        other = LocalExecutor("python", shop.objects)
         await other.stop([past], at_once=False)
         assert looks == []
         await other.close()

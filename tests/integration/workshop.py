@@ -13,12 +13,12 @@ import pytest
 from ork.executors import residents
 from ork.executors.executor import LaunchOrder, NotStarted, Told
 from ork.executors.local import LocalExecutor
+from ork.executors.local_gates import Gates
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.record import replaced
 from ork.model.task import Attempt, AttemptStatus
 from ork.model.workflow import Isolation
 from ork.objects import layout
-from ork.objects.attempts import AttemptDocuments
 from ork.objects.documents import derive_token, open_signed, sign, token_hash
 from ork.objects.opening import open_objects
 
@@ -41,8 +41,8 @@ class Workshop:
         self.root = folder / "project"
         self.root.mkdir(exist_ok=True)
         self.objects = open_objects(f"journal:{objects_folder or folder / 'objects'}")
-        self.documents = AttemptDocuments(self.objects)
-        self.executor = LocalExecutor("python", self.documents, news_dir=str(folder), isolation=isolation)
+        self.gates = Gates(self.objects)
+        self.executor = LocalExecutor("python", self.objects, news_dir=str(folder), isolation=isolation)
         self.news = Heard()
         self.made: list[Attempt] = []
 
@@ -69,12 +69,11 @@ class Workshop:
 
     def order(self, attempt: Attempt, **spec: Any) -> LaunchOrder:
         """Writes the spec and gives the order to start it."""
-        key = layout.spec_key(layout.attempt_stem(attempt.key))
         document = {**self.spec(attempt), **spec}
         document.setdefault("kind", "command" if "argv" in document else "python")
         signed = sign(document, attempt.token_hash)
-        self.objects.put(key, signed)
-        return LaunchOrder(attempt, key, derive_token(SIGNING_KEY, str(attempt.key)), str(self.root), spec=signed)
+        self.objects.put_specs([(str(attempt.key), signed)])
+        return LaunchOrder(attempt, derive_token(SIGNING_KEY, str(attempt.key)), str(self.root), spec=signed)
 
     def spec(self, attempt: Attempt) -> dict[str, Any]:
         return {
@@ -168,7 +167,7 @@ class Workshop:
         return Path(self.objects.root) / layout.run_folder(attempt.run)
 
     def log_path(self, attempt: Attempt) -> Path:
-        return Path(self.documents.log_path(attempt.key))
+        return Path(self.objects.path(layout.log_key(layout.attempt_stem(attempt.key))))
 
 
 def is_alive(pid: int) -> bool:

@@ -12,9 +12,9 @@ from fastapi import Request
 from ork.api.events import Hub
 from ork.model.access import AuditEntry, Role
 from ork.model.record import Record, made, replaced
-from ork.objects.store import ObjectStore
+from ork.objects.attempt_documents import AttemptDocuments
 from ork.state.store import StateStore
-from ork.status.explain import Patience
+from ork.status.explain import ExplainTimeouts
 from ork.telemetry import Telemetry
 
 if TYPE_CHECKING:
@@ -64,14 +64,14 @@ class Api(Record):
     runs in this process and is None where there is none."""
 
     store: StateStore
-    objects: ObjectStore
+    objects: AttemptDocuments
     hub: Hub
     tick: Callable[[], Awaitable[Ticked]]
     wake: Callable[[], None] | None = None
     root: str = "/"
     project: Project | None = None
     secret: Callable[[str], str | None] = _no_secret
-    patience: Patience = made(default_factory=Patience)
+    timeouts: ExplainTimeouts = made(default_factory=ExplainTimeouts)
     telemetry: Telemetry = made(default_factory=Telemetry)
     now: Callable[[], datetime] = _utc_now
     large_answers: asyncio.Semaphore = made(default_factory=lambda: asyncio.Semaphore(LARGE_ANSWERS))

@@ -14,7 +14,6 @@ from ork.api.events import STILL_HERE, heard_within, sse
 from ork.errors import NotFoundError
 from ork.model.ids import AttemptKey
 from ork.model.task import Attempt
-from ork.objects.layout import attempt_stem, log_key
 
 CHUNK = 1 << 16
 # Logs send no news: how long growth may go unnoticed while somebody follows.
@@ -50,9 +49,9 @@ def asked_span(header: str | None, size: int) -> Span | NotSatisfiable | None:
 
 
 async def log_bytes(api: Api, attempt: AttemptKey, span: Span) -> AsyncIterator[bytes]:
-    key, place = log_key(attempt_stem(attempt)), span.start
+    name, place = str(attempt), span.start
     while place < span.end:
-        data = await asyncio.to_thread(api.objects.read, key, place, min(CHUNK, span.end - place))
+        data = await asyncio.to_thread(api.objects.read_log, name, place, min(CHUNK, span.end - place))
         if not data:
             return
         place += len(data)
@@ -60,7 +59,7 @@ async def log_bytes(api: Api, attempt: AttemptKey, span: Span) -> AsyncIterator[
 
 
 async def log_size(api: Api, attempt: AttemptKey) -> int:
-    return await asyncio.to_thread(api.objects.size, log_key(attempt_stem(attempt))) or 0
+    return await asyncio.to_thread(api.objects.log_size, str(attempt)) or 0
 
 
 async def follow_log(api: Api, attempt: AttemptKey, place: int) -> AsyncIterator[bytes]:

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from ork.model.run import RunStatus, SchedulerEntry
 from ork.state.reading import StateReader
 from ork.state.records import LimitUse
-from ork.status.serving import Liveness, liveness
+from ork.status.schedulers import Liveness, liveness
 from ork.telemetry import Telemetry
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST

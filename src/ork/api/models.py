@@ -18,7 +18,7 @@ from ork.model.record import Record
 from ork.model.run import CommandKind, RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Catchup
-from ork.status.serving import Liveness
+from ork.status.schedulers import Liveness
 
 M = TypeVar("M", bound=BaseModel)
 

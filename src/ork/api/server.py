@@ -110,7 +110,10 @@ class ApiServer:
         self._pool.close()
 
     async def check_health(self) -> None:
-        """Returns once our own request has been answered well; the socket takes it even before the server runs."""
+        """Returns once our own request has been answered well; the socket takes it even before the server runs.
+
+        Written out by hand: loading httpx2 for it would delay the start of every server by a tenth of a second.
+        """
         async with asyncio.timeout(HEALTH_SECONDS):
             context = _trusting() if self._is_secure else None
             reader, writer = await asyncio.open_connection(_SELF.get(self._host, self._host), self._port, ssl=context)

@@ -12,9 +12,9 @@ from ork.errors import RefusedError
 from ork.model.ids import RunId
 from ork.model.workflow import Version
 from ork.status.facts import with_facts
-from ork.status.follow import RunView, version_of
-from ork.status.hidden_params import hidden_params, without_params
+from ork.status.hidden_params import hidden_params, mask_params
 from ork.status.ids import short_id
+from ork.status.run_view import RunView, version_of
 from ork.status.shapes import full_run_json
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ async def whole_run(api: Api, run: RunId) -> str | None:
         owner = await api.store.get_owner(run)
 
         def text(known: Version = version) -> str:
-            tasks = without_params(hidden, update).tasks
+            tasks = mask_params(hidden, update).tasks
             shape = full_run_json(update.run, known, tasks, with_facts(api.objects, attempts))
             rows = _bounded(shape.pop("tasks"), run)
             return f'{_json({**shape, "owner": owner})[:-1]},"tasks":[{rows}]}}'

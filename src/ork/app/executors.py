@@ -16,8 +16,8 @@ from ork.executors.on_demand import OnDemand
 from ork.fallbacks import JOURNAL
 from ork.model.ids import RunId, TaskKey
 from ork.model.workflow import Isolation
-from ork.objects.attempts import AttemptDocuments
 from ork.objects.opening import JOURNAL as JOURNAL_URL
+from ork.objects.opening import root_of_url
 
 if TYPE_CHECKING:
     from ork.executors.executor import Executor
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ork.model.infra import WorkerConfig
     from ork.model.task import Attempt
     from ork.model.workflow import TaskSpec
-    from ork.objects.local import LocalObjects
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.settings import Settings
     from ork.state.reading import StateReader
 
@@ -39,7 +39,7 @@ EngineKey: TypeAlias = tuple[str | None, str | None]  # its address and the fold
 
 def executors_of(
     settings: Settings,
-    objects: LocalObjects,
+    objects: AttemptDocuments,
     store: StateReader,
     *,
     expects_work: bool = False,
@@ -53,7 +53,7 @@ def executors_of(
 
     make = partial(
         LocalExecutor,
-        documents=AttemptDocuments(objects),
+        documents=objects,
         isolation=Isolation(settings.isolation),
         servers=ForkServers(fallbacks),
         pass_env=settings.pass_env,
@@ -74,11 +74,11 @@ def executors_of(
     return made | {name: make(name) for name in custom_executors(settings.project)}
 
 
-def note_plain_files(settings: Settings, objects: LocalObjects, fallbacks: Fallbacks) -> None:
+def note_plain_files(settings: Settings, objects: AttemptDocuments, fallbacks: Fallbacks) -> None:
     """A journal was asked for, and the folder cannot have one."""
     if settings.objects.startswith(JOURNAL_URL) and objects.kind != "journal":
         why = "it held files before, or its file system is not known to append atomically"
-        fallbacks.note(JOURNAL, f"documents of attempts are files of their own in {objects.root}: {why}")
+        fallbacks.note(JOURNAL, f"documents of attempts are files of their own in {root_of_url(objects.url)}: {why}")
 
 
 def worker_configs(settings: Settings) -> Callable[[TaskSpec], WorkerConfig | None]:
@@ -97,7 +97,9 @@ def worker_configs(settings: Settings) -> Callable[[TaskSpec], WorkerConfig | No
     return of
 
 
-def _containers(settings: Settings, objects: LocalObjects, store: StateReader, engines: list[EngineKey]) -> Executor:
+def _containers(
+    settings: Settings, objects: AttemptDocuments, store: StateReader, engines: list[EngineKey]
+) -> Executor:
     """Nothing of it is loaded before the first task with an image comes along, unless one did before."""
     from ork.executors.docker.executor import DockerExecutor
     from ork.scheduler.spec_secrets import mask_of

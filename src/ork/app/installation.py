@@ -14,12 +14,11 @@ from ork.errors import UsageError
 from ork.model.access import AuditEntry
 from ork.model.ids import RunId, SchedulerId
 from ork.model.record import replaced
-from ork.objects.local import LocalObjects
 from ork.objects.opening import FILE, open_objects, root_of_url
 from ork.settings import LOCATIONS_FILE, Settings
 from ork.state.store import StateStore
 from ork.state.urls import without_password
-from ork.status.shown import hide
+from ork.status.secret_masking import set_secret_lookup
 
 if TYPE_CHECKING:
     from ork.alerts.outbox import Outbox
@@ -30,11 +29,12 @@ if TYPE_CHECKING:
     from ork.locations.refresh import Refresher
     from ork.model.installation import SharedSettings
     from ork.model.location import Location
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.scheduler.options import SchedulerOptions
     from ork.scheduler.poll import Poller
     from ork.scheduler.service import SchedulerService, TickReport
     from ork.scheduler.waiting import Waiting
-    from ork.status.explain import Explained, Patience
+    from ork.status.explain import ExplainTimeouts, WhyAnswer
     from ork.status.ids import Target
     from ork.telemetry import Telemetry
     from ork.traces.sender import Traces
@@ -48,7 +48,7 @@ class Installation:
     can_work = True  # whether a scheduler may run in this process
     looks_into_images = True  # whether its scheduler does; folders are looked into in any case
 
-    def __init__(self, settings: Settings, store: StateStore, objects: LocalObjects) -> None:
+    def __init__(self, settings: Settings, store: StateStore, objects: AttemptDocuments) -> None:
         self.settings = settings
         self.store = store
         self.objects = objects
@@ -56,7 +56,7 @@ class Installation:
         self._executors: list[Executor] = []
         self._service: SchedulerService | None = None
         self._traces: Traces | None = None
-        hide(lambda names: settings.secrets.values_at_hand(names))
+        set_secret_lookup(lambda names: settings.secrets.values_at_hand(names))
 
     async def scheduler(
         self, kind: str, on_commit: OnCommit | None = None, *, only: RunId | None = None
@@ -168,7 +168,7 @@ class Installation:
             settings.docker_config,
             settings.task_user,
         )
-        mistakes = [f"{problem.message} ({problem.place})" for problem in problems]
+        mistakes = [f"{problem.message} ({problem.position})" for problem in problems]
         return Refresher(self.store, locations, places.of, telemetry, mistakes=mistakes, on_change=self._wake_service)
 
     def _outbox(self, telemetry: Telemetry) -> Outbox:
@@ -196,13 +196,11 @@ class Installation:
     def _poller(self, options: SchedulerOptions) -> Poller:
 
         from ork.executors.local_poll import ask_process
-        from ork.objects.attempts import AttemptDocuments
         from ork.scheduler.poll import Poller
 
         return Poller(
             self.store,
             self.objects,
-            log_path=AttemptDocuments(self.objects).log_path,
             secrets=partial(self.settings.secrets.value, waits=True),
             rule=self.settings.outbound,
             ask_process=partial(ask_process, pass_env=self.settings.pass_env),
@@ -228,11 +226,11 @@ class Installation:
         """Where it is, for people."""
         return without_password(self.settings.store)
 
-    async def explain(self, target: Target, now: datetime) -> Explained:
+    async def explain(self, target: Target, now: datetime) -> WhyAnswer:
         """Why a run or a task is (not) running."""
         from ork.status.explain import explain
 
-        return await explain(self.store, self.objects, target, now, patience_of(self.settings))
+        return await explain(self.store, self.objects, target, now, timeouts_of(self.settings))
 
     async def record(self, by: str, action: str, subject: str, detail: str | None = None) -> None:
         """Somebody changed something: it stands in the audit trail."""
@@ -258,7 +256,9 @@ class RemoteInstallation(Installation):
         from ork.api.client.store import RemoteStore
 
         # What a server does not offer is refused by name when it is asked for.
-        super().__init__(settings, cast(StateStore, RemoteStore(server)), cast(LocalObjects, RemoteObjects(server)))
+        super().__init__(
+            settings, cast(StateStore, RemoteStore(server)), cast("AttemptDocuments", RemoteObjects(server))
+        )
         self.server = server
 
     @property
@@ -274,7 +274,7 @@ class RemoteInstallation(Installation):
     ) -> SchedulerService:
         raise UsageError("the schedulers of the server do the work", hint="leave --server away to work here")
 
-    async def explain(self, target: Target, now: datetime) -> Explained:  # noqa: ARG002 (the server's clock counts)
+    async def explain(self, target: Target, now: datetime) -> WhyAnswer:  # noqa: ARG002 (the server's clock counts)
         from ork.api.client.store import explained
 
         return explained(self.server, target)
@@ -301,7 +301,7 @@ def http_api(installation: Installation, service: SchedulerService | None) -> Ap
         root=settings.root,
         project=settings.project_with_secrets,
         secret=settings.hook_secret,
-        patience=patience_of(settings),
+        timeouts=timeouts_of(settings),
         telemetry=telemetry,
     )
 
@@ -323,11 +323,11 @@ def _ticker(settings: Settings, telemetry: Telemetry) -> Callable[[], Awaitable[
     return tick
 
 
-def patience_of(settings: Settings) -> Patience:
-    from ork.status.explain import Patience
+def timeouts_of(settings: Settings) -> ExplainTimeouts:
+    from ork.status.explain import ExplainTimeouts
 
     stale = settings.stale_seconds
-    return Patience(settings.heartbeat_seconds, stale, settings.start_limit_seconds, settings.fence_seconds)
+    return ExplainTimeouts(settings.heartbeat_seconds, stale, settings.start_limit_seconds, settings.fence_seconds)
 
 
 def _remote(settings: Settings, url: str) -> Installation:
@@ -383,7 +383,7 @@ def _open(settings: Settings, *, inline: bool) -> Installation:
     return Installation(settings, open_store(settings, inline=inline), objects)
 
 
-def objects_here(settings: Settings, *, creates: bool) -> LocalObjects:
+def objects_here(settings: Settings, *, creates: bool) -> AttemptDocuments:
     """The object store that the settings name, whether it is the installation's or not."""
     url = settings.objects if creates else FILE + root_of_url(settings.objects)
     return open_objects(url, settings.durability, within=settings.root)

@@ -16,11 +16,10 @@ from ork.executors.processes import hostname
 from ork.model.installation import SharedSettings
 from ork.model.run import RunStatus
 from ork.model.task import Attempt
-from ork.objects import layout
+from ork.objects.attempt_documents import AttemptDocuments
 from ork.objects.elsewhere import ObjectsElsewhere
 from ork.objects.identity import ObjectsIdentity, make_identity, read_identity
-from ork.objects.local import LocalObjects
-from ork.objects.opening import take_mark_away
+from ork.objects.opening import undo_opening
 from ork.settings import Settings
 from ork.state.administration import AdminStore
 from ork.state.records import RunFilter
@@ -28,7 +27,7 @@ from ork.state.records import RunFilter
 _USE = "record this one in its place while nothing runs: ork db use-settings"
 
 
-async def join_installation(store: AdminStore, objects: LocalObjects, settings: Settings) -> SharedSettings:
+async def join_installation(store: AdminStore, objects: AttemptDocuments, settings: Settings) -> SharedSettings:
     """The installation's shared settings, which are also ours. The first process records its own.
 
     SettingsDifferError if ours are others, or if this object store cannot be the one that is in use.
@@ -48,22 +47,23 @@ async def join_installation(store: AdminStore, objects: LocalObjects, settings: 
     return recorded
 
 
-async def objects_to_read(store: AdminStore, objects: LocalObjects, settings: Settings) -> LocalObjects:
+async def objects_to_read(store: AdminStore, objects: AttemptDocuments, settings: Settings) -> AttemptDocuments:
     """For a look: these objects, or a stand-in that says why they are not the installation's. Writes nothing."""
     recorded = await store.read_shared_settings()
     identity = None if recorded is None else read_identity(objects)
     if recorded is None or (identity is not None and identity.id == recorded.objects):
         return objects
-    if recorded.objects_url == objects.url and not os.path.isdir(objects.root):
+    missing = objects.missing_place()
+    if recorded.objects_url == objects.url and missing is not None:
         return ObjectsElsewhere(
-            objects.root, f"{objects.root} is missing: logs and large outputs in it are gone", "bring it back"
+            objects.url, f"{missing} is missing: logs and large outputs in it are gone", "bring it back"
         )
     mine = own_settings(settings, objects, identity)
     problem = _objects_differ(recorded, mine)
-    return ObjectsElsewhere(objects.root, problem.message, problem.hint)
+    return ObjectsElsewhere(objects.url, problem.message, problem.hint)
 
 
-def own_settings(settings: Settings, objects: LocalObjects, identity: ObjectsIdentity | None) -> SharedSettings:
+def own_settings(settings: Settings, objects: AttemptDocuments, identity: ObjectsIdentity | None) -> SharedSettings:
     """What this process would record. An object store without an identity has the id ""."""
     return SharedSettings(
         "" if identity is None else identity.id,
@@ -75,7 +75,9 @@ def own_settings(settings: Settings, objects: LocalObjects, identity: ObjectsIde
     )
 
 
-async def use_settings(store: AdminStore, objects: LocalObjects, settings: Settings, *, force: bool) -> SharedSettings:
+async def use_settings(
+    store: AdminStore, objects: AttemptDocuments, settings: Settings, *, force: bool
+) -> SharedSettings:
     """Records the settings of this process as the installation's. RefusedError while attempts are active."""
     mine = own_settings(settings, objects, _make_identity(objects))
     await store.replace_shared_settings(mine, force=force)
@@ -122,30 +124,29 @@ def _objects_differ(recorded: SharedSettings, mine: SharedSettings) -> SettingsD
     )
 
 
-def _make_identity(objects: LocalObjects) -> ObjectsIdentity:
+def _make_identity(objects: AttemptDocuments) -> ObjectsIdentity:
     new = ObjectsIdentity(os.urandom(16).hex(), objects.kind, hostname())
     return read_identity(objects) or make_identity(objects, new)
 
 
-def _check_kind(objects: LocalObjects, identity: ObjectsIdentity | None) -> None:
+def _check_kind(objects: AttemptDocuments, identity: ObjectsIdentity | None) -> None:
     """A folder with journals and one with files do not see each other's documents."""
     if identity is None or identity.kind == objects.kind:
         return
-    if objects.kind == "journal":
-        take_mark_away(objects.root)
+    undo_opening(objects)
     raise SettingsDifferError(
-        f"{objects.root} was made to hold {identity.kind}, and was opened as one that holds {objects.kind}",
+        f"{objects.url} was made to hold {identity.kind}, and was opened as one that holds {objects.kind}",
         hint="another process made it at the same moment: try again",
     )
 
 
-async def _refuse_unknown_attempts(store: AdminStore, objects: LocalObjects) -> None:
+async def _refuse_unknown_attempts(store: AdminStore, objects: AttemptDocuments) -> None:
     """For a state store from before there was a record: its active attempts must be known here, or another folder is
     in use and they would be started a second time."""
     unknown = 0
     async for attempt in _active_attempts(store):
-        stem = layout.attempt_stem(attempt.key)
-        if any(objects.size(key) is not None for key in (layout.spec_key(stem), layout.gate_key(stem))):
+        name = str(attempt.key)
+        if objects.read_spec(name) is not None or objects.read_gates([name])[0] is not None:
             return
         unknown += 1
     if unknown:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -14,38 +13,6 @@ from ork.model.task import Attempt, InlineOutput
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 RUNNING = Status(1, "running", MOMENT, MOMENT, None, None, None, None)
 SUCCESS = Status(2, "success", MOMENT, MOMENT, MOMENT, 0, None, InlineOutput("1"))
-
-
-class MemoryObjects:
-    """An object store without a disk, as far as one process needs it."""
-
-    url = "memory:"
-
-    def __init__(self) -> None:
-        self._objects: dict[str, bytes] = {}
-
-    def put(self, key: str, data: bytes) -> None:
-        self._objects[key] = data
-
-    def put_if_absent(self, key: str, data: bytes) -> bool:
-        return self._objects.setdefault(key, data) is data
-
-    def get(self, key: str, *, limit: int | None = None) -> bytes | None:  # noqa: ARG002 (nothing here is large)
-        return self._objects.get(key)
-
-    def read(self, key: str, start: int = 0, size: int | None = None) -> bytes:
-        return self._objects.get(key, b"")[start : None if size is None else start + size]
-
-    def size(self, key: str) -> int | None:
-        data = self._objects.get(key)
-        return None if data is None else len(data)
-
-    def list(self, prefix: str) -> builtins.list[str]:
-        return sorted(key for key in self._objects if key.startswith(prefix))
-
-    def delete(self, prefix: str) -> None:
-        for key in self.list(prefix):
-            del self._objects[key]
 
 
 class InstantExecutor:

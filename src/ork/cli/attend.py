@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from enum import Enum
 
-from ork.app.installation import Installation, patience_of
+from ork.app.installation import Installation, timeouts_of
 from ork.cli.progress import Progress
 from ork.cli.visible import visible
 from ork.core.commands import tasks_to_retry
@@ -18,12 +18,12 @@ from ork.model.ids import RunId, TaskKey
 from ork.model.run import CommandKind, RunCommand
 from ork.model.task import Attempt, Task
 from ork.scheduler.service import SchedulerService
-from ork.status.follow import RunView, open_view, refresh
+from ork.status.approvals import PendingApproval, only_pending_approvals
 from ork.status.history import History, load_history
-from ork.status.people import Question, waits_only_for_people
-from ork.status.serving import NO_SCHEDULER, live_schedulers, present_schedulers
-from ork.status.silent import lost_machines
+from ork.status.run_view import RunView, open_view, refresh
+from ork.status.schedulers import NO_SCHEDULER, live_schedulers, present_schedulers
 from ork.status.snapshot import Snapshot
+from ork.status.unreachable import unreachable_tasks
 from ork.telemetry import Happening
 
 FRAME_SECONDS = 0.1
@@ -101,7 +101,7 @@ class Attendant:
         self._timeout = timeout
         self._waits_for_people = waits_for_people
         self._waits_for_machines = waits_for_machines
-        self.questions: list[Question] = []  # what nothing of the run can go on without
+        self.questions: list[PendingApproval] = []  # what nothing of the run can go on without
         self._news = asyncio.Event()
         self._service: SchedulerService | None = None
         self._work: asyncio.Task[None] | None = None
@@ -186,7 +186,7 @@ class Attendant:
         """Then there is nothing to stay for: a decision may take days. What is being cancelled is seen to its end."""
         if self._waits_for_people or self._ending is not None:
             return False
-        self.questions = await waits_only_for_people(self._store, self.view)
+        self.questions = await only_pending_approvals(self._store, self.view)
         if self.questions:
             self._ending = Ending.WAITING
         return bool(self.questions)
@@ -195,10 +195,10 @@ class Attendant:
         """Of a cancelled run: says what it waits for. If that ends only when a person says something, this need not stay."""
         if self._waits_for_machines or self.view.run.cancel_requested_at is None:
             return False
-        patience = patience_of(self._installation.settings)._asdict()
+        timeouts = timeouts_of(self._installation.settings)._asdict()
         served_by = tuple(await live_schedulers(self._store, None))
-        known = Snapshot(view=self.view, now=datetime.now(UTC), schedulers=served_by, **patience)
-        lost = await lost_machines(self._store, self._installation.objects, known)
+        known = Snapshot(view=self.view, now=datetime.now(UTC), schedulers=served_by, **timeouts)
+        lost = await unreachable_tasks(self._store, self._installation.objects, known)
         for text in lost.lines[:MAX_LINES] if lost is not None and not self._has_told_lost else ():
             self._progress.note(visible(f"  {text}"))
         self._has_told_lost = self._has_told_lost or lost is not None

@@ -12,10 +12,10 @@ from ork.cli.task_lines import any_lines, name_span, retry_lines
 from ork.model.run import RunStatus
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Approval
-from ork.status.follow import RunView
+from ork.status.formatting import duration, rough
 from ork.status.history import History
-from ork.status.why import waits_for_a_person
-from ork.status.words import duration, rough
+from ork.status.run_view import RunView
+from ork.status.why import waits_for_approval
 
 MAX_LINES = 14
 BAR_WIDTH = 28
@@ -42,7 +42,7 @@ def _active(view: RunView) -> list[Task]:
     """Longest running first: the one a person waits for is on top. Instances are in their task's line."""
     running = sorted(view.by_status[TaskStatus.RUNNING].values(), key=_start_order)
     active = [*running, *view.by_status[TaskStatus.DISPATCHED].values()]
-    return [task for task in active if task.key.index is None and not waits_for_a_person(view, task)]
+    return [task for task in active if task.key.index is None and not waits_for_approval(view, task)]
 
 
 def _whole(view: RunView) -> list[Task]:
@@ -69,7 +69,7 @@ def _running(view: RunView, task: Task, now: datetime, history: History | None) 
     if task.status is TaskStatus.DISPATCHED or task.started_at is None:
         return line("  ", glyph(TaskStatus.DISPATCHED), " ", name, Span("starting", "dim"))
     seconds = (now - task.started_at).total_seconds()
-    this, most = view.tries(task)
+    this, most = view.attempt_numbers(task)
     tries = f"   attempt {this} of {most}" if this > 1 else ""
     slow = history.slower_than(task.key.name, seconds) if history else None
     note = task.reason or slow

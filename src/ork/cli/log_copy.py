@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from ork.app.installation import Installation
 from ork.cli.log_text import CHUNK, ExactSink, JsonSink, PrefixedSink, Sink, TerminalSink
 from ork.model.ids import AttemptKey, TaskKey
 from ork.model.task import Task
-from ork.objects.layout import attempt_stem, log_key
-from ork.status.follow import RunView, refresh
 from ork.status.ids import Target, pick_tasks
 from ork.status.instances import is_group
+from ork.status.run_view import RunView, refresh
 
 # How long growth of a log may go unnoticed: logs send no news, only the store does.
 LOOK_SECONDS = 0.25
@@ -40,27 +38,21 @@ class LogCopier:
         return [key for key in picked if not is_group(self.view.tasks[key])]
 
     @property
-    def folder(self) -> str | None:
-        """Where logs are, if that is a folder here."""
-        kind, _, path = self._objects.url.partition(":")
-        return path if kind == "file" else None
-
-    @property
-    def is_store_missing(self) -> bool:
-        return self.folder is not None and not os.path.isdir(self.folder)
+    def missing_store(self) -> str | None:
+        """Where the object store should be, if it is not there."""
+        return self._objects.missing_place()
 
     @property
     def missing_folder(self) -> str | None:
         """Where the logs of the run should be, if that folder is not there. A task that prints nothing has no log."""
-        place = os.path.join(self.folder, "runs", self.view.run.id) if self.folder is not None else None
-        return None if place is None or os.path.isdir(place) else place
+        return self._objects.missing_place(self.view.run.id)
 
     def copy(self, task: Task, number: int) -> None:
         """What the attempt's log holds beyond the last copy; a finished attempt's last line is ended."""
         attempt = AttemptKey(self.view.run.id, task.key, number)
         sink = self._sinks.get(attempt) or self._sinks.setdefault(attempt, self._sink(attempt))
-        name, place = log_key(attempt_stem(attempt)), self._places.get(attempt, 0)
-        while data := self._objects.read(name, place, CHUNK):
+        name, place = str(attempt), self._places.get(attempt, 0)
+        while data := self._objects.read_log(name, place, CHUNK):
             sink.write(data)
             place += len(data)
         self._places[attempt] = place

@@ -17,8 +17,8 @@ from ork.cli.region import Region, terminal_width
 from ork.cli.task_lines import MAX_INSTANCES, ended_lines, header, past_try_line, retry_lines, started_line
 from ork.model.ids import TaskKey
 from ork.model.task import Attempt, Task, TaskStatus
-from ork.status.follow import RunView
 from ork.status.history import History
+from ork.status.run_view import RunView
 from ork.status.shapes import time_json
 
 FRAME_SECONDS = 0.1

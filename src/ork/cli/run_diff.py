@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ork.cli.paint import Line, Span, line
 from ork.cli.tables import table
 from ork.cli.visible import visible
-from ork.errors import DocumentError
-from ork.status.words import duration
+from ork.errors import DocumentError, ObjectsError
+from ork.status.formatting import duration
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
@@ -20,18 +20,19 @@ SHOWN = 60
 
 async def read_difference(installation: Installation, a: str, b: str) -> dict[str, Any]:
     from ork.status.diff import diff_runs
-    from ork.status.follow import open_view
     from ork.status.hidden_params import masked_output
     from ork.status.ids import resolve_run
+    from ork.status.run_view import open_view
 
     store = installation.store
     one, other = [(await open_view(store, await resolve_run(store, named)))[0] for named in (a, b)]
 
     def read(output: StoredOutput) -> bytes | None:
-        try:
-            data = installation.objects.get(output.key, limit=OUTPUT_LIMIT)
-        except DocumentError:
+        (data,) = installation.objects.read_values([output.key], OUTPUT_LIMIT)
+        if isinstance(data, DocumentError):
             return f"{output.size} bytes".encode()
+        if isinstance(data, ObjectsError):
+            raise data
         return None if data is None else masked_output(other.hidden, masked_output(one.hidden, data))
 
     return diff_runs(one.run, one.tasks.values(), other.run, other.tasks.values(), read)

@@ -12,12 +12,12 @@ from ork.cli.paint import NAME, REST, Line, Span, line
 from ork.cli.visible import shorten, visible
 from ork.model.task import Attempt, InlineOutput, StoredOutput, Task, TaskStatus
 from ork.model.workflow import Approval
-from ork.status.follow import RunView
+from ork.status.attempt_text import earlier_attempts_text, failure_notes
+from ork.status.formatting import argument, between, count, duration, metrics_text, ran_in_text
 from ork.status.instances import Instances, is_group
-from ork.status.shown import shown_text
-from ork.status.tries import about_the_end, earlier_tries
-from ork.status.why import queue_in_words, waits_for_a_person
-from ork.status.words import argument, between, count, duration, metrics_text, place_text
+from ork.status.run_view import RunView
+from ork.status.secret_masking import mask_text
+from ork.status.why import queue_reason, waits_for_approval
 
 MIN_NAME = 9
 MAX_NAME = 40
@@ -50,10 +50,10 @@ def ended_lines(view: RunView, task: Task, *, full: bool = False) -> list[Line]:
             why = Span(f"   {visible(task.reason)}" if task.reason else "", "dim")
             return [start + line(_took(task), Span(_output(task), REST), why)]
         case TaskStatus.FAILED:
-            this, most = view.tries(task)
+            this, most = view.attempt_numbers(task)
             tries = Span(f"   attempt {this} of {most}", "dim") if this > 0 else Span("")
             first = start + line(_took(task), "   ", Span(headline(task.failure), "bad"), tries)
-            end = about_the_end(view.specs.get(task.key.name), task)
+            end = failure_notes(view.specs.get(task.key.name), task)
             why_final = [line(INDENT, Span(visible(end), "dim"))] if end else []
             return [first, *explanation(task.failure, full=full), *why_final]
         case TaskStatus.SKIPPED:
@@ -70,7 +70,7 @@ def any_lines(view: RunView, task: Task, now: datetime, *, full: bool = False) -
         return retry_lines(view, task, now)
     if is_group(task):
         return [group_line(view, task, now)]
-    if waits_for_a_person(view, task):
+    if waits_for_approval(view, task):
         return [decision_line(view, task, now)]
     start = line("  ", glyph(task.status), " ", name_span(view, task))
     if task.status is TaskStatus.RUNNING and task.started_at is not None:
@@ -81,7 +81,7 @@ def any_lines(view: RunView, task: Task, now: datetime, *, full: bool = False) -
 
 def retry_lines(view: RunView, task: Task, now: datetime) -> list[Line]:
     """A try that failed and will be repeated."""
-    this, most = view.tries(task)
+    this, most = view.attempt_numbers(task)
     wait = (task.retry_at - now).total_seconds() if task.retry_at else 0
     when = f"retry in {duration(wait)}" if wait > 0 else "retry now"
     return [
@@ -92,14 +92,14 @@ def retry_lines(view: RunView, task: Task, now: datetime) -> list[Line]:
 
 def past_try_line(view: RunView, task: Task, attempt: Attempt) -> Line:
     """A try that failed and has been repeated already."""
-    most = view.tries(task)[1]
+    most = view.attempt_numbers(task)[1]
     tries = f"attempt {attempt.key.number - task.earlier_attempts} of {most}, tried again   "
     return line("  ", Span("✗", "wait"), " ", name_span(view, task), tries, Span(headline(attempt.failure), "bad"))
 
 
 def earlier_lines(task: Task, attempts: Sequence[Attempt]) -> list[Line]:
     """How the tries before the last one went, in one line if there were any."""
-    said = earlier_tries(task, attempts)
+    said = earlier_attempts_text(task, attempts)
     return [line(INDENT, Span(shorten(visible(said), MAX_TEXT), "dim"))] if said else []
 
 
@@ -110,7 +110,7 @@ def fact_lines(attempts: Sequence[Attempt], *, full: bool) -> list[Line]:
     if said:
         lines.append(line(INDENT, Span(shorten(visible(said), MAX_TEXT), "dim")))
     for attempt in attempts if full else ():
-        where = f"attempt {attempt.key.number}: {place_text(attempt)}"
+        where = f"attempt {attempt.key.number}: {ran_in_text(attempt)}"
         lines.append(line(INDENT, Span(visible(where), "dim")))
     return lines
 
@@ -129,7 +129,7 @@ def group_line(view: RunView, task: Task, now: datetime | None = None) -> Line:
     parts += [f"{instances.active:,} running"] if instances.active else []
     parts += [f"{len(instances.retrying):,} to be retried"] if instances.retrying else []
     if instances.queued > 0 and not task.status.is_final:
-        parts.append(f"{instances.queued:,} queued: {queue_in_words(view, task.key.name)}")
+        parts.append(f"{instances.queued:,} queued: {queue_reason(view, task.key.name)}")
     end = task.finished_at or now
     took = duration((end - task.started_at).total_seconds()) if task.started_at and end else ""
     return line("  ", glyph(task.status), " ", name_span(view, task), f"{took:<8}", *bar, "  ", ", ".join(parts))
@@ -172,8 +172,8 @@ def _shown(text: str) -> str:
 
 
 def started_line(view: RunView, task: Task) -> Line:
-    this, most = view.tries(task)
-    if waits_for_a_person(view, task):
+    this, most = view.attempt_numbers(task)
+    if waits_for_approval(view, task):
         return decision_line(view, task, task.started_at or view.run.created_at)
     tries = f"attempt {this} of {most}" if most > 1 else "started"
     return line("  ", glyph(TaskStatus.RUNNING), " ", name_span(view, task), tries)
@@ -228,7 +228,7 @@ def _took(task: Task) -> str:
 def _output(task: Task) -> str:
     match task.output:
         case InlineOutput(text) if text != "null":
-            return "   " + shorten(visible(_spaced(shown_text(text))), MAX_OUTPUT)
+            return "   " + shorten(visible(_spaced(mask_text(text))), MAX_OUTPUT)
         case StoredOutput(_, size):
             return f"   {size / 1024:,.0f} KiB of output"
         case _:

@@ -10,7 +10,7 @@ from ork.definition.keys import Reading
 from ork.definition.nodes import Kind, is_null
 from ork.definition.problems import quoted
 from ork.definition.report import Report, Suggester
-from ork.definition.tasks import WrittenTask
+from ork.definition.tasks import ParsedTask
 from ork.definition.yaml_tree import parse_yaml
 from ork.model.record import replaced
 from ork.model.trees import Tree, merged, pointers
@@ -25,9 +25,7 @@ def custom_executors(project: Project | None) -> dict[str, CustomExecutor]:
     return {**BUILT_IN, **(project.executors if project else {})}
 
 
-def with_config_file(
-    task: WrittenTask, action: Custom, read: Callable[[str], bytes | None], report: Report
-) -> TaskSpec:
+def with_config_file(task: ParsedTask, action: Custom, read: Callable[[str], bytes | None], report: Report) -> TaskSpec:
     """The task with the content of its file merged into its config; keys of the task itself take precedence."""
     _check_keys(task, action, report)
     file = task.body.get("config_file")
@@ -45,7 +43,7 @@ def with_config_file(
     return replaced(task.spec, action=replaced(action, task=whole))
 
 
-def _check_keys(task: WrittenTask, action: Custom, report: Report) -> None:
+def _check_keys(task: ParsedTask, action: Custom, report: Report) -> None:
     """Check the keys of built-in executors. Only the class of any other executor knows its keys."""
     known = _built_in_keys(action.target)
     config = task.body.get("config")

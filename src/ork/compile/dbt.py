@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from ork.definition.imports import WrittenImport
+from ork.definition.imports import ParsedImport
 from ork.definition.problems import quoted
 from ork.definition.report import Report
-from ork.definition.tasks import WrittenTask
-from ork.definition.workflow_file import WrittenWorkflow
+from ork.definition.tasks import ParsedTask
+from ork.definition.workflow_file import ParsedWorkflow
 from ork.model.workflow import Command, Const, Environment, TaskSpec
 
 _LONGEST_NAME = 128
@@ -41,14 +41,14 @@ class ImportFailedError(Exception):
 
 
 # Reads a project's nodes. Raises ImportFailedError.
-ReadNodes: TypeAlias = Callable[[WrittenImport], Sequence[DbtNode]]
+ReadNodes: TypeAlias = Callable[[ParsedImport], Sequence[DbtNode]]
 Exists: TypeAlias = Callable[[str], bool]
 
 
-def add_imported(written: WrittenWorkflow, read_nodes: ReadNodes | None, exists: Exists, report: Report) -> bool:
+def add_imported(parsed: ParsedWorkflow, read_nodes: ReadNodes | None, exists: Exists, report: Report) -> bool:
     """Add the tasks of all imports to the workflow; False if an import could not be read."""
     is_whole = True
-    for entry in written.imports:
+    for entry in parsed.imports:
         place = entry.node.get("dbt") or entry.node
         try:
             if read_nodes is None:
@@ -59,15 +59,15 @@ def add_imported(written: WrittenWorkflow, read_nodes: ReadNodes | None, exists:
             is_whole = False
             continue
         for spec in tasks:
-            if spec.name in written.tasks:
+            if spec.name in parsed.tasks:
                 message = f"the import has a task {quoted(spec.name)}, and so has this workflow"
                 report.add("ORK508", message, place, hint="give the import a `prefix: dbt_`")
             else:
-                written.tasks[spec.name] = WrittenTask(spec, place, entry.node, is_complete=True)
+                parsed.tasks[spec.name] = ParsedTask(spec, place, entry.node, is_complete=True)
     return is_whole
 
 
-def imported_tasks(entry: WrittenImport, nodes: Sequence[DbtNode], exists: Exists) -> list[TaskSpec]:
+def imported_tasks(entry: ParsedImport, nodes: Sequence[DbtNode], exists: Exists) -> list[TaskSpec]:
     graph = _Graph(nodes)
     names = _names(graph.tasks, entry.prefix)
     fields = _fields(entry, exists)
@@ -124,7 +124,7 @@ class _Graph:
         return list(found)
 
 
-def _command(entry: WrittenImport, node: DbtNode, verb: str, profiles: str | None, name: str) -> Command:
+def _command(entry: ParsedImport, node: DbtNode, verb: str, profiles: str | None, name: str) -> Command:
     words = ["dbt", "--no-use-colors", "--log-level-file", "none", verb, "--select", f"fqn:{'.'.join(node.fqn)}"]
     if verb == "build":
         # Only the tests of this node; tests of several nodes are tasks of their own.
@@ -139,7 +139,7 @@ def _command(entry: WrittenImport, node: DbtNode, verb: str, profiles: str | Non
     return Command(tuple(map(Const, words)))
 
 
-def _fields(entry: WrittenImport, exists: Exists) -> Mapping[str, Any]:
+def _fields(entry: ParsedImport, exists: Exists) -> Mapping[str, Any]:
     """The fields shared by all tasks of the import. The default dbt is that of the project's environment."""
     if "environment" not in entry.fields and exists(".venv/bin/dbt"):
         return {**entry.fields, "environment": Environment(path=".venv")}
@@ -172,10 +172,10 @@ def _shortened(text: str) -> str:
 
 def nodes_of_manifest(manifest: Mapping[str, object], selected: Collection[str] | None = None) -> list[DbtNode]:
     """The nodes of a `manifest.json`, sorted so that equal projects give equal workflows."""
-    written = manifest.get("nodes")
-    if not isinstance(written, dict):
+    nodes = manifest.get("nodes")
+    if not isinstance(nodes, dict):
         raise ImportFailedError("the manifest has no nodes", "make it again with `dbt parse`")
-    return [_node(written[key], selected) for key in sorted(written) if isinstance(written[key], dict)]
+    return [_node(nodes[key], selected) for key in sorted(nodes) if isinstance(nodes[key], dict)]
 
 
 def _node(document: dict[str, Any], selected: Collection[str] | None) -> DbtNode:

@@ -24,7 +24,7 @@ class Signature(NamedTuple):
     """A described function. `returns` is None without an annotation."""
 
     name: str
-    place: str  # file:line
+    position: str  # file:line
     parameters: dict[str, Parameter]
     returns: Typed | None
     takes_any_name: bool
@@ -51,8 +51,8 @@ def read_signature(key: str, described: Mapping[str, Any]) -> Signature:
         for each in described["parameters"]
         if each["kind"] in ("positional_only", "named")
     }
-    place = f"{described.get('file') or file}:{described['line']}"
-    return Signature(name, place, parameters, _typed(described["returns"], names), "any_named" in kinds)
+    position = f"{described.get('file') or file}:{described['line']}"
+    return Signature(name, position, parameters, _typed(described["returns"], names), "any_named" in kinds)
 
 
 def _typed(kind: TypeJson | None, names: Mapping[str, TypeJson]) -> Typed | None:

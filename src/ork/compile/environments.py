@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ork.definition.problems import quoted
-from ork.definition.tasks import WrittenTask
+from ork.definition.tasks import ParsedTask
 from ork.model.record import replaced
 from ork.model.script_header import HeaderError, read_script_header
 from ork.model.workflow import Environment, PythonCall, SubWorkflow, TaskSpec
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ork.compile.files import Files
 
 
-def check_environment(task: WrittenTask, spec: TaskSpec, files: Files) -> TaskSpec:
+def check_environment(task: ParsedTask, spec: TaskSpec, files: Files) -> TaskSpec:
     """The task, without an environment inherited from `defaults` that it cannot use."""
     environment = spec.environment
     if environment is None:
@@ -30,7 +30,7 @@ def check_environment(task: WrittenTask, spec: TaskSpec, files: Files) -> TaskSp
         _check_place(task, spec, environment, files)
         return spec
     if task.body.get("environment") is not None:
-        files.report.add("ORK506", f"task {quoted(spec.name)} {why}", task.place("environment"), hint="remove it")
+        files.report.add("ORK506", f"task {quoted(spec.name)} {why}", task.node_at("environment"), hint="remove it")
     return replaced(spec, environment=None)
 
 
@@ -46,8 +46,8 @@ def _no_use(spec: TaskSpec, environment: Environment) -> str | None:
     return "has no Python file whose header could be read" if environment.script and not is_file else None
 
 
-def _check_place(task: WrittenTask, spec: TaskSpec, environment: Environment, files: Files) -> None:
-    place = task.place("environment")
+def _check_place(task: ParsedTask, spec: TaskSpec, environment: Environment, files: Files) -> None:
+    place = task.node_at("environment")
     if environment.path is not None and not files.has(f"{environment.path}/bin/python"):
         message = f"there is no virtual environment {quoted(environment.path)}"
         hint = f"make it with `python -m venv {environment.path}`, or write `{{requirements: […]}}`"
@@ -57,12 +57,12 @@ def _check_place(task: WrittenTask, spec: TaskSpec, environment: Environment, fi
         files.report.add("ORK501", message, place, hint="requirements themselves are written as a list")
 
 
-def _has_header(task: WrittenTask, spec: TaskSpec, files: Files) -> bool:
+def _has_header(task: ParsedTask, spec: TaskSpec, files: Files) -> bool:
     file = str(spec.action.file) if isinstance(spec.action, PythonCall) else ""
     content = files.read(file.removeprefix("./"))
     if content is None:
         return False  # already reported
-    place = task.place("environment")
+    place = task.node_at("environment")
     try:
         header = read_script_header(content.decode("utf-8", "replace"))
     except HeaderError as error:

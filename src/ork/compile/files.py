@@ -16,8 +16,8 @@ from ork.compile.python_source import Function, PythonSource, PythonSyntaxError,
 from ork.definition.nodes import Node
 from ork.definition.problems import Problem, quoted
 from ork.definition.report import Report, Suggester
-from ork.definition.tasks import WrittenTask
-from ork.definition.workflow_file import WrittenWorkflow
+from ork.definition.tasks import ParsedTask
+from ork.definition.workflow_file import ParsedWorkflow
 from ork.model.record import replaced
 from ork.model.workflow import Command, Const, Custom, PythonCall, RustProgram, TaskSpec
 
@@ -46,15 +46,15 @@ class Files:
         read: ReadFile,
         exists: FileExists,
         report: Report,
-        written: WrittenWorkflow,
+        parsed: ParsedWorkflow,
         root: str = ".",
         project: Project | None = None,
     ) -> None:
         self.read = read
         self.exists = exists
         self.report = report
-        self.params = written.written_params
-        self.tasks = written.tasks
+        self.params = parsed.declared_params
+        self.tasks = parsed.tasks
         self.root = root
         self.script_dir = project.script_dir if project is not None else None
         self.project_folder = project_folder_of(project, root)
@@ -65,7 +65,7 @@ class Files:
         self._present: dict[str, bool] = {}
         self._complained: set[str] = set()
 
-    def check(self, task: WrittenTask, depends_on: Iterable[str]) -> TaskSpec:
+    def check(self, task: ParsedTask, depends_on: Iterable[str]) -> TaskSpec:
         """The task with resolved file paths. Problems are added to the report."""
         task = self._located(task)
         return check_environment(task, self._check_action(task, depends_on), self)
@@ -81,7 +81,7 @@ class Files:
         """True if the file or folder exists, relative to the workflow's folder."""
         return self._is_present(path)
 
-    def _check_action(self, task: WrittenTask, depends_on: Iterable[str]) -> TaskSpec:
+    def _check_action(self, task: ParsedTask, depends_on: Iterable[str]) -> TaskSpec:
         action = task.spec.action
         if task.spec.image is not None:
             return task.spec  # its files are in the image
@@ -95,7 +95,7 @@ class Files:
             self._check_call(task, action, action.file, depends_on)
         return task.spec
 
-    def _located(self, task: WrittenTask) -> WrittenTask:
+    def _located(self, task: ParsedTask) -> ParsedTask:
         spec, action = task.spec, task.spec.action
         if spec.image is not None or task.body.get("file") is None:
             return task
@@ -110,14 +110,14 @@ class Files:
     def findings(self) -> Findings:
         return Findings(frozenset(self._without_function), frozenset(self._judged), frozenset(self._annotated))
 
-    def _check_program(self, task: WrittenTask, action: RustProgram) -> None:
+    def _check_program(self, task: ParsedTask, action: RustProgram) -> None:
         if not self._is_present(action.path):
             self._missing(task, action.path, "file")
         elif not action.path.endswith(".rs") and not self._is_present(f"{action.path}/Cargo.toml"):
             message = f"{quoted(action.path)} is neither a `.rs` file nor a folder with a Cargo.toml"
-            self.report.add("ORK507", message, task.place("file"), hint="make it one with `cargo init`")
+            self.report.add("ORK507", message, task.node_at("file"), hint="make it one with `cargo init`")
 
-    def _check_command(self, task: WrittenTask, action: Command) -> TaskSpec:
+    def _check_command(self, task: ParsedTask, action: Command) -> TaskSpec:
         program = action.argv[0].value if isinstance(action.argv[0], Const) else None
         is_file_key = task.body.get("file") is not None
         elsewhere = ("~", "$") if is_file_key else ("/", "~", "$")
@@ -132,7 +132,7 @@ class Files:
         self._missing(task, name if is_file_key else program, "file" if is_file_key else "command")
         return task.spec
 
-    def _check_call(self, task: WrittenTask, action: PythonCall, file: str, depends_on: Iterable[str]) -> None:
+    def _check_call(self, task: ParsedTask, action: PythonCall, file: str, depends_on: Iterable[str]) -> None:
         if file not in self._sources:
             self._sources[file] = self._source(task, file)
         elif self._sources[file] is None and file not in self._complained:
@@ -150,7 +150,7 @@ class Files:
             self._without_function.add(task.spec.name)
             self._no_function(task, action.function, file, source)
 
-    def _source(self, task: WrittenTask, file: str) -> PythonSource | None:
+    def _source(self, task: ParsedTask, file: str) -> PythonSource | None:
         content = self.read(file.removeprefix("./"))
         if content is None:
             self._missing(task, file, "file")
@@ -162,31 +162,31 @@ class Files:
             self.report.add_problem(_syntax_problem(task, file, content, error, self.report.file))
             return None
 
-    def _is_present(self, written: str) -> bool:
-        path = written.removeprefix("./")
+    def _is_present(self, file: str) -> bool:
+        path = file.removeprefix("./")
         if path not in self._present:
             self._present[path] = self.exists(path)
         return self._present[path]
 
-    def _missing(self, task: WrittenTask, file: str, key: str) -> None:
+    def _missing(self, task: ParsedTask, file: str, key: str) -> None:
         message = f"task {quoted(task.spec.name)}: there is no file {quoted(file)}"
         hint = f"paths begin at {self.root}" if self.root != "." else "paths begin at this file's folder"
         if self.project_folder is not None and file.startswith("/"):
             hint = f"a path that begins with / begins at the project's folder, {self.project_folder}"
-        self.report.add("ORK501", message, task.place(key, 0), hint=hint)
+        self.report.add("ORK501", message, task.node_at(key, 0), hint=hint)
 
-    def _no_function(self, task: WrittenTask, name: str, file: str, source: PythonSource) -> None:
+    def _no_function(self, task: ParsedTask, name: str, file: str, source: PythonSource) -> None:
         callables = [
             function.name for function in source.functions.values() if function.required or not function.is_open
         ]
         hint = Suggester(callables).hint(name)
         if hint is None:
-            written = ", ".join(quoted(found) for found in callables[:5])
-            hint = f"it has {written}: name one with `function:`" if callables else f"add `def {name}(): …` to it"
+            listed = ", ".join(quoted(found) for found in callables[:5])
+            hint = f"it has {listed}: name one with `function:`" if callables else f"add `def {name}(): …` to it"
         message = f"{quoted(file)} has no function {quoted(name)}"
-        self.report.add("ORK503", message, self._place_of_function(task), hint=hint)
+        self.report.add("ORK503", message, self._function_node(task), hint=hint)
 
-    def _check_arguments(self, task: WrittenTask, function: Function, file: str, depends_on: Iterable[str]) -> None:
+    def _check_arguments(self, task: ParsedTask, function: Function, file: str, depends_on: Iterable[str]) -> None:
         if function.is_open:
             return
         self._judged.add(task.spec.name)
@@ -199,14 +199,14 @@ class Files:
             others = [name for name in self.tasks if name != task.spec.name]
             hint = missing_hint(missing[0], where, given, others)
             message = missing_message(function.name, missing)
-            self.report.add("ORK504", message, self._place_of_function(task), hint=hint)
+            self.report.add("ORK504", message, self._function_node(task), hint=hint)
         if not function.takes_any_keyword:
             self._refuse_unknown_inputs(task, function, where)
 
-    def _place_of_function(self, task: WrittenTask) -> Node:
-        return task.place("function") if task.body.get("function") is not None else task.place("file")
+    def _function_node(self, task: ParsedTask) -> Node:
+        return task.node_at("function") if task.body.get("function") is not None else task.node_at("file")
 
-    def _refuse_unknown_inputs(self, task: WrittenTask, function: Function, where: str) -> None:
+    def _refuse_unknown_inputs(self, task: ParsedTask, function: Function, where: str) -> None:
         accepted = [*function.required, *sorted(function.optional)]
         for name, _ in task.spec.inputs:
             if name not in accepted:
@@ -215,13 +215,13 @@ class Files:
                 self.report.add("ORK505", message, _input_key(task, name), hint=hint)
 
 
-def _input_key(task: WrittenTask, name: str) -> Node:
+def _input_key(task: ParsedTask, name: str) -> Node:
     inputs = task.body.get("inputs")
     pairs = inputs.pairs() if inputs is not None else iter(())
     return next((key for key, _ in pairs if key.value == name), task.key)
 
 
-def _syntax_problem(task: WrittenTask, file: str, content: bytes, error: PythonSyntaxError, workflow: str) -> Problem:
+def _syntax_problem(task: ParsedTask, file: str, content: bytes, error: PythonSyntaxError, workflow: str) -> Problem:
     lines = content.decode("utf-8", "replace").splitlines()
     line = min(error.line, len(lines))
     return Problem(

@@ -8,8 +8,8 @@ from typing import TypeAlias
 from ork.definition.nodes import Kind, Node
 from ork.definition.problems import quoted
 from ork.definition.report import Report, Suggester
-from ork.definition.tasks import WrittenTask
-from ork.definition.workflow_file import WrittenWorkflow
+from ork.definition.tasks import ParsedTask
+from ork.definition.workflow_file import ParsedWorkflow
 from ork.model.trees import pointers
 from ork.model.workflow import Command, Container, Custom, Ref, RustProgram, Value
 
@@ -22,17 +22,17 @@ _FOR_SENSITIVE = ("inputs", "env", "config")
 _BEFORE_INSTANCES = frozenset({"foreach", "parallel", "when"})
 
 
-def link(written: WrittenWorkflow, report: Report) -> dict[str, tuple[str, ...]]:
+def link(parsed: ParsedWorkflow, report: Report) -> dict[str, tuple[str, ...]]:
     """The dependencies of every task, explicit and implied, without duplicates. Problems are added to the report."""
-    names = _Names(written)
-    links = {name: tuple(_dependencies(task, names, report)) for name, task in written.tasks.items()}
+    names = _Names(parsed)
+    links = {name: tuple(_dependencies(task, names, report)) for name, task in parsed.tasks.items()}
     cycle = find_cycle(links)
     if cycle is not None:
-        _refuse_cycle(cycle, written.tasks, report)
+        _refuse_cycle(cycle, parsed.tasks, report)
     return links
 
 
-def refs_of(task: WrittenTask) -> Iterator[tuple[Ref, Path]]:
+def refs_of(task: ParsedTask) -> Iterator[tuple[Ref, Path]]:
     """Yield the references of a task, each with its path in the body."""
     for name, value in task.spec.inputs:
         yield from _ref_at(value, "inputs", name)
@@ -52,7 +52,7 @@ def refs_of(task: WrittenTask) -> Iterator[tuple[Ref, Path]]:
         if isinstance(getattr(task.spec, name), Ref):
             yield getattr(task.spec, name), (name, "ref")
     for index, condition in enumerate(task.spec.when):
-        yield condition.ref, _place_of_condition(task, index)
+        yield condition.ref, _condition_path(task, index)
 
 
 def find_cycle(links: Mapping[str, tuple[str, ...]]) -> list[str] | None:
@@ -91,15 +91,15 @@ def in_topological_order(links: Mapping[str, tuple[str, ...]]) -> list[str]:
 class _Names:
     """The names that references may use, with suggestions for misspelt ones."""
 
-    def __init__(self, written: WrittenWorkflow) -> None:
-        self.tasks = written.tasks
-        self.params = written.written_params
-        self.sensitive = {param.name for param in written.params if param.sensitive}
+    def __init__(self, parsed: ParsedWorkflow) -> None:
+        self.tasks = parsed.tasks
+        self.params = parsed.declared_params
+        self.sensitive = {param.name for param in parsed.params if param.sensitive}
         self.similar_task = Suggester(self.tasks)
         self.similar_param = Suggester(self.params)
 
 
-def _dependencies(task: WrittenTask, names: _Names, report: Report) -> dict[str, None]:
+def _dependencies(task: ParsedTask, names: _Names, report: Report) -> dict[str, None]:
     found: dict[str, None] = {}
     for index, dependency in enumerate(task.spec.depends_on):
         if _is_dependency(task, index, dependency, names, report):
@@ -110,70 +110,70 @@ def _dependencies(task: WrittenTask, names: _Names, report: Report) -> dict[str,
     return found
 
 
-def _is_dependency(task: WrittenTask, index: int, dependency: str, names: _Names, report: Report) -> bool:
+def _is_dependency(task: ParsedTask, index: int, dependency: str, names: _Names, report: Report) -> bool:
     name = task.spec.name
     if dependency == name:
         message = f"task {quoted(name)} depends on itself"
-        report.add("ORK202", message, task.place("depends_on", index), hint="remove it")
+        report.add("ORK202", message, task.node_at("depends_on", index), hint="remove it")
         return False
     if dependency not in names.tasks:
         message = f"task {quoted(name)} depends on {quoted(dependency)}, which is not a task"
-        report.add("ORK201", message, task.place("depends_on", index), hint=names.similar_task.hint(dependency))
+        report.add("ORK201", message, task.node_at("depends_on", index), hint=names.similar_task.hint(dependency))
         return False
     return True
 
 
-def _is_ref(task: WrittenTask, ref: Ref, path: Path, names: _Names, report: Report) -> bool:
+def _is_ref(task: ParsedTask, ref: Ref, path: Path, names: _Names, report: Report) -> bool:
     if ref.task is not None and ref.task not in names.tasks:
         message = f"{quoted(str(ref))} points at {quoted(ref.task)}, which is not a task"
-        report.add("ORK205", message, task.place(*path), hint=names.similar_task.hint(ref.task))
+        report.add("ORK205", message, task.node_at(*path), hint=names.similar_task.hint(ref.task))
         return False
     if ref.task == task.spec.name:
         message = f"task {quoted(task.spec.name)} uses its own output as input"
-        report.add("ORK202", message, task.place(*path), hint="point at a task that ends before it")
+        report.add("ORK202", message, task.node_at(*path), hint="point at a task that ends before it")
         return False
     if ref.path[0] == "item" and (task.spec.foreach is None or path[0] in _BEFORE_INSTANCES):
         message = f"{quoted(str(ref))}: there is no item here"
         hint = (
             "only the instances of a `foreach` have one" if task.spec.foreach is None else "instances come after this"
         )
-        report.add("ORK209", message, task.place(*path), hint=hint)
+        report.add("ORK209", message, task.node_at(*path), hint=hint)
         return False
     if ref.path[0] == "params" and ref.path[1] not in names.params:
         name = str(ref.path[1])
         hint = names.similar_param.hint(name) or f"declare it: `params: {{{name}: {{type: str}}}}`"
-        report.add("ORK206", f"the workflow has no param {quoted(name)}", task.place(*path), hint=hint)
+        report.add("ORK206", f"the workflow has no param {quoted(name)}", task.node_at(*path), hint=hint)
         return False
     if ref.path[0] == "params" and ref.path[1] in names.sensitive and path[0] not in _FOR_SENSITIVE:
         message = f"param {quoted(str(ref.path[1]))} is sensitive and would be visible here"
-        report.add("ORK122", message, task.place(*path), hint="use it in `inputs` or `env`")
+        report.add("ORK122", message, task.node_at(*path), hint="use it in `inputs` or `env`")
         return False
     return True
 
 
-def _refuse_cycle(cycle: list[str], tasks: Mapping[str, WrittenTask], report: Report) -> None:
+def _refuse_cycle(cycle: list[str], tasks: Mapping[str, ParsedTask], report: Report) -> None:
     shown = [*cycle, cycle[0]]
     if len(shown) > _SHOWN_IN_CYCLE:
         half = _SHOWN_IN_CYCLE // 2
         shown = [*shown[:half], "…", *shown[-half:]]
-    place = _place_of_dependency(tasks[cycle[0]], cycle[-1])
+    place = _dependency_node(tasks[cycle[0]], cycle[-1])
     message = f"circular dependency: {' → '.join(shown)}"
     report.add("ORK203", message, place, hint="remove one of these dependencies")
 
 
-def _place_of_dependency(task: WrittenTask, dependency: str) -> Node:
+def _dependency_node(task: ParsedTask, dependency: str) -> Node:
     if dependency in task.spec.depends_on:
-        return task.place("depends_on", task.spec.depends_on.index(dependency))
+        return task.node_at("depends_on", task.spec.depends_on.index(dependency))
     path = next((path for ref, path in refs_of(task) if ref.task == dependency), ())
-    return task.place(*path)
+    return task.node_at(*path)
 
 
-def _place_of_condition(task: WrittenTask, index: int) -> Path:
+def _condition_path(task: ParsedTask, index: int) -> Path:
     """`when` is a map with several comparisons of one value, or a list of such maps."""
-    written = task.body.get("when")
-    if written is None or written.kind != Kind.LIST:
+    conditions = task.body.get("when")
+    if conditions is None or conditions.kind != Kind.LIST:
         return ("when", "ref")
-    owners = [number for number, child in enumerate(written.value) for key, _ in child.pairs() if key.value != "ref"]
+    owners = [number for number, child in enumerate(conditions.value) for key, _ in child.pairs() if key.value != "ref"]
     return ("when", owners[index] if index < len(owners) else 0, "ref")
 
 

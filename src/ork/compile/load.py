@@ -14,8 +14,8 @@ from ork.compile.project import import_folders
 from ork.definition.nodes import Node
 from ork.definition.problems import Problem, quoted, render_concise
 from ork.definition.report import Report, Suggester
-from ork.definition.tasks import WrittenTask
-from ork.definition.workflow_file import WrittenWorkflow, read_tree, read_workflow
+from ork.definition.tasks import ParsedTask
+from ork.definition.workflow_file import ParsedWorkflow, read_tree, read_workflow
 from ork.errors import DefinitionError
 from ork.model.record import replaced
 from ork.model.workflow import CompiledWorkflow, TaskSpec
@@ -31,7 +31,7 @@ class WorkflowDraft(NamedTuple):
     """A file as far as it could be parsed, for further checks."""
 
     workflow: CompiledWorkflow
-    written: WrittenWorkflow
+    parsed: ParsedWorkflow
     report: Report
     found: Findings = Findings()
 
@@ -65,8 +65,8 @@ def load_workflow(
     files are not checked."""
     with _gc_paused(len(text)):
         report = Report(file)
-        written = read_workflow(text, report, known_executors, custom_executors(project))
-        return _compile(written, report, read, exists, root, project, imports)
+        parsed = read_workflow(text, report, known_executors, custom_executors(project))
+        return _compile(parsed, report, read, exists, root, project, imports)
 
 
 def load_tree(
@@ -81,12 +81,12 @@ def load_tree(
     imports: ReadNodes | None = None,
 ) -> Loaded:
     """Like `load_workflow`, for a definition that is not YAML text. Without `read`, files are not checked."""
-    written = read_tree(tree, report, known_executors, custom_executors(project))
-    return _compile(written, report, read, exists, root, project, imports)
+    parsed = read_tree(tree, report, known_executors, custom_executors(project))
+    return _compile(parsed, report, read, exists, root, project, imports)
 
 
 def _compile(
-    written: WrittenWorkflow | None,
+    parsed: ParsedWorkflow | None,
     report: Report,
     read: ReadFile | None,
     exists: FileExists | None,
@@ -94,23 +94,23 @@ def _compile(
     project: Project | None,
     imports: ReadNodes | None = None,
 ) -> Loaded:
-    if written is None or report.is_full:
+    if parsed is None or report.is_full:
         return Loaded(None, report.problems())
-    if written.imports:
+    if parsed.imports:
         from ork.compile.dbt import add_imported
 
-        if not add_imported(written, imports, exists or (lambda _path: False), report):
+        if not add_imported(parsed, imports, exists or (lambda _path: False), report):
             return Loaded(None, report.problems())  # the dependencies are unknown
-    links = link(written, report)
-    _check_project_names(written, project, report)
+    links = link(parsed, report)
+    _check_project_names(parsed, project, report)
     files = None
     if read is not None:
         is_there = exists or (lambda path: read(path) is not None)
-        files = Files(read, is_there, report, written, root, project)
-    tasks = tuple(_compiled(task, links[name], files) for name, task in written.tasks.items())
+        files = Files(read, is_there, report, parsed, root, project)
+    tasks = tuple(_compiled(task, links[name], files) for name, task in parsed.tasks.items())
     findings = files.findings() if files is not None else Findings(annotated=frozenset(links))
-    workflow = replaced(_workflow(written, tasks), **import_folders(project, root))
-    return finish_draft(WorkflowDraft(workflow, written, report, findings))
+    workflow = replaced(_workflow(parsed, tasks), **import_folders(project, root))
+    return finish_draft(WorkflowDraft(workflow, parsed, report, findings))
 
 
 def finish_draft(draft: WorkflowDraft) -> Loaded:
@@ -133,52 +133,52 @@ def _gc_paused(size: int) -> Iterator[None]:
         gc.enable()
 
 
-def _compiled(task: WrittenTask, depends_on: tuple[str, ...], files: Files | None) -> TaskSpec:
+def _compiled(task: ParsedTask, depends_on: tuple[str, ...], files: Files | None) -> TaskSpec:
     spec = files.check(task, depends_on) if files is not None and task.is_complete else task.spec
     return spec if spec.depends_on == depends_on else replaced(spec, depends_on=depends_on)
 
 
-def _workflow(written: WrittenWorkflow, tasks: tuple[TaskSpec, ...]) -> CompiledWorkflow:
+def _workflow(parsed: ParsedWorkflow, tasks: tuple[TaskSpec, ...]) -> CompiledWorkflow:
     return CompiledWorkflow(
-        name=written.name,
+        name=parsed.name,
         tasks=tasks,
-        description=written.description,
-        params=written.params,
-        schedule=written.schedule,
-        max_active_runs=written.max_active_runs,
-        fail_fast=written.fail_fast,
-        alerts=written.alerts,
-        types=written.types,
+        description=parsed.description,
+        params=parsed.params,
+        schedule=parsed.schedule,
+        max_active_runs=parsed.max_active_runs,
+        fail_fast=parsed.fail_fast,
+        alerts=parsed.alerts,
+        types=parsed.types,
     )
 
 
-def _check_project_names(written: WrittenWorkflow, project: Project | None, report: Report) -> None:
+def _check_project_names(parsed: ParsedWorkflow, project: Project | None, report: Report) -> None:
     """Check names against ork.yaml. If it lists pools, other pool names are mistakes.
 
     Worker configs and alerts must always be defined.
     """
-    if any(task.spec.worker or task.spec.resources for task in written.tasks.values()):
+    if any(task.spec.worker or task.spec.resources for task in parsed.tasks.values()):
         from ork.compile.workers import check_workers
 
         workers = project.workers if project is not None else {}
         if workers is not None:
-            check_workers(written, workers, report, project.broken_workers if project is not None else {})
+            check_workers(parsed, workers, report, project.broken_workers if project is not None else {})
     if project is None:
         return
     if project.found_secrets is not None:
         from ork.compile.secrets import check_secrets
 
-        check_secrets(written, project, report)
+        check_secrets(parsed, project, report)
     if project.alerts is not None:
-        for index, alert in enumerate(written.alerts):
+        for index, alert in enumerate(parsed.alerts):
             if alert not in project.alerts:
                 define = f"define it in ork.yaml: `alerts: {{{alert}: {{webhook: https://…}}}}`"
-                place = written.place("alerts", index)
+                place = parsed.node_at("alerts", index)
                 likely = Suggester(project.alerts).hint(alert)
                 report.add("ORK208", f"ork.yaml has no alert {quoted(alert)}", place, hint=likely or define)
     if project.pools:
-        for task in written.tasks.values():
+        for task in parsed.tasks.values():
             pool = task.spec.pool
             if pool is not None and pool not in project.pools:
                 hint = Suggester(project.pools).hint(pool)
-                report.add("ORK207", f"ork.yaml has no pool {quoted(pool)}", task.place("pool"), hint=hint)
+                report.add("ORK207", f"ork.yaml has no pool {quoted(pool)}", task.node_at("pool"), hint=hint)

@@ -7,26 +7,26 @@ from collections.abc import Iterator
 from ork.definition.problems import quoted
 from ork.definition.project import Project
 from ork.definition.report import Report
-from ork.definition.tasks import WrittenTask
-from ork.definition.workflow_file import WrittenWorkflow
+from ork.definition.tasks import ParsedTask
+from ork.definition.workflow_file import ParsedWorkflow
 from ork.model.secret import declaration_lines, is_reserved
 from ork.model.trees import pointers
 from ork.model.workflow import Custom, Secret
 
 
-def check_secrets(written: WrittenWorkflow, project: Project, report: Report) -> None:
+def check_secrets(parsed: ParsedWorkflow, project: Project, report: Report) -> None:
     """Check that each secret used is declared for the workflow. Skipped if `.env` was not read."""
     if project.found_secrets is None:
         return
-    for task in written.tasks.values():
+    for task in parsed.tasks.values():
         for name, path in _named(task):
-            refusal = _refusal(name, written.name, project)
+            refusal = _refusal(name, parsed.name, project)
             if refusal is not None:
                 message, hint = refusal
-                report.add("ORK211", message, task.place(*path), hint=hint)
+                report.add("ORK211", message, task.node_at(*path), hint=hint)
 
 
-def _named(task: WrittenTask) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+def _named(task: ParsedTask) -> Iterator[tuple[str, tuple[str | int, ...]]]:
     """Yield the secrets that a task uses, each with its path."""
     for part, values in (("inputs", task.spec.inputs), ("env", task.spec.env)):
         for key, value in values:

@@ -19,7 +19,7 @@ from ork.compile.types import ANY, Typed, assignable, item_type, type_at
 from ork.definition.nodes import Node
 from ork.definition.problems import quoted
 from ork.definition.report import Suggester
-from ork.definition.tasks import WrittenTask
+from ork.definition.tasks import ParsedTask
 from ork.model.type_text import parse_type
 from ork.model.types import Mismatch, check, render_type, resolved
 from ork.model.workflow import Const, PythonCall, Ref, SubWorkflow, TaskSpec, Value
@@ -43,11 +43,11 @@ def check_signatures(draft: WorkflowDraft, functions: Functions, *, strict: bool
     exist."""
     tasks = _Tasks(draft, functions)
     for spec in draft.workflow.tasks:
-        written = draft.written.tasks[spec.name]
-        if written.is_complete and not draft.report.is_full:
-            _Check(tasks, written, spec).run()
+        parsed = draft.parsed.tasks[spec.name]
+        if parsed.is_complete and not draft.report.is_full:
+            _Check(tasks, parsed, spec).run()
             if strict and spec.name not in draft.found.missing and not tasks.is_unknown(spec):
-                check_strictly(draft.report, written, spec, tasks.found(spec))
+                check_strictly(draft.report, parsed, spec, tasks.found(spec))
 
 
 class _Tasks:
@@ -94,15 +94,15 @@ class _Tasks:
 
     def where(self, name: str) -> str:
         signature = self.signature(self.specs[name])
-        return f"; {quoted(name)} returns it at {signature.place}" if signature else ""
+        return f"; {quoted(name)} returns it at {signature.position}" if signature else ""
 
 
 class _Check:
     """Checks one task. Problems are added to the report."""
 
-    def __init__(self, tasks: _Tasks, written: WrittenTask, spec: TaskSpec) -> None:
+    def __init__(self, tasks: _Tasks, parsed: ParsedTask, spec: TaskSpec) -> None:
         self._tasks = tasks
-        self._written = written
+        self._parsed = parsed
         self._spec = spec
         self._signature = tasks.signature(spec)
         self._report = tasks.draft.report
@@ -119,17 +119,17 @@ class _Check:
         self._check_output()
 
     def _check_refs(self) -> None:
-        for ref, path in refs_of(self._written):
+        for ref, path in refs_of(self._parsed):
             found = self._follow(ref)
             if isinstance(found, Mismatch):
                 self._broken.add(ref)
                 message = f"{quoted(str(ref))}: there is no {quoted(found.path)} in {found.actual}"
                 hint = f"see what {quoted(ref.task)} gives{self._tasks.where(ref.task)}" if ref.task else None
-                self._report.add("ORK406", message, self._written.place(*path), hint=hint)
+                self._report.add("ORK406", message, self._parsed.node_at(*path), hint=hint)
             elif path[0] == "foreach" and item_type(found) is None:
-                self._refuse_kind(ref, found, "a list", self._written.place(*path))
+                self._refuse_kind(ref, found, "a list", self._parsed.node_at(*path))
             elif path[0] == "parallel" and assignable(found, Typed("int", {})) is not None:
-                self._refuse_kind(ref, found, "a whole number", self._written.place(*path))
+                self._refuse_kind(ref, found, "a whole number", self._parsed.node_at(*path))
 
     def _refuse_kind(self, ref: Ref, found: Typed, wanted: str, place: Node) -> None:
         shown = render_type(found.type, "gives")
@@ -141,26 +141,26 @@ class _Check:
         action, signature = self._spec.action, self._signature
         if isinstance(action, PythonCall) and self._tasks.is_unknown(self._spec):
             message = f"{quoted(action.file or str(action.module))} has no function {quoted(action.function)}"
-            self._report.add("ORK503", message, self._place_of_function())
+            self._report.add("ORK503", message, self._function_node())
         if signature is None:
             return
         given = {*dict(self._spec.inputs), *self._spec.depends_on, *self._tasks.params}
         given |= {"item"} if self._spec.foreach is not None else set()
         missing = [each.name for each in signature.parameters.values() if each.is_required and each.name not in given]
         # An unknown dependency is already reported, and may be the one that is missing here.
-        if missing and set(self._written.spec.depends_on) <= set(self._spec.depends_on):
+        if missing and set(self._parsed.spec.depends_on) <= set(self._spec.depends_on):
             others = [name for name in self._tasks.specs if name != self._spec.name]
-            hint = missing_hint(missing[0], signature.place, given, others)
+            hint = missing_hint(missing[0], signature.position, given, others)
             message = missing_message(signature.name, missing)
-            self._report.add("ORK504", message, self._place_of_function(), hint=hint)
+            self._report.add("ORK504", message, self._function_node(), hint=hint)
         self._refuse_unknown_inputs(signature)
 
     def _refuse_unknown_inputs(self, signature: Signature) -> None:
         for name, _ in self._spec.inputs:
             if name not in signature.parameters and not signature.takes_any_name:
-                hint = Suggester(signature.parameters).hint(name) or f"it is defined at {signature.place}"
+                hint = Suggester(signature.parameters).hint(name) or f"it is defined at {signature.position}"
                 message = f"function {quoted(signature.name)} takes no argument {quoted(name)}"
-                self._report.add("ORK505", message, self._written.place("inputs", name), hint=hint)
+                self._report.add("ORK505", message, self._parsed.node_at("inputs", name), hint=hint)
 
     def _wanted(self) -> Iterator[tuple[str, Typed, bool]]:
         """Yield the names that need a value, with the expected type."""
@@ -199,31 +199,31 @@ class _Check:
             shown = render_type(wanted.type)
             details = f": {how}" if mismatch.path or isinstance(source.value, Const) else ""
             message = f"task {quoted(self._spec.name)}: {quoted(name)} must be {shown}, and {source.words}{details}"
-            self._report.add("ORK405", message, source.place, hint=self._hint(name, source))
+            self._report.add("ORK405", message, source.node, hint=self._hint(name, source))
 
     def _hint(self, name: str, source: _Source) -> str | None:
         asks = f"{quoted(self._spec.name)} asks for it in `input_type`"
         if name not in self._declared_fields():
-            asks = f"{quoted(self._spec.name)} asks for it at {self._signature.place}" if self._signature else ""
+            asks = f"{quoted(self._spec.name)} asks for it at {self._signature.position}" if self._signature else ""
         return asks + (self._tasks.where(source.task) if source.task else "")
 
     def _source(self, name: str) -> _Source | None:
         """Where the argument comes from, in the order in which the worker looks it up."""
-        spec, written = self._spec, self._written
+        spec, parsed = self._spec, self._parsed
         inputs = dict(spec.inputs)
         if name in inputs:
-            return self._input_source(inputs[name], written.place("inputs", name))
+            return self._input_source(inputs[name], parsed.node_at("inputs", name))
         if name == "item" and isinstance(spec.foreach, Const):
-            return _Source(spec.foreach, ANY, "not every item is", written.place("foreach"), are_items=True)
+            return _Source(spec.foreach, ANY, "not every item is", parsed.node_at("foreach"), are_items=True)
         if name == "item" and spec.foreach is not None:
-            return self._given(Ref(("item",)), written.place("foreach"))
+            return self._given(Ref(("item",)), parsed.node_at("foreach"))
         if name in spec.depends_on:
-            place = written.place("depends_on")
-            if name in written.spec.depends_on:
-                place = written.place("depends_on", written.spec.depends_on.index(name))
+            place = parsed.node_at("depends_on")
+            if name in parsed.spec.depends_on:
+                place = parsed.node_at("depends_on", parsed.spec.depends_on.index(name))
             return self._given(Ref(("tasks", name, "output")), place)
         if name in self._tasks.params:
-            return self._given(Ref(("params", name)), self._place_of_function())
+            return self._given(Ref(("params", name)), self._function_node())
         return None
 
     def _input_source(self, value: Value, place: Node) -> _Source | None:
@@ -264,7 +264,7 @@ class _Check:
         declared = declared_input(self._spec)
         if declared is None or not self._reads_one_value():
             return
-        spec, place = self._spec, self._written.place("input_type")
+        spec, place = self._spec, self._parsed.node_at("input_type")
         ref = Ref(("item",)) if spec.foreach is not None else Ref(("tasks", spec.depends_on[0], "output"))
         source = self._given(ref, place)
         mismatch = assignable(source.type, Typed(declared, self._tasks.names)) if source else None
@@ -285,18 +285,18 @@ class _Check:
                 f"task {quoted(self._spec.name)}: its output must be {text}, and {quoted(signature.name)} gives {shown}"
             )
             message += f": {mismatch.of_types()}" if mismatch.path else ""
-            hint = f"the function is at {signature.place}"
-            self._report.add("ORK405", message, self._written.place("output_type"), hint=hint)
+            hint = f"the function is at {signature.position}"
+            self._report.add("ORK405", message, self._parsed.node_at("output_type"), hint=hint)
 
-    def _place_of_function(self) -> Node:
-        key = next((key for key in ("function", "file", "module") if self._written.body.get(key) is not None), "file")
-        return self._written.place(key)
+    def _function_node(self) -> Node:
+        key = next((key for key in ("function", "file", "module") if self._parsed.body.get(key) is not None), "file")
+        return self._parsed.node_at(key)
 
 
 class _Source(NamedTuple):
     value: Value
     type: Typed
     words: str  # the middle of a sentence: what is passed instead
-    place: Node
+    node: Node
     task: str | None = None
     are_items: bool = False  # the value is a list with one item per instance

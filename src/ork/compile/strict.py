@@ -5,13 +5,13 @@ from __future__ import annotations
 from ork.compile.described import Signature, UninspectedFunction
 from ork.definition.problems import quoted
 from ork.definition.report import Report
-from ork.definition.tasks import WrittenTask
+from ork.definition.tasks import ParsedTask
 from ork.model.types import WHOLE_INPUT
 from ork.model.workflow import Approval, PythonCall, SubWorkflow, TaskSpec
 
 
 def check_strictly(
-    report: Report, written: WrittenTask, spec: TaskSpec, function: Signature | UninspectedFunction | None
+    report: Report, parsed: ParsedTask, spec: TaskSpec, function: Signature | UninspectedFunction | None
 ) -> None:
     """Add a problem for each value without a type."""
     if isinstance(spec.action, Approval):
@@ -22,15 +22,15 @@ def check_strictly(
     if isinstance(spec.action, PythonCall) and isinstance(function, UninspectedFunction):
         if untyped or lacks_output:
             message = f"task {quoted(spec.name)}: the types of its function cannot be read: {function.why}"
-            report.add("ORK408", message, written.key, hint="add `input_type:` and `output_type:`")
+            report.add("ORK408", message, parsed.key, hint="add `input_type:` and `output_type:`")
         return
     if untyped:
         names = ", ".join(map(quoted, untyped))
         message = f"task {quoted(spec.name)}: there is no type for {names}"
-        report.add("ORK407", message, written.key, hint=_hint("input_type", signature))
+        report.add("ORK407", message, parsed.key, hint=_hint("input_type", signature))
     if lacks_output:
         message = f"task {quoted(spec.name)}: there is no type for its output"
-        report.add("ORK407", message, written.key, hint=_hint("output_type", signature))
+        report.add("ORK407", message, parsed.key, hint=_hint("output_type", signature))
 
 
 def _untyped_inputs(spec: TaskSpec, signature: Signature | None) -> list[str]:
@@ -45,4 +45,4 @@ def _untyped_inputs(spec: TaskSpec, signature: Signature | None) -> list[str]:
 
 
 def _hint(key: str, signature: Signature | None) -> str:
-    return f"annotate the function at {signature.place}, or add `{key}:`" if signature else f"add `{key}:`"
+    return f"annotate the function at {signature.position}, or add `{key}:`" if signature else f"add `{key}:`"

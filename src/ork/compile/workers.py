@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from ork.definition.problems import quoted
 from ork.definition.quantities import memory_text
 from ork.definition.report import Report, Suggester
-from ork.definition.tasks import WrittenTask
+from ork.definition.tasks import ParsedTask
 from ork.definition.workers_file import ALL, DEFAULT
-from ork.definition.workflow_file import WrittenWorkflow
+from ork.definition.workflow_file import ParsedWorkflow
 from ork.model.infra import Resources, Where, WorkerConfig
 from ork.model.workflow import TaskSpec
 
@@ -37,13 +37,13 @@ def broken_config(spec: TaskSpec, broken: Mapping[str, str]) -> str | None:
 
 
 def check_workers(
-    written: WrittenWorkflow, configs: Mapping[str, WorkerConfig], report: Report, broken: Mapping[str, str]
+    parsed: ParsedWorkflow, configs: Mapping[str, WorkerConfig], report: Report, broken: Mapping[str, str]
 ) -> None:
     """Check that each config a task names exists and can run it, and that no task exceeds its resources."""
-    for task in written.tasks.values():
+    for task in parsed.tasks.values():
         why = broken_config(task.spec, broken) if task.spec.worker is not None else None
         if why is not None:
-            report.add("ORK606", why, task.place("worker"), hint="correct it: `ork validate workers.yaml`")
+            report.add("ORK606", why, task.node_at("worker"), hint="correct it: `ork validate workers.yaml`")
             continue
         # A config named in `defaults` applies only to the tasks that it can run.
         if task.spec.worker is not None and (task.body.get("worker") is not None or task.spec.worker not in configs):
@@ -52,23 +52,23 @@ def check_workers(
             _check_size(task, task.spec.resources, config_for(task.spec, configs), report)
 
 
-def _check_name(task: WrittenTask, name: str, configs: Mapping[str, WorkerConfig], report: Report) -> None:
+def _check_name(task: ParsedTask, name: str, configs: Mapping[str, WorkerConfig], report: Report) -> None:
     config = configs.get(name)
     if config is None:
         hint = Suggester(configs).hint(name) or (
             f"workers.yaml has: {', '.join(sorted(configs))}" if configs else "write one into workers.yaml"
         )
-        report.add("ORK606", f"there is no worker config {quoted(name)}", task.place("worker"), hint=hint)
+        report.add("ORK606", f"there is no worker config {quoted(name)}", task.node_at("worker"), hint=hint)
     elif config.where is not None and config.where not in _SUPPORTED:
         message = f"worker config {quoted(name)} is for {config.where}, which this version does not support"
-        report.add("ORK606", message, task.place("worker"), hint="use one with `where: docker` or `where: local`")
+        report.add("ORK606", message, task.node_at("worker"), hint="use one with `where: docker` or `where: local`")
     elif task.is_complete and not fits(task.spec, config):
         hint = "name an `image`" if task.spec.image is None else "use one with `where: docker`"
         message = f"worker config {quoted(name)} is for {config.where}, and cannot run this task"
-        report.add("ORK606", message, task.place("worker"), hint=hint)
+        report.add("ORK606", message, task.node_at("worker"), hint=hint)
 
 
-def _check_size(task: WrittenTask, asked: Resources, config: WorkerConfig | None, report: Report) -> None:
+def _check_size(task: ParsedTask, asked: Resources, config: WorkerConfig | None, report: Report) -> None:
     if config is None:
         return
     allowed = config.resources
@@ -78,6 +78,6 @@ def _check_size(task: WrittenTask, asked: Resources, config: WorkerConfig | None
         _refuse(task, "memory", memory_text(asked.memory), memory_text(allowed.memory), config, report)
 
 
-def _refuse(task: WrittenTask, key: str, asked: str, allowed: str, config: WorkerConfig, report: Report) -> None:
+def _refuse(task: ParsedTask, key: str, asked: str, allowed: str, config: WorkerConfig, report: Report) -> None:
     message = f"task {quoted(task.spec.name)} asks for {asked}, more than the {allowed} of worker config {config.name}"
-    report.add("ORK607", message, task.place("resources", key), hint="ask for less, or name a larger config")
+    report.add("ORK607", message, task.node_at("resources", key), hint="ask for less, or name a larger config")

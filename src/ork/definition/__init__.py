@@ -1,1 +1,1 @@
-"""What was written: YAML files read into the model, every mistake with its place."""
+"""Parses YAML files into the model. Every mistake is reported with its position."""

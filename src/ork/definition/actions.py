@@ -1,4 +1,4 @@
-"""What a task runs: its `file`, `module`, `function` and `command` put together, and the executor that follows."""
+"""The action of a task, from `file`, `module`, `function` and `command`, and the executor that runs it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from ork.definition.approvals import check_approval
 from ork.definition.bindings import read_argument
-from ork.definition.containers import CONTAINER, is_for_container, settle_container
-from ork.definition.custom import custom_name, is_stray_config, settle_custom
+from ork.definition.containers import CONTAINER, is_for_container, resolve_container
+from ork.definition.custom import custom_name, is_stray_config, resolve_custom
 from ork.definition.keys import Reading
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import quoted
@@ -17,14 +17,14 @@ from ork.definition.report import Suggester
 from ork.definition.values import is_scalar, read_text
 from ork.model.workflow import Action, Approval, Command, Const, Isolation, PythonCall, RustProgram, SubWorkflow, Value
 
-# What a task can run: exactly one of them is written.
+# A task has exactly one of these keys.
 ACTION_KEYS = ("file", "module", "command", "workflow", "approval")
 EXECUTOR_ALIASES = {"shell": "process"}
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _QUOTING = re.compile(r"""['"\\]""")
 _WORD = re.compile(r"[^ \t\r\n]+")
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
-# Only where it begins or ends a word: `&` and `;` inside one are as often part of a URL.
+# Only at the beginning or end of a word: `&` and `;` inside one are often part of a URL.
 _SHELL_OPERATOR = re.compile(r"(?<!\S)(?:(?:\|\|?|&&?)(?!\S)|&>|[0-9]*>>?|<)|;(?!\S)")
 
 
@@ -71,7 +71,7 @@ def read_function(node: Node, reading: Reading) -> str | None:
 
 
 def read_command(node: Node, reading: Reading) -> Command | None:
-    """A list is the program and its arguments; text is split into words as a shell would, but no shell runs it."""
+    """A list is the program and its arguments; a string is split like in a shell, but no shell is used."""
     if is_scalar(node):
         return _command_from_text(node, reading)
     if node.kind != Kind.LIST:
@@ -93,7 +93,7 @@ def _command_from_text(node: Node, reading: Reading) -> Command | None:
     if operators:
         hint = 'write `command: ["sh", "-c", "…"]` to have a shell run it'
         shown = quoted(operators[0])
-        reading.refuse("ORK117", f"{shown} means nothing here: no shell runs this command", node, hint=hint)
+        reading.refuse("ORK117", f"{shown} has no effect here: commands run without a shell", node, hint=hint)
         return None
     if not words:
         reading.refuse("ORK116", "the command is empty", node, hint="name a program")
@@ -102,25 +102,25 @@ def _command_from_text(node: Node, reading: Reading) -> Command | None:
 
 
 def _shell_words(text: str) -> tuple[list[str], list[str]]:
-    """The words, and what only a shell would understand. What is quoted is just text."""
-    if not _QUOTING.search(text):  # most commands; shlex looks at every character in Python
+    """The words, and the operators that only a shell understands. Quoted text is kept as it is."""
+    if not _QUOTING.search(text):  # most commands; shlex is slow
         return _WORD.findall(text), _SHELL_OPERATOR.findall(text)
     import shlex
 
     return shlex.split(text), _SHELL_OPERATOR.findall(_QUOTED.sub("_", text))
 
 
-def settle_action(
+def resolve_action(
     values: dict[str, Any], default_executor: str | None, body: Node, key: Node, reading: Reading
 ) -> tuple[str, Action] | None:
-    """Executor and action of a task, or None after having complained."""
+    """Executor and action of a task, or None if a problem was reported."""
     if "executor" not in values and _is_written(body, "executor"):
-        return None  # complained about already
+        return None  # already reported
     if is_for_container(values, body):
-        return settle_container(values, body, key, reading)
+        return resolve_container(values, body, key, reading)
     custom = custom_name(values, default_executor, body, reading)
     if custom is not None:
-        return settle_custom(custom, values, body, key, reading)
+        return resolve_custom(custom, values, body, key, reading)
     if is_stray_config(values, body, key, reading):
         return None
     written = [name for name in ACTION_KEYS if _is_written(body, name)]
@@ -135,10 +135,10 @@ def settle_action(
         hint = (
             "add `file:`, `module:`, `command:` or `image:`; `workflow:` or `approval:` if nothing of its own is to run"
         )
-        reading.refuse("ORK602", f"task {quoted(key.value)} does not say what to run", key, hint=hint)
+        reading.refuse("ORK602", f"task {quoted(key.value)} has nothing to run", key, hint=hint)
         return None
     if written[0] not in values:
-        return None  # complained about already
+        return None  # already reported
     if written[0] == "approval":
         return (
             ("approval", Approval(values["approval"]["message"], values["approval"].get("not_by")))
@@ -148,7 +148,7 @@ def settle_action(
     if written[0] == "workflow":
         return _sub_workflow(values, body, key, reading)
     if default_executor in reading.custom or default_executor == CONTAINER:
-        default_executor = None  # it cannot run what this task says
+        default_executor = None  # the default executor cannot run this action
     executor = values.get("executor") or _derived_executor(values, default_executor)
     return _combined(executor, values, body, key, reading)
 
@@ -156,8 +156,8 @@ def settle_action(
 def _sub_workflow(values: dict[str, Any], body: Node, key: Node, reading: Reading) -> tuple[str, Action] | None:
     wrong = next((name for name in ("executor", "function", "env", "cache") if name in values), None)
     if wrong is not None:
-        message = f"task {quoted(key.value)} runs another workflow: `{wrong}` has no meaning there"
-        reading.refuse("ORK115", message, body.get(wrong) or key, hint="its own tasks say how they run")
+        message = f"task {quoted(key.value)} runs another workflow: `{wrong}` has no effect"
+        reading.refuse("ORK115", message, body.get(wrong) or key, hint="set it on the tasks of that workflow")
         return None
     return "workflow", SubWorkflow(values["workflow"])
 
@@ -186,7 +186,7 @@ def _combined(
     calls_python = executor == "python" or (executor != "process" and "command" not in values)
     wrong = "command" if calls_python else next((name for name in ("module", "function") if name in values), None)
     if wrong in values:
-        message = f"`{wrong}` makes no sense with the executor {quoted(executor)}"
+        message = f"`{wrong}` cannot be used with the executor {quoted(executor)}"
         other = "process" if calls_python else "python"
         hint = f"write `executor: {other}`, or leave `executor` out: it follows from the rest"
         reading.refuse("ORK115", message, body.get(wrong) or key, hint=hint)
@@ -195,7 +195,7 @@ def _combined(
         return executor, PythonCall(values.get("file"), values.get("module"), values.get("function", "main"))
     if values.get("isolation") is Isolation.SHARED:
         message = f"task {quoted(key.value)} is a program: only Python functions can share a process"
-        reading.refuse("ORK115", message, body.get("isolation") or key, hint="leave `isolation` out")
+        reading.refuse("ORK115", message, body.get("isolation") or key, hint="remove `isolation`")
         return None
     if "command" in values:
         return executor, values["command"]
@@ -205,7 +205,7 @@ def _combined(
 def _rust(executor: str, values: dict[str, Any], body: Node, key: Node, reading: Reading) -> tuple[str, Action] | None:
     wrong = next((name for name in ("command", "module", "function") if name in values), None)
     if executor != "rust" or wrong is not None:
-        message = f"`{wrong or 'args'}` makes no sense with the executor {quoted(executor)}"
+        message = f"`{wrong or 'args'}` cannot be used with the executor {quoted(executor)}"
         hint = "a Rust program is a `file`: its source, or the folder of its Cargo.toml; `args` are its arguments"
         reading.refuse("ORK115", message, body.get(wrong or "args") or key, hint=hint)
         return None
@@ -213,7 +213,7 @@ def _rust(executor: str, values: dict[str, Any], body: Node, key: Node, reading:
 
 
 def _script(file: str) -> Value:
-    """A path, never a bare word: that would be searched on PATH."""
+    """A path, never a bare name, which would be looked up on PATH."""
     return Const(file if "/" in file else f"./{file}")
 
 

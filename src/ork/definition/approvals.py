@@ -1,4 +1,4 @@
-"""A task that waits for a person."""
+"""Approval tasks: a person decides."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ APPROVAL_TABLE = Table(
         Key(
             "message",
             read_text,
-            "What the person is asked.",
+            "The question.",
             {"type": "string", "minLength": 1},
             required=True,
         ),
         Key(
             "timeout",
             duration(zero_allowed=False),
-            "How long it waits before it fails. For ever when left out.",
+            "How long it waits before it fails. Default: no limit.",
             {"type": ["number", "string"]},
         ),
         Key(
             "not_by",
             choice(NotBy),
-            "Who may not approve it: `starter`, whoever started the run.",
+            "Who must not approve it: `starter`, the person who started the run.",
             {"enum": [option.value for option in NotBy]},
         ),
     ),
@@ -37,12 +37,12 @@ APPROVAL_TABLE = Table(
 
 APPROVAL_SCHEMA = {"anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#/$defs/approval"}]}
 
-# What an approval can have besides its question: nothing is run, so nothing can be said about how.
+# Nothing runs, so other keys would have no effect.
 _ALLOWED = frozenset({"approval", "depends_on", "run_if", "when", "timeout"})
 
 
 def read_approval(node: Node, reading: Reading) -> dict[str, Any] | None:
-    """`message` and perhaps `timeout` and `not_by`; text alone is the message."""
+    """Parse `message`, `timeout` and `not_by`; a string is the message."""
     if is_scalar(node):
         text = read_text(node, reading)
         values: dict[str, Any] = {} if text is None else {"message": text}
@@ -52,17 +52,17 @@ def read_approval(node: Node, reading: Reading) -> dict[str, Any] | None:
         reading.expected("the question as text, or a map with `message`", node)
         return None
     if not str(values.get("message", "")).strip():
-        reading.refuse("ORK102", "the approval does not say what is asked", node, hint="add `message: …`")
+        reading.refuse("ORK102", "the approval has no `message`", node, hint="add `message: …`")
         return None
     return values
 
 
 def check_approval(values: dict[str, Any], key: Node, body: Node, reading: Reading) -> bool:
-    """Refuses every key that would have no effect on a task that only waits."""
+    """Reject every key that has no effect on an approval."""
     is_right = True
     for name, _ in body.pairs():
         if name.value not in _ALLOWED and name.value in values:
-            message = f"task {quoted(key.value)} waits for a person: `{name.value}` has no meaning there"
+            message = f"task {quoted(key.value)} is an approval: `{name.value}` has no effect"
             reading.refuse("ORK115", message, name, hint=f"put `{name.value}` on a task that depends on it")
             is_right = False
     if "timeout" in values and "timeout" in values["approval"]:

@@ -1,4 +1,4 @@
-"""Readers of values that may point somewhere: `{ref: …}`, `{secret: …}`, `{const: …}`, or simply a constant."""
+"""Parsers of values: `{ref: …}`, `{secret: …}`, `{const: …}`, or a plain constant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _POINTERS = ("ref", "secret", "const")
 
 
 def read_value(node: Node, reading: Reading) -> Value | None:
-    """A bare value is a constant; only a map with exactly one of the three keys is more than that."""
+    """A plain value is a constant, unless it is a map with exactly one of the three keys."""
     pointer = pointer_of(node)
     if pointer is None:
         return _constant(node, reading)
@@ -28,7 +28,7 @@ def read_value(node: Node, reading: Reading) -> Value | None:
 
 
 def read_word(node: Node, reading: Reading) -> Value | None:
-    """One word of a command or one variable: text as written, or a pointer."""
+    """One word of a command, or one variable: text, a reference or a secret."""
     pointer = pointer_of(node)
     if pointer is None:
         _refuse_templates(node, reading)
@@ -43,7 +43,7 @@ def _as_text(node: Node, reading: Reading) -> Const | None:
 
 
 def read_argument(node: Node, reading: Reading) -> Value | None:
-    """A word of a command, which every process of the machine can see: no place for a secret."""
+    """A word of a command. Secrets are rejected: every process of the machine can see arguments."""
     value = read_word(node, reading)
     if not isinstance(value, Secret):
         return value
@@ -53,7 +53,7 @@ def read_argument(node: Node, reading: Reading) -> Value | None:
 
 
 def read_variable_value(node: Node, reading: Reading) -> Value | None:
-    """Text, or a pointer; what is neither is told how to be written as text."""
+    """Text, a reference or a secret. For any other value a hint shows how to write it as text."""
     if node.kind in (Kind.MAP, Kind.LIST) and pointer_of(node) is None:
         import json
 
@@ -68,7 +68,7 @@ def read_variable_value(node: Node, reading: Reading) -> Value | None:
 
 
 def read_path_text(node: Node, reading: Reading) -> Ref | None:
-    """A path to a value, where nothing else can stand."""
+    """A path to a value, where only a reference is allowed."""
     if not is_scalar(node):
         reading.expected("a path", node)
         return None
@@ -97,7 +97,7 @@ def _constant(node: Node, reading: Reading, *, literal: bool = False) -> Const |
     hidden = None if literal else _hidden_pointer(node)
     if hidden is not None:
         hint = "give it an input of its own, or write the whole value as `{const: …}` if it is meant literally"
-        message = f"{quoted(hidden.value[0].value)} inside a constant would not be looked up"
+        message = f"{quoted(hidden.value[0].value)} inside a constant would not be resolved"
         reading.refuse("ORK204", message, hidden, hint=hint)
         return None
     if not literal:
@@ -110,7 +110,7 @@ def _constant(node: Node, reading: Reading, *, literal: bool = False) -> Const |
 
 
 def _refuse_templates(node: Node, reading: Reading) -> None:
-    """The value counts as given all the same: a complaint that nothing provides it would only be noise."""
+    """Report templates. The value counts as given, so that it is not reported as missing as well."""
     name = template_in(str(node.value)) if is_scalar(node) else None
     if name is not None:
         refuse_template(name, node, reading.report)
@@ -119,7 +119,7 @@ def _refuse_templates(node: Node, reading: Reading) -> None:
 
 
 def _hidden_pointer(node: Node) -> Node | None:
-    """A pointer somewhere below a constant, where nobody would follow it."""
+    """A `ref` or `secret` nested in a constant, where it would not be resolved."""
     for child in _values_below(node):
         pointer = pointer_of(child)
         if pointer is not None and pointer[0] != "const":

@@ -1,4 +1,4 @@
-"""`when`: what must be true of a value for a task to run at all."""
+"""`when`: conditions for a task to run."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def _conditions(node: Node, reading: Reading) -> Iterator[Condition]:
     values = CONDITION_TABLE.read(node, reading) or {}
     written = {key.value for key, _ in node.pairs()}
     if "ref" not in written:
-        reading.refuse("ORK119", "the condition does not say which value", node, hint=_example())
+        reading.refuse("ORK119", "the condition has no `ref`", node, hint=_example())
     if not any(op in written for op in Op):
-        reading.refuse("ORK119", "the condition compares with nothing", node, hint=f"add one of: {_OPS}")
+        reading.refuse("ORK119", "the condition has no comparison", node, hint=f"add one of: {_OPS}")
     ref = values.pop("ref", None)
     if ref is not None:
         yield from (Condition(ref, Op(name), constant.value) for name, constant in values.items())
@@ -83,7 +83,7 @@ _READERS: dict[Op, tuple[Any, str, dict[str, Any]]] = {
 CONDITION_TABLE = Table(
     "a condition",
     (
-        Key("ref", read_path_text, "The value that is looked at.", {"$ref": "#/$defs/path"}, required=True),
+        Key("ref", read_path_text, "The value to compare.", {"$ref": "#/$defs/path"}, required=True),
         *(
             Key(op.value, read, description, schema, nullable=op in (Op.EQUALS, Op.NOT_EQUALS))
             for op, (read, description, schema) in _READERS.items()
@@ -94,7 +94,7 @@ CONDITION_TABLE = Table(
 WHEN_KEY = Key(
     "when",
     read_when,
-    "What must be true of a value for it to run; it is skipped otherwise. Of a list all must be.",
+    "A condition on a value, or a list of conditions; the task is skipped unless all hold.",
     {"anyOf": [{"$ref": "#/$defs/condition"}, {"type": "array", "items": {"$ref": "#/$defs/condition"}}]},
 )
 

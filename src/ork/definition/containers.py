@@ -1,4 +1,4 @@
-"""Tasks in images: `image`, `input.to_file`, `output.from_file`, and what follows from them."""
+"""Tasks in images: `image`, `input.to_file`, `output.from_file`, and their consequences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ork.definition.values import read_name, read_text
 from ork.model.workflow import Action, Command, Container, PythonCall
 
 CONTAINER = "container"
-# A registry with a port, lower-case names, a tag, a digest: each where it may stand.
+# Registry with optional port, lower-case names, tag, digest.
 _IMAGE = re.compile(
     r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\d+)?/)?"
     r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*"
@@ -32,7 +32,7 @@ def read_image(node: Node, reading: Reading) -> str | None:
 
 
 def read_container_path(node: Node, reading: Reading) -> str | None:
-    """A file in a container: absolute, and written without detours."""
+    """The path of a file in a container: absolute and normalized."""
     text = read_text(node, reading)
     if text is None:
         return None
@@ -63,7 +63,7 @@ OUTPUT_TABLE = Table(
         Key(
             "from_file",
             read_container_path,
-            "The file in the container that is read as its output after it ended.",
+            "The file in the container that is read as its output.",
             {"type": "string", "pattern": "^/"},
             required=True,
         ),
@@ -77,7 +77,7 @@ def _read_file_of(table: Table) -> Any:
     def read(node: Node, reading: Reading) -> str | None:
         values = table.read(node, reading)
         if values == {} and table.missing(node):
-            hint = "values for a function or a command stand under `inputs`" if table is INPUT_TABLE else None
+            hint = "put values for a function or a command under `inputs`" if table is INPUT_TABLE else None
             reading.refuse("ORK102", f"{table.what} needs `{key.name}`", node, hint=hint)
         return None if values is None else values.get(key.name)
 
@@ -85,13 +85,18 @@ def _read_file_of(table: Table) -> Any:
 
 
 CONTAINER_KEYS = (
-    Key("image", read_image, "The image it runs in. Needs nothing of Ork in it.", {"type": "string"}),
-    Key("input", _read_file_of(INPUT_TABLE), "Where a plain image finds its input.", {"$ref": "#/$defs/input"}),
-    Key("output", _read_file_of(OUTPUT_TABLE), "Where a plain image leaves its output.", {"$ref": "#/$defs/output"}),
+    Key("image", read_image, "The image it runs in. Ork need not be installed in it.", {"type": "string"}),
+    Key("input", _read_file_of(INPUT_TABLE), "The input file of an image without a worker.", {"$ref": "#/$defs/input"}),
+    Key(
+        "output",
+        _read_file_of(OUTPUT_TABLE),
+        "The output file of an image without a worker.",
+        {"$ref": "#/$defs/output"},
+    ),
     Key(
         "resources",
         read_resources,
-        "How much it needs, no more than its worker config allows.",
+        "Requested resources, at most what the worker config allows.",
         {"$ref": "#/$defs/resources"},
     ),
 )
@@ -99,17 +104,17 @@ WORKER_KEY = Key("worker", read_name, "The worker config it runs with, from work
 
 
 def is_for_container(values: dict[str, Any], body: Node) -> bool:
-    """Whether the task says anything that only a container understands."""
+    """True if the task uses a key that is only valid for containers."""
     return values.get("executor") == CONTAINER or any(_is_written(body, name) for name in ("image", "input", "output"))
 
 
-def settle_container(values: dict[str, Any], body: Node, key: Node, reading: Reading) -> tuple[str, Action] | None:
-    """Executor and action of a task in an image, or None after having complained."""
+def resolve_container(values: dict[str, Any], body: Node, key: Node, reading: Reading) -> tuple[str, Action] | None:
+    """Executor and action of a task in an image, or None if a problem was reported."""
     if any(_is_written(body, name) and name not in values for name in ("image", "input", "output", "command")):
-        return None  # complained about already
+        return None  # already reported
     if "image" not in values:
         wrong = next((name for name in ("input", "output", "executor") if name in values), "executor")
-        message = f"task {quoted(key.value)} has no `image`: `{wrong}` makes no sense without"
+        message = f"task {quoted(key.value)} has no `image`, which `{wrong}` requires"
         reading.refuse("ORK609", message, body.get(wrong) or key, hint="name the image to run")
         return None
     executor = values.get("executor")
@@ -117,7 +122,7 @@ def settle_container(values: dict[str, Any], body: Node, key: Node, reading: Rea
     misplaced = _out_of_place(values, executor, calls_python)
     if misplaced is not None:
         name, hint = misplaced
-        message = f"`{name}` makes no sense with `image`" + (" and a Python function" if calls_python else "")
+        message = f"`{name}` cannot be used with `image`" + (" and a Python function" if calls_python else "")
         reading.refuse("ORK115", message, body.get(name) or key, hint=hint)
         return None
     if calls_python:
@@ -128,13 +133,13 @@ def settle_container(values: dict[str, Any], body: Node, key: Node, reading: Rea
 
 def _out_of_place(values: dict[str, Any], executor: str | None, calls_python: bool) -> tuple[str, str] | None:
     if executor not in (None, CONTAINER, "python"):
-        return "executor", "leave it out: the image is what runs"
+        return "executor", "remove it: the image decides what runs"
     if calls_python and not ("file" in values) ^ ("module" in values):
         return ("module" if "module" in values else "executor"), "say `file:` or `module:` of the image"
     rest = ("args", "workflow", "approval", "config", "config_file", "environment")
     names = (*rest, "command", "input", "output") if calls_python else rest
     found = next((name for name in names if name in values), None)
-    return None if found is None else (found, "what the task needs is in its image")
+    return None if found is None else (found, "install what the task needs in its image")
 
 
 def _is_written(body: Node, name: str) -> bool:

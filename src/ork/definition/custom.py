@@ -1,4 +1,4 @@
-"""Executors of a project's own and their tasks: `executors` in ork.yaml, `config` and `config_file` of a task."""
+"""Custom executors and their tasks: `executors` in ork.yaml, `config` and `config_file` of a task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALIASES = {"http": "ork.sdk.http:HttpExecutor", "sql": "ork.sdk.sql:SqlExecutor
 
 
 class CustomExecutor(NamedTuple):
-    """A class (`package.module:Class`) and the config all its tasks share."""
+    """A class (`package.module:Class`) and the config shared by its tasks."""
 
     target: str
     config: Tree | None = None
@@ -29,7 +29,7 @@ BUILT_IN = {name: CustomExecutor(target) for name, target in _ALIASES.items()}
 
 
 def read_class(node: Node, reading: Reading) -> str | None:
-    """`package.module:Class`, or the name of a built-in one."""
+    """`package.module:Class`, or the name of a built-in executor."""
     text = read_text(node, reading)
     if text is None or text in _ALIASES:
         return text and _ALIASES[text]
@@ -50,31 +50,33 @@ def read_config(node: Node, reading: Reading) -> Tree | None:
 
 
 def read_shared_config(node: Node, reading: Reading) -> Tree | None:
-    """The config of an executor: no run is in sight, so no refs."""
+    """The config of an executor. It belongs to no run, so refs are rejected."""
     tree = read_config(node, reading)
     if any(isinstance(pointer, Ref) for pointer, _ in pointers(tree)):
         hint = "write it in the task's own `config`; {secret: NAME} may stand here"
-        reading.refuse("ORK604", "a ref means nothing here: this config belongs to no run", node, hint=hint)
+        reading.refuse("ORK604", "a ref is not allowed here: this config belongs to no run", node, hint=hint)
         return None
     return tree
 
 
 def check_executor(name: str, values: dict[str, Any], node: Node, reading: Reading) -> None:
-    """What ork.yaml says about one executor makes sense as a whole."""
+    """Check one executor of ork.yaml as a whole."""
     if name in _OWN_NAMES and ("class" in values or "config" in values):
         hint = "give your own executor another name"
-        reading.refuse("ORK604", f"{quoted(name)} is Ork's own: it has `max_workers` alone", node, hint=hint)
+        reading.refuse(
+            "ORK604", f"{quoted(name)} is a built-in executor: only `max_workers` can be set", node, hint=hint
+        )
     elif "config" in values and "class" not in values and name not in BUILT_IN:
         reading.refuse("ORK604", f"executor {quoted(name)} has `config` and no `class`", node, hint=_CLASS_HINT)
     elif not values and node.kind == Kind.MAP and not node.value:
-        reading.refuse("ORK604", f"nothing is said about executor {quoted(name)}", node, hint=_CLASS_HINT)
+        reading.refuse("ORK604", f"executor {quoted(name)} has no settings", node, hint=_CLASS_HINT)
 
 
 _CLASS_HINT = "add `class: package.module:Class`"
 
 
-def made_of(values: Mapping[str, dict[str, Any]]) -> dict[str, CustomExecutor]:
-    """The custom executors among those that ork.yaml speaks of."""
+def custom_executors_of(values: Mapping[str, dict[str, Any]]) -> dict[str, CustomExecutor]:
+    """The custom executors of ork.yaml."""
     found = {}
     for name, entry in values.items():
         target = entry.get("class") or (_ALIASES.get(name) if "config" in entry else None)
@@ -84,31 +86,31 @@ def made_of(values: Mapping[str, dict[str, Any]]) -> dict[str, CustomExecutor]:
 
 
 def custom_name(values: dict[str, Any], default: str | None, body: Node, reading: Reading) -> str | None:
-    """The custom executor of a task; None if it has none. A default gives way to whatever the task itself says."""
+    """The custom executor of a task, or None. Keys of the task take precedence over a default executor."""
     name: str | None = values.get("executor") or (default if not _first_written(body, _ELSEWHERE) else None)
     return name if name in reading.custom else None
 
 
 def is_stray_config(values: dict[str, Any], body: Node, key: Node, reading: Reading) -> bool:
-    """Whether a task without a custom executor has a config; complains about it."""
+    """Report a config of a task that has no custom executor, and return True."""
     configured = _first_written(body, ("config", "config_file"))
     if configured is None:
         return False
     name = values.get("executor")
     hint = f"write `executor: NAME`, one of: {', '.join(sorted(reading.custom))}"
     shown = f"the executor {quoted(name)}" if name else "a task without a custom executor"
-    reading.refuse("ORK603", f"`{configured}` makes no sense with {shown}", body.get(configured) or key, hint=hint)
+    reading.refuse("ORK603", f"`{configured}` cannot be used with {shown}", body.get(configured) or key, hint=hint)
     return True
 
 
-def settle_custom(
+def resolve_custom(
     name: str, values: dict[str, Any], body: Node, key: Node, reading: Reading
 ) -> tuple[str, Action] | None:
-    """Executor and action of a task of a custom executor, or None after having complained."""
+    """Executor and action of a task with a custom executor, or None if a problem was reported."""
     wrong = _first_written(body, _ELSEWHERE)
     if wrong is not None:
-        message = f"`{wrong}` makes no sense with the executor {quoted(name)}"
-        reading.refuse("ORK603", message, body.get(wrong) or key, hint="say what it does in `config`")
+        message = f"`{wrong}` cannot be used with the executor {quoted(name)}"
+        reading.refuse("ORK603", message, body.get(wrong) or key, hint="put its settings into `config`")
         return None
     target, config = reading.custom[name]
     tree = values.get("config")
@@ -120,7 +122,7 @@ def settle_custom(
 
 
 def _is_fixed_query(target: str, tree: Tree | None, body: Node, key: Node, reading: Reading) -> bool:
-    """What a query says must not depend on data: values come in as parameters, and nowhere else."""
+    """Check that a query is constant: data may only be passed as parameters."""
     if target != _ALIASES["sql"]:
         return True
     wrong = next((path[0] for pointer, path in pointers(tree) if path[0] in ("query", "file")), None)

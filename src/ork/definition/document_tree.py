@@ -1,4 +1,4 @@
-"""A definition that came as data (from a Python workflow) as a tree of nodes, each with its place in the source."""
+"""A definition given as data (by a Python workflow) as a tree of nodes with source positions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ork.definition.nodes import Kind, Node
-from ork.definition.python_places import Place, PythonPlaces
+from ork.definition.python_positions import PythonPositions, SourceSpan
 
 _CONSTANTS = {None: "null", True: "true", False: "false"}
 
 
 def document_tree(document: Mapping[str, Any], source: str, line: int, task_lines: Mapping[str, int]) -> Node:
-    """`line` is where the workflow was made, `task_lines` where each task was; all count from 1."""
-    places = PythonPlaces(source)
+    """`line` is where the workflow was defined, `task_lines` where each task was; all count from 1."""
+    places = PythonPositions(source)
     own = {key: value for key, value in document.items() if key != "tasks"}
     root = _Writer(places, line).body(own, positional={"name": 0})
     tasks: list[Node] = []
@@ -22,19 +22,19 @@ def document_tree(document: Mapping[str, Any], source: str, line: int, task_line
         writer = _Writer(places, task_lines.get(name, line))
         positional = {"command": 1, "workflow": 1, "approval": 1}
         tasks += (_scalar(name, writer.here), writer.body(body, positional=positional))
-    root.value += (_scalar("tasks", root_place(root)), Node(Kind.MAP, tuple(tasks), *root_place(root)))
+    root.value += (_scalar("tasks", root_span(root)), Node(Kind.MAP, tuple(tasks), *root_span(root)))
     return root
 
 
-def root_place(root: Node) -> Place:
-    return Place(root.line, root.column, root.width)
+def root_span(root: Node) -> SourceSpan:
+    return SourceSpan(root.line, root.column, root.width)
 
 
 class _Writer:
-    """Nodes for what one call or decorator said."""
+    """Creates the nodes for one call or decorator."""
 
-    def __init__(self, places: PythonPlaces, line: int) -> None:
-        self.here = places.made_at(line)
+    def __init__(self, places: PythonPositions, line: int) -> None:
+        self.here = places.definition_span(line)
         self._places = places
         self._line = line
         self._call = places.call(line)
@@ -62,7 +62,7 @@ class _Writer:
         return self._call.args[index]
 
     def _depends_on(self, names: list[str], written: ast.expr | None) -> Node:
-        """Those that were written, then those that parameters imply."""
+        """Explicit dependencies first, then those implied by parameters."""
         above = self.here if written is None else self._places.of(written)
         items = written.elts if isinstance(written, ast.List | ast.Tuple) else [] if written is None else [written]
         nodes = []
@@ -74,7 +74,7 @@ class _Writer:
                 nodes.append(_scalar(name, above if argument is None else self._places.of(argument)))
         return Node(Kind.LIST, tuple(nodes), *above)
 
-    def _node(self, value: Any, written: ast.expr | None, above: Place) -> Node:
+    def _node(self, value: Any, written: ast.expr | None, above: SourceSpan) -> Node:
         place = above if written is None else self._places.of(written)
         if isinstance(value, dict):
             children: list[Node] = []
@@ -90,7 +90,7 @@ class _Writer:
 
 
 def _member(written: ast.expr | None, key: str) -> ast.expr | None:
-    """The value of a key in `{key: …}`, `dict(key=…)` or `ref(…)`, as written."""
+    """The value of a key in `{key: …}`, `dict(key=…)` or `ref(…)`, as an expression."""
     if isinstance(written, ast.Dict):
         pairs = zip(written.keys, written.values, strict=True)
         return next((value for name, value in pairs if isinstance(name, ast.Constant) and name.value == key), None)
@@ -100,7 +100,7 @@ def _member(written: ast.expr | None, key: str) -> ast.expr | None:
     return None
 
 
-def _scalar(value: Any, place: Place) -> Node:
+def _scalar(value: Any, place: SourceSpan) -> Node:
     if isinstance(value, str):
         return Node(Kind.QUOTED, value, *place)
     if value is None or isinstance(value, bool):
@@ -109,7 +109,7 @@ def _scalar(value: Any, place: Place) -> Node:
 
 
 def _number(value: float) -> str:
-    """As YAML writes it."""
+    """A number as YAML."""
     if value != value:
         return ".nan"
     if value in (float("inf"), float("-inf")):

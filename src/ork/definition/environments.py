@@ -1,4 +1,4 @@
-"""The Python environment of tasks, as written: a folder, requirements, or the word `script`."""
+"""The Python environment of tasks: a folder, requirements, or the word `script`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _read_requirement(node: Node, reading: Reading) -> str | None:
 
 
 def _read_requirements(node: Node, reading: Reading) -> Environment | None:
-    """A list of them, or the file that holds them."""
+    """A list of requirements, or the file that holds them."""
     if is_scalar(node):
         file = read_path(node, reading)
         return None if file is None else Environment(requirements_file=file)
@@ -48,7 +48,7 @@ ENVIRONMENT_TABLE = Table(
         Key(
             "requirements",
             _read_requirements,
-            "What is installed in it: a list as for pip, or a file.",
+            "Its requirements: a list as for pip, or a file.",
             {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
         ),
         Key("requirements_file", _read_requirements_file, "A file of requirements.", {"type": "string"}),
@@ -67,7 +67,7 @@ def read_environment(node: Node, reading: Reading) -> Environment | None:
         return None
     values = ENVIRONMENT_TABLE.read(node, reading) or {}
     if len(node.value) != 2:
-        wrong = "has no requirements" if not node.value else "says twice what it is made of"
+        wrong = "has no requirements" if not node.value else "has more than one source of requirements"
         reading.refuse("ORK121", f"the environment {wrong}", node, hint=_HINT)
         return None
     return next(iter(values.values()), None)
@@ -76,6 +76,6 @@ def read_environment(node: Node, reading: Reading) -> Environment | None:
 ENVIRONMENT_KEY = Key(
     "environment",
     read_environment,
-    "The Python it runs in: a virtual environment's folder, requirements, or `script` for the file's own header.",
+    "Its Python environment: a virtual environment's folder, requirements, or `script` for the file's own header.",
     {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/environment"}]},
 )

@@ -1,4 +1,4 @@
-"""Keys that make many instances of one task: `parallel`, `foreach` and `concurrency`."""
+"""The keys of a fan-out: `parallel`, `foreach` and `concurrency`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _read_count = integer(1, MAX_INSTANCES)
 
 
 def _read_parallel(node: Node, reading: Reading) -> int | Ref | None:
-    """A number, or a path to one."""
+    """A number, or a reference to one."""
     if is_scalar(node):
         is_path = isinstance(scalar_value(node), str) and not str(node.value).isdigit()
         return read_path_text(node, reading) if is_path else _read_count(node, reading)
@@ -29,7 +29,7 @@ def _read_parallel(node: Node, reading: Reading) -> int | Ref | None:
 
 
 def _read_foreach(node: Node, reading: Reading) -> Const | Ref | None:
-    """A list, or a path to one."""
+    """A list, or a reference to one."""
     if is_scalar(node) and isinstance(scalar_value(node), str):
         return read_path_text(node, reading)
     found = read_value(node, reading)
@@ -51,23 +51,23 @@ FAN_OUT_KEYS = (
     Key(
         "parallel",
         _read_parallel,
-        "How many instances of it run: a number, or a path to one.",
+        "Number of instances: a number, or a reference to one.",
         {"anyOf": [_COUNT, {"$ref": "#/$defs/path"}]},
     ),
     Key(
         "foreach",
         _read_foreach,
-        "One instance for each item: a list, or a path to one. The function gets the item as `item`.",
+        "One instance for each item: a list, or a reference to one. The function gets the item as `item`.",
         {"anyOf": [{"type": "array", "maxItems": MAX_INSTANCES}, {"$ref": "#/$defs/path"}]},
     ),
-    Key("concurrency", _read_count, "How many of its instances run at once.", _COUNT),
+    Key("concurrency", _read_count, "Maximum number of instances at once.", _COUNT),
 )
 
 
 def check_fan_out(values: dict[str, Any], key: Node, body: Node, reading: Reading) -> None:
-    """`concurrency` limits instances: without any it would limit nothing."""
+    """Report `concurrency` without a fan-out, where it has no effect."""
     is_written = any(body.get(name) is not None for name in ("parallel", "foreach"))
     if "concurrency" in values and not is_written and body.kind == Kind.MAP:
-        message = f"task {quoted(key.value)} has `concurrency` and nothing to run at once"
+        message = f"task {quoted(key.value)} has `concurrency`, but no `foreach` or `parallel`"
         hint = "add `foreach:` or `parallel:`; across tasks, use a `pool`"
         reading.refuse("ORK120", message, body.get("concurrency") or key, hint=hint)

@@ -1,4 +1,4 @@
-"""Tasks that are not written here but taken over from another tool's project: `import: [{dbt: warehouse}]`."""
+"""Tasks imported from a project of another tool: `import: [{dbt: warehouse}]`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ork.definition.nodes import Kind, Node
 from ork.definition.tasks import SHARED_KEYS, with_defaults
 from ork.definition.values import NAME, items_of, read_text
 
-# Not `executor`: what is imported are commands.
+# Not `executor`: imported tasks are commands.
 _TASK_KEYS = tuple(key for key in SHARED_KEYS if key.name != "executor")
 
 
-class WrittenImport(NamedTuple):
-    """A dbt project (a folder), which of its nodes, and what its tasks have in common."""
+class ParsedImport(NamedTuple):
+    """A dbt project (a folder), a selection of its nodes, and the fields that its tasks share."""
 
     dbt: str
     node: Node
@@ -41,19 +41,17 @@ IMPORT_TABLE = Table(
         Key(
             "select",
             items_of(read_text),
-            "Which of its nodes, as for `dbt build --select`. All when left out.",
+            "A selection of nodes, as for `dbt build --select`. Default: all.",
             {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
         ),
         Key(
             "profiles_dir",
             read_path,
-            "The folder of profiles.yml. The project's own if it has one.",
+            "The folder of profiles.yml. Default: the project's folder, if it has one.",
             {"type": "string"},
         ),
-        Key("target", read_text, "The target in the profile. Its default when left out.", {"type": "string"}),
-        Key(
-            "prefix", _read_prefix, "What the names of its tasks begin with. Nothing when left out.", {"type": "string"}
-        ),
+        Key("target", read_text, "The target in the profile. Default: that of the profile.", {"type": "string"}),
+        Key("prefix", _read_prefix, "The prefix of its task names. Default: none.", {"type": "string"}),
         *_TASK_KEYS,
     ),
 )
@@ -67,20 +65,20 @@ IMPORT_KEY = Key(
 
 
 def check_imports(node: Node, reading: Reading) -> Node | None:
-    """The list itself: imports are read last, when the defaults are known."""
+    """Return the list unread: imports are parsed last, when the defaults are known."""
     if node.kind != Kind.LIST:
         reading.expected("a list of imports", node, hint="write `import: [{dbt: folder}]`")
         return None
     return node
 
 
-def read_imports(node: Node | None, defaults: dict[str, Any], reading: Reading) -> tuple[WrittenImport, ...]:
+def read_imports(node: Node | None, defaults: dict[str, Any], reading: Reading) -> tuple[ParsedImport, ...]:
     entries = () if node is None else node.value
     found = [_read_import(entry, defaults, reading) for entry in entries]
     return tuple(entry for entry in found if entry is not None)
 
 
-def _read_import(node: Node, defaults: dict[str, Any], reading: Reading) -> WrittenImport | None:
+def _read_import(node: Node, defaults: dict[str, Any], reading: Reading) -> ParsedImport | None:
     values = IMPORT_TABLE.read(node, reading)
     if values is None:
         return None
@@ -89,4 +87,4 @@ def _read_import(node: Node, defaults: dict[str, Any], reading: Reading) -> Writ
     if "dbt" not in values:
         return None
     own = {key.name: values.pop(key.name) for key in _TASK_KEYS if key.name in values}
-    return WrittenImport(**values, node=node, fields=with_defaults(own, defaults))
+    return ParsedImport(**values, node=node, fields=with_defaults(own, defaults))

@@ -1,6 +1,6 @@
-"""Tables of keys: what a map may hold, how each key is read, and what the JSON Schema says about it.
+"""Tables of keys: what a map may hold, how each key is parsed, and its JSON Schema.
 
-A new key is one new row. Reader, refusal of unknown keys, suggestion, schema and documentation follow from it.
+To add a key, add a row. Parsing, rejection of unknown keys, suggestions, schema and documentation follow from it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ NO_CUSTOM: Mapping[str, tuple[str, Any]] = {}
 
 
 class Reading:
-    """What readers know besides the node: where to complain, and the names of the file being read."""
+    """The context of parsers: where to report problems, and the names in the file."""
 
     def __init__(
         self, report: Report, executors: Collection[str] = (), custom: Mapping[str, tuple[str, Any]] = NO_CUSTOM
     ) -> None:
         self.report = report
         self.executors = executors
-        self.custom = custom  # executors of the project's own: their class and config
+        self.custom = custom  # custom executors: their class and config
         self.task_names: Collection[str] = ()
         self.types: dict[str, TypeJson] = {}
 
@@ -37,14 +37,14 @@ class Reading:
         self.report.add(code, message, node, hint=hint)
 
     def expected(self, what: str, node: Node, *, hint: str | None = None) -> None:
-        """The value is of the wrong kind altogether. Silent for what has been reported already."""
+        """Report a value of the wrong type, unless its node was reported already."""
         if node.kind == Kind.BAD:
             return
         found = quoted(node.value) if node.kind in (Kind.PLAIN, Kind.QUOTED) else KIND_NAMES[node.kind]
         self.report.add("ORK103", f"expected {what}, found {'nothing' if is_null(node) else found}", node, hint=hint)
 
 
-# Returns None after having complained. Never sees a null, unless its key is `nullable`.
+# Returns None after reporting a problem. Never called with null, unless its key is `nullable`.
 Reader: TypeAlias = Callable[[Node, Reading], Any]
 
 
@@ -52,7 +52,7 @@ NO_OTHER_WORDS: Mapping[str, str] = {}
 
 
 class Key(NamedTuple):
-    """One row of a table. Tables are made whenever Ork starts, so a row is as cheap as can be."""
+    """One row of a table. Tables are built at every start of Ork, so a row must be cheap."""
 
     name: str
     read: Reader
@@ -63,8 +63,8 @@ class Key(NamedTuple):
 
 
 class Table:
-    """The keys of one kind of map. `what` names the map in messages, e.g. "a task"; `elsewhere` are words that other
-    tools have for some of them."""
+    """The keys of one kind of map. `what` names the map in messages, e.g. "a task"; `elsewhere` has the names that
+    other tools use for some keys."""
 
     def __init__(self, what: str, keys: tuple[Key, ...], elsewhere: Mapping[str, str] = NO_OTHER_WORDS) -> None:
         self.what = what
@@ -73,7 +73,7 @@ class Table:
         self._elsewhere = elsewhere
 
     def read(self, node: Node, reading: Reading) -> dict[str, Any] | None:
-        """The values that could be read, by key. None when this is not a map at all."""
+        """The parsed values by key, without invalid ones. None if the node is no map."""
         if node.kind != Kind.MAP:
             reading.expected(f"{self.what} as a map of keys", node)
             return None
@@ -89,12 +89,12 @@ class Table:
         return values
 
     def missing(self, node: Node) -> list[str]:
-        """Required keys that were not written, or written without a value."""
+        """Required keys that are missing or have no value."""
         written = {name.value for name, value in node.pairs() if not is_null(value)}
         return [key.name for key in self.keys if key.required and key.name not in written]
 
     def _refuse_unknown(self, name: Node, reading: Reading) -> None:
-        meant = self._elsewhere.get(name.value)
-        hint = f"that is {quoted(meant)} here" if meant else Suggester(self.by_name).hint(name.value)
+        suggestion = self._elsewhere.get(name.value)
+        hint = f"that is {quoted(suggestion)} here" if suggestion else Suggester(self.by_name).hint(name.value)
         hint = hint or f"known here: {', '.join(self.by_name)}"
         reading.refuse("ORK101", f"{quoted(name.value)} is not a key of {self.what}", name, hint=hint)

@@ -1,4 +1,4 @@
-"""`locations.yaml`: the images and folders that workflows come from, as a list or as a list below `locations:`."""
+"""`locations.yaml`: images and folders that contain workflows, as a list or as a list under `locations:`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_IMAGE = 400
 
 
 def load_locations(data: bytes, file: str = "locations.yaml") -> tuple[tuple[Location, ...], tuple[Problem, ...]]:
-    """The locations and every mistake in the file. Paths are as written. An empty file has none."""
+    """The locations, and all problems in the file. Paths are not resolved. An empty file has no locations."""
     report = Report(file)
     root = parse_yaml(data, report, may_be_list=True)
     if root is None or is_null(root):
@@ -36,7 +36,7 @@ def load_locations(data: bytes, file: str = "locations.yaml") -> tuple[tuple[Loc
         location = _read_location(node, reading)
         if location is not None and location.name in found:
             place = node.get("name")
-            message = f"there is a location {quoted(location.name)} already"
+            message = f"duplicate location {quoted(location.name)}"
             reading.refuse("ORK702", message, node if place is None else place)
         elif location is not None:
             found[location.name] = location
@@ -44,12 +44,14 @@ def load_locations(data: bytes, file: str = "locations.yaml") -> tuple[tuple[Loc
 
 
 def _entries(root: Node, reading: Reading) -> list[Node] | None:
-    """The list itself, or the one below `locations:`."""
+    """The list at the top level, or under `locations:`."""
     listed = root if root.kind == Kind.LIST else root.get(WRAPPER)
     if root.kind == Kind.MAP and listed is not None:
         for key, _ in root.pairs():
             if key.value != WRAPPER:
-                reading.refuse("ORK101", f"{quoted(key.value)} stands beside `{WRAPPER}`", key, hint="remove it")
+                reading.refuse(
+                    "ORK101", f"{quoted(key.value)} is not allowed next to `{WRAPPER}`", key, hint="remove it"
+                )
         if is_null(listed):
             return []
     if listed is None or listed.kind != Kind.LIST:
@@ -91,14 +93,14 @@ _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
 LOCATION_TABLE = Table(
     "a location",
     (
-        Key("name", read_name, "What its workflows say they come from.", {"$ref": "#/$defs/name"}, required=True),
-        Key("image", _read_image, "The image its workflows are in: [host[:port]/]name[:tag].", _TEXT),
-        Key("path", read_text, "The folder its workflows are in, seen from this file.", _TEXT),
-        Key("refresh", read_cron, "When to look for something new, as cron. Every five minutes when left out.", _TEXT),
+        Key("name", read_name, "The name of the location.", {"$ref": "#/$defs/name"}, required=True),
+        Key("image", _read_image, "The image of its workflows: [host[:port]/]name[:tag].", _TEXT),
+        Key("path", read_text, "The folder of its workflows, relative to this file.", _TEXT),
+        Key("refresh", read_cron, "When to check for changes, as cron. Default: every five minutes.", _TEXT),
         Key(
             "pull",
             choice(Lookup),
-            "Who says which image the name stands for: always, the registry; never, the Docker engine here.",
+            "Where the image name is resolved: always, at the registry; never, at the local Docker engine.",
             {"enum": [option.value for option in Lookup]},
         ),
     ),

@@ -1,6 +1,6 @@
-"""The nodes of a YAML tree. Each knows its place, and decides only when asked what its text means.
+"""The nodes of a YAML tree. Each knows its position; scalars are interpreted on demand.
 
-By the rules of YAML 1.2: `yes`, `no`, `on`, `off`, `1_000` and `2026-01-01` are text.
+Follows YAML 1.2: `yes`, `no`, `on`, `off`, `1_000` and `2026-01-01` are text.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _CONSTANTS: dict[str, bool | float | None] = {
 
 
 class Kind(IntEnum):
-    PLAIN = 0  # a scalar without quotes: its type follows from its text
-    QUOTED = 1  # a scalar that is text whatever it looks like
+    PLAIN = 0  # an unquoted scalar; its text decides its type
+    QUOTED = 1  # a quoted scalar; always text
     LIST = 2
     MAP = 3
-    BAD = 4  # already reported: readers pass over it in silence
+    BAD = 4  # already reported; parsers skip it
 
 
 class Node:
-    """Lines and columns count from 0 here.
+    """Lines and columns count from 0.
 
-    `value` is text, the nodes of a list, or the keys and values of a map in turn: a large file has a million nodes,
-    and a tuple for each pair would be a fifth of its memory.
+    `value` is text, the nodes of a list, or the alternating keys and values of a map: a large file has a million nodes,
+    and a tuple per pair would take a fifth of its memory.
     """
 
     __slots__ = ("column", "kind", "line", "value", "width")
@@ -46,12 +46,12 @@ class Node:
         self.width = width
 
     def pairs(self) -> Iterator[tuple[Node, Node]]:
-        """The keys and values of a map, as written."""
+        """Yield keys and values of a map in source order."""
         each = iter(self.value)
         return zip(each, each, strict=True)
 
     def get(self, key: str) -> Node | None:
-        """The value of a map's key. Looks at each: fine for the few keys of a task, not for a map of tasks."""
+        """The value of a key. A linear search: fine for the few keys of a task, not for a map of tasks."""
         return (
             next((value for name, value in self.pairs() if name.value == key), None) if self.kind == Kind.MAP else None
         )
@@ -61,7 +61,7 @@ Scalar: TypeAlias = "str | int | float | bool | None"
 
 
 def scalar_value(node: Node) -> Scalar:
-    """What a scalar means. A number too long to be one stays text."""
+    """The value of a scalar. A number with too many digits stays text."""
     text: str = node.value
     if node.kind != Kind.PLAIN:
         return text

@@ -1,6 +1,6 @@
-"""What a param's type accepts. Dates travel as ISO text, so that every value of a run is JSON.
+"""What each param type accepts. Dates are stored as ISO text, so that every value of a run is JSON.
 
-Types other than those of single values are those of the whole language, see `ork.model.types`.
+For other types see `ork.model.types`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class WrongTypeError(Exception):
-    """The value does not fit. The message is the end of a sentence: "… is not a whole number".
+    """The value does not have the type. The message completes a sentence: "… is not a whole number".
 
-    `place` is where in the value, in brackets, if that is not the whole of it.
+    `place` is the path within the value, in brackets, if it is not the whole value.
     """
 
     def __init__(self, message: str, place: str = "") -> None:
@@ -44,7 +44,7 @@ def type_in_words(param_type: str) -> str:
 
 
 def fit(param_type: str, value: Any, types: Names | None = None) -> Any:
-    """The value in the form it is stored in, or WrongTypeError. `types` are the workflow's own, by name."""
+    """The value in its stored form. Raises WrongTypeError. `types` are the named types of the workflow."""
     if param_type not in _FITS:
         mismatch = check(value, parse_type(param_type), types or {})
         if mismatch is not None:
@@ -77,7 +77,7 @@ def _date(value: Any) -> str | None:
 
 
 def _time(value: Any) -> str | None:
-    """A time without a zone is kept without one: the function that asked for it knows what it means."""
+    """A time without a zone is stored without one; its interpretation is left to the function."""
     try:
         return datetime.fromisoformat(value).isoformat()
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The `params` of a workflow: what a run may be given."""
+"""The `params` of a workflow."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def _read_default(node: Node, reading: Reading) -> Const | None:
 PARAM_TABLE = Table(
     "a param",
     (
-        Key("type", _read_type, "What values it takes; any JSON value when left out.", {"$ref": "#/$defs/type"}),
-        Key("default", _read_default, "Its value when a run is not given one.", {}, nullable=True),
-        Key("description", read_text, "What it is for.", {"type": "string"}),
+        Key("type", _read_type, "The type of its values. Default: any JSON value.", {"$ref": "#/$defs/type"}),
+        Key("default", _read_default, "Value if a run does not set it.", {}, nullable=True),
+        Key("description", read_text, "A description for people.", {"type": "string"}),
         Key(
             "sensitive",
             read_boolean,
@@ -75,7 +75,7 @@ def _param(key: Node, value: Node, reading: Reading) -> Param | None:
         return Param(name, param_type, **more)
     if more["sensitive"] and values["default"].value is not None:
         hint = "leave it out, or write `default: null`"
-        message = f"sensitive param {quoted(name)} cannot have a default: everybody could read it here"
+        message = f"sensitive param {quoted(name)} cannot have a default, which would be readable here"
         reading.refuse("ORK104", message, value.get("default") or value, hint=hint)
     default = values["default"].value
     if default is not None:
@@ -87,7 +87,7 @@ def _param(key: Node, value: Node, reading: Reading) -> Param | None:
 
 
 def _short_param(name: str, value: Node, reading: Reading) -> Param | None:
-    """`day:` alone is required, `day: date` names a type, anything else is the default."""
+    """`day:` alone is required, `day: date` is a type, any other value is the default."""
     if is_null(value):
         return Param(name)
     if is_scalar(value) and _looks_like_type(value, reading):

@@ -1,4 +1,4 @@
-"""A mistake in a file, and the ways to show it: to a person, to a program, to a code host."""
+"""A problem in a file, and its renderings: for people, for programs, for GitHub."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from ork.model.record import Record
 
-# (role, text) -> text; roles: "error", "title", "frame", "help". The command line adds colour, others nothing.
+# (role, text) -> text; roles: "error", "title", "frame", "help". The command line adds colours.
 Style: TypeAlias = Callable[[str, str], str]
 
 SHOWN_COLUMNS = 100
@@ -17,9 +17,9 @@ _UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 class Problem(Record):
-    """One mistake. Lines and columns count from 1, in characters; `end_column` is the first one after it.
+    """One mistake. Lines and columns count from 1, in characters; `end_column` is exclusive.
 
-    A problem of a whole file (missing, empty, unreadable) has line 0 and no source line; it is shown at its beginning.
+    A problem of a whole file (missing, empty, unreadable) has line 0 and no source line; it is shown at line 1.
     """
 
     code: str
@@ -32,7 +32,7 @@ class Problem(Record):
     hint: str | None = None
 
     @property
-    def place(self) -> str:
+    def position(self) -> str:
         return f"{printable(self.file)}:{max(self.line, 1)}:{max(self.column, 1)}"
 
 
@@ -41,11 +41,11 @@ def plain(_role: str, text: str) -> str:
 
 
 def render_full(problem: Problem, style: Style = plain) -> str:
-    """The look of a compiler: the sentence, the place, the line with a caret, and what to do."""
+    """Like a compiler: message, position, source line with a caret, and a hint."""
     number = str(problem.line) if problem.line else ""
     gutter = " " * len(number)
     head = style("error", f"error[{problem.code}]") + style("title", f": {printable(problem.message)}")
-    lines = [head, f"{gutter}{style('frame', '-->')} {problem.place}"]
+    lines = [head, f"{gutter}{style('frame', '-->')} {problem.position}"]
     if problem.source_line is not None and problem.line:
         text, before, width = _cut(problem.source_line, problem.column - 1, problem.end_column - 1)
         bar = style("frame", f"{gutter} |")
@@ -60,11 +60,11 @@ def render_full(problem: Problem, style: Style = plain) -> str:
 
 
 def render_concise(problem: Problem) -> str:
-    return f"{problem.place}: {problem.code} {printable(problem.message)}"
+    return f"{problem.position}: {problem.code} {printable(problem.message)}"
 
 
 def render_github(problem: Problem) -> str:
-    """A workflow command that GitHub shows beside the line."""
+    """A workflow command that GitHub shows at the line."""
     fields = [f"file={_escaped(problem.file, property_too=True)}"]
     if problem.line:
         fields += [f"line={problem.line}", f"col={problem.column}", f"endColumn={problem.end_column}"]
@@ -88,14 +88,14 @@ def render_json(problem: Problem) -> str:
 
 
 def printable(text: str) -> str:
-    """The same number of characters, none of which can move a terminal's cursor or turn text around."""
+    """Replace characters that could control a terminal; the length stays the same."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_safe(character) for character in text)
 
 
 def quoted(name: str, limit: int = 60) -> str:
-    """A name as messages show it: in backticks, safe, and never longer than a line."""
+    """A name for messages: in backticks, printable, and shortened to the limit."""
     shown = printable(name)
     return f"`{shown if len(shown) <= limit else shown[: limit - 1] + '…'}`"
 
@@ -104,7 +104,7 @@ def _safe(character: str) -> str:
     if character in "\t\n":
         return " "
     if ord(character) < 32:
-        return chr(0x2400 + ord(character))  # the control picture of that character
+        return chr(0x2400 + ord(character))  # the Unicode control picture
     return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(character) in _UNSAFE_CATEGORIES else character
 
 
@@ -123,7 +123,7 @@ def _cut(line: str, start: int, end: int) -> tuple[str, str, int]:
 
 
 def _cells(text: str) -> int:
-    """How many terminal cells the text takes: wide letters take two, combining marks none."""
+    """The number of terminal cells: wide characters take two, combining marks none."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)

@@ -1,5 +1,5 @@
-"""A project as data: what `ork.yaml` and `workers.yaml` say. Apart from their readers, so that a project without files
-loads none of them."""
+"""A project: the content of `ork.yaml` and `workers.yaml`. Separate from the parsers, so that a project without files
+does not load them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class Durability(StrEnum):
-    """What an acknowledged write survives: the death of every process, or the loss of power too."""
+    """What a committed write survives: the death of all processes, or a power failure too."""
 
     NORMAL = "normal"
     FULL = "full"
 
 
 class Project(Record):
-    folder: str | None = None  # where it is, absolute; None where nobody said
-    pythonpath: tuple[str, ...] = ()  # more folders that tasks import from, seen from the project's
+    folder: str | None = None  # absolute; None if unknown
+    pythonpath: tuple[str, ...] = ()  # further folders to import from, relative to the project's
     script_dir: str | None = None
     env_file: str | None = None
     pools: dict[str, int] = made(default_factory=dict)
@@ -38,15 +38,15 @@ class Project(Record):
     isolation: Isolation | None = None
     store: str | None = None
     objects: str | None = None
-    alerts: Mapping[str, Any] | None = None  # None where nobody looked for them
+    alerts: Mapping[str, Any] | None = None  # None if not read
     secrets: dict[str, SecretDeclaration] = made(default_factory=dict)
-    outbound: tuple[str, ...] = ()  # addresses beside the public ones that the scheduler may connect to
+    outbound: tuple[str, ...] = ()  # non-public addresses that the scheduler may connect to
     wake_url: str | None = None
     traces: bool | None = None
     trusted_proxies: tuple[str, ...] = ()
     task_user: str | None = None
     pass_env: tuple[str, ...] = ()
-    workers: Mapping[str, WorkerConfig] | None = None  # from workers.yaml; None where nobody looked for it
+    workers: Mapping[str, WorkerConfig] | None = None  # from workers.yaml; None if not read
     broken_workers: Mapping[str, str] = made(default_factory=dict)  # see `ork.definition.workers_file.Workers`
     worker_problems: tuple[Problem, ...] = ()
-    found_secrets: frozenset[str] | None = None  # names in `.env` and `.ork/secrets`; None where nobody looked
+    found_secrets: frozenset[str] | None = None  # names in `.env` and `.ork/secrets`; None if not read

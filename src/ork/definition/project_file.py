@@ -1,11 +1,11 @@
-"""`ork.yaml`: what all workflows of a project share. Every key is optional, and so is the file."""
+"""`ork.yaml`: settings shared by all workflows of a project. The file and all its keys are optional."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ork.definition.actions import read_path
-from ork.definition.custom import check_executor, made_of, read_class, read_shared_config
+from ork.definition.custom import check_executor, custom_executors_of, read_class, read_shared_config
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.problems import Problem, quoted
@@ -33,7 +33,7 @@ MAX_SLOTS = 1_000_000
 
 
 def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Problem, ...]]:
-    """The project and every mistake in the file. An empty file is a project without settings."""
+    """The project, and all problems in the file. An empty file is a project with default settings."""
     report = Report(file)
     root = parse_yaml(data, report)
     if root is None or is_null(root):
@@ -46,7 +46,7 @@ def load_project(data: bytes, file: str = "ork.yaml") -> tuple[Project, tuple[Pr
     values["executor_limits"] = {
         name: entry["max_workers"] for name, entry in executors.items() if "max_workers" in entry
     }
-    values["executors"] = made_of(executors)
+    values["executors"] = custom_executors_of(executors)
     values.setdefault("alerts", {})
     return Project(**values), report.problems()
 
@@ -59,11 +59,11 @@ POOL_TABLE = Table(
         Key(
             "slots",
             _read_slots,
-            "How many attempts it lets run at once.",
+            "Maximum number of attempts at once.",
             {"type": "integer", "minimum": 1, "maximum": MAX_SLOTS},
             required=True,
         ),
-        Key("rate", read_rate, "How often attempts may start in it: `10/s`, `100/m`, `1000/h`.", RATE_SCHEMA),
+        Key("rate", read_rate, "Maximum rate of starts: `10/s`, `100/m`, `1000/h`.", RATE_SCHEMA),
     ),
 )
 
@@ -74,13 +74,13 @@ EXECUTOR_TABLE = Table(
         Key(
             "config",
             read_shared_config,
-            "What its class is given, the same for all its tasks. Values may be {secret: NAME}.",
+            "The config of its class, shared by all its tasks. Values may be {secret: NAME}.",
             {"type": "object"},
         ),
         Key(
             "max_workers",
             _read_slots,
-            "How many attempts it runs at once.",
+            "Maximum number of attempts at once.",
             {"type": "integer", "minimum": 1, "maximum": MAX_SLOTS},
         ),
     ),
@@ -88,7 +88,7 @@ EXECUTOR_TABLE = Table(
 
 
 def _read_pool(node: Node, reading: Reading) -> dict[str, Any] | None:
-    """`slots`, and perhaps `rate`; a number alone is the slots."""
+    """`slots`, and optionally `rate`; a number is the slots."""
     if is_scalar(node):
         slots = _read_slots(node, reading)
         return None if slots is None else {"slots": slots}
@@ -160,8 +160,13 @@ PROJECT_TABLE = Table(
             "Folders that Python tasks import from, after the workflow's and the project's own, such as `src`.",
             {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
         ),
-        Key("script_dir", read_path, "Where bare script names of commands are looked up.", {"type": "string"}),
-        Key("env_file", read_path, "A file of NAME=value lines for secrets. `.env` when left out.", {"type": "string"}),
+        Key(
+            "script_dir",
+            read_path,
+            "The folder in which bare script names of commands are looked up.",
+            {"type": "string"},
+        ),
+        Key("env_file", read_path, "A file of NAME=value lines with secrets. Default: `.env`.", {"type": "string"}),
         Key(
             "pools",
             _by_name(_read_pool),
@@ -175,13 +180,13 @@ PROJECT_TABLE = Table(
         Key(
             "max_workers",
             _read_slots,
-            "How many attempts run at once, of all workflows together.",
+            "Maximum number of attempts at once, across all workflows.",
             {"type": "integer", "minimum": 1, "maximum": MAX_SLOTS},
         ),
         Key(
             "executors",
             _read_executors,
-            "Executors, by name: a class of the project's own, its config, how many attempts at once.",
+            "Executors by name: class of a custom executor, its config, maximum number of attempts at once.",
             {
                 "type": "object",
                 "propertyNames": {"$ref": "#/$defs/name"},
@@ -191,13 +196,13 @@ PROJECT_TABLE = Table(
         Key(
             "durability",
             choice(Durability),
-            "What an acknowledged write survives: normal, the death of every process; full, the loss of power too.",
+            "What a committed write survives: normal, the death of every process; full, also a power failure.",
             {"enum": [option.value for option in Durability]},
         ),
         Key(
             "isolation",
             choice(Isolation),
-            "How the processes of tasks that do not say come about: fork, or interpreter.",
+            "How processes of tasks are created by default: fork, or interpreter.",
             {"enum": [option.value for option in Isolation]},
         ),
         Key(
@@ -209,7 +214,7 @@ PROJECT_TABLE = Table(
         Key(
             "pass_env",
             read_pass_env,
-            "Variables of the scheduler that local tasks inherit, besides PATH, HOME and the like: `[AWS_*]`.",
+            "Environment variables of the scheduler that local tasks inherit, besides PATH, HOME and the like: `[AWS_*]`.",
             PASS_ENV_SCHEMA,
         ),
         Key("store", read_text, "The URL of the state store.", {"type": "string"}),
@@ -217,7 +222,7 @@ PROJECT_TABLE = Table(
         Key(
             "alerts",
             _by_name(_read_alert),
-            "Who can be told about failures, by the names workflows use.",
+            "Alert targets by name.",
             {"type": "object", "propertyNames": {"$ref": "#/$defs/name"}},
         ),
         Key(
@@ -229,7 +234,7 @@ PROJECT_TABLE = Table(
         Key(
             "secrets",
             read_secrets,
-            "The secrets that workflows may name: where each comes from, and for which workflows it is.",
+            "The secrets that workflows may use: the source of each, and its workflows.",
             {
                 "type": "object",
                 "propertyNames": {"$ref": "#/$defs/name"},
@@ -239,25 +244,25 @@ PROJECT_TABLE = Table(
         Key(
             "outbound",
             read_outbound,
-            "What jobs and alerts may connect to beside public addresses.",
+            "Non-public addresses that jobs and alerts may connect to.",
             {"$ref": "#/$defs/outbound"},
         ),
         Key(
             "wake_url",
             read_text,
-            "What a worker calls when its task has ended, to wake a control plane that sleeps.",
+            "The URL a worker calls when its task has ended, to wake a control plane that is scaled to zero.",
             {"type": "string"},
         ),
         Key(
             "traces",
             read_boolean,
-            "Whether runs are sent as OpenTelemetry traces; where to, the OTEL_ variables say.",
+            "Whether runs are exported as OpenTelemetry traces; the OTEL_ variables set the endpoint.",
             {"type": "boolean"},
         ),
         Key(
             "trusted_proxies",
             items_of(_read_network),
-            "Addresses of the reverse proxies in front of `ork serve`, whose X-Forwarded-* headers count.",
+            "Addresses of the reverse proxies in front of `ork serve` whose X-Forwarded-* headers are trusted.",
             {"type": "array", "items": {"type": "string"}},
         ),
     ),

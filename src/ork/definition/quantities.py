@@ -1,4 +1,4 @@
-"""Amounts of machine: processors (`0.5`, `500m`) and memory (`512Mi`, `2G`)."""
+"""Parses CPUs (`0.5`, `500m`) and memory (`512Mi`, `2G`)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _UNITS = {None: 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} 
     "Gi": 1 << 30,
     "Ti": 1 << 40,
 }
-# Below this no engine starts anything.
-LEAST_MEMORY = 6 << 20
+# The minimum of container engines.
+MIN_MEMORY = 6 << 20
 _MOST_CPU = 10_000
 _MOST_MEMORY = 1 << 50
 
@@ -29,7 +29,7 @@ def read_cpu(node: Node, reading: Reading) -> float | None:
     found = _CPU.fullmatch(text.strip()) if text is not None else None
     cpu = float(found[1]) / (1000 if found[2] else 1) if found else 0.0
     if text is not None and not 0 < cpu <= _MOST_CPU:
-        reading.refuse("ORK608", f"{quoted(text)} is no number of processors", node, hint="write 2, 0.5 or 500m")
+        reading.refuse("ORK608", f"{quoted(text)} is not a number of CPUs", node, hint="write 2, 0.5 or 500m")
         return None
     return cpu if text is not None else None
 
@@ -38,22 +38,22 @@ def read_memory(node: Node, reading: Reading) -> int | None:
     text = read_text(node, reading)
     found = _MEMORY.fullmatch(text.strip()) if text is not None else None
     size = int(float(found[1]) * _UNITS[found[2]]) if found else 0
-    if text is not None and not LEAST_MEMORY <= size <= _MOST_MEMORY:
+    if text is not None and not MIN_MEMORY <= size <= _MOST_MEMORY:
         hint = "write 512Mi, 2Gi or 500M; at least 6Mi"
-        reading.refuse("ORK608", f"{quoted(text)} is no amount of memory", node, hint=hint)
+        reading.refuse("ORK608", f"{quoted(text)} is not an amount of memory", node, hint=hint)
         return None
     return size if text is not None else None
 
 
 def memory_text(size: int) -> str:
-    """As people write it, exactly."""
+    """The size in the largest unit that is exact."""
     for unit in ("Gi", "Mi", "Ki"):
         if size % _UNITS[unit] == 0:
             return f"{size // _UNITS[unit]}{unit}"
     return str(size)
 
 
-CPU_KEY = Key("cpu", read_cpu, "Processors: `2`, `0.5` or `500m`.", {"type": ["number", "string"]})
+CPU_KEY = Key("cpu", read_cpu, "CPUs: `2`, `0.5` or `500m`.", {"type": ["number", "string"]})
 MEMORY_KEY = Key("memory", read_memory, "Memory: `512Mi`, `2Gi`, `500M`.", {"type": ["integer", "string"]})
 RESOURCES_TABLE = Table("`resources`", (CPU_KEY, MEMORY_KEY))
 

@@ -1,4 +1,4 @@
-"""How often something may start: `10/s`, `100/m`, `1000/h`, or a map of `count` and `seconds`."""
+"""Rates: `10/s`, `100/m`, `1000/h`, or a map of `count` and `seconds`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ RATE_TABLE = Table(
         Key(
             "count",
             integer(1, MAX_COUNT),
-            "How many may start, also all at once.",
+            "Maximum number of starts, also as a burst.",
             {"type": "integer", "minimum": 1, "maximum": MAX_COUNT},
             required=True,
         ),
         Key(
             "seconds",
             duration(zero_allowed=False),
-            "In how long a time.",
+            "Length of the period in seconds.",
             {"type": ["number", "string"]},
             required=True,
         ),

@@ -1,4 +1,4 @@
-"""Paths to values: `tasks.extract.output.rows[0]`, `params.day`, `run.id`, `item`, and the short form `extract.rows`."""
+"""Parses references: `tasks.extract.output.rows[0]`, `params.day`, `run.id`, `item`, and the short form `extract.rows`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEAD = re.compile(r"[^.\[\]\s]+")
 
 
 class RefSyntaxError(Exception):
-    """The text is not a path. The message says why, `hint` what would be one."""
+    """The text is no valid reference. `hint` suggests one."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class RefSyntaxError(Exception):
 
 
 def parse_ref(text: str, task_names: Collection[str]) -> Ref:
-    """The path as data. Names of tasks may hold dots, so those that exist decide where a name ends."""
+    """Parse a reference. Task names may contain dots, so the existing names decide where a name ends."""
     if len(text) > MAX_REF_LENGTH:
         raise RefSyntaxError("the path is too long")
     head = _HEAD.match(text)
@@ -62,9 +62,9 @@ def _run_ref(text: str) -> Ref:
 
 
 def _short_ref(text: str, task_names: Collection[str]) -> Ref:
-    """`extract.files` (or `extract.output.files`) for `tasks.extract.output.files`.
+    """Parse `extract.files` (or `extract.output.files`) as `tasks.extract.output.files`.
 
-    The longest beginning that names a task is meant.
+    The longest prefix that is a task name is used.
     """
     ends = [found.start() for found in re.finditer(r"[.\[]", text)] + [len(text)]
     end = next((end for end in reversed(ends) if text[:end] in task_names), ends[0])

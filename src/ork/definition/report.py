@@ -1,4 +1,4 @@
-"""Where mistakes are collected while a file is read: all of them, in the order of the file."""
+"""Collects all problems found in a file, in source order."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Protocol
 
 from ork.definition.problems import Problem, quoted
 
-# A file that is wrong everywhere is not read to the end by anyone: enough is enough.
+# Bounds the output for a file that is wrong everywhere.
 MAX_PROBLEMS = 1000
 
-# The breaks the YAML parser counts, so that lines mean the same here and there.
+# The line breaks that the YAML parser counts, so that line numbers agree.
 _LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
@@ -23,7 +23,7 @@ class Placed(Protocol):
 
 
 class Report:
-    """Collects problems of one file. `text` is set as soon as it is known, and gives the lines that are shown."""
+    """Collects the problems of one file. `text` is set once it is decoded, for showing source lines."""
 
     def __init__(self, file: str, text: str = "") -> None:
         self.file = file
@@ -52,11 +52,11 @@ class Report:
             self._found.append(Problem(code, message, self.file, line + 1, column + 1, end + 1, source, hint))
 
     def add_file(self, code: str, message: str, *, hint: str | None = None) -> None:
-        """A problem of the file as a whole."""
+        """Add a problem of the whole file."""
         self._found.append(Problem(code, message, self.file, hint=hint))
 
     def add_problem(self, problem: Problem) -> None:
-        """A problem of another file that this one refers to."""
+        """Add a problem of another file that this one refers to."""
         if not self.is_full:
             self._found.append(problem)
 
@@ -66,11 +66,11 @@ class Report:
 
     @property
     def is_full(self) -> bool:
-        """Nothing more will be kept: looking for more mistakes is a waste of time."""
+        """True if no further problems are kept, so checks can stop."""
         return len(self._found) >= MAX_PROBLEMS
 
     def problems(self) -> tuple[Problem, ...]:
-        """This file's in its own order, then those of other files."""
+        """The problems of this file in source order, then those of other files."""
         return tuple(sorted(self._found, key=self._order))
 
     def _order(self, found: Problem) -> tuple[bool, str, int, int]:
@@ -81,7 +81,7 @@ class Report:
 
     def _line(self, line: int) -> str:
         starts = self._starts
-        while len(starts) <= line + 1:  # only as far as anyone has asked: a large file is rarely wrong at its end
+        while len(starts) <= line + 1:  # computed on demand: a large file rarely has mistakes at its end
             found = next(self._breaks, None)
             if found is None:
                 starts.append(len(self._text) + 1)
@@ -91,7 +91,7 @@ class Report:
 
 
 class Suggester:
-    """Finds what somebody may have meant. Cheap for the few names of a person, bounded for the many of a program."""
+    """Suggests similar names. Fast for few names, bounded for many."""
 
     _MANY = 2000
     _PATIENCE = 20
@@ -114,7 +114,7 @@ class Suggester:
         return _closest(written, candidates)
 
     def _likely(self, written: str) -> list[str]:
-        """Those with the same beginning or end, the ones with both first."""
+        """Candidates with the same prefix or suffix, those with both first."""
         begin, end, length = written[:2], written[-2:], len(written)
         similar = [
             name for name in self._names if (name[:2] == begin or name[-2:] == end) and abs(len(name) - length) < 3

@@ -1,4 +1,4 @@
-"""The `schedule` of a workflow: a cron expression, its time zone, and what becomes of missed times."""
+"""The `schedule` of a workflow: cron expression, time zone, and handling of missed times."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_schedule(node: Node, reading: Reading) -> Schedule | None:
 
 
 def read_cron(node: Node, reading: Reading) -> str | None:
-    """The expression in five or six fields with single blanks; `@daily` and its kin are written out."""
+    """The expression normalized to five or six fields; `@daily` and similar are expanded."""
     text = read_text(node, reading)
     if text is None:
         return None
@@ -65,10 +65,10 @@ def _macro(text: str, node: Node, reading: Reading) -> str | None:
 
 
 def _cron_problem(cron: str) -> tuple[str, str, str | None] | None:
-    """Code, end of a sentence, and hint; None when the expression fires some day."""
+    """Code, end of a sentence, and hint; None if the expression fires at some time."""
     fields = cron.split(" ")
     if len(fields) not in (5, 6):
-        hint = "minute hour day month weekday; seconds may stand in front of them"
+        hint = "minute hour day month weekday, optionally with seconds in front"
         return "ORK301", f"is not a cron expression: it has {len(fields)} fields, not 5 or 6", hint
     wrong = _wrong_field(fields)
     if wrong is None:
@@ -80,7 +80,7 @@ def _cron_problem(cron: str) -> tuple[str, str, str | None] | None:
 
 
 def _wrong_field(fields: list[str]) -> str | None:
-    """The name of the field that makes no sense, empty when all do but no time ever fits, None when one fits."""
+    """The name of the invalid field; empty if all are valid but no time ever matches; None if one does."""
     from datetime import UTC, datetime
 
     from cronsim import CronSim, CronSimError
@@ -104,7 +104,7 @@ def _read_zone(node: Node, reading: Reading) -> str | None:
         if not _ZONE.fullmatch(text) or len(text) > 64:
             raise ValueError(text)
         ZoneInfo(text)
-    except (ValueError, OSError, LookupError):  # folders of the zone database answer with an OSError
+    except (ValueError, OSError, LookupError):  # folders of the zone database raise OSError
         reading.refuse("ORK303", f"{quoted(text)} is not a time zone", node, hint=_zone_hint(text))
         return None
     return text
@@ -122,28 +122,28 @@ SCHEDULE_TABLE = Table(
         Key(
             "cron",
             read_cron,
-            "When: five fields, six with seconds first, or a form such as @daily.",
+            "A cron expression: five fields, six with seconds first, or a form such as @daily.",
             {"type": "string"},
             required=True,
         ),
-        Key("timezone", _read_zone, "The zone the times are meant in. UTC when left out.", {"type": "string"}),
+        Key("timezone", _read_zone, "The time zone. Default: UTC.", {"type": "string"}),
         Key(
             "catchup",
             choice(Catchup),
-            "Which missed times still get a run: none, the last one, or all.",
+            "Which missed times get a run: none, the last one, or all.",
             {"enum": [option.value for option in Catchup]},
         ),
-        Key("enabled", read_boolean, "Whether it fires at all.", {"type": "boolean"}),
+        Key("enabled", read_boolean, "Whether the schedule is enabled.", {"type": "boolean"}),
         Key(
             "jitter",
             duration(zero_allowed=True),
-            "Fires up to so much later, always by the same amount for this workflow: `30s`, `5m`.",
+            "Maximum delay of each time, constant for this workflow: `30s`, `5m`.",
             {"type": ["string", "number"]},
         ),
         Key(
             "catchup_limit",
             integer(1, MAX_CATCHUP),
-            "At most so many missed times get a run at once. 100 when left out.",
+            "Maximum number of missed times that get a run at once. Default: 100.",
             {"type": "integer", "minimum": 1, "maximum": MAX_CATCHUP},
         ),
     ),

@@ -1,4 +1,4 @@
-"""JSON Schema (draft 2020-12) of the files, for editors. Made from the tables that read them, so it cannot drift."""
+"""JSON Schema (draft 2020-12) of the files, for editors. Generated from the tables of keys, so it cannot drift."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def workflow_schema() -> dict[str, Any]:
 
 
 def workers_schema() -> dict[str, Any]:
-    """Configs at the top level, or below `workers:` with the name of the default beside it."""
+    """Configs at the top level, or under `workers:` next to the name of the default."""
     config = {"anyOf": [_object(WORKER_TABLE), _NAME]}
     bare = {"type": "object", "propertyNames": _NAME, "additionalProperties": config}
     wrapped = {

@@ -1,4 +1,4 @@
-"""`secrets` and `outbound` in ork.yaml: which secrets there are and who may use them, and what Ork may connect to."""
+"""`secrets` and `outbound` in ork.yaml: declared secrets, the workflows that may use them, and allowed addresses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read_outbound(node: Node, reading: Reading) -> tuple[str, ...] | None:
 
 
 def refuse_allow_private(node: Node, reading: Reading) -> None:
-    """The key of 0.1; the one rule took its place."""
+    """Report the key of version 0.1, which `outbound` replaced."""
     hint = 'write `outbound: {allow: ["HOST:PORT"]}` with the addresses that alerts go to'
     reading.refuse("ORK104", "`alerts_allow_private` was replaced by `outbound`", node, hint=hint)
 
@@ -41,7 +41,7 @@ def _declaration(
     name: str, values: dict[str, Any], key: Node, body: Node, reading: Reading
 ) -> SecretDeclaration | None:
     if is_reserved(name) or is_reserved(values.get("variable", "")):
-        hint = "names that begin with ORK_ are Ork's own and never reach a task: choose another"
+        hint = "names that start with ORK_ are reserved: choose another"
         reading.refuse("ORK211", f"{quoted(name)} cannot be a secret of workflows", key, hint=hint)
         return None
     origin = values.get("from")
@@ -56,7 +56,7 @@ def _declaration(
         return None
     for own, wanted in _OF_ORIGIN.items():
         if own in values and wanted is not origin:
-            reading.refuse("ORK104", f"`{own}` makes no sense with `from: {origin}`", key)
+            reading.refuse("ORK104", f"`{own}` cannot be used with `from: {origin}`", key)
             return None
     fields = {field: value for field, value in values.items() if field != "from"}
     return SecretDeclaration(name, origin, **fields)
@@ -117,12 +117,12 @@ SECRET_TABLE = Table(
         Key(
             "from",
             choice(SecretOrigin),
-            "Where its value comes from: env, file or command.",
+            "The source of its value: env, file or command.",
             {"enum": [origin.value for origin in SecretOrigin]},
             required=True,
         ),
-        Key("variable", _read_variable, "With `env`: the variable. The secret's name by default.", {"type": "string"}),
-        Key("path", read_text, "With `file`: the file that holds the value.", {"type": "string"}),
+        Key("variable", _read_variable, "With `env`: the variable. Default: the secret's name.", {"type": "string"}),
+        Key("path", read_text, "With `file`: the file that contains the value.", {"type": "string"}),
         Key(
             "argv",
             _read_words,
@@ -132,13 +132,13 @@ SECRET_TABLE = Table(
         Key(
             "timeout",
             duration(zero_allowed=False),
-            "With `command`: how long it may take. 10 s by default.",
+            "With `command`: its timeout. Default: 10 s.",
             {"type": ["number", "string"]},
         ),
         Key(
             "workflows",
             _read_workflows,
-            "The workflows that may use it, by name or pattern. All by default.",
+            "The workflows that may use it, by name or pattern. Default: all.",
             {"type": "array", "items": {"type": "string"}},
         ),
     ),
@@ -150,7 +150,7 @@ OUTBOUND_TABLE = Table(
         Key(
             "allow",
             _read_allow,
-            "Addresses beside the public ones that jobs and alerts may be sent to.",
+            "Non-public addresses that jobs and alerts may connect to.",
             {"type": "array", "items": {"type": "string"}},
         ),
     ),

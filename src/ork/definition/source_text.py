@@ -1,4 +1,4 @@
-"""The bytes of a file to text that YAML can be read from, or a complaint that names the place."""
+"""Decodes the bytes of a YAML file. Problems are reported with their position."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ork.definition.report import Report, line_and_column
 
 MAX_BYTES = 64 * 1024 * 1024
 
-# What YAML allows in a file; checked here because the parser's own message has no place.
+# Characters that YAML does not allow; checked here because the parser's message has no position.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -25,7 +25,7 @@ def decode_source(data: bytes, report: Report) -> str | None:
     except UnicodeDecodeError as error:
         readable = data[: error.start].decode("utf-8-sig")
         report.text = readable
-        message = f"the file is not UTF-8: byte 0x{data[error.start]:02x} makes no sense here"
+        message = f"the file is not UTF-8: byte 0x{data[error.start]:02x} is invalid here"
         report.add_at("ORK110", message, *line_and_column(readable, len(readable)), hint="save it as UTF-8")
         return None
     forbidden = _FORBIDDEN.search(text)

@@ -1,4 +1,4 @@
-"""One task as it was written. The table below is the list of its keys."""
+"""Parses one task. The table below lists its keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ork.definition.actions import (
     read_function,
     read_module,
     read_path,
-    settle_action,
+    resolve_action,
 )
 from ork.definition.approvals import APPROVAL_SCHEMA, read_approval
 from ork.definition.bindings import read_argument, read_value, read_variable_value
@@ -49,11 +49,11 @@ def _read_retry_on(node: Node, reading: Reading) -> frozenset[RetryOn] | None:
 _EXECUTOR = Key(
     "executor",
     read_executor,
-    "Where it runs. Follows from `file`, `module`, `command` or `image` when left out.",
+    "The executor. Default: derived from `file`, `module`, `command` or `image`.",
     {"type": "string"},
 )
 
-# What a task may leave to `defaults`.
+# Keys that `defaults` may set for all tasks.
 SHARED_KEYS = (
     _EXECUTOR,
     Key(
@@ -65,33 +65,33 @@ SHARED_KEYS = (
     Key(
         "retries",
         integer(0, 1000),
-        "How often a failed attempt is followed by another one.",
+        "Maximum number of retries.",
         {"type": "integer", "minimum": 0, "maximum": 1000},
     ),
     Key(
         "retry_delay",
         duration(zero_allowed=True),
-        "Fixed time before a retry. 1, 2, 4 … 60 seconds when left out.",
+        "Fixed delay before a retry. Default: 1, 2, 4 … 60 seconds.",
         _DURATION,
     ),
     Key(
         "retry_on",
         _read_retry_on,
-        "Which ends are worth a retry: exit, lost, timeout. The first two when left out.",
+        "Which failures are retried: exit, lost, timeout. Default: exit and lost.",
         {"anyOf": [{"enum": _RETRY_ON}, {"type": "array", "items": {"enum": _RETRY_ON}}]},
     ),
     Key(
         "on_unreachable",
         choice(OnUnreachable),
-        "When its machine no longer answers: retry (default), fail, or wait until it does.",
+        "What to do when its machine does not answer: retry (default), fail, or wait.",
         {"enum": [option.value for option in OnUnreachable]},
     ),
-    Key("timeout", duration(zero_allowed=False), "How long one attempt may run.", _DURATION),
+    Key("timeout", duration(zero_allowed=False), "Maximum run time of one attempt.", _DURATION),
     ENVIRONMENT_KEY,
     Key(
         "isolation",
         choice(Isolation),
-        "How its process comes about: fork, of a small server; or interpreter, started anew. As `ork.yaml` says when left out.",
+        "How its process is created: fork, from a small server; or interpreter, a new one. Default: the setting in `ork.yaml`.",
         {"enum": [option.value for option in Isolation]},
     ),
     WORKER_KEY,
@@ -99,7 +99,7 @@ SHARED_KEYS = (
     Key(
         "priority",
         integer(-1_000_000, 1_000_000),
-        "Higher goes first where tasks wait for room.",
+        "Tasks with a higher priority start first when a limit is reached.",
         {"type": "integer", "minimum": -1_000_000, "maximum": 1_000_000},
     ),
 )
@@ -125,7 +125,7 @@ TASK_TABLE = Table(
             {"type": "string"},
         ),
         Key("module", read_module, "An importable Python module, instead of a file.", {"type": "string"}),
-        Key("function", read_function, "The function to call. `main` when left out.", {"type": "string"}),
+        Key("function", read_function, "The function to call. Default: `main`.", {"type": "string"}),
         Key(
             "command",
             read_command,
@@ -141,22 +141,27 @@ TASK_TABLE = Table(
         Key(
             "workflow",
             read_name,
-            "Another workflow: it is run with the inputs as its params.",
+            "Another workflow to run, with the inputs as its params.",
             {"$ref": "#/$defs/name"},
         ),
         Key(
             "approval",
             read_approval,
-            "A question to a person, who decides with `ork approve` or `ork reject`. Nothing runs while it waits.",
+            "A question to a person, who decides with `ork approve` or `ork reject`. Nothing runs meanwhile.",
             APPROVAL_SCHEMA,
         ),
         Key(
             "config",
             read_config,
-            "What the task of a custom executor does. Values may be {ref: path} or {secret: name} at any depth.",
+            "The config of a task with a custom executor. Values may be {ref: path} or {secret: name} at any depth.",
             {"type": "object"},
         ),
-        Key("config_file", read_path, "A YAML or JSON file with such a config, below `config`.", {"type": "string"}),
+        Key(
+            "config_file",
+            read_path,
+            "A YAML or JSON file with further config. Keys in `config` take precedence.",
+            {"type": "string"},
+        ),
         *CONTAINER_KEYS,
         Key("depends_on", items_of(read_name), "The tasks that must end before this one starts.", _NAMES),
         Key(
@@ -168,16 +173,16 @@ TASK_TABLE = Table(
         Key(
             "run_if",
             choice(RunIf),
-            "How the tasks before it must have ended. all_success when left out.",
+            "How its upstream tasks must have ended. Default: all_success.",
             {"enum": [option.value for option in RunIf]},
         ),
         WHEN_KEY,
         *FAN_OUT_KEYS,
-        Key("rate", read_rate, "How often it may start: `10/s`, `100/m`, `1000/h`.", RATE_SCHEMA),
+        Key("rate", read_rate, "Maximum rate of starts: `10/s`, `100/m`, `1000/h`.", RATE_SCHEMA),
         Key(
             "cache",
             duration(zero_allowed=False),
-            "For how long the output of an equal earlier task is good enough.",
+            "Maximum age of an equal earlier result to reuse.",
             _DURATION,
         ),
         *TYPE_KEYS,
@@ -215,10 +220,10 @@ _SPEC_FIELDS = (
 )
 
 
-class WrittenTask(NamedTuple):
-    """A task and the nodes it was read from, for pointing at them later.
+class ParsedTask(NamedTuple):
+    """A task and the nodes it was parsed from, for error positions.
 
-    `spec.depends_on` is as written; an incomplete task has a mistake and its action means nothing.
+    `spec.depends_on` has only explicit dependencies. An incomplete task has a problem, and its action is undefined.
     """
 
     spec: TaskSpec
@@ -226,8 +231,8 @@ class WrittenTask(NamedTuple):
     body: Node
     is_complete: bool
 
-    def place(self, *path: str | int) -> Node:
-        """The node at that path in the task, or the nearest one above it; the task's name if there is none."""
+    def node_at(self, *path: str | int) -> Node:
+        """The node at this path in the task, or its nearest ancestor; the task's name if there is none."""
         node = self.body
         for step in path:
             below = _child(node, step)
@@ -237,28 +242,28 @@ class WrittenTask(NamedTuple):
         return self.key if node is self.body else node
 
 
-def read_task(key: Node, body: Node, defaults: dict[str, Any], reading: Reading) -> WrittenTask:
+def read_task(key: Node, body: Node, defaults: dict[str, Any], reading: Reading) -> ParsedTask:
     name = read_name(key, reading) or key.value
     values = TASK_TABLE.read(body, reading)
     if values is None:
-        return WrittenTask(TaskSpec(name, "", Command(())), key, body, is_complete=False)
-    settled = settle_action(values, defaults.get("executor"), body, key, reading)
+        return ParsedTask(TaskSpec(name, "", Command(())), key, body, is_complete=False)
+    settled = resolve_action(values, defaults.get("executor"), body, key, reading)
     executor, action = settled or ("", Command(()))
     check_fan_out(values, key, body, reading)
     fields = {field: values[field] for field in _SPEC_FIELDS if field in values}
     if "input_type" in values:
         fields["input_types"] = values["input_type"]
     if isinstance(action, Approval):
-        # Defaults speak of attempts: the time a program may take is not the time a person needs.
+        # The default timeout is for attempts, not for people.
         fields |= {name: value for name, value in values["approval"].items() if name == "timeout"}
     else:
         shared = defaults if "image" not in values else _without(defaults, ("environment", "isolation"))
         fields = with_defaults(fields, shared)
-    return WrittenTask(TaskSpec(name, executor, action, **fields), key, body, settled is not None)
+    return ParsedTask(TaskSpec(name, executor, action, **fields), key, body, settled is not None)
 
 
 def with_defaults(fields: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    """What a task says itself, filled up with what all of them have in common."""
+    """The fields of a task, completed with the shared defaults."""
     filled = {**defaults, **fields}
     filled.pop("executor", None)
     if "env" in defaults:

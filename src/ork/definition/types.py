@@ -29,7 +29,7 @@ TYPE_SCHEMA: dict[str, Any] = {
 
 
 def read_types(node: Node | None, reading: Reading) -> dict[str, TypeJson]:
-    """The types a file defines, by name. Names may be used before they are defined, and by themselves."""
+    """The types that a file defines, by name. They may be recursive and used before their definition."""
     if node is None or node.kind != Kind.MAP:
         return {}
     names = frozenset(key.value for key, _ in node.pairs())
@@ -45,14 +45,14 @@ def read_types(node: Node | None, reading: Reading) -> dict[str, TypeJson]:
             found[key.value] = kind
     for key, _ in node.pairs():
         if _is_made_of_itself(key.value, found):
-            message = f"type {quoted(key.value)} is nothing but itself"
-            reading.refuse("ORK402", message, key, hint="let a field or a list hold it")
+            message = f"type {quoted(key.value)} contains only itself"
+            reading.refuse("ORK402", message, key, hint="put it into a field or a list")
             found[key.value] = "any"
     return found
 
 
 def read_named_types(node: Node, reading: Reading) -> tuple[tuple[str, TypeJson], ...] | None:
-    """What `read_types` found before anything else was read."""
+    """The result of `read_types`, which was called first."""
     if node.kind != Kind.MAP:
         reading.expected("a map of types", node)
         return None
@@ -60,13 +60,13 @@ def read_named_types(node: Node, reading: Reading) -> tuple[tuple[str, TypeJson]
 
 
 def read_type(node: Node, reading: Reading) -> str | None:
-    """The type as text in its one form."""
+    """The type as normalized text."""
     found = read_type_json(node, reading)
     return None if found is None else render_type(found)
 
 
 def read_input_type(node: Node, reading: Reading) -> tuple[tuple[str, str], ...] | None:
-    """A map gives each input its type; one type alone is for the whole input."""
+    """A map has a type for each input; a single type is for the whole input."""
     if node.kind != Kind.MAP:
         whole = read_type(node, reading)
         return None if whole is None else ((WHOLE_INPUT, whole),)
@@ -93,10 +93,10 @@ def _read_object(node: Node, reading: Reading) -> TypeJson | None:
     for key, value in node.pairs():
         name = key.value.removesuffix("?")
         if name in fields or not name:
-            reading.refuse("ORK402", f"the field {quoted(name)} is written twice or has no name", key)
+            reading.refuse("ORK402", f"duplicate or empty field name {quoted(name)}", key)
             continue
         kind = read_type_json(value, reading)
-        # A field with a mistake is still a field: whatever points at it is no second mistake.
+        # A field with a mistake still exists, so that references to it are not reported as well.
         fields[name] = "any" if kind is None else kind
         if name != key.value:
             optional.append(name)
@@ -107,7 +107,7 @@ def _refuse(node: Node, error: TypeTextError, reading: Reading) -> None:
     hint = None
     if error.word is not None:
         known = [*SCALARS, *reading.types]
-        hint = f"write `{error.meant}`" if error.meant else Suggester(known).hint(error.word)
+        hint = f"write `{error.suggestion}`" if error.suggestion else Suggester(known).hint(error.word)
         hint = hint or f"known: {', '.join(known[:20])}, list[T], dict[str, T], T?"
     opening = 1 if node.kind == Kind.QUOTED else 0
     column = node.column + opening + error.start
@@ -115,7 +115,7 @@ def _refuse(node: Node, error: TypeTextError, reading: Reading) -> None:
 
 
 def _is_made_of_itself(name: str, types: dict[str, TypeJson]) -> bool:
-    """Whether a value of the type would have to be one of itself, without a field or an item in between."""
+    """True if the type contains itself without a field or an item in between."""
     seen: set[str] = set()
     waiting = list(_directly_named(types.get(name, "any")))
     while waiting:
@@ -140,8 +140,8 @@ TYPE_KEYS = (
     Key(
         "input_type",
         read_input_type,
-        "What its inputs must be: a map of their types, or one type for the whole input.",
+        "The types of its inputs: a map, or one type for the whole input.",
         {"$ref": "#/$defs/type"},
     ),
-    Key("output_type", read_type, "What it must return; checked when it does.", {"$ref": "#/$defs/type"}),
+    Key("output_type", read_type, "The type of its output; checked when it ends.", {"$ref": "#/$defs/type"}),
 )

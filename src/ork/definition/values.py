@@ -1,4 +1,4 @@
-"""Readers of single values: text, names, numbers, durations, choices, lists of them, and JSON constants."""
+"""Parsers of scalars: text, names, numbers, durations, choices, lists of them, and JSON constants."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_scalar(node: Node) -> bool:
 
 
 def read_text(node: Node, reading: Reading) -> str | None:
-    """Any single value, as it was written: `version: 1.10` is the text 1.10."""
+    """Any scalar as its source text: `version: 1.10` is the text 1.10."""
     if not is_scalar(node):
         reading.expected("text", node)
         return None
@@ -44,7 +44,7 @@ def read_name(node: Node, reading: Reading) -> str | None:
         hint = "a name begins with a letter, digit or _ and holds at most 128 of: letters, digits, _ - ."
         reading.refuse("ORK105", f"{quoted(text)} cannot be a name", node, hint=hint)
         return None
-    # The same name stands in many places of a large file: one copy of it is enough.
+    # A large file repeats names: share one copy.
     return None if text is None else sys.intern(text)
 
 
@@ -52,8 +52,8 @@ def read_boolean(node: Node, reading: Reading) -> bool | None:
     value = scalar_value(node) if is_scalar(node) else None
     if isinstance(value, bool):
         return value
-    meant = _OLD_BOOLEANS.get(str(node.value).lower()) if is_scalar(node) else None
-    reading.expected("true or false", node, hint=f"write `{meant}`" if meant else None)
+    suggestion = _OLD_BOOLEANS.get(str(node.value).lower()) if is_scalar(node) else None
+    reading.expected("true or false", node, hint=f"write `{suggestion}`" if suggestion else None)
     return None
 
 
@@ -106,7 +106,7 @@ def choice(options: type[Choice]) -> Callable[[Node, Reading], Choice | None]:
 
 
 def items_of(read_item: Reader) -> Reader:
-    """A list, or a single value standing for a list of one."""
+    """A list, or a single value for a list of one."""
 
     def read(node: Node, reading: Reading) -> tuple[Any, ...] | None:
         if is_scalar(node):
@@ -123,7 +123,7 @@ def items_of(read_item: Reader) -> Reader:
 def entries_of(
     read_name_of: Reader, read_value: Reader, *, nullable: bool = False, null_hint: str | None = None
 ) -> Reader:
-    """A map from names to values, as a tuple of pairs in the order written."""
+    """A map from names to values, as a tuple of pairs in source order."""
 
     def read(node: Node, reading: Reading) -> tuple[tuple[str, Any], ...] | None:
         if node.kind != Kind.MAP:
@@ -144,7 +144,7 @@ def entries_of(
 
 
 class NotJsonError(Exception):
-    """A constant holds something JSON cannot carry. `node` is where."""
+    """A constant that is not valid JSON. `node` is its position."""
 
     def __init__(self, code: str, message: str, node: Node, hint: str | None = None) -> None:
         super().__init__(message)
@@ -152,7 +152,7 @@ class NotJsonError(Exception):
 
 
 def json_constant(node: Node) -> Any:
-    """The JSON value that was written. Depth is bounded by the tree's."""
+    """The JSON value of a node. Depth is bounded by the tree's."""
     if node.kind == Kind.MAP:
         return {key.value: json_constant(child) for key, child in node.pairs()}
     if node.kind == Kind.LIST:
@@ -179,7 +179,7 @@ def _seconds(node: Node) -> float | None:
 
 
 def seconds_of(text: str) -> float | None:
-    """`1h30m` in seconds; None for what is no duration with a unit."""
+    """Parse `1h30m` to seconds; None if the text is no duration with a unit."""
     if len(text) > 40 or not _DURATION.fullmatch(text):
         return None
     return round(sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _DURATION_PART.findall(text)), 3)

@@ -1,4 +1,4 @@
-"""Names of environment variables, as `pass_env` lists them: `NAME`, or `PREFIX_*` for all that begin so."""
+"""Names of environment variables in `pass_env`: `NAME`, or `PREFIX_*` for all with this prefix."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def _read_variable(node: Node, reading: Reading) -> str | None:
         return None
     hint = "write NAME, or PREFIX_* for all that begin so"
     if not _VARIABLE.fullmatch(text):
-        reading.refuse("ORK608", f"{quoted(text)} is no name of an environment variable", node, hint=hint)
+        reading.refuse("ORK608", f"{quoted(text)} is not a valid name of an environment variable", node, hint=hint)
         return None
     if text.startswith("ORK_"):
-        reading.refuse("ORK608", f"{quoted(text)} cannot be passed: ORK_ variables are Ork's own", node, hint=hint)
+        reading.refuse("ORK608", f"{quoted(text)} cannot be passed: names with ORK_ are reserved", node, hint=hint)
         return None
     return text
 

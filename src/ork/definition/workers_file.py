@@ -1,7 +1,7 @@
-"""workers.yaml: worker configs by name, for tasks to name with `worker:`. The one called `default` is for all others.
+"""workers.yaml: worker configs by name, which tasks select with `worker:`. The config `default` is for all other tasks.
 
-Configs stand at the top level, or below `workers:` with `default: NAME` beside it. A config without `where` runs a task
-where the installation runs such tasks. A mistake in one config leaves the others usable.
+Configs are at the top level, or under `workers:` next to `default: NAME`. A config without `where` runs a task where
+the installation runs such tasks. A mistake in one config does not affect the others.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _ONLY_IN = {
     Where.CLOUDRUN: ("cpu", "memory", "timeout", "env", "service_account", "vpc_connector"),
     Where.KUBERNETES: ("cpu", "memory", "timeout", "env", "service_account"),
 }  # fmt: skip
-ALL = "*"  # stands for every name in `Workers.broken`
+ALL = "*"  # all names, in `Workers.broken`
 
 
 class Workers(Record):
-    """What a workers.yaml says. `broken` has the first mistake of each config that cannot be used, by its name; `ALL` is
-    there if the file as a whole cannot be read."""
+    """The content of workers.yaml. `broken` has the first problem of each unusable config by name; `ALL` is set if the
+    whole file is unreadable."""
 
     configs: dict[str, WorkerConfig] = made(default_factory=dict)
     broken: dict[str, str] = made(default_factory=dict)
@@ -57,7 +57,7 @@ class Workers(Record):
 
 
 def load_workers(data: bytes, file: str = WORKERS_FILE) -> tuple[dict[str, WorkerConfig], tuple[Problem, ...]]:
-    """The usable configs by name, and every mistake in the file. An empty file has none."""
+    """The usable configs by name, and all problems in the file. An empty file has no configs."""
     workers = read_workers(data, file)
     return workers.configs, workers.problems
 
@@ -76,17 +76,17 @@ def read_workers(data: bytes, file: str = WORKERS_FILE) -> Workers:
 
 
 def _all_broken(data: bytes, problems: tuple[Problem, ...]) -> dict[str, str]:
-    """Tasks that name no config can go on if there is certainly no default."""
+    """Tasks without a worker config are unaffected if there is certainly no default."""
     why = _sentence(problems[0]) if problems else "it cannot be read"
     return {ALL: why, DEFAULT: why} if DEFAULT.encode() in data else {ALL: why}
 
 
 def _sentence(problem: Problem) -> str:
-    return f"{problem.message} ({problem.place})"
+    return f"{problem.message} ({problem.position})"
 
 
 class _Read:
-    """One pass over the file: values of each config, and which of them have mistakes."""
+    """One pass over the file: values of each config, and which of them have problems."""
 
     def __init__(self, root: Node, report: Report) -> None:
         self._root = root
@@ -107,7 +107,7 @@ class _Read:
         return Workers(configs, self._broken, self._report.problems())
 
     def _entries(self) -> Iterator[tuple[Node, Node]]:
-        """Names and configs, from below `workers:` if that is how they are written."""
+        """Names and configs, at the top level or under `workers:`."""
         wrapped = self._root.get(WRAPPER)
         if wrapped is None or _is_config(wrapped):
             yield from self._root.pairs()
@@ -121,7 +121,7 @@ class _Read:
             elif key.value == DEFAULT:
                 yield key, node
             else:
-                message = f"{quoted(key.value)} stands beside `{WRAPPER}`"
+                message = f"{quoted(key.value)} is not allowed next to `{WRAPPER}`"
                 hint = f"move it below `{WRAPPER}`; only `{DEFAULT}` may stand beside it"
                 Reading(self._report).refuse("ORK101", message, key, hint=hint)
 
@@ -129,7 +129,7 @@ class _Read:
         reading = Reading(Report(self._report.file, self._report.text))
         name = read_name(key, reading)
         if name is not None and name in self._values:
-            reading.refuse("ORK606", f"there are two worker configs {quoted(name)}", key)
+            reading.refuse("ORK606", f"duplicate worker config {quoted(name)}", key)
         values = _read_config(node, reading)
         for problem in reading.report.problems():
             self._report.add_problem(problem)
@@ -150,7 +150,7 @@ class _Read:
 
 
 def _is_config(node: Node) -> bool:
-    """Whether this is one config rather than a map of them: one of its keys has a plain value or a list."""
+    """True if this is a single config rather than a map of them: one of its values is a scalar or a list."""
     return node.kind == Kind.MAP and any(
         key.value in WORKER_TABLE.by_name and value.kind != Kind.MAP for key, value in node.pairs()
     )
@@ -171,11 +171,11 @@ def _refuse_elsewhere(values: Mapping[str, Any], node: Node, reading: Reading) -
     for name in values:
         if name != "where" and name not in _ONLY_IN[place]:
             hint = f"known there: {', '.join(_ONLY_IN[place])}"
-            reading.refuse("ORK608", f"`{name}` means nothing where: {place}", node.get(name) or node, hint=hint)
+            reading.refuse("ORK608", f"`{name}` has no effect with `where: {place}`", node.get(name) or node, hint=hint)
 
 
 def _read_mount(node: Node, reading: Reading) -> Mount | None:
-    """`source:target` or `source:target:ro`: a folder of the engine's machine, or a named volume."""
+    """`source:target` or `source:target:ro`: a folder of the engine's host, or a named volume."""
     text = read_text(node, reading)
     if text is None:
         return None
@@ -183,7 +183,7 @@ def _read_mount(node: Node, reading: Reading) -> Mount | None:
     target, _, mode = rest.partition(":")
     if not source or not target.startswith("/") or mode not in ("", "ro", "rw") or source.startswith("."):
         hint = "write /folder:/where, name:/where or /folder:/where:ro"
-        reading.refuse("ORK608", f"{quoted(text)} is no volume", node, hint=hint)
+        reading.refuse("ORK608", f"{quoted(text)} is not a volume", node, hint=hint)
         return None
     return Mount(source, target, mode == "ro")
 
@@ -201,7 +201,7 @@ def _read_capability(node: Node, reading: Reading) -> str | None:
     name = text.upper().removeprefix("CAP_")
     if not _CAPABILITY.fullmatch(name):
         hint = "write it as capabilities(7) does, without CAP_: NET_BIND_SERVICE, or ALL"
-        reading.refuse("ORK608", f"{quoted(text)} is no capability", node, hint=hint)
+        reading.refuse("ORK608", f"{quoted(text)} is not a capability", node, hint=hint)
         return None
     return name
 
@@ -222,30 +222,35 @@ WORKER_TABLE = Table(
         Key(
             "pids",
             integer(1, _MOST_PIDS),
-            "How many processes and threads it may have. In a container at most 4096 by default.",
+            "Maximum number of processes and threads. Default in a container: 4096.",
             {"type": "integer", "minimum": 1},
         ),
         Key(
             "timeout",
             duration(zero_allowed=False),
-            "How long an attempt may run at most, whatever the task says.",
+            "Maximum run time of an attempt, whatever the task's own timeout.",
             {"type": ["number", "string"]},
         ),
         Key(
             "env",
             entries_of(read_text, read_text),
-            "Environment variables; a task's own go before them.",
+            "Environment variables; those of a task take precedence.",
             {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}},
         ),
         Key("host", read_text, "The engine's address: unix:///path or tcp://host:port.", _TEXT),
         Key("certificates", read_text, "A folder with ca.pem, cert.pem and key.pem for an engine behind TLS.", _TEXT),
         Key("network", read_text, "none, host, bridge, or the name of one of the engine's networks.", _TEXT),
         Key("user", read_text, "The user (and group) its processes run as: `1000`, `app`, `1000:1000`.", _TEXT),
-        Key("read_only", read_boolean, "Whether the image's own files cannot be written to.", {"type": "boolean"}),
+        Key(
+            "read_only",
+            read_boolean,
+            "Whether the root file system of the container is read-only.",
+            {"type": "boolean"},
+        ),
         Key(
             "pull",
             choice(Pull),
-            "When an image is asked for at its registry: missing, always, never.",
+            "When an image is pulled: missing, always, never.",
             {"enum": [option.value for option in Pull]},
         ),
         Key(
@@ -257,7 +262,7 @@ WORKER_TABLE = Table(
         Key(
             "capabilities",
             items_of(_read_capability),
-            "Linux capabilities its processes keep: `[NET_BIND_SERVICE]`. Default: none.",
+            "Linux capabilities of its processes: `[NET_BIND_SERVICE]`. Default: none.",
             {"type": "array", "items": _TEXT},
         ),
         Key(
@@ -266,7 +271,7 @@ WORKER_TABLE = Table(
             "Whether its processes may gain privileges, by sudo or setuid programs. Default: no.",
             {"type": "boolean"},
         ),
-        Key("service_account", read_text, "The account its processes act as.", _TEXT),
+        Key("service_account", read_text, "The service account of its processes.", _TEXT),
         Key("vpc_connector", read_text, "The connector to a private network.", _TEXT),
     ),
 )

@@ -1,6 +1,6 @@
-"""A workflow file, read: the whole of it, with every mistake it has by itself.
+"""Parses a workflow file and reports all problems within it.
 
-Whether names and files that it mentions exist is judged later, in `ork.compile`.
+Whether the names and files it mentions exist is checked later, in `ork.compile`.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from typing import Any, NamedTuple
 from ork.definition.actions import known_or_default
 from ork.definition.custom import BUILT_IN, CustomExecutor
 from ork.definition.environments import ENVIRONMENT_KEY
-from ork.definition.imports import IMPORT_KEY, WrittenImport, read_imports
+from ork.definition.imports import IMPORT_KEY, ParsedImport, read_imports
 from ork.definition.keys import Key, Reading, Table
 from ork.definition.nodes import Kind, Node, is_null
 from ork.definition.params import PARAMS_SCHEMA, read_params
 from ork.definition.report import Report
 from ork.definition.schedule import read_schedule
-from ork.definition.tasks import DEFAULTS_TABLE, WrittenTask, read_task
+from ork.definition.tasks import DEFAULTS_TABLE, ParsedTask, read_task
 from ork.definition.types import read_named_types, read_types
 from ork.definition.values import integer, items_of, read_boolean, read_name, read_text
 from ork.definition.yaml_tree import parse_yaml
 from ork.model.workflow import Param, Schedule
 
 
-class WrittenWorkflow(NamedTuple):
-    """What could be read. Complete only if the report stayed clean."""
+class ParsedWorkflow(NamedTuple):
+    """The parsed content. Complete only if the report has no problems."""
 
     root: Node
-    tasks: dict[str, WrittenTask]
+    tasks: dict[str, ParsedTask]
     name: str = ""
     description: str | None = None
     params: tuple[Param, ...] = ()
@@ -36,15 +36,15 @@ class WrittenWorkflow(NamedTuple):
     max_active_runs: int | None = None
     fail_fast: bool = False
     alerts: tuple[str, ...] = ()
-    imports: tuple[WrittenImport, ...] = ()
+    imports: tuple[ParsedImport, ...] = ()
     types: tuple[tuple[str, Any], ...] = ()
 
     @property
-    def written_params(self) -> frozenset[str]:
-        """Also the ones with a mistake: a ref to such a param is not a second mistake."""
+    def declared_params(self) -> frozenset[str]:
+        """Includes invalid params, so that references to them are not reported as well."""
         return _keys_below(self.root.get("params"))
 
-    def place(self, key: str, index: int = 0) -> Node:
+    def node_at(self, key: str, index: int = 0) -> Node:
         node = self.root.get(key) or self.root
         return node.value[index] if node.kind == Kind.LIST and index < len(node.value) else node
 
@@ -54,8 +54,8 @@ def read_workflow(
     report: Report,
     executors: Collection[str] | None = None,
     custom: Mapping[str, CustomExecutor] = BUILT_IN,
-) -> WrittenWorkflow | None:
-    """None when the text is no map of keys; otherwise everything that could be made out."""
+) -> ParsedWorkflow | None:
+    """Everything that could be parsed; None if the text is no map."""
     root = parse_yaml(data, report)
     return None if root is None else read_tree(root, report, executors, custom)
 
@@ -65,8 +65,8 @@ def read_tree(
     report: Report,
     executors: Collection[str] | None = None,
     custom: Mapping[str, CustomExecutor] = BUILT_IN,
-) -> WrittenWorkflow | None:
-    """The same from a tree, wherever that came from."""
+) -> ParsedWorkflow | None:
+    """Like `read_workflow`, from a tree."""
     reading = Reading(report, executors=known_or_default(executors) | custom.keys(), custom=custom)
     if is_null(root):
         report.add_file("ORK112", "the file is empty", hint="write at least `name:` and `tasks:`")
@@ -86,10 +86,10 @@ def read_tree(
     if "environment" in values:
         defaults = {"environment": values.pop("environment"), **defaults}
     tasks = _read_tasks(values.pop("tasks", None), defaults, reading)
-    return WrittenWorkflow(root, tasks, imports=read_imports(imported, defaults, reading), **values)
+    return ParsedWorkflow(root, tasks, imports=read_imports(imported, defaults, reading), **values)
 
 
-def _read_tasks(node: Node | None, defaults: dict[str, Any], reading: Reading) -> dict[str, WrittenTask]:
+def _read_tasks(node: Node | None, defaults: dict[str, Any], reading: Reading) -> dict[str, ParsedTask]:
     if node is None:
         return {}
     tasks = {}
@@ -101,7 +101,7 @@ def _read_tasks(node: Node | None, defaults: dict[str, Any], reading: Reading) -
 
 
 def _check_tasks(node: Node, reading: Reading) -> Node | None:
-    """The map itself: tasks are read last, when the defaults are known, wherever those stand in the file."""
+    """Return the map unread: tasks are parsed last, when the defaults are known."""
     if node.kind != Kind.MAP:
         reading.expected("a map of tasks", node, hint="each task is a key: `extract:`, and what it does below it")
         return None
@@ -126,43 +126,41 @@ _MISSING_HINTS = {"name": "add `name: my_workflow`", "tasks": "add `tasks:` with
 WORKFLOW_TABLE = Table(
     "a workflow",
     (
-        Key("name", read_name, "What it is called everywhere. Unique.", {"$ref": "#/$defs/name"}, required=True),
-        Key("description", read_text, "What it does, for people.", {"type": "string"}),
+        Key("name", read_name, "The unique name of the workflow.", {"$ref": "#/$defs/name"}, required=True),
+        Key("description", read_text, "A description for people.", {"type": "string"}),
         Key(
             "schedule",
             read_schedule,
-            "When it runs by itself.",
+            "When it runs.",
             {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/schedule"}]},
         ),
-        Key("params", read_params, "What a run may be given.", PARAMS_SCHEMA),
+        Key("params", read_params, "The params of a run.", PARAMS_SCHEMA),
         Key(
             "types",
             read_named_types,
-            "Types by name, for `input_type`, `output_type` and params: a map of fields to types each.",
+            "Named types for `input_type`, `output_type` and params: each a map of fields to types.",
             {"type": "object", "additionalProperties": {"$ref": "#/$defs/type"}},
         ),
-        Key(
-            "defaults", DEFAULTS_TABLE.read, "Keys for every task that does not set them.", {"$ref": "#/$defs/defaults"}
-        ),
+        Key("defaults", DEFAULTS_TABLE.read, "Default keys for all tasks.", {"$ref": "#/$defs/defaults"}),
         ENVIRONMENT_KEY,
         IMPORT_KEY,
         Key(
             "max_active_runs",
             integer(1, 1_000_000),
-            "How many of its runs may go on at once.",
+            "Maximum number of active runs.",
             {"type": "integer", "minimum": 1, "maximum": 1_000_000},
         ),
-        Key("fail_fast", read_boolean, "Whether the first failure stops everything else.", {"type": "boolean"}),
+        Key("fail_fast", read_boolean, "Whether the first failure stops all other tasks.", {"type": "boolean"}),
         Key(
             "alerts",
             items_of(read_name),
-            "Who is told about a failure: names from ork.yaml.",
+            "Alert targets for failures: names from ork.yaml.",
             {"anyOf": [{"$ref": "#/$defs/name"}, {"type": "array", "items": {"$ref": "#/$defs/name"}}]},
         ),
         Key(
             "tasks",
             _check_tasks,
-            "What it does: a map of task names to tasks.",
+            "The tasks by name.",
             {
                 "type": "object",
                 "minProperties": 1,

@@ -1,6 +1,6 @@
-"""YAML text to a tree of small nodes that know their place. Strict, and linear in the size of the text.
+"""Parses YAML text into a tree of small nodes with positions. Strict, and linear in the size of the text.
 
-Built from the parser's events, so that no second tree ever exists.
+Built directly from the parser's events, without an intermediate tree.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_DEPTH = 64
-# A task takes about ten. The limit keeps a small hostile file (`[,,,` goes a long way) from filling the memory.
+# A task takes about ten events. The limit keeps a small hostile file (such as `[,,,`) from filling the memory.
 MAX_EVENTS = 2_500_000
 
 
 def parse_yaml(data: bytes, report: Report, *, may_be_list: bool = False) -> Node | None:
-    """The only document of the text, or None when it cannot be read at all; mistakes go to the report.
+    """The root of the only document, or None if it cannot be parsed; problems are added to the report.
 
-    A file without any is null, like one that says so. One that is a list is refused unless it `may_be_list`.
+    An empty file is null. A list is rejected unless `may_be_list`.
     """
     text = decode_source(data, report)
     if text is None:
@@ -43,8 +43,8 @@ def parse_yaml(data: bytes, report: Report, *, may_be_list: bool = False) -> Nod
         return None
 
 
-class _Unreadable(Exception):  # noqa: N818 - a way out of the loop, not an error anyone sees
-    """There is no point in reading on."""
+class _Unreadable(Exception):  # noqa: N818 - leaves the loop; not an error that callers see
+    """Parsing cannot continue."""
 
     def __init__(self, code: str, message: str, event: Any) -> None:
         super().__init__(message)
@@ -72,7 +72,7 @@ class _Builder:
         return root
 
     def tree(self) -> Node:
-        """The next value with everything below it. A stack of open containers, so depth costs no recursion."""
+        """The next value with all its children. Uses a stack of open containers instead of recursion."""
         stack: list[_Open] = []
         for _ in range(MAX_EVENTS):
             event = self.next_event()
@@ -115,7 +115,7 @@ class _Builder:
         if event.anchor is not None:
             self._complain("ORK108", f"anchors are not allowed: `&{event.anchor}`", event, "write the value out")
         if event.tag is not None:
-            hint = "quote the value to make it text; everything else follows from how it is written"
+            hint = "quote the value to make it text; other types follow from the syntax"
             self._complain("ORK109", f"tags are not allowed: {quoted(event.tag)}", event, hint)
 
     def _complain(self, code: str, message: str, event: Any, hint: str | None) -> None:
@@ -123,7 +123,7 @@ class _Builder:
 
 
 class _Open:
-    """A list whose end has not been read."""
+    """A list whose end is not reached yet."""
 
     __slots__ = ("children", "node")
 
@@ -131,7 +131,7 @@ class _Open:
         self.node = node
         self.children: list[Node] = []
 
-    def add(self, child: Node, report: Report) -> None:  # noqa: ARG002 - a map has something to report
+    def add(self, child: Node, report: Report) -> None:  # noqa: ARG002 - only a map reports problems
         self.children.append(child)
 
     def closed(self) -> Node:
@@ -153,7 +153,7 @@ class _OpenMap(_Open):
             return
         key, self.key = self.key, None
         if not self._refused(key, report):
-            # Keys repeat in every task: one copy of each is enough.
+            # Keys repeat in every task: share one copy.
             key.value = sys.intern(key.value)
             self.seen[key.value] = key
             self.children += (key, child)
@@ -168,7 +168,7 @@ class _OpenMap(_Open):
             report.add("ORK108", "merge keys are not allowed: `<<`", key, hint="write the keys out, or use `defaults`")
         elif key.kind != Kind.BAD and key.value in self.seen:
             first = self.seen[key.value]
-            message = f"{quoted(key.value)} is written twice: the first time at line {first.line + 1}"
+            message = f"{quoted(key.value)} is a duplicate key: first used in line {first.line + 1}"
             report.add("ORK106", message, key, hint="keep one of them")
         else:
             return key.kind == Kind.BAD
@@ -208,11 +208,15 @@ def _report_syntax(error: yaml.YAMLError, report: Report) -> None:
     mark = getattr(error, "problem_mark", None)
     reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
     if mark is None:
-        report.add_file("ORK107", f"this is not YAML: {reason}")
+        report.add_file("ORK107", f"invalid YAML: {reason}")
         return
     hint = _SYNTAX_HINTS.get(reason)
     if "cannot start any token" in reason:
         found = report.character_at(mark.line, mark.column)
-        reason = "a tab stands where only spaces may" if found == "\t" else f"no value can begin with {quoted(found)}"
+        reason = (
+            "a tab is used where only spaces are allowed"
+            if found == "\t"
+            else f"no value can begin with {quoted(found)}"
+        )
         hint = "indent with spaces" if found == "\t" else "put the value in quotes"
-    report.add_at("ORK107", f"this is not YAML: {reason}", mark.line, mark.column, hint=hint)
+    report.add_at("ORK107", f"invalid YAML: {reason}", mark.line, mark.column, hint=hint)

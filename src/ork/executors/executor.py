@@ -36,8 +36,8 @@ DEFERRED = "deferred"
 
 
 class LaunchOrder(Record):
-    """An attempt to start. Its signed spec is already in the object store under `spec_key`; `spec` is the same as bytes
-    (empty where nobody reads it, or the order is for something that has been started before).
+    """An attempt to start. Its signed spec is already in the object store; `spec` is the same as bytes (empty where nobody
+    reads it, or the order is for something that has been started before).
 
     `token` reaches the worker through its environment, never through argv; `secrets` are environment
     variables by value that appear in no document. `interpreter` is the user's Python for python tasks.
@@ -46,7 +46,6 @@ class LaunchOrder(Record):
     """
 
     attempt: Attempt
-    spec_key: str
     token: str
     root: str
     secrets: tuple[tuple[str, str], ...] = ()

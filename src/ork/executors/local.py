@@ -11,10 +11,10 @@ import contextlib
 import errno
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from json.encoder import encode_basestring_ascii as quoted
-from typing import Any, Literal, Protocol
+from typing import Literal
 
 from ork.errors import ObjectsError
 from ork.executors import descriptors, local_names, processes
@@ -22,6 +22,7 @@ from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.executors.fork_server import MARK, SEVERAL
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local_environment import Environment, inherited
+from ork.executors.local_gates import Gates
 from ork.executors.local_news import NewsSocket
 from ork.executors.local_python import InterpreterError, Pythons
 from ork.executors.local_spawn import spawn_worker
@@ -32,20 +33,11 @@ from ork.model.ids import AttemptKey
 from ork.model.record import Record
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
+from ork.objects.attempt_documents import AttemptDocuments
 
 _TRY_LATER = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
 _NO_DESCRIPTOR = frozenset({errno.EMFILE, errno.ENFILE})
 _WATCH_AGAIN_SECONDS = 0.5
-
-
-class GatesAndLogs(Protocol):
-    """What this executor must know of an attempt's documents (see `ork.objects.attempts.AttemptDocuments`)."""
-
-    url: str
-
-    def gate(self, attempt: Attempt) -> Mapping[str, Any] | None: ...
-
-    def log_path(self, key: AttemptKey) -> str: ...
 
 
 class _OnTheWay(Record, frozen=False):
@@ -65,7 +57,7 @@ class LocalExecutor:
     def __init__(
         self,
         name: str,
-        documents: GatesAndLogs,
+        documents: AttemptDocuments,
         *,
         news_dir: str | None = None,
         uses_project_python: bool = True,
@@ -75,6 +67,7 @@ class LocalExecutor:
     ) -> None:
         self.name = name
         self._documents = documents
+        self._gates = Gates(documents)
         self._pythons = Pythons(uses_project_python)
         self._servers = servers or ForkServers()
         self._fallbacks = self._servers.fallbacks
@@ -111,6 +104,7 @@ class LocalExecutor:
         self._news.listen(self._listeners)
         self._servers.use_environment(self._environment.variables())
         self._pythons.look_again()
+        await self._gates.look_at([order.attempt for order in orders if not order.position])
         problems = []
         for order in orders:
             problem = self._start_one(order, news)
@@ -120,16 +114,19 @@ class LocalExecutor:
         return problems
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
+        await self._gates.look_at(attempts)  # before the processes: a worker may win its gate at any moment
         looks = Looks(MARK)
         return [self._find_one(attempt, looks) for attempt in attempts]
 
     async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
         self._news.listen(self._listeners)
+        await self._gates.look_at(attempts)
         looks = Looks(MARK)
         for attempt in attempts:
             self._watch_one(attempt, news, looks)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
+        await self._gates.look_at(attempts)
         looks = Looks(MARK)
         for attempt in attempts:
             if local_names.place_of(attempt) is not Presence.RUNNING:
@@ -164,7 +161,7 @@ class LocalExecutor:
         if self._knows(attempt.key, name):
             return None
         try:
-            is_there = not order.position and self._documents.gate(attempt) is not None
+            is_there = not order.position and self._gates.of(attempt) is not None
         except ObjectsError as error:
             return NotStarted(attempt.key, error.message, final=False)
         if is_there:
@@ -191,8 +188,7 @@ class LocalExecutor:
             return False
         # Put together by hand: this is done for every attempt, and all but two of its words are ours.
         request = (
-            f'{{"attempt":{quoted(name)},"token":"{order.token}","spec":{quoted(order.spec_key)},'
-            f'"position":{order.position},{self._alike[isolation]}}}'
+            f'{{"attempt":{quoted(name)},"token":"{order.token}","position":{order.position},{self._alike[isolation]}}}'
         )
         kind = self._pythons.of(order), isolation._value_
         if not self._residents.ask(kind, name, request.encode(), order.spec):
@@ -247,9 +243,12 @@ class LocalExecutor:
     def _spawn_and_watch(self, order: LaunchOrder, news: News) -> None:
         key = order.attempt.key
         os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))  # what cannot be watched is not started
-        log = self._documents.log_path(key)
         environ = inherited(os.environ, self._environment.pass_env)
-        pid = spawn_worker(self._pythons.of(order), self._documents.url, order, log, environ)
+        log = self._documents.open_log(str(key))
+        try:
+            pid = spawn_worker(self._pythons.of(order), self._documents.url, order, log.fileno(), environ)
+        finally:
+            log.close()
         descriptors.leave_as_it_was(pid)
         self._children[key] = pid
         self._listen_for(key, news)
@@ -335,13 +334,13 @@ class LocalExecutor:
 
     def _is_past_its_gate(self, attempt: Attempt) -> bool:
         try:
-            return self._documents.gate(attempt) is not None
+            return self._gates.of(attempt) is not None
         except ObjectsError:
             return False
 
     def _is_hidden(self, attempt: Attempt) -> bool:
         """Whether its worker may be alive as another user's process, of which nothing can be seen."""
-        gate = self._documents.gate(attempt) or {}
+        gate = self._gates.of(attempt) or {}
         pid = gate.get("pid")
         is_ours = gate.get("state") == "started" and gate.get("boot_id") == processes.boot_id()
         return is_ours and isinstance(pid, int) and processes.is_hidden(pid)
@@ -350,7 +349,7 @@ class LocalExecutor:
         """Pid and start time of the process that won the gate, if it is alive and still has this attempt, perhaps with
         others; or, `is_at_it`, nothing but this attempt."""
         try:
-            gate = self._documents.gate(attempt)
+            gate = self._gates.of(attempt)
         except ObjectsError:
             return None
         if gate is None or gate.get("state") != "started" or gate.get("boot_id") != processes.boot_id():

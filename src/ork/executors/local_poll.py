@@ -14,6 +14,7 @@ from ork.errors import ExecutorError
 from ork.executors.executor import LaunchOrder
 from ork.executors.local_environment import inherited
 from ork.executors.local_python import BOOTSTRAP, InterpreterError, interpreter_for
+from ork.objects.attempt_documents import LogSink
 
 POLL_SECONDS = 60.0
 
@@ -22,7 +23,7 @@ async def ask_process(
     order: LaunchOrder,
     request: bytes,
     secrets: Mapping[str, str],
-    log: str,
+    log: LogSink,
     seconds: float = POLL_SECONDS,
     pass_env: Sequence[str] = (),
 ) -> bytes:
@@ -34,15 +35,14 @@ async def ask_process(
     # What is printed may hold secrets: it is put aside, and masked before it comes into the log.
     aside = tempfile.TemporaryFile() if secrets else None  # noqa: SIM115 (closed once it is copied)
     try:
-        with open(log, "ab") as errors:
-            process = await asyncio.create_subprocess_exec(
-                *(interpreter, "-S", "-E", BOOTSTRAP, "ork.worker.poll"),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=aside or errors,
-                env={**inherited(os.environ, pass_env), **secrets},
-                start_new_session=True,
-            )
+        process = await asyncio.create_subprocess_exec(
+            *(interpreter, "-S", "-E", BOOTSTRAP, "ork.worker.poll"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=aside or log.fileno(),
+            env={**inherited(os.environ, pass_env), **secrets},
+            start_new_session=True,
+        )
     except OSError as error:
         raise ExecutorError(f"no process could be started to ask: {error.strerror}") from None
     try:
@@ -59,11 +59,11 @@ async def ask_process(
     return reply
 
 
-def _copy_masked(printed: IO[bytes], log: str, secrets: Mapping[str, str]) -> None:
+def _copy_masked(printed: IO[bytes], log: LogSink, secrets: Mapping[str, str]) -> None:
     from ork.model.masking import Mask, MaskedStream, values_to_mask
 
     stream = MaskedStream(Mask(values_to_mask(secrets)))
-    with printed, contextlib.suppress(OSError), open(log, "ab") as file:
+    with printed, contextlib.suppress(OSError), open(log.fileno(), "ab", closefd=False) as file:
         printed.seek(0)
         while data := printed.read(1 << 16):
             file.write(stream.feed(data))

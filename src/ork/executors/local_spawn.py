@@ -10,8 +10,9 @@ from ork.executors.fork_server import MARK, ORDINARY_SIGNALS
 from ork.executors.local_python import BOOTSTRAP
 
 
-def spawn_worker(interpreter: str, documents: str, order: LaunchOrder, log: str, environ: Mapping[str, str]) -> int:
-    """Starts it with `environ` and what the order adds, and returns its pid. OSError if that is not possible."""
+def spawn_worker(interpreter: str, documents: str, order: LaunchOrder, log: int, environ: Mapping[str, str]) -> int:
+    """Starts it with `environ` and what the order adds, and returns its pid. `log` is a descriptor of the attempt's log.
+    OSError if that is not possible."""
     env = {
         **environ,
         **dict(order.secrets),
@@ -20,13 +21,13 @@ def spawn_worker(interpreter: str, documents: str, order: LaunchOrder, log: str,
     }
     return os.posix_spawn(
         interpreter,
-        [interpreter, "-S", "-E", BOOTSTRAP, documents, order.spec_key, str(order.position)],
+        [interpreter, "-S", "-E", BOOTSTRAP, documents, str(order.attempt.key), str(order.position)],
         env,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
             # What goes wrong before the task begins is reported in the task's log.
-            (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600),
+            (os.POSIX_SPAWN_DUP2, log, 2),
         ],
         setsid=True,
         setsigmask=[],

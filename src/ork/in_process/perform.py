@@ -20,7 +20,7 @@ from ork.model.task import Failure, FailureKind, InlineOutput
 from ork.model.trees import bind_tree, pointers
 from ork.model.workflow import Command, Custom, PythonCall, Secret, SubWorkflow, TaskSpec
 from ork.objects.json_text import dumps, strict_json
-from ork.objects.local import LocalObjects
+from ork.objects.opening import FILE, open_objects
 from ork.sdk.context import Context
 from ork.sdk.defer import Deferred
 from ork.sdk.errors import TaskError
@@ -66,7 +66,7 @@ class Performer:
         try:
             spec = self._machine.spec(key.task)
             document, secrets = self._document(key, spec), self._found_secrets(spec)
-            text = self._output_text(spec, document, Bindings(LocalObjects(self._root), OUTPUT_LIMIT, secrets))
+            text = self._output_text(spec, document, Bindings(open_objects(FILE + self._root), OUTPUT_LIMIT, secrets))
             return Ended(InlineOutput(text) if text is not None else None)
         except (BindError, InputError, SecretError) as error:
             return _failed(FailureKind.INPUT, error)

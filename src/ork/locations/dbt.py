@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from ork.compile.dbt import DbtNode, ImportFailedError, nodes_of_manifest
-from ork.definition.imports import WrittenImport
+from ork.definition.imports import ParsedImport
 from ork.model.workflow import Environment
 
 WALL_SECONDS = 300.0
@@ -35,7 +35,7 @@ class DbtProjects:
         self._root = root
         self._cache_dir = cache_dir
 
-    def __call__(self, entry: WrittenImport) -> Sequence[DbtNode]:
+    def __call__(self, entry: ParsedImport) -> Sequence[DbtNode]:
         folder = os.path.join(self._root, entry.dbt)
         if not os.path.isfile(os.path.join(folder, "dbt_project.yml")):
             raise ImportFailedError(f"there is no dbt project in {entry.dbt}", "name the folder of its dbt_project.yml")
@@ -51,14 +51,14 @@ class DbtProjects:
         _keep(kept, nodes)
         return nodes
 
-    def _ask(self, entry: WrittenImport) -> Sequence[DbtNode]:
+    def _ask(self, entry: ParsedImport) -> Sequence[DbtNode]:
         program = self._program(entry)
         with tempfile.TemporaryDirectory(prefix="ork-dbt-") as scratch:
             printed = self._run([program, *_arguments(entry, self._root, scratch)], entry)
             manifest = _read_json(os.path.join(scratch, "manifest.json"))
         return nodes_of_manifest(manifest, frozenset(_listed(printed)) if entry.select else None)
 
-    def _program(self, entry: WrittenImport) -> str:
+    def _program(self, entry: ParsedImport) -> str:
         environment = entry.fields.get("environment")
         places = [".venv"]
         if isinstance(environment, Environment) and environment.path is not None:
@@ -73,7 +73,7 @@ class DbtProjects:
             raise ImportFailedError("there is no dbt here to read the project with", hint)
         return found
 
-    def _run(self, argv: list[str], entry: WrittenImport) -> str:
+    def _run(self, argv: list[str], entry: ParsedImport) -> str:
         child = subprocess.Popen(
             argv,
             cwd=self._root,
@@ -96,7 +96,7 @@ class DbtProjects:
         return printed
 
 
-def _arguments(entry: WrittenImport, root: str, scratch: str) -> list[str]:
+def _arguments(entry: ParsedImport, root: str, scratch: str) -> list[str]:
     words = ["--quiet", "--no-use-colors", "--log-level-file", "none", "ls", "--output", "json"]
     words += ["--output-keys", "unique_id", "--project-dir", entry.dbt, "--target-path", scratch]
     profiles = entry.profiles_dir
@@ -129,7 +129,7 @@ def _is_fresh(manifest: str, files: list[str]) -> bool:
         return False
 
 
-def _digest(entry: WrittenImport, files: list[str]) -> str:
+def _digest(entry: ParsedImport, files: list[str]) -> str:
     whole = hashlib.sha256(repr((entry.dbt, entry.select, entry.target, entry.profiles_dir)).encode())
     for path in files:
         with open(path, "rb") as file:

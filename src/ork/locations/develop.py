@@ -14,7 +14,7 @@ from ork.locations.document import Found, read_document
 from ork.locations.folder import Folder
 from ork.locations.place import LookError
 from ork.state.schedules import ScheduleStore
-from ork.status.schedules import deploy, switch
+from ork.status.schedules import deploy, set_schedule_enabled
 
 
 class Deployed(NamedTuple):
@@ -78,6 +78,6 @@ class Workbench:
         """What we deployed and cannot find any more; not what only has a mistake in it at the moment."""
         gone = tuple(name for name, file in self._known.items() if name not in there and file not in broken)
         for name in gone:
-            await switch(self._store, name, False, datetime.now(UTC))
+            await set_schedule_enabled(self._store, name, False, datetime.now(UTC))
             del self._known[name]
         return gone

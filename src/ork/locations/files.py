@@ -13,7 +13,7 @@ from ork.model.workflow import CompiledWorkflow
 if TYPE_CHECKING:
     from ork.compile.dbt import DbtNode
     from ork.compile.load import Loaded
-    from ork.definition.imports import WrittenImport
+    from ork.definition.imports import ParsedImport
     from ork.definition.problems import Problem
     from ork.definition.project import Project
     from ork.locations.inspect import Inspected
@@ -138,7 +138,7 @@ def _read_python(file: str, around: Around, strict: bool) -> list[Read]:
     return [Read(each.file, root, loaded.workflow, loaded.problems, each.is_own) for each, loaded in checked]
 
 
-def _imported(entry: WrittenImport, root: str, around: Around) -> Sequence[DbtNode]:
+def _imported(entry: ParsedImport, root: str, around: Around) -> Sequence[DbtNode]:
     from ork.locations.dbt import DbtProjects
 
     return DbtProjects(root, _kept_in(around, "dbt"))(entry)

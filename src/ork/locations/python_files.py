@@ -10,7 +10,7 @@ from ork.compile.files import FileExists, ReadFile
 from ork.compile.load import Loaded, load_tree
 from ork.definition.document_tree import document_tree
 from ork.definition.problems import Problem
-from ork.definition.python_places import PythonPlaces
+from ork.definition.python_positions import PythonPositions
 from ork.definition.report import Report
 from ork.locations.inspect import Inspected
 
@@ -69,9 +69,9 @@ def load_python(
 
 def add_mistakes(report: Report, mistakes: Iterable[Mapping[str, Any]]) -> None:
     """Those that only a Python file can have; each has `code`, `message`, `line` and `hint`."""
-    places = PythonPlaces(report.text)
+    places = PythonPositions(report.text)
     for mistake in mistakes:
-        line, column, width = places.made_at(mistake["line"])
+        line, column, width = places.definition_span(mistake["line"])
         report.add_at(mistake["code"], mistake["message"], line, column, width=width, hint=mistake["hint"])
 
 

@@ -19,7 +19,7 @@ from ork.locations.place import LookError, Place
 from ork.model.location import Location, LocationEntry, LocationScan, location_of, origin_of
 from ork.model.workflow import Schedule, WorkflowEntry
 from ork.state.schedules import ScheduleStore
-from ork.status.schedules import deploy, switch
+from ork.status.schedules import deploy, set_schedule_enabled
 from ork.telemetry import Happening, Telemetry
 
 HOLD_SECONDS = 60.0
@@ -136,7 +136,7 @@ class Refresher:
             if was_switched_off(before, held):
                 await self._store.set_enabled(version.workflow.name, False)
         for entry in vanished(name, parsed.found, known):
-            await switch(self._store, entry.name, False, self._now())
+            await set_schedule_enabled(self._store, entry.name, False, self._now())
         self._on_change()
 
     async def _refuse_others(self, name: str, parsed: Parsed, known: Mapping[str, WorkflowEntry]) -> None:

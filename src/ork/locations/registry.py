@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
+from ork.errors import UsageError
 from ork.executors.docker.credentials import Credentials
 from ork.executors.docker.names import DOCKER_HUB, ImageName
 from ork.outbound.addresses import NoAnswerError
@@ -127,7 +128,7 @@ async def _request(
         return await fetch(
             url, None, method=method, headers=headers, body=body, timeout=SECONDS, limit=limit, redirects=0
         )
-    except (NoAnswerError, ValueError) as error:
+    except (NoAnswerError, UsageError, ValueError) as error:
         raise RegistryError(f"the registry cannot be asked: {error}") from None
 
 

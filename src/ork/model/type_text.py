@@ -17,7 +17,7 @@ MAX_LENGTH = 4000
 MAX_DEPTH = 24
 TYPE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOKEN = re.compile(r"""\s*(?:([A-Za-z_][A-Za-z0-9_.]*)|("(?:[^"\\]|\\.)*")|(-?\d+)|([\[\]{}(),:|?]))""")
-_MEANT = {
+_SUGGESTIONS = {
     "string": "str",
     "text": "str",
     "integer": "int",
@@ -46,9 +46,9 @@ class TypeTextError(Exception):
         self.start, self.width, self.word = start, max(width, 1), word
 
     @property
-    def meant(self) -> str | None:
+    def suggestion(self) -> str | None:
         """The name to use instead of the unknown one, if it is a common one from another language."""
-        return _MEANT.get(self.word) if self.word else None
+        return _SUGGESTIONS.get(self.word) if self.word else None
 
 
 def parse_type(text: str, names: Collection[str] | None = None) -> TypeJson:
@@ -138,7 +138,7 @@ class _Parser:
                 optional.append(name)
             self._expect(":")
             if name in fields:
-                raise TypeTextError(f"the field `{name}` is written twice", start)
+                raise TypeTextError(f"duplicate field `{name}`", start)
             fields[name] = self.union(depth + 1)
             if self._token != "}":
                 self._expect(",")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from ork.errors import ObjectsError
 from ork.objects.local import LocalObjects
+from ork.objects.opening import root_of_url
 
 if TYPE_CHECKING:
     import builtins
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 class ObjectsElsewhere(LocalObjects):
     """Every verb is an ObjectsError with the same explanation."""
 
-    def __init__(self, root: str, problem: str, hint: str | None) -> None:
-        super().__init__(root)
+    def __init__(self, url: str, problem: str, hint: str | None) -> None:
+        super().__init__(root_of_url(url))
         self._problem, self._hint = problem, hint
 
     def _refuse(self) -> NoReturn:
@@ -43,7 +44,4 @@ class ObjectsElsewhere(LocalObjects):
         self._refuse()
 
     def delete(self, prefix: str) -> None:  # noqa: ARG002
-        self._refuse()
-
-    def put_specs(self, specs: Any) -> builtins.list[int]:  # noqa: ARG002
         self._refuse()

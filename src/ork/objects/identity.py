@@ -10,7 +10,7 @@ from ork.objects import json_text
 from ork.objects.layout import IDENTITY_KEY as KEY
 
 if TYPE_CHECKING:
-    from ork.objects.store import ObjectStore
+    from ork.objects.attempt_documents import AttemptDocuments
 
 _LIMIT = 4096
 
@@ -23,9 +23,9 @@ class ObjectsIdentity(Record):
     host: str
 
 
-def read_identity(objects: ObjectStore) -> ObjectsIdentity | None:
+def read_identity(objects: AttemptDocuments) -> ObjectsIdentity | None:
     """None if nobody has written one."""
-    data = objects.get(KEY, limit=_LIMIT)
+    data = objects.read_identity()
     if data is None:
         return None
     try:
@@ -38,10 +38,10 @@ def read_identity(objects: ObjectStore) -> ObjectsIdentity | None:
         ) from error
 
 
-def make_identity(objects: ObjectStore, identity: ObjectsIdentity) -> ObjectsIdentity:
+def make_identity(objects: AttemptDocuments, identity: ObjectsIdentity) -> ObjectsIdentity:
     """Writes it if there is none. Returns the one that is there: of any number of callers, one decides."""
     fields = {"id": identity.id, "kind": identity.kind, "host": identity.host}
-    if objects.put_if_absent(KEY, json_text.dumps(fields).encode()):
+    if objects.put_identity(json_text.dumps(fields).encode()):
         return identity
     found = read_identity(objects)
     if found is None:

@@ -103,9 +103,10 @@ class Journal:
         self._read_up_to(end)
         return self.known(kind, attempt) == place
 
-    def append_gate(self, attempt: bytes, document: bytes) -> bool:
+    def append_gate(self, attempt: bytes, document: bytes) -> bool | None:
         """The same for a gate that nobody has won before the position that was skipped to: no other lines are looked at,
-        and whoever does nothing else with a journal has next to no work with those of the others."""
+        and whoever does nothing else with a journal has next to no work with those of the others. None: the file was
+        deleted and made anew since, so the attempt is none of ours."""
         if attempt in self._gates.places:
             return False
         place, end = self._append_if_absent(_GATE, attempt, document)
@@ -246,11 +247,11 @@ class _Gates:
             self.places.clear()
             self.begin = self._end = position
 
-    def is_first(self, attempt: bytes, place: int, end: int, descriptor: int) -> bool:
-        """Whether the gate that we have written there, up to `end`, counts."""
+    def is_first(self, attempt: bytes, place: int, end: int, descriptor: int) -> bool | None:
+        """Whether the gate that we have written there, up to `end`, counts; None: the file is another one, made anew."""
         begin = place - len(BEGIN)
         if begin < self._end:
-            return False  # the file is another one, made anew: of that we know nothing
+            return None
         if begin > self._end:
             for piece_at, lines in _pieces(descriptor, self._end, begin):
                 self._note(lines, piece_at)

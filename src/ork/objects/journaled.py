@@ -37,9 +37,9 @@ class JournaledObjects(LocalObjects):
         self._journals: dict[str, Journal] = {}  # by run; the one that was used last is last
         self._lock = allocate_lock()
 
-    def skip_to(self, run: str, position: int) -> None:
+    def skip_to(self, attempt: str, position: int) -> None:
         with self._lock:
-            journal = self._journal(run, makes=False)
+            journal = self._journal(attempt.partition("/")[0], makes=False)
             if journal is not None:
                 journal.skip_to(position)
 
@@ -50,53 +50,55 @@ class JournaledObjects(LocalObjects):
         else:
             self._doing("write", key, lambda: self._put(key, name, data))
 
-    def put_first(self, objects: Sequence[tuple[str, bytes]]) -> None:
+    def put_first_statuses(self, statuses: Sequence[tuple[str, bytes]]) -> None:
         by_run: dict[str, builtins.list[tuple[bytes, bytes, bytes]]] = {}
-        for key, data in objects:
-            name = _document(key)
-            if name is None or len(data) > LARGEST_IN_JOURNAL:
-                self.put(key, data)
+        for attempt, data in statuses:
+            run, name = _place_of(attempt)
+            if len(data) > LARGEST_IN_JOURNAL or not _is_fit(name):
+                super().put_status(attempt, data)
             else:
-                run, attempt, kind = name
-                by_run.setdefault(run, []).append((kind, attempt, data))
+                by_run.setdefault(run, []).append((_STATUS, name.encode(), data))
         for run, documents in by_run.items():
             self._doing("write", f"{layout.RUNS}/{run}", lambda run=run, new=documents: self._made(run).append_all(new))  # type: ignore[misc]
 
-    def put_status(self, stem: str, data: bytes, number: int) -> None:
-        if number > 1:
-            self._put_again(stem, data, number)
+    def put_status(self, attempt: str, document: bytes, written: int | None = None) -> None:
+        if written is None:
+            super().put_status(attempt, document)
             return
-        place = self._ready_place(stem)
-        if place is None or len(data) > LARGEST_IN_JOURNAL:
-            self.put_first([(layout.status_key(stem), data)])
+        if written > 0:
+            self._put_again(attempt, document, written)
+            return
+        place = self._ready_place(attempt)
+        if place is None or len(document) > LARGEST_IN_JOURNAL:
+            self.put_first_statuses([(attempt, document)])
             return
         try:
             with self._lock:
-                place[0].append(PUT, _STATUS, place[1], data)
+                place[0].append(PUT, _STATUS, place[1], document)
         except OSError as error:
-            raise explained(error, "write", layout.status_key(stem)) from error
+            raise explained(error, "write", layout.status_key(layout.stem(attempt))) from error
 
-    def _put_again(self, stem: str, data: bytes, number: int) -> None:
+    def _put_again(self, attempt: str, document: bytes, written: int) -> None:
         """A status that was put before."""
-        key = layout.status_key(stem)
+        key = layout.status_key(layout.stem(attempt))
         name = _document(key)
-        super().put(key, data)
-        if number == 2 and name is not None:
-            run, attempt, kind = name
-            self._doing("write", key, lambda: self._made(run).append(IN_A_FILE, kind, attempt))
+        super().put(key, document)
+        if written == 1 and name is not None:
+            run, own, kind = name
+            self._doing("write", key, lambda: self._made(run).append(IN_A_FILE, kind, own))
 
-    def put_specs(self, specs: Sequence[tuple[str, bytes]]) -> builtins.list[int]:
+    def put_specs(self, specs: Sequence[tuple[str, bytes]]) -> Sequence[int]:
         by_run: dict[str, dict[str, tuple[bytes, bytes]]] = {}
-        for key, data in specs:
-            name = layout.of_spec(key)
-            if name is None or len(data) > LARGEST_IN_JOURNAL or not _is_fit(key):
+        for attempt, data in specs:
+            run, name = _place_of(attempt)
+            if len(data) > LARGEST_IN_JOURNAL or not _is_fit(name):
                 return super().put_specs(specs)
-            by_run.setdefault(name[0], {})[key] = name[1].encode(), data
+            by_run.setdefault(run, {})[attempt] = name.encode(), data
         positions: dict[str, int] = {}
         for run, group in by_run.items():
-            key = next(iter(group))
+            key = f"{layout.RUNS}/{run}"
             positions |= self._doing("write", key, lambda run=run, group=group: self._put_specs(run, group))  # type: ignore[misc]
-        return [positions[key] for key, _ in specs]
+        return [positions[attempt] for attempt, _ in specs]
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         name = _document(key)
@@ -104,23 +106,26 @@ class JournaledObjects(LocalObjects):
             return super().put_if_absent(key, data)
         return self._doing("write", key, lambda: self._put_if_absent(key, name, data))
 
-    def put_gate(self, stem: str, data: bytes) -> bool:
-        place = self._ready_place(stem)
+    def claim_gate(self, attempt: str, document: bytes) -> bool:
+        place = self._ready_place(attempt)
         if place is None:
-            return super().put_gate(stem, data)
+            return super().claim_gate(attempt, document)
         try:
             with self._lock:
-                return place[0].append_gate(place[1], data)
+                is_first = place[0].append_gate(place[1], document)
         except OSError:
-            return super().put_gate(stem, data)  # who is late is told so, also on a full disk
+            return super().claim_gate(attempt, document)  # to find that somebody else has it needs no room on the disk
+        if is_first is False:  # it may be ours: an earlier call may have written it, and failed after that
+            return self.get(layout.gate_key(layout.stem(attempt))) == document
+        return bool(is_first)
 
-    def _ready_place(self, stem: str) -> tuple[Journal, bytes] | None:
-        """The journal of somebody's run who has skipped to where the attempt begins, and its name there."""
-        _, run, attempt = stem.split("/", 2)
+    def _ready_place(self, attempt: str) -> tuple[Journal, bytes] | None:
+        """The journal of a worker's run, if it has skipped to where its attempt begins; and the attempt's name there."""
+        run, name = _place_of(attempt)
         journal = self._journals.get(run)
-        if journal is None or not journal.is_ready_for_gates() or "/" in attempt or " " in attempt or "\n" in attempt:
+        if journal is None or not journal.is_ready_for_gates() or not _is_fit(name):
             return None
-        return journal, attempt.encode()
+        return journal, name.encode()
 
     def get(self, key: str, *, limit: int | None = None) -> bytes | None:
         name = _document(key)
@@ -172,10 +177,10 @@ class JournaledObjects(LocalObjects):
         if not known.position:
             journal.begin()
             known.read_on()
-        for key, (attempt, data) in specs.items():
-            positions[key] = 0 if attempt in known.at_gates else known.position
+        for name, (attempt, data) in specs.items():
+            positions[name] = 0 if attempt in known.at_gates else known.position
             if attempt in known.told:
-                self._put(key, (run, attempt, _SPEC), data)
+                self._put(layout.spec_key(layout.stem(name)), (run, attempt, _SPEC), data)
             else:
                 new.append((_SPEC, attempt, data))
         if new:
@@ -278,6 +283,12 @@ def _document(key: str) -> _Name | None:
         return None
     run, attempt, kind = parts
     return run, attempt.encode(), kind.encode()
+
+
+def _place_of(attempt: str) -> tuple[str, str]:
+    """Its run, and its name in the run's journal."""
+    run, task, index, number = attempt.split("/")
+    return run, f"{task}.{index}.{number}"
 
 
 def _is_fit(name: str) -> bool:

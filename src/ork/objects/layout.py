@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ork.model.ids import AttemptKey, RunId
+    from ork.model.ids import AttemptKey
 
 RUNS = "runs"
 IDENTITY_KEY = "identity.json"  # which object store this is: see `ork.objects.identity`
@@ -16,7 +16,7 @@ _DOCUMENTS = ("spec.json", "gate.json", "status.json")
 _FILES = ("output.json", "log", "stop.json")  # every worker looks for a stop now and then, and hardly ever is there one
 
 
-def run_folder(run: RunId) -> str:
+def run_folder(run: str) -> str:
     return f"{RUNS}/{run}"
 
 
@@ -25,9 +25,21 @@ def attempt_stem(key: AttemptKey) -> str:
     return f"{RUNS}/{key.run}/{key.task.name}.{key.task.index or 0}.{key.number}"
 
 
-def shared_key(run: RunId, task: str, round: int) -> str:
+def shared_key(run: str, task: str, round: int) -> str:
     """The output of a task, put down once for the many that are given it."""
     return f"{RUNS}/{run}/{task}.shared-{round}.json"
+
+
+def stem(attempt: str) -> str:
+    """The same, from the attempt's name, `str(AttemptKey)`."""
+    run, task, index, number = attempt.split("/")
+    return f"{RUNS}/{run}/{task}.{index}.{number}"
+
+
+def attempt_of(key: str) -> str | None:
+    """The name of the attempt that a document belongs to; None for a key of anything else."""
+    parts = parts_of(key)
+    return None if parts is None else "/".join(parts[:4])
 
 
 def stem_of(key: str) -> str:

@@ -7,12 +7,13 @@ import os
 
 from ork.errors import DocumentError, ObjectsError
 from ork.objects import layout
+from ork.objects.keyed import KeyedDocuments
 from ork.objects.regular import NotRegularError, open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 # No key may begin a file name so, and none of these is listed.
 _TEMPORARY = ".tmp-"
@@ -20,10 +21,11 @@ _LEAST_ROOM = 1 << 14
 OWN = ".ork-"  # what a kind of store keeps for itself
 
 
-class LocalObjects:
+class LocalObjects(KeyedDocuments):
     """`durability="full"` promises that what was put survives the loss of power; "normal", the death of any process."""
 
     kind = "files"
+    answers_at_once = True
 
     def __init__(self, root: str, durability: str = "normal") -> None:
         self.root = os.path.abspath(root)
@@ -49,15 +51,6 @@ class LocalObjects:
     def put(self, key: str, data: bytes) -> None:
         self._write_whole(key, data, os.replace)
 
-    def put_first(self, objects: Sequence[tuple[str, bytes]]) -> None:
-        """The same, of several by their keys, which nobody has put before. ObjectsError if any of them may be missing."""
-        for key, data in objects:
-            self.put(key, data)
-
-    def put_status(self, stem: str, data: bytes, number: int) -> None:  # noqa: ARG002
-        """Puts an attempt's status, for its worker, which alone does so, and has done so as often with this one."""
-        self.put(layout.status_key(stem), data)
-
     def put_if_absent(self, key: str, data: bytes) -> bool:
         # A link is made of a whole file or not at all, and fails when the name is taken.
         try:
@@ -65,17 +58,6 @@ class LocalObjects:
         except FileExistsError:
             return False
         return True
-
-    def put_gate(self, stem: str, data: bytes) -> bool:
-        """The same of an attempt's gate, for a worker, which has skipped to where it begins (see `skip_to`)."""
-        return self.put_if_absent(layout.gate_key(stem), data)
-
-    def put_specs(self, specs: Sequence[tuple[str, bytes]]) -> builtins.list[int]:
-        """Puts all of them. For each a place in the run's documents, where they have an order, before which nobody has won
-        that attempt's gate; 0 where that cannot be said."""
-        for key, data in specs:
-            self.put(key, data)
-        return [0] * len(specs)
 
     def get(self, key: str, *, limit: int | None = None) -> bytes | None:
         descriptor = self._open(key)
@@ -133,8 +115,44 @@ class LocalObjects:
             except OSError as error:
                 raise explained(error, "delete", prefix) from error
 
-    def skip_to(self, run: str, position: int) -> None:
-        """For a worker: what it will put was put by nobody before that position."""
+    # ── files that are written to as they are ────────────────────────────────────────────────────
+
+    def open_log(self, attempt: str) -> FileLog:
+        return FileLog(self.path(layout.log_key(layout.stem(attempt))))
+
+    def append_log(self, attempt: str, data: bytes) -> None:
+        self._write_log(attempt, data, os.O_APPEND, 0)
+
+    def write_log(self, attempt: str, start: int, data: bytes) -> None:
+        self._write_log(attempt, data, 0, start)
+
+    def _write_log(self, attempt: str, data: bytes, flags: int, start: int) -> None:
+        key = layout.log_key(layout.stem(attempt))
+        path = self.path(key)
+        try:
+            descriptor = _opened_log(path, flags)
+            try:
+                rest = memoryview(data)
+                while rest:
+                    done = os.write(descriptor, rest) if flags else os.pwrite(descriptor, rest, start)
+                    rest, start = rest[done:], start + done
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise explained(error, "write", key) from error
+
+    def read_log(self, attempt: str, start: int = 0, size: int | None = None) -> bytes:
+        return self.read(layout.log_key(layout.stem(attempt)), start, size)
+
+    def log_size(self, attempt: str) -> int | None:
+        return self.size(layout.log_key(layout.stem(attempt)))
+
+    def work_file(self, attempt: str, name: str) -> str:
+        return self.path(f"{layout.stem(attempt)}.{name}")
+
+    def missing_place(self, run: str | None = None) -> str | None:
+        place = self.root if run is None else f"{self.root}/{layout.run_folder(run)}"
+        return None if os.path.isdir(place) else place
 
     def _folder(self, prefix: str) -> str:
         """A prefix is a whole path: `runs/a` says nothing about `runs/ab`."""
@@ -206,6 +224,36 @@ class LocalObjects:
         while self._is_durable and len(folder) > len(self.root):
             folder = folder.rpartition("/")[0]
             _sync_folder(folder)
+
+
+class FileLog:
+    """A log that is a file of the store: what is written to the descriptor is there."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor = -1
+
+    def fileno(self) -> int:
+        if self._descriptor < 0:
+            self._descriptor = _opened_log(self._path, os.O_APPEND)
+        return self._descriptor
+
+    def flush(self) -> None:
+        """There is nothing between the descriptor and the file."""
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _opened_log(path: str, flags: int) -> int:
+    flags |= os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        return os.open(path, flags, 0o600)
 
 
 def _refuse_unless_inside(key: str) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 
 from ork.errors import ObjectsError
-from ork.objects.layout import IDENTITY_KEY
+from ork.objects.layout import IDENTITY_KEY, RUNS, attempt_of
 from ork.objects.local import OWN, LocalObjects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from ork.objects.attempt_documents import AttemptDocuments
 
 FILE, JOURNAL = "file:", "journal:"
 _MARK = OWN + "journals"
@@ -27,6 +29,15 @@ def root_of_url(url: str) -> str:
     raise ObjectsError(f"not a local object store: {url[:200]!r}", hint="use file:/path/to/folder")
 
 
+def of_spec_url(url: str) -> tuple[str, str]:
+    """The object store and the attempt that a URL like file:/data/objects/runs/7f3k…/load.0.1.spec.json names."""
+    store, _, rest = url.rpartition(f"/{RUNS}/")
+    attempt = attempt_of(f"{RUNS}/{rest}")
+    if attempt is None:
+        raise ObjectsError(f"not the URL of a spec: {url[:200]!r}")
+    return store, attempt
+
+
 def open_objects(url: str, durability: str = "normal", within: str = "") -> LocalObjects:
     """`journal:` makes the folder one with journals, if its disk is fit for them; `file:` takes it as it is."""
     root = os.path.join(within, root_of_url(url))
@@ -37,10 +48,12 @@ def open_objects(url: str, durability: str = "normal", within: str = "") -> Loca
     return LocalObjects(root, durability)
 
 
-def take_mark_away(root: str) -> None:
+def undo_opening(objects: AttemptDocuments) -> None:
     """Undoes what `open_objects` did to a folder that another process made a folder of files at the same moment."""
+    if objects.kind != "journal":
+        return
     try:
-        os.unlink(f"{root}/{_MARK}")
+        os.unlink(f"{root_of_url(objects.url)}/{_MARK}")
     except FileNotFoundError:
         return
 

@@ -1,20 +1,16 @@
-"""The object store's contract: seven verbs that carry every document between scheduler and worker.
+"""What an object store must be able to do: seven verbs, of which `KeyedDocuments` makes an attempt's documents.
 
-The verbs are synchronous: workers are, and the stores that exist (files and journals on a local disk) answer at once. The
-scheduler calls them in its event loop; a store that waits for a network must not be used that way.
+Only implementations inside this package use them; everybody else uses `AttemptDocuments`.
 Every sentence is a test in tests/conformance/test_objects.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 
 class ObjectStore(Protocol):
-    """Keys are relative paths with `/`. A reader sees a whole object or none, never a part.
-
-    One that can put many cheaper than one by one has `put_specs`."""
+    """Keys are relative paths with `/`. A reader sees a whole object or none, never a part."""
 
     url: str
 
@@ -45,14 +41,3 @@ class ObjectStore(Protocol):
     def delete(self, prefix: str) -> None:
         """Nothing is left below the prefix."""
         ...
-
-
-def put_specs(objects: ObjectStore, specs: Sequence[tuple[str, bytes]]) -> Sequence[int]:
-    """Puts all of them, as one by one; see `ork.objects.local.LocalObjects.put_specs` for what it says."""
-    at_once = getattr(objects, "put_specs", None)
-    if at_once is not None:
-        positions: Sequence[int] = at_once(specs)
-        return positions
-    for key, data in specs:
-        objects.put(key, data)
-    return [0] * len(specs)

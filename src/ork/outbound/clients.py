@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import ipaddress
+import logging
 import os
 import ssl
 from urllib.parse import urlsplit
@@ -14,9 +15,14 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
+from ork.errors import UsageError
+
 CONNECT_SECONDS = 10.0
 # Without compression, a limit on the size of a body holds for what arrives.
 _HEADERS = {"User-Agent": "ork", "Accept-Encoding": "identity"}
+# Both libraries log URLs and headers, which may hold secrets.
+for _library in ("httpx2", "httpcore2"):
+    logging.getLogger(_library).setLevel(logging.WARNING)
 _NO_REUSE = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
 
 
@@ -77,7 +83,19 @@ def proxy_for(url: str) -> httpx2.Proxy | None:
     host = parts.hostname or ""
     if not proxy.startswith(("http://", "https://")) or _goes_direct(host, proxies.get("no", "")):
         return None
-    return None if proxy_bypass(host) else httpx2.Proxy(proxy)
+    if proxy_bypass(host):
+        return None
+    try:
+        return httpx2.Proxy(proxy)
+    except (httpx2.InvalidURL, ValueError):
+        name = f"{parts.scheme.upper()}_PROXY or ALL_PROXY"
+        raise UsageError(f"the proxy in {name} is not a URL", hint="write http://HOST:PORT") from None
+
+
+def shown_proxy(url: str) -> str:
+    """For messages: ` through the proxy HOST:PORT` where one is used, else nothing."""
+    proxy = proxy_for(url)
+    return f" through the proxy {proxy.url.netloc.decode('ascii')}" if proxy else ""
 
 
 def _goes_direct(host: str, no_proxy: str) -> bool:

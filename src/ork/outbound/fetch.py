@@ -11,7 +11,7 @@ import httpx2
 from ork.model.outbound import OutboundRule
 from ork.outbound.addresses import NoAnswerError, check_url
 from ork.outbound.checked import CheckedTransport
-from ork.outbound.clients import async_client, proxy_for, reason, transport_to
+from ork.outbound.clients import async_client, proxy_for, reason, shown_proxy, transport_to
 from ork.sdk.web import LIMIT, Answer
 
 MOST_REDIRECTS = 5
@@ -81,7 +81,8 @@ async def _send(
     except httpx2.LocalProtocolError:  # its message would repeat the header, which may be a secret
         raise ValueError("a header or the method is not valid in HTTP") from None
     except httpx2.HTTPError as error:
-        raise NoAnswerError(f"no answer from {_shown(url)}: {reason(error)}") from None
+        proxy = shown_proxy(text) if rule is None else ""
+        raise NoAnswerError(f"no answer from {_shown(url)}{proxy}: {reason(error)}") from None
 
 
 async def _body(response: httpx2.Response, limit: int, url: httpx2.URL) -> bytes:

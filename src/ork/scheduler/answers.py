@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -16,8 +16,10 @@ from ork.model.digest import sha256
 from ork.model.ids import RunId
 from ork.model.task import StoredOutput
 from ork.model.workflow import TaskSpec
+from ork.objects.attempt_documents import AttemptDocuments, Found
+from ork.objects.calls import Calls
 from ork.objects.json_text import strict_json
-from ork.objects.store import ObjectStore
+from ork.objects.references import references_of
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.runs import Owned, OwnedRuns
 from ork.state.reading import StateReader
@@ -28,10 +30,11 @@ Feed: TypeAlias = Callable[[Sequence[tuple[RunId, Event]], datetime], None]
 
 class Answers:
     def __init__(
-        self, store: StateReader, objects: ObjectStore, options: SchedulerOptions, monotonic: Callable[[], float]
+        self, store: StateReader, objects: AttemptDocuments, options: SchedulerOptions, monotonic: Callable[[], float]
     ) -> None:
         self._store = store
         self._objects = objects
+        self._calls = Calls(objects)
         self._limit = options.value_limit
         self._code_hash = options.code_hash
         self._grace = options.close_grace_seconds
@@ -51,17 +54,20 @@ class Answers:
         """Until no machine asks any more: an answer may lead to the next question."""
         questions, self._unanswered = [*self._unanswered, *runs.take_questions()], []
         while questions:
-            for run, question in questions:
-                owned = runs.get(run)
-                if owned is None:
-                    continue
-                try:
-                    answer = await self.answer(question, owned, now)
-                except ObjectsError:
-                    self._unanswered.append((run, question))
-                else:
-                    feed([(run, Answered(question, answer))], now)
+            await self._calls.for_each(lambda each: self._answer_one(*each, runs, feed, now), questions)
             questions = runs.take_questions()
+
+    async def _answer_one(self, run: RunId, question: Question, runs: OwnedRuns, feed: Feed, now: datetime) -> None:
+        owned = runs.get(run)
+        if owned is None:
+            return
+        try:
+            answer = await self.answer(question, owned, now)
+        except ObjectsError:
+            self._unanswered.append((run, question))
+            return
+        if runs.get(run) is owned:
+            feed([(run, Answered(question, answer))], now)
 
     async def answer(self, question: Question, owned: Owned, now: datetime) -> Any:
         """ObjectsError: not now; ask again."""
@@ -69,18 +75,25 @@ class Answers:
             return await self._look_in_cache(question, owned, now)
         assert question.bound is not None
         try:
-            return self._value(question.bound)
+            return await self._value(question.bound)
         except BindError as problem:
             return NoSuchPath(problem.message)
         except DocumentError as problem:
             return Unanswerable(problem.message)
 
-    def _value(self, bound: Bound) -> Any:
+    async def _value(self, bound: Bound) -> Any:
+        references = references_of(bound)
+        found = await self._calls.call(self._objects.read_values, references, self._limit) if references else ()
+        return self._opened(bound, dict(zip(references, found, strict=True)))
+
+    def _opened(self, bound: Bound, found: Mapping[str, Found]) -> Any:
         if "list" in bound:
-            return [self._value(part) for part in bound["list"]]
+            return [self._opened(part, found) for part in bound["list"]]
         if "object" not in bound:
             return bound.get("value")
-        data = self._objects.get(bound["object"], limit=self._limit)
+        data = found[bound["object"]]
+        if isinstance(data, ObjectsError):
+            raise data
         if data is None:
             raise self._missing(bound["object"])
         self._missed.pop(bound["object"], None)
@@ -102,12 +115,12 @@ class Answers:
         except BindError as problem:
             return Unanswerable(problem.message)
         cached = await self._store.find_cached(key, now - timedelta(seconds=spec.cache or 0.0))
-        if cached is None or not self._is_there(cached.output):
+        if cached is None or not await self._is_there(cached.output):
             return CacheAnswer(key)
         return CacheAnswer(key, cached.run, cached.output)
 
-    def _is_there(self, output: object) -> bool:
-        return not isinstance(output, StoredOutput) or self._objects.size(output.key) is not None
+    async def _is_there(self, output: object) -> bool:
+        return not isinstance(output, StoredOutput) or await self._calls.call(self._objects.has_value, output.key)
 
     def _cache_key(self, question: Question, owned: Owned, spec: TaskSpec) -> str:
         """Equal for the same task with the same code, in the same environment, given the same values."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ork.core.bind import Bound, Scope, walk
@@ -10,11 +11,13 @@ from ork.core.machine import RunMachine
 from ork.errors import ObjectsError, UnreadableError
 from ork.model.run import Run
 from ork.model.workflow import CompiledWorkflow
-from ork.objects.store import ObjectStore
+from ork.objects.attempt_documents import AttemptDocuments, Found
+from ork.objects.calls import Calls
+from ork.objects.references import references_of
 from ork.state.reading import StateReader
 
 
-async def output_of_run(store: StateReader, objects: ObjectStore, run: Run, limit: int) -> str | None:
+async def output_of_run(store: StateReader, objects: AttemptDocuments, run: Run, limit: int) -> str | None:
     """JSON text: of the one last task its output, of several a map of them by name; None if there is none."""
     try:
         version = await store.get_version(run.version)
@@ -26,7 +29,9 @@ async def output_of_run(store: StateReader, objects: ObjectStore, run: Run, limi
     machine = RunMachine(version.workflow, run, update.tasks, ())
     names = last_tasks(version.workflow)
     scope = Scope(run, {name: machine.output_of(name) for name in names})
-    texts = {name: _text(scope.upstream(name), objects, limit) for name in names}
+    bounds = {name: scope.upstream(name) for name in names}
+    found = await _read(list(bounds.values()), objects, limit)
+    texts = {name: _text(bound, found) for name, bound in bounds.items()}
     if len(texts) == 1:
         return next(iter(texts.values()))
     members = (f"{json.dumps(name)}:{'null' if text is None else text}" for name, text in texts.items())
@@ -39,22 +44,31 @@ def last_tasks(workflow: CompiledWorkflow) -> list[str]:
     return [task.name for task in workflow.tasks if task.name not in above]
 
 
-def open_bound(bound: Bound, objects: ObjectStore, limit: int) -> Any:
+async def open_bound(bound: Bound, objects: AttemptDocuments, limit: int) -> Any:
     """The value; an object is read whole."""
-    text = _text(bound, objects, limit)
+    text = _text(bound, await _read([bound], objects, limit))
     return None if text is None else json.loads(text)
 
 
-def _text(bound: Bound, objects: ObjectStore, limit: int) -> str | None:
+async def _read(bounds: Sequence[Bound], objects: AttemptDocuments, limit: int) -> dict[str, Found]:
+    """All that the values point at."""
+    references = [reference for bound in bounds for reference in references_of(bound)]
+    found = await Calls(objects).call(objects.read_values, references, limit) if references else ()
+    return dict(zip(references, found, strict=True))
+
+
+def _text(bound: Bound, found: Mapping[str, Found]) -> str | None:
     match bound:
         case {"value": value}:
             return json.dumps(value, separators=(",", ":"))
         case {"object": key, "path": path}:
-            data = objects.get(key, limit=limit)
+            data = found[key]
+            if isinstance(data, ObjectsError):
+                raise data
             if data is None:
                 raise ObjectsError(f"the output {key} is gone")
             return data.decode() if not path else json.dumps(walk(json.loads(data), path, key))
         case {"list": items}:
-            return "[" + ",".join(_text(item, objects, limit) or "null" for item in items) + "]"
+            return "[" + ",".join(_text(item, found) or "null" for item in items) + "]"
         case _:
             return None

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple, TypeAlias, assert_never
 
 from ork.compile.declared import declared_types
 from ork.core.bind import BindError, Bound, Scope
 from ork.core.machine import RunMachine
 from ork.errors import DefinitionError, ExecutorError, ObjectsError, SecretError, SecretNotYetError
 from ork.executors.executor import Executor, LaunchOrder, News, NotStarted
-from ork.model.ids import AttemptKey, TaskKey
+from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.infra import WorkerConfig
 from ork.model.record import Record
 from ork.model.run import Run
@@ -35,9 +35,11 @@ from ork.model.workflow import (
     Value,
     Version,
 )
-from ork.objects import documents, layout
+from ork.objects import documents
+from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.calls import Calls
+from ork.objects.references import shared_reference
 from ork.objects.specs import joined
-from ork.objects.store import ObjectStore, put_specs
 from ork.scheduler import reading
 from ork.scheduler.alike import Alike, is_plain
 from ork.scheduler.containers import container_document, least, local_limits, paths_in_place, root_in_place
@@ -66,12 +68,17 @@ class Refused(Record):
     final: bool
 
 
+# A task's output that many specs name: run, task, round.
+_Shared: TypeAlias = tuple[RunId, str, int]
+
+
 class _Prepared(NamedTuple):
     job: Job
     spec: TaskSpec
-    key: str
+    name: str  # the attempt's
     document: bytes  # empty if nobody reads it
     secrets: tuple[tuple[str, str], ...]
+    shares: tuple[_Shared, ...]  # to be written before the document
 
 
 class _Place(NamedTuple):
@@ -83,14 +90,17 @@ class _Place(NamedTuple):
 
 class Launcher:
     def __init__(
-        self, objects: ObjectStore, executors: Mapping[str, Executor], options: SchedulerOptions, news: News
+        self, objects: AttemptDocuments, executors: Mapping[str, Executor], options: SchedulerOptions, news: News
     ) -> None:
         self._objects = objects
+        self._calls = Calls(objects)
         self._executors = executors
         self._options = options
         self._news = news
         self.use_key(b"")
-        self._shared: dict[tuple[str, str, int], str] = {}
+        self._shared: dict[_Shared, None] = {}  # what is stored, or about to be
+        self._unwritten: dict[_Shared, bytes] = {}
+        self._shares: list[_Shared] = []  # the unwritten ones that the spec being made names
         self._launches = 0
         self._expects_many = False
         self._places: dict[str, _Place] = {}
@@ -131,11 +141,14 @@ class Launcher:
             except Exception as problem:  # one task that cannot be put together stops nobody else
                 refused.append(Refused(key, Failure(FailureKind.INTERNAL, repr(problem)), final=True))
         orders: dict[str, list[LaunchOrder]] = {}
-        for order in self._written(prepared, refused):
+        for order in await self._written(prepared, refused):
             orders.setdefault(order.attempt.executor, []).append(order)
         for name, group in orders.items():
             for failed in await self._start(name, group):
                 refused.append(Refused(failed.attempt, Failure(FailureKind.START, failed.why), failed.final))
+        for share in self._unwritten:  # they could not be written: the next launch tries again
+            self._shared.pop(share, None)
+        self._unwritten.clear()
         self._launches += len(jobs)
         if not self._expects_many:
             self._may_expect_many(prepared)
@@ -161,12 +174,12 @@ class Launcher:
     def _prepare(self, job: Job) -> _Prepared:
         spec = job.machine.spec(job.attempt.key.task)
         run = job.machine.run
+        self._shares.clear()
         document = self._signed(job, spec, run) if self._place(job.attempt.executor).reads_specs else b""
-        key = layout.spec_key(layout.attempt_stem(job.attempt.key))
         secrets = self._secrets(spec, run.workflow)
         if run.params and (sealed := self._alike.sealed_params(run)):
             secrets += opened_params(sealed, spec, run, self._key)
-        return _Prepared(job, spec, key, document, secrets)
+        return _Prepared(job, spec, str(job.attempt.key), document, secrets, tuple(self._shares))
 
     def _place(self, executor: str) -> _Place:
         """Asked for once in a launch."""
@@ -177,27 +190,29 @@ class Launcher:
             self._places[executor] = place
         return place
 
-    def _written(self, prepared: Sequence[_Prepared], refused: list[Refused]) -> list[LaunchOrder]:
-        """Orders of which is written down what they are to do. One that cannot be written stops nobody else."""
+    async def _written(self, prepared: Sequence[_Prepared], refused: list[Refused]) -> list[LaunchOrder]:
+        """Orders whose specs are stored. One that cannot be stored stops nobody else."""
         try:
-            return self._orders(prepared)
+            return await self._orders(prepared)
         except ObjectsError as problem:
             if len(prepared) > 1:
-                return [order for each in prepared for order in self._written([each], refused)]
+                return [order for each in prepared for order in await self._written([each], refused)]
             failure = Failure(FailureKind.START, problem.message)
             refused += [Refused(each.job.attempt.key, failure, final=False) for each in prepared]
             return []
 
-    def _orders(self, prepared: Sequence[_Prepared]) -> list[LaunchOrder]:
-        specs = [(each.key, each.document) for each in prepared if each.document]
-        positions = dict(zip((key for key, _ in specs), put_specs(self._objects, specs), strict=True))
+    async def _orders(self, prepared: Sequence[_Prepared]) -> list[LaunchOrder]:
+        await self._write_shared({share for each in prepared for share in each.shares if share in self._unwritten})
+        specs = [(each.name, each.document) for each in prepared if each.document]
+        found = await self._calls.call(self._objects.put_specs, specs) if specs else ()
+        positions = dict(zip((name for name, _ in specs), found, strict=True))
         orders = []
-        for job, spec, key, document, secrets in prepared:
+        for job, spec, name, document, secrets, _ in prepared:
             attempt, root = job.attempt, job.version.root
-            token, position = self._token(str(attempt.key)), positions.get(key, 0)
+            token, position = self._token(name), positions.get(name, 0)
             interpreter, paths = self._options.interpreter_for(root), paths_in_place(job.version, spec)
             orders.append(
-                LaunchOrder(attempt, key, token, root, secrets, interpreter, spec.isolation, document, position, paths)
+                LaunchOrder(attempt, token, root, secrets, interpreter, spec.isolation, document, position, paths)
             )
         return orders
 
@@ -261,12 +276,20 @@ class Launcher:
             text = json.dumps(bound["value"])
             if len(text) <= limit:
                 return bound
-            key = layout.shared_key(job.attempt.run, name, job.machine.run.round)
-            self._objects.put(key, text.encode())
-            self._shared[mark] = key
+            self._shared[mark] = None
+            self._unwritten[mark] = text.encode()
             while len(self._shared) > MOST_SHARED:
                 del self._shared[next(iter(self._shared))]
-        return {"object": self._shared[mark], "path": []}
+        if mark in self._unwritten:
+            self._shares.append(mark)
+        return {"object": shared_reference(*mark), "path": []}
+
+    async def _write_shared(self, shares: Collection[_Shared]) -> None:
+        if shares:
+            values = [(shared_reference(*share), self._unwritten[share]) for share in shares]
+            await self._calls.call(self._objects.put_shared, values)
+            for share in shares:
+                del self._unwritten[share]
 
     def _secrets(self, spec: TaskSpec, workflow: str) -> tuple[tuple[str, str], ...]:
         """Values go to the worker's environment and nowhere else."""

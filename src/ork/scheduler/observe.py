@@ -12,16 +12,18 @@ from datetime import datetime
 
 from ork.core import events as ev
 from ork.core.liveness import check_liveness, overdue_at
-from ork.errors import DocumentError, ExecutorError, ObjectsError, RunDocumentsError
+from ork.errors import ExecutorError, ObjectsError, RunDocumentsError
 from ork.executors.executor import Executor, News, Presence, Told
 from ork.model.ids import AttemptKey, RunId
 from ork.model.record import replaced
 from ork.model.status import Status
 from ork.model.task import Attempt, Failure, FailureKind, GiveUp, Heartbeat
 from ork.model.workflow import TaskSpec
-from ork.objects.store import ObjectStore
+from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.calls import Calls
 from ork.scheduler.options import SchedulerOptions
-from ork.scheduler.reading import as_event, ask_to_stop, checked_status, close_gate, gate_state, if_new, read_status
+from ork.scheduler.reading import as_event, ask_to_stop, close_gate, gate_state, if_new
+from ork.scheduler.statuses import Statuses
 from ork.scheduler.unreachable import look_again_in, over_after, silence, why_over
 from ork.scheduler.watched import (
     Seen,
@@ -50,7 +52,7 @@ FIRST_CLOSE_LOOK_SECONDS = 0.02  # most ends come at once, and the next attempt 
 class Observer:
     def __init__(
         self,
-        objects: ObjectStore,
+        objects: AttemptDocuments,
         executors: Mapping[str, Executor],
         options: SchedulerOptions,
         monotonic: Callable[[], float],
@@ -58,6 +60,8 @@ class Observer:
         news: News,
     ) -> None:
         self._objects = objects
+        self._calls = Calls(objects)
+        self._statuses = Statuses(objects, telemetry)
         self._executors = executors
         self._options = options
         self._monotonic = monotonic
@@ -130,22 +134,20 @@ class Observer:
     async def look(self, now: datetime) -> Seen:
         seen = Seen([], [])
         unsure: list[Watched] = []
-        for watched in self._watched.take_due():
-            try:
-                if not self._look_at_documents(watched, seen):
-                    unsure.append(watched)
-            except ObjectsError as problem:
-                self._trouble(watched, problem)
+        for watched, status, was_told in await self._statuses.of_all(self._watched.take_due()):
+            if isinstance(status, ObjectsError):
+                self._trouble(watched, status)
+            elif not self._look_at_status(watched, status, was_told, seen):
+                unsure.append(watched)
         if seen.handed_over:
             await self._have_watched(seen.handed_over)
         if unsure:
             await self._ask_executors(unsure, seen, now)
         return seen
 
-    def _look_at_documents(self, watched: Watched, seen: Seen) -> bool:
-        """True if the attempt's own word is enough for now; if not, its executor is asked."""
-        is_told = watched.told is not None
-        status = self._heard(watched)
+    def _look_at_status(self, watched: Watched, status: Status | None, was_told: bool, seen: Seen) -> bool:
+        """True if the attempt's own status is enough for now; if not, its executor is asked."""
+        status = None if status is None else if_new(status, watched.attempt)
         mono = self._monotonic()
         if status is None or status.seq == watched.attempt.seq:
             note_silence(watched, mono, self._options.liveness.stale_seconds / 2, seen)
@@ -170,7 +172,7 @@ class Observer:
         seen.events.append((watched.attempt.key.run, event))
         # News may be of its worker's death, which a heartbeat that we read says nothing about; who brings us the heartbeat
         # would have brought that instead.
-        if watched.closing or not (is_told or watched.attempt.waits_for is not None):
+        if watched.closing or not (was_told or watched.attempt.waits_for is not None):
             return False
         self._schedule_next(watched)
         return True
@@ -194,48 +196,50 @@ class Observer:
                 for attempt in group:
                     self._watched.look_again(by_key[attempt.key], self._options.monitor_seconds)
                 continue
-            for attempt, presence in zip(group, answers, strict=True):
-                watched = by_key[attempt.key]
-                try:
-                    await self._judge(watched, presence, seen, now)
-                except ObjectsError as problem:
-                    self._trouble(watched, problem)
-                except ExecutorError:
-                    self._watched.look_again(watched, RETRY_SECONDS)
+            found = [(by_key[attempt.key], presence) for attempt, presence in zip(group, answers, strict=True)]
+            await self._calls.for_each(lambda each: self._judge_one(*each, seen, now), found)
+
+    async def _judge_one(self, watched: Watched, presence: Presence, seen: Seen, now: datetime) -> None:
+        try:
+            await self._judge(watched, presence, seen, now)
+        except ObjectsError as problem:
+            self._trouble(watched, problem)
+        except ExecutorError:
+            self._watched.look_again(watched, RETRY_SECONDS)
 
     async def _judge(self, watched: Watched, presence: Presence, seen: Seen, now: datetime) -> None:
         if watched.closing:
             await self._close_on(watched, presence, seen, now)
-        elif presence is Presence.GONE and self._waits_unwatched(watched):
-            if self._status(watched.attempt) is not None:
+        elif presence is Presence.GONE and await self._waits_unwatched(watched):
+            if await self._statuses.newest(watched.attempt) is not None:
                 await self._have_watched([watched.attempt])
-            self._judge_silence(watched, seen)
+            await self._judge_silence(watched, seen)
             self._watched.look_again(watched, RETRY_SECONDS)
         elif presence in (Presence.GONE, Presence.ORPHANED):
-            self._judge_gone(watched, seen)
+            await self._judge_gone(watched, seen)
         elif presence is Presence.LOST:
             self._give_up(watched, seen, GiveUp.VANISHED, Failure(FailureKind.LOST, "its machine was restarted"))
         else:
             if presence is Presence.RUNNING and is_vouched_for(watched.attempt, self._executors):
                 watched.last_seen = self._monotonic()
-            self._judge_silence(watched, seen)
+            await self._judge_silence(watched, seen)
 
-    def _waits_unwatched(self, watched: Watched) -> bool:
+    async def _waits_unwatched(self, watched: Watched) -> bool:
         """Its job goes on, but nobody asks about it: whoever was to do so could not read what it needs. Tried again,
         until that is silence, too. That it has handed over is known; we may only be slow to see where it says so."""
         if watched.attempt.waits_for is None:
             return False
-        status = self._status(watched.attempt)
+        status = await self._statuses.newest(watched.attempt)
         return status is None or status.jobs is not None
 
-    def _judge_gone(self, watched: Watched, seen: Seen) -> None:
+    async def _judge_gone(self, watched: Watched, seen: Seen) -> None:
         # The process may have written its last word between our first look and the executor's answer.
-        status = self._status(watched.attempt)
+        status = await self._statuses.newest(watched.attempt)
         if status is not None and status.is_final:
             self._report(watched, as_event(status, watched.attempt), seen)
         elif has_just_handed_over(status, watched):
             self._watched.look_again(watched, 0.0)
-        elif watched.attempt.waits_for is not None or gate_state(self._objects, watched.attempt) is not None:
+        elif watched.attempt.waits_for is not None or await self._gate_state(watched.attempt) is not None:
             gone = Failure(FailureKind.LOST, "its worker ended without leaving a result")
             self._give_up(watched, seen, GiveUp.VANISHED, gone)
         elif (wait := watched.launch_again_at - self._monotonic()) > 0:
@@ -249,8 +253,8 @@ class Observer:
             seen.launch.append(watched.attempt)
             self._watched.look_again(watched, RETRY_SECONDS * 2**watched.launches)
 
-    def _judge_silence(self, watched: Watched, seen: Seen) -> None:
-        if watched.running_since is None and gate_state(self._objects, watched.attempt) == "started":
+    async def _judge_silence(self, watched: Watched, seen: Seen) -> None:
+        if watched.running_since is None and await self._gate_state(watched.attempt) == "started":
             # Its worker won the gate and fell silent before its first status: from here on it counts as running.
             watched.running_since = self._monotonic()
             note_gate(watched, watched.running_since, seen)
@@ -288,9 +292,9 @@ class Observer:
         attempt, mono = watched.attempt, self._monotonic()
         executor = self._executors.get(executor_of(attempt))
         if watched.stop_asked_at is None:
-            never_started = close_gate(self._objects, attempt, now)
+            never_started = await self._calls.call(close_gate, self._objects, attempt, now)
             if not never_started:
-                ask_to_stop(self._objects, attempt, str(attempt.closing or "stop"))
+                await self._calls.call(ask_to_stop, self._objects, attempt, str(attempt.closing or "stop"))
             if presence not in (Presence.GONE, Presence.LOST) and executor is not None:
                 with suppress(*(ExecutorError,) if presence is Presence.UNKNOWN else ()):
                     await executor.stop([attempt], at_once=never_started or presence is Presence.ORPHANED)
@@ -300,9 +304,9 @@ class Observer:
             watched.stop_asked_at = mono
             note_gate(watched, mono, seen)
         if presence in (Presence.GONE, Presence.LOST):
-            self._close_gone(watched, seen, mono)
+            await self._close_gone(watched, seen, mono)
         elif presence is Presence.UNKNOWN or executor is None:
-            self._close_unreachable(watched, seen, mono)
+            await self._close_unreachable(watched, seen, mono)
         else:
             watched.gone_since = None
             is_overdue = mono - watched.stop_asked_at >= self._options.stop_grace_seconds + 2
@@ -313,25 +317,26 @@ class Observer:
                 watched, min(RETRY_SECONDS, FIRST_CLOSE_LOOK_SECONDS * 2 ** min(watched.close_looks, 16))
             )
 
-    def _close_unreachable(self, watched: Watched, seen: Seen, mono: float) -> None:
+    async def _close_unreachable(self, watched: Watched, seen: Seen, mono: float) -> None:
         """Nobody can tell whether it lives. It was asked to stop before its status is read for the last time: a worker that
         wakes up later writes its heartbeat first and then looks for that request, so that one of us sees the other."""
-        attempt, silent = watched.attempt, silence(watched, self._objects, mono, seen)
-        limit = over_after(watched.task, attempt, self._executors.get(attempt.executor), self._objects, self._options)
+        attempt, executor = watched.attempt, self._executors.get(watched.attempt.executor)
+        silent = await self._calls.call(silence, watched, self._objects, mono, seen)
+        limit = await self._calls.call(over_after, watched.task, attempt, executor, self._objects, self._options)
         if attempt.closing is not GiveUp.DECLARED_DEAD and (limit is None or silent < limit):
             watched.gone_since = None
             self._watched.look_again(watched, look_again_in(limit, silent, self._options))
             return
-        self._close_gone(watched, seen, mono, unconfirmed=why_over(attempt, silent))
+        await self._close_gone(watched, seen, mono, unconfirmed=why_over(attempt, silent))
 
-    def _close_gone(self, watched: Watched, seen: Seen, mono: float, unconfirmed: str | None = None) -> None:
+    async def _close_gone(self, watched: Watched, seen: Seen, mono: float, unconfirmed: str | None = None) -> None:
         if watched.gone_since is None:
             watched.gone_since = mono
         wait = watched.gone_since + self._options.close_grace_seconds - mono
         if wait > 0:
             self._watched.look_again(watched, wait)
             return
-        status = self._status(watched.attempt)
+        status = await self._statuses.newest(watched.attempt)
         if status is not None and status.is_final:
             self._report(watched, as_event(status, watched.attempt), seen)
         elif has_just_handed_over(status, watched):
@@ -345,27 +350,8 @@ class Observer:
 
     # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────
 
-    def _heard(self, watched: Watched) -> Status | None:
-        """What the news brought with it; where it brought nothing, or nothing to believe, what was written."""
-        told, watched.told = watched.told, None
-        if told is None:
-            return self._status(watched.attempt)
-        if isinstance(told, Status):
-            return if_new(told, watched.attempt)
-        try:
-            return if_new(checked_status(told, watched.attempt), watched.attempt)
-        except DocumentError as problem:
-            self._telemetry.tell(Happening.DOCUMENT_REFUSED, attempt=watched.attempt.key, why=problem.message)
-            return self._status(watched.attempt)
-
-    def _status(self, attempt: Attempt) -> Status | None:
-        """The newest word of the attempt itself; one older than what we know, or forged, is no word at all."""
-        try:
-            status = read_status(self._objects, attempt)
-        except DocumentError as problem:
-            self._telemetry.tell(Happening.DOCUMENT_REFUSED, attempt=attempt.key, why=problem.message)
-            return None
-        return None if status is None else if_new(status, attempt)
+    async def _gate_state(self, attempt: Attempt) -> str | None:
+        return await self._calls.call(gate_state, self._objects, attempt)
 
     def _trouble(self, watched: Watched, problem: ObjectsError) -> None:
         """Its documents are out of reach for now (a full disk, say): nothing is decided, and we look again soon."""

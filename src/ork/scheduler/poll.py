@@ -21,8 +21,9 @@ from ork.model.record import Record, made
 from ork.model.run import CommandKind, RunCommand
 from ork.model.task import Attempt, Failure, FailureKind
 from ork.model.types import check
-from ork.objects import documents, layout
-from ork.objects.store import ObjectStore
+from ork.objects import documents
+from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.calls import Calls
 from ork.scheduler.child_output import output_of_run
 from ork.scheduler.poll_jobs import Answer, AskProcess, Done, Handover, JobFailed, Jobs, NotYet
 from ork.scheduler.sensitive import all_opened
@@ -52,9 +53,8 @@ class Poller:
     def __init__(
         self,
         store: RunRequests,
-        objects: ObjectStore,
+        objects: AttemptDocuments,
         *,
-        log_path: Callable[[AttemptKey], str],
         secrets: Callable[[str, str], str],
         rule: OutboundRule,
         ask_process: AskProcess,
@@ -63,7 +63,7 @@ class Poller:
     ) -> None:
         self._store = store
         self._objects = objects
-        self._log_path = log_path
+        self._calls = Calls(objects)
         self._on_change = on_change
         self._interpreter_for = interpreter_for
         self._jobs = Jobs(secrets, rule, ask_process, self._opened_params)
@@ -78,28 +78,32 @@ class Poller:
     def is_waiting(self, key: AttemptKey) -> bool:
         return key in self._waits
 
-    def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
         """Repeatable. One that is being given up is not asked about any more, only told when `stop` says so."""
-        for attempt in attempts:
-            if attempt.key in self._waits or attempt.waits_for is None:
-                continue
-            wait = self._begin(attempt, attempt.waits_for, news)
-            if attempt.closing is None:
-                wait.task = asyncio.create_task(self._wait_for(wait))
-            else:
-                wait.looked.set()
+        await self._calls.for_each(lambda attempt: self._watch_one(attempt, news), attempts)
+
+    async def _watch_one(self, attempt: Attempt, news: News) -> None:
+        if attempt.key in self._waits or attempt.waits_for is None:
+            return
+        wait = await self._begin(attempt, attempt.waits_for, news)
+        if wait.task is not None or wait.is_stopping:
+            return  # somebody else began while we read its spec
+        if attempt.closing is None:
+            wait.task = asyncio.create_task(self._wait_for(wait))
+        else:
+            wait.looked.set()
 
     async def goes_on_alone(self, attempt: Attempt) -> bool:
         """Whether a run that the attempt waits for has not ended, though nobody here waits."""
         runs = [await self._store.get_run(RunId(job["run"])) for job in _jobs_of(attempt) if "run" in job]
         return any(run is not None and not run.status.is_final for run in runs)
 
-    def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
+    async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         """Runs are cancelled and seen to end: nothing ends them sooner, and the next attempt must not overlap them."""
         for attempt in attempts:
             wait, is_for_runs = self._waits.get(attempt.key), waits_for_runs(attempt)
             if wait is None and is_for_runs:
-                wait = self._begin(attempt, attempt.waits_for or "[]", _nobody_is_told)
+                wait = await self._begin(attempt, attempt.waits_for or "[]", _nobody_is_told)
             if wait is None:
                 continue
             if at_once and not is_for_runs:
@@ -140,10 +144,9 @@ class Poller:
 
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────
 
-    def _begin(self, attempt: Attempt, jobs: str, news: News) -> _Wait:
-        stem = layout.attempt_stem(attempt.key)
+    async def _begin(self, attempt: Attempt, jobs: str, news: News) -> _Wait:
         try:
-            data = self._objects.get(layout.spec_key(stem), limit=documents.SPEC_LIMIT)
+            data = await self._calls.call(self._objects.read_spec, str(attempt.key))
             if data is None:
                 raise ExecutorError(f"the spec of {attempt.key} is gone")
             spec = documents.open_signed(data, attempt.token_hash, limit=documents.SPEC_LIMIT)
@@ -151,12 +154,11 @@ class Poller:
             raise ExecutorError(problem.message) from None
         root = spec["root"]
         interpreter, paths = self._interpreter_for(root), tuple(spec.get("paths") or ())
-        order = LaunchOrder(attempt, layout.spec_key(stem), "", root, interpreter=interpreter, paths=paths)
-        handover = Handover(order, spec, self._log_path(attempt.key), self._objects.url)
+        order = LaunchOrder(attempt, "", root, interpreter=interpreter, paths=paths)
+        handover = Handover(order, spec, self._objects)
         wait = _Wait(attempt, _checked(json.loads(jobs), spec), handover, news)
         wait.unfinished = set(range(len(wait.jobs)))
-        self._waits[attempt.key] = wait
-        return wait
+        return self._waits.setdefault(attempt.key, wait)
 
     async def _wait_for(self, wait: _Wait) -> None:
         """Until all jobs are done or one has failed; then the attempt's last word is written."""
@@ -190,7 +192,9 @@ class Poller:
             if isinstance(answer, Done):
                 return answer.text
             if answer.trouble is not None and answer.trouble != noted:
-                self._note(wait, f"{answer.trouble}; asking again every {job.get('every', RUN_CHECK_SECONDS):g} s")
+                await self._note(
+                    wait, f"{answer.trouble}; asking again every {job.get('every', RUN_CHECK_SECONDS):g} s"
+                )
             noted = answer.trouble
             await self._pause(job)
 
@@ -234,7 +238,7 @@ class Poller:
         jobs = [wait.jobs[number] for number in sorted(wait.unfinished)]
         for job, trouble in zip(jobs, await asyncio.gather(*(self._cancel(job, wait) for job in jobs)), strict=True):
             if trouble is not None:
-                self._note(wait, f"could not tell {_shown(job)} to stop: {trouble}")
+                await self._note(wait, f"could not tell {_shown(job)} to stop: {trouble}")
 
     async def _cancel(self, job: dict[str, Any], wait: _Wait) -> str | None:
         if "run" not in job:
@@ -257,7 +261,7 @@ class Poller:
         stale = 0
         while stale < MOST_STALE_READS:
             try:
-                if self._write(wait, ending):
+                if await self._calls.call(self._write, wait, ending):
                     break
                 stale += 1
             except DocumentError:
@@ -273,26 +277,27 @@ class Poller:
     def _write(self, wait: _Wait, ending: dict[str, Any]) -> bool:
         """Whether a last word stands there now. What was read may be older than the handover that the attempt's row
         knows of: on that nothing can be built."""
-        attempt, stem = wait.attempt, layout.attempt_stem(wait.attempt.key)
-        data = self._objects.get(layout.status_key(stem), limit=documents.DOCUMENT_LIMIT)
+        attempt, name = wait.attempt, str(wait.attempt.key)
+        (data,) = self._objects.read_statuses([name])
+        if isinstance(data, ObjectsError):
+            raise data
         handed_over = documents.open_signed(data, attempt.token_hash) if data is not None else {}
         if handed_over.get("state") != DEFERRED:
             return handed_over.get("state") not in (None, RUNNING)  # somebody else has written it
         text = ending.get("output")
         if text is not None:
-            ending = {**ending, "output": self._stored(text, stem, wait.handover.spec["inline_limit"])}
+            ending = {**ending, "output": self._stored(text, name, wait.handover.spec["inline_limit"])}
         at = datetime.now(UTC).isoformat()
         kept = {name: value for name, value in handed_over.items() if name != "jobs"}
         status = {**kept, "seq": handed_over["seq"] + 1, "at": at, "finished_at": at, **ending}
-        self._objects.put(layout.status_key(stem), documents.sign(status, attempt.token_hash))
+        self._objects.put_status(name, documents.sign(status, attempt.token_hash))
         return True
 
-    def _stored(self, text: str, stem: str, inline_limit: int) -> dict[str, Any]:
+    def _stored(self, text: str, attempt: str, inline_limit: int) -> dict[str, Any]:
         if len(text) <= inline_limit:
             return {"inline": text}
         data = text.encode()
-        self._objects.put(layout.output_key(stem), data)
-        return {"object": layout.output_key(stem), "size": len(data)}
+        return {"object": self._objects.put_output(attempt, data), "size": len(data)}
 
     def _drop(self, wait: _Wait) -> None:
         _cancel(wait.task)
@@ -301,9 +306,10 @@ class Poller:
         for job in wait.jobs:
             self._nudges.pop(RunId(job.get("run", "")), None)
 
-    def _note(self, wait: _Wait, text: str) -> None:
-        with contextlib.suppress(OSError), open(wait.handover.log, "a", encoding="utf-8") as log:
-            log.write(f"ork: {text}\n")
+    async def _note(self, wait: _Wait, text: str) -> None:
+        with contextlib.suppress(ObjectsError):
+            line = f"ork: {text}\n".encode()
+            await self._calls.call(self._objects.append_log, str(wait.attempt.key), line)
 
 
 def waits_for_runs(attempt: Attempt) -> bool:

@@ -13,7 +13,9 @@ from ork.model.ids import RunId
 from ork.model.outbound import OutboundRule
 from ork.model.record import Record
 from ork.model.task import Failure, FailureKind
-from ork.objects import documents, layout
+from ork.objects import documents
+from ork.objects.attempt_documents import AttemptDocuments, LogSink
+from ork.objects.calls import Calls
 from ork.outbound.addresses import BlockedAddressError, NoAnswerError
 from ork.outbound.background import in_thread
 from ork.scheduler.spec_secrets import SECRET_PREFIX, mask_of, names_in, secrets_in
@@ -49,7 +51,7 @@ OpenParams: TypeAlias = Callable[[RunId], Awaitable[dict[str, str]]]
 
 
 class AskProcess(Protocol):
-    async def __call__(self, order: LaunchOrder, request: bytes, secrets: Mapping[str, str], log: str) -> bytes: ...
+    async def __call__(self, order: LaunchOrder, request: bytes, secrets: Mapping[str, str], log: LogSink) -> bytes: ...
 
 
 class Handover(Record):
@@ -57,8 +59,7 @@ class Handover(Record):
 
     order: LaunchOrder
     spec: dict[str, Any]
-    log: str
-    objects_url: str
+    objects: AttemptDocuments
 
 
 class Jobs:
@@ -151,16 +152,19 @@ class Jobs:
             # Whoever named the function is in a container: it must not get one run on this side of the wall.
             message = "a task in an image cannot have a function called here: hand over with `ork.http_job`"
             return JobFailed(Failure(FailureKind.OUTPUT, message))
-        stem = layout.stem_of(handover.order.spec_key)
-        request = {"spec": spec, "objects": handover.objects_url, "stem": stem, "call": function, "args": args}
+        request = {"spec": spec, "objects": handover.objects.url, "call": function, "args": args}
         names = names_in(spec["env"])
         values = await in_thread(lambda: [self._secrets(name, spec["workflow"]) for name in names])
         secrets = {SECRET_PREFIX + name: value for name, value in zip(names, values, strict=True)}
         if spec.get("sealed_params"):
             secrets |= await self._params(handover.order.attempt.run)
         data = json.dumps(request).encode()
-        async with self._room:
-            reply = await self._ask_process(handover.order, data, secrets, handover.log)
+        log = handover.objects.open_log(str(handover.order.attempt.key))
+        try:
+            async with self._room:
+                reply = await self._ask_process(handover.order, data, secrets, log)
+        finally:
+            await Calls(handover.objects).call(log.close)
         answer = documents.strict_json(reply, max_size=2 * spec["output_limit"])
         if answer.get("failure") is not None:
             failed = answer["failure"]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ork.core import events as ev
-from ork.errors import DocumentError
+from ork.errors import DocumentError, ObjectsError
 from ork.model.status import ENDS, GOES_ON, Status, read_metrics
 from ork.model.task import Attempt, Failure, FailureKind, InlineOutput, Output, StoredOutput
-from ork.objects import documents, layout
-from ork.objects.store import ObjectStore
+from ork.objects import documents
+from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.references import output_reference
 
 if TYPE_CHECKING:
     import re
-
-STATUS_LIMIT = 2 * 1024 * 1024
 
 # The last word of an attempt that went well, as workers write it; whatever differs from that in any way is read closely.
 _MOMENT = r'"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"'
@@ -29,10 +29,18 @@ _USUAL_SUCCESS = (
 _usual_success: re.Pattern[str] | None = None
 
 
-def read_status(objects: ObjectStore, attempt: Attempt) -> Status | None:
-    """None: there is none yet. A document that is not the attempt's own is a DocumentError."""
-    data = objects.get(layout.status_key(layout.attempt_stem(attempt.key)), limit=STATUS_LIMIT)
-    return None if data is None else checked_status(data, attempt)
+def read_statuses(objects: AttemptDocuments, attempts: Sequence[Attempt]) -> list[Status | ObjectsError | None]:
+    """For each: what its status says, None if there is none yet, or why it cannot be read. A document that is not the
+    attempt's own is a DocumentError."""
+    found = objects.read_statuses([str(attempt.key) for attempt in attempts])
+    return [_read(data, attempt) for data, attempt in zip(found, attempts, strict=True)]
+
+
+def _read(data: bytes | ObjectsError | None, attempt: Attempt) -> Status | ObjectsError | None:
+    try:
+        return checked_status(data, attempt) if isinstance(data, bytes) else data
+    except DocumentError as problem:
+        return problem
 
 
 def checked_status(data: bytes, attempt: Attempt) -> Status:
@@ -65,14 +73,14 @@ def _usual_end(data: bytes, attempt: Attempt) -> Status | None:
 
 
 def _read_closely(data: bytes, attempt: Attempt) -> Status:
-    stem = layout.attempt_stem(attempt.key)
+    name = str(attempt.key)
     doc = documents.open_signed(data, attempt.token_hash)
-    if doc.get("attempt") != str(attempt.key):
-        raise DocumentError(f"the status in {stem} speaks of another attempt")
+    if doc.get("attempt") != name:
+        raise DocumentError(f"the status of {name} speaks of another attempt")
     try:
-        return _status(doc, stem)
+        return _status(doc, name)
     except (KeyError, TypeError, ValueError) as problem:
-        raise DocumentError(f"the status in {stem} is malformed: {problem!r}") from None
+        raise DocumentError(f"the status of {name} is malformed: {problem!r}") from None
 
 
 def if_new(status: Status, attempt: Attempt) -> Status | None:
@@ -82,33 +90,36 @@ def if_new(status: Status, attempt: Attempt) -> Status | None:
     return status
 
 
-def gate_state(objects: ObjectStore, attempt: Attempt) -> str | None:
+def gate_state(objects: AttemptDocuments, attempt: Attempt) -> str | None:
     """ "started", "closed", or None while nobody holds it. A gate that cannot be read counts as started: something
     was written there, so nobody else can win it any more."""
-    stem = layout.attempt_stem(attempt.key)
+    (found,) = objects.read_gates([str(attempt.key)])
+    if isinstance(found, ObjectsError) and not isinstance(found, DocumentError):
+        raise found
+    if found is None:
+        return None
     try:
-        data = objects.get(layout.gate_key(stem), limit=STATUS_LIMIT)
-        if data is None:
-            return None
-        return str(documents.open_signed(data, attempt.token_hash).get("state", "started"))
+        return "started" if isinstance(found, DocumentError) else _state_in(found, attempt)
     except DocumentError:
         return "started"
 
 
-def close_gate(objects: ObjectStore, attempt: Attempt, now: datetime) -> bool:
+def _state_in(gate: bytes, attempt: Attempt) -> str:
+    return str(documents.open_signed(gate, attempt.token_hash).get("state", "started"))
+
+
+def close_gate(objects: AttemptDocuments, attempt: Attempt, now: datetime) -> bool:
     """True if user code of this attempt never started and never will."""
-    stem = layout.attempt_stem(attempt.key)
     closed = {"v": 1, "attempt": str(attempt.key), "state": "closed", "at": now.isoformat()}
-    if objects.put_if_absent(layout.gate_key(stem), documents.sign(closed, attempt.token_hash)):
+    if objects.claim_gate(str(attempt.key), documents.sign(closed, attempt.token_hash)):
         return True
     return gate_state(objects, attempt) == "closed"
 
 
-def ask_to_stop(objects: ObjectStore, attempt: Attempt, why: str) -> None:
+def ask_to_stop(objects: AttemptDocuments, attempt: Attempt, why: str) -> None:
     """For workers that no signal of ours reaches: they look for this with every heartbeat."""
-    stem = layout.attempt_stem(attempt.key)
     stop = {"v": 1, "attempt": str(attempt.key), "why": why, "at_once": False}
-    objects.put(layout.stop_key(stem), documents.sign(stop, attempt.token_hash))
+    objects.request_stop(str(attempt.key), documents.sign(stop, attempt.token_hash))
 
 
 def as_event(status: Status, attempt: Attempt) -> ev.AttemptEvent:
@@ -127,7 +138,7 @@ def as_event(status: Status, attempt: Attempt) -> ev.AttemptEvent:
     return ev.Failed(key, number, status.seq, failure, status.started_at, finished, exit_code=status.exit_code)
 
 
-def _status(doc: dict[str, Any], stem: str) -> Status:
+def _status(doc: dict[str, Any], attempt: str) -> Status:
     state, seq = doc["state"], doc["seq"]
     if state not in GOES_ON and state not in ENDS:
         raise ValueError(f"unknown state {state!r}")
@@ -145,7 +156,7 @@ def _status(doc: dict[str, Any], stem: str) -> Status:
         _time(finished_at) if finished_at else None,
         exit_code,
         None if failure is None else _failure(failure),
-        None if output is None else _output(output, stem),
+        None if output is None else _output(output, attempt),
         is_preparing=doc.get("preparing") is True,
         jobs=_jobs(doc["jobs"]) if state == "deferred" else None,
         metrics=read_metrics(doc.get("metrics")),
@@ -170,10 +181,10 @@ def _jobs(jobs: Any) -> str:
     return json.dumps(jobs, separators=(",", ":"))
 
 
-def _output(doc: dict[str, Any], stem: str) -> Output:
-    """A large output must lie in the attempt's own folder: an attempt cannot pass off another one's."""
+def _output(doc: dict[str, Any], attempt: str) -> Output:
+    """A large output must be the attempt's own: an attempt cannot pass off another one's."""
     if "inline" in doc:
         return InlineOutput(str(doc["inline"]))
-    if doc["object"] != layout.output_key(stem):
+    if doc["object"] != output_reference(attempt):
         raise ValueError(f"output object {doc['object']!r}")
     return StoredOutput(doc["object"], int(doc["size"]))

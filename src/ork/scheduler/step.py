@@ -1,7 +1,7 @@
 """Read, decide, commit, act: one step of a scheduler.
 
-`step` is the whole of it. It awaits nothing but the store and the executors, so the simulation drives the very same
-code without an event loop. What was decided is acted on only after its commit, and a step that finds nothing to do
+`step` is the whole of it. It awaits nothing but the store, the executors and the attempts' documents, so the simulation
+drives the very same code without an event loop. What was decided is acted on only after its commit, and a step that finds nothing to do
 touches nothing and says when it must run again.
 """
 
@@ -17,7 +17,7 @@ from ork.executors.executor import Executor, Told
 from ork.model.ids import AttemptKey, RunId, SchedulerId
 from ork.model.run import RunStatus
 from ork.model.task import Attempt
-from ork.objects.store import ObjectStore
+from ork.objects.attempt_documents import AttemptDocuments
 from ork.scheduler.answers import Answers
 from ork.scheduler.describe import describe, tell_of_ends, tell_of_launches
 from ork.scheduler.fire import Firing
@@ -43,7 +43,7 @@ class Scheduler(Overview):
         identity: str,
         kind: str,
         store: SchedulerStore,
-        objects: ObjectStore,
+        objects: AttemptDocuments,
         executors: Mapping[str, Executor],
         options: SchedulerOptions,
         monotonic: Callable[[], float],

@@ -20,8 +20,9 @@ from ork.model.run import CommandKind, NewRun, Run, RunCommand
 from ork.model.sealed import PARAM_PREFIX
 from ork.model.task import Attempt
 from ork.model.workflow import CompiledWorkflow
-from ork.objects import documents, layout
-from ork.objects.store import ObjectStore
+from ork.objects import documents
+from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.calls import Calls
 from ork.scheduler.reading import gate_state
 from ork.scheduler.sensitive import opened_param
 from ork.state.scheduling import RunRequests
@@ -46,12 +47,13 @@ class WorkflowExecutor:
     def __init__(
         self,
         store: RunRequests,
-        objects: ObjectStore,
+        objects: AttemptDocuments,
         on_change: Callable[[], None],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._store = store
         self._objects = objects
+        self._calls = Calls(objects)
         self._on_change = on_change
         self._now = now
 
@@ -59,8 +61,9 @@ class WorkflowExecutor:
         return f"run:{child_id(attempt)}"
 
     async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
-        problems = []
-        for order in orders:
+        problems: list[NotStarted] = []
+
+        async def start_one(order: LaunchOrder) -> None:
             try:
                 await self._begin(order.attempt)
             except (CannotStartError, DocumentError) as problem:
@@ -69,6 +72,8 @@ class WorkflowExecutor:
                 problems.append(NotStarted(order.attempt.key, problem.message, final=False))
             else:
                 news(order.attempt.key)
+
+        await self._calls.for_each(start_one, orders)
         return problems
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
@@ -76,7 +81,7 @@ class WorkflowExecutor:
         found = []
         for attempt in attempts:
             try:
-                is_begun = gate_state(self._objects, attempt) == "started"
+                is_begun = await self._is_begun(attempt)
                 if is_begun and attempt.closing is None:
                     await self._begin(attempt)
                 is_alive = is_begun and not await self._is_over(attempt)
@@ -95,9 +100,10 @@ class WorkflowExecutor:
         """The child is cancelled. One that does not exist yet is created first: nobody can begin it after that."""
         for attempt in attempts:
             try:
-                if gate_state(self._objects, attempt) != "started":
+                if not await self._is_begun(attempt):
                     continue
-                await self._store.create_runs([await self._new_run(attempt, self._spec(attempt))], self._now())
+                new = await self._new_run(attempt, await self._spec(attempt))
+                await self._store.create_runs([new], self._now())
                 command = RunCommand(child_id(attempt.key), CommandKind.CANCEL, by=f"task {attempt.key.task}")
                 await self._store.submit_command(command, self._now())
                 self._on_change()
@@ -111,23 +117,25 @@ class WorkflowExecutor:
 
     async def _begin(self, attempt: Attempt) -> None:
         """Gate, child run, status: in this order, each only if it is not there yet."""
-        spec = self._spec(attempt)
+        spec = await self._spec(attempt)
         new = await self._new_run(attempt, spec)  # before the gate: what cannot start never did
-        if not self._win_gate(attempt):
+        if not await self._calls.call(self._win_gate, attempt):
             return
         await self._store.create_runs([new], self._now())
         self._on_change()
-        key = layout.status_key(layout.attempt_stem(attempt.key))
         at = self._now().isoformat()
         jobs = [{"run": new.id, "workflow": new.workflow}]
         status = {"v": 1, "attempt": str(attempt.key), "seq": 1, "state": "deferred", "at": at, "started_at": at}
-        self._objects.put_if_absent(key, documents.sign({**status, "jobs": jobs}, attempt.token_hash))
+        document = documents.sign({**status, "jobs": jobs}, attempt.token_hash)
+        await self._calls.call(self._objects.put_status_if_absent, str(attempt.key), document)
+
+    async def _is_begun(self, attempt: Attempt) -> bool:
+        return await self._calls.call(gate_state, self._objects, attempt) == "started"
 
     def _win_gate(self, attempt: Attempt) -> bool:
         """Also if we, or another scheduler on our behalf, have won it before."""
         gate = {"v": 1, "attempt": str(attempt.key), "state": "started", "run": child_id(attempt.key)}
-        key = layout.gate_key(layout.attempt_stem(attempt.key))
-        if self._objects.put_if_absent(key, documents.sign(gate, attempt.token_hash)):
+        if self._objects.claim_gate(str(attempt.key), documents.sign(gate, attempt.token_hash)):
             return True
         return gate_state(self._objects, attempt) == "started"
 
@@ -164,7 +172,7 @@ class WorkflowExecutor:
             elif "secret" in bound:
                 raise CannotStartError(f"input `{name}` is a secret, and the params of a run are no place for one")
             else:
-                given[name] = open_bound(bound, self._objects, PARAMS_LIMIT)
+                given[name] = await open_bound(bound, self._objects, PARAMS_LIMIT)
         return given
 
     async def _sensitive(self, name: str, bound: dict[str, Any], parent: Run, child: CompiledWorkflow) -> Any:
@@ -195,11 +203,10 @@ class WorkflowExecutor:
         run = await self._store.get_run(child_id(attempt.key))
         return run is not None and run.status.is_final
 
-    def _spec(self, attempt: Attempt) -> dict[str, Any]:
-        key = layout.spec_key(layout.attempt_stem(attempt.key))
-        data = self._objects.get(key, limit=documents.SPEC_LIMIT)
+    async def _spec(self, attempt: Attempt) -> dict[str, Any]:
+        data = await self._calls.call(self._objects.read_spec, str(attempt.key))
         if data is None:
-            raise CannotStartError(f"{key} is gone")
+            raise CannotStartError(f"the spec of {attempt.key} is gone")
         return documents.open_signed(data, attempt.token_hash, limit=documents.SPEC_LIMIT)
 
 

@@ -12,7 +12,8 @@ from ork.model.ids import RunId, SchedulerId
 from ork.model.quarantine import QuarantinedRun
 from ork.model.run import RunStatus
 from ork.model.task import Attempt
-from ork.objects.store import ObjectStore
+from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.calls import Calls
 from ork.scheduler.describe import describe
 from ork.scheduler.observe import Observer
 from ork.scheduler.reading import ask_to_stop, close_gate, gate_state
@@ -27,7 +28,7 @@ class TakeOver:
     def __init__(
         self,
         store: SchedulerStore,
-        objects: ObjectStore,
+        objects: AttemptDocuments,
         executors: Mapping[str, Executor],
         scheduler: SchedulerId,
         runs: OwnedRuns,
@@ -36,6 +37,7 @@ class TakeOver:
     ) -> None:
         self._store = store
         self._objects = objects
+        self._calls = Calls(objects)
         self._executors = executors
         self._scheduler = scheduler
         self._runs = runs
@@ -76,21 +78,26 @@ class TakeOver:
         if broken is not None:
             await self.note(broken, now)
 
-    def _may_live(self, attempt: Attempt, closed_at: datetime | None) -> bool:
-        """Whether it has begun. One of a run that is cancelled never does from now on."""
-        if closed_at is not None:
-            return not close_gate(self._objects, attempt, closed_at)
-        return gate_state(self._objects, attempt) is not None
-
     async def note(self, broken: QuarantinedRun, now: datetime) -> None:
         """Nobody watches its attempts any more and their slots are free: they are asked to end."""
         self._telemetry.tell(Happening.RUN_QUARANTINED, run=broken.run, workflow=broken.workflow, why=broken.reason)
-        for attempt in broken.attempts:
-            try:
-                if self._may_live(attempt, now if broken.is_cancelled else None):
-                    ask_to_stop(self._objects, attempt, "set aside")  # it finds this with its next heartbeat
-            except ObjectsError as problem:
-                self._telemetry.tell(Happening.OBJECTS_FAILED, attempt=attempt.key, why=problem.message)
+        closed_at = now if broken.is_cancelled else None
+        await self._calls.for_each(lambda attempt: self._ask_to_end(attempt, closed_at), broken.attempts)
         for executor, group in by_executor(list(broken.attempts)):
             with suppress(ExecutorError, KeyError):  # whoever cannot be reached ends by itself
                 await self._executors[executor].stop(group, at_once=broken.is_cancelled)
+
+    async def _ask_to_end(self, attempt: Attempt, closed_at: datetime | None) -> None:
+        """The worker finds this with its next heartbeat."""
+        try:
+            if await self._calls.call(_may_live, self._objects, attempt, closed_at):
+                await self._calls.call(ask_to_stop, self._objects, attempt, "set aside")
+        except ObjectsError as problem:
+            self._telemetry.tell(Happening.OBJECTS_FAILED, attempt=attempt.key, why=problem.message)
+
+
+def _may_live(objects: AttemptDocuments, attempt: Attempt, closed_at: datetime | None) -> bool:
+    """Whether it has begun. One of a run that is cancelled never does from now on."""
+    if closed_at is not None:
+        return not close_gate(objects, attempt, closed_at)
+    return gate_state(objects, attempt) is not None

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from ork.errors import DocumentError
+from ork.errors import DocumentError, ObjectsError
 from ork.executors.executor import Executor
 from ork.model.digest import sha256
 from ork.model.external_names import machine_of
 from ork.model.task import Attempt, GiveUp
 from ork.model.workflow import Container, OnUnreachable, TaskSpec
-from ork.objects import documents, layout
-from ork.objects.store import ObjectStore
+from ork.objects import documents
+from ork.objects.attempt_documents import AttemptDocuments
 from ork.scheduler.options import SchedulerOptions
-from ork.scheduler.reading import STATUS_LIMIT, checked_status
+from ork.scheduler.reading import checked_status
 from ork.scheduler.watched import Seen, Watched, note_status
 
 
 def over_after(
-    task: TaskSpec, attempt: Attempt, executor: Executor | None, objects: ObjectStore, options: SchedulerOptions
+    task: TaskSpec, attempt: Attempt, executor: Executor | None, objects: AttemptDocuments, options: SchedulerOptions
 ) -> float | None:
     """Seconds of silence after which an attempt must have ended by itself; None if nothing ends it.
 
@@ -33,14 +33,16 @@ def over_after(
     return stale + task.timeout + options.stop_grace_seconds
 
 
-def silence(watched: Watched, objects: ObjectStore, mono: float, seen: Seen) -> float:
+def silence(watched: Watched, objects: AttemptDocuments, mono: float, seen: Seen) -> float:
     """Seconds since a scheduler first saw what the worker wrote last.
 
     A status that the worker signed and that cannot be decoded counts as well: the worker may be of a newer version, and
     does not fence itself while it can write. Its fingerprint is noted in the store, so each such status counts once,
     however many schedulers or ticks see it.
     """
-    data = objects.get(layout.status_key(layout.attempt_stem(watched.attempt.key)), limit=STATUS_LIMIT)
+    (data,) = objects.read_statuses([str(watched.attempt.key)])
+    if isinstance(data, ObjectsError):
+        raise data
     note_status(watched, None if data is None else _fingerprint(data, watched.attempt), mono, seen)
     return mono - watched.last_seen
 
@@ -72,9 +74,9 @@ def why_over(attempt: Attempt, silent_seconds: float) -> str:
     return f"{where}, and its worker has been silent for {silent_seconds:.0f} s"
 
 
-def _fence_seconds(objects: ObjectStore, attempt: Attempt) -> float:
+def _fence_seconds(objects: AttemptDocuments, attempt: Attempt) -> float:
     """As its worker was told, which may have been by a scheduler with other settings."""
-    data = objects.get(layout.spec_key(layout.attempt_stem(attempt.key)), limit=documents.SPEC_LIMIT)
+    data = objects.read_spec(str(attempt.key))
     if data is None:
         return 0.0
     try:

@@ -33,10 +33,10 @@ class Waiting:
         return [Presence.RUNNING if await self._goes_on(attempt) else Presence.GONE for attempt in attempts]
 
     async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
-        self._made().watch(attempts, news)
+        await self._made().watch(attempts, news)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
-        self._made().stop(attempts, at_once=at_once)
+        await self._made().stop(attempts, at_once=at_once)
 
     async def close(self) -> None:
         if self._poller is not None:

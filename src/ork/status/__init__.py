@@ -1,1 +1,1 @@
-"""What a person sees: read models shared by everything that shows a run."""
+"""Read models for people: shared by the command line, the HTTP API and reports."""

@@ -1,4 +1,4 @@
-"""Schedulers that a person has paused or drains: which one is meant, in words and as JSON."""
+"""Paused and draining schedulers: finds the target that a person named, and shows controls as text and JSON."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from ork.errors import NotFoundError, UsageError
 from ork.model.installation import ALL_SCHEDULERS, Control, control_for, host_name, host_of
 from ork.model.run import SchedulerEntry
+from ork.status.formatting import ago
 from ork.status.shapes import time_json
-from ork.status.words import ago
 
 
 def find_target(schedulers: Iterable[SchedulerEntry], asked: str) -> str:
-    """The target of a new control: a host, with or without its machine id, or the beginning of a scheduler's id."""
+    """The target of a new control. `asked` is a host, with or without its machine id, or a prefix of a scheduler's id."""
     if asked == ALL_SCHEDULERS:
         return asked
     entries = list(schedulers)
@@ -37,20 +37,20 @@ def find_target(schedulers: Iterable[SchedulerEntry], asked: str) -> str:
     return asked if asked in found else found[0]
 
 
-def find_standing(controls: Iterable[Control], asked: str) -> str | None:
-    """The target of the control that `asked` names, as in `find_target`; its schedulers may be gone. None if there is none."""
+def find_control_target(controls: Iterable[Control], asked: str) -> str | None:
+    """The target of an existing control, named as in `find_target`; its schedulers may be gone. None if there is none."""
     targets = [control.target for control in controls]
     found = [target for target in targets if target == asked]
     if not found and asked != ALL_SCHEDULERS:
         found = [target for target in targets if host_name(target) == asked]
         found = found or [target for target in targets if target.startswith(asked)]
     if len(found) > 1:
-        raise UsageError(f"{asked} may mean several that are paused", hint=f"name one of: {', '.join(found)}")
+        raise UsageError(f"{asked} matches several paused schedulers", hint=f"name one of: {', '.join(found)}")
     return found[0] if found else None
 
 
-def control_words(control: Control, now: datetime) -> str:
-    """Who did what, when and why, and how to undo it."""
+def control_text(control: Control, now: datetime) -> str:
+    """One sentence: who paused what, when and why, and the command that undoes it."""
     is_all = control.target == ALL_SCHEDULERS
     what = "the installation is" if is_all else f"{control.target} is"
     reason = f" ({control.reason})" if control.reason else ""
@@ -61,7 +61,7 @@ def control_words(control: Control, now: datetime) -> str:
 def controls_of_run(
     controls: Sequence[Control], owner: str | None, schedulers: Iterable[SchedulerEntry]
 ) -> list[Control]:
-    """Those that keep a run from going on: its owner's, or, where it has none, those of all schedulers there are."""
+    """The controls that hold a run: its owner's, or, if it has no owner, those of all schedulers if each has one."""
     entries = [entry for entry in schedulers if owner is None or entry.id == owner]
     found = [control_for(controls, entry.id, entry.identity) for entry in entries]
     held = [control for control in found if control is not None]

@@ -1,4 +1,4 @@
-"""What differs between two runs, and between a workflow as it is and as it would be."""
+"""Differences between two runs, and between two versions of a workflow."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ork.model.run import Run
 from ork.model.sealed import redacted_params
 from ork.model.task import InlineOutput, Output, StoredOutput, Task
 from ork.model.workflow import CompiledWorkflow
+from ork.status.secret_masking import mask_text
 from ork.status.shapes import run_json
-from ork.status.shown import shown_text
 
 Difference = dict[str, Any]
 ReadOutput = Callable[[StoredOutput], bytes | None]
@@ -20,7 +20,7 @@ _FIELDS = ("workflow", "version", "status", "trigger", "scheduled_for", "error")
 
 
 def diff_runs(a: Run, a_tasks: Iterable[Task], b: Run, b_tasks: Iterable[Task], read: ReadOutput) -> Difference:
-    """Only what differs: `{"a": …, "b": …}` for each thing; durations always."""
+    """Only fields that differ, each as `{"a": …, "b": …}`; durations are always included."""
     shown = {"a": run_json(a), "b": run_json(b)}
     fields = {name: pair for name in _FIELDS if (pair := _pair(shown["a"][name], shown["b"][name]))}
     return {
@@ -34,7 +34,7 @@ def diff_runs(a: Run, a_tasks: Iterable[Task], b: Run, b_tasks: Iterable[Task], 
 
 
 def diff_workflows(old: CompiledWorkflow | None, new: CompiledWorkflow) -> Difference:
-    """Names of added, removed and changed tasks, of changed ones which keys; and changed keys of the workflow."""
+    """Names of added and removed tasks, changed tasks with the changed keys, and changed keys of the workflow."""
     before = {} if old is None else to_document(old)
     after = to_document(new)
     old_tasks = {task["name"]: task for task in before.pop("tasks", ())}
@@ -91,11 +91,11 @@ def _text(task: Task | None, read: ReadOutput) -> str | None:
     if output is None:
         return None
     if isinstance(output, InlineOutput):
-        return shown_text(output.json)
+        return mask_text(output.json)
     data = read(output)
-    return None if data is None else shown_text(data.decode("utf-8", "replace"))
+    return None if data is None else mask_text(data.decode("utf-8", "replace"))
 
 
 def _shown_pairs(params: Difference) -> Difference:
-    """That sensitive params differ can be told, and nothing more."""
+    """Shows that sensitive params differ, without their values."""
     return {name: redacted_params(pair) for name, pair in params.items()}

@@ -1,4 +1,4 @@
-"""The answer to `why`: about a run, or about one of its tasks."""
+"""Answers `why` for a run or one of its tasks."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 from ork.model.ids import TaskKey
 from ork.model.record import replaced
-from ork.objects.store import ObjectStore
+from ork.objects.attempt_documents import AttemptDocuments
 from ork.state.reading import StateReader
-from ork.status.controls import control_words, controls_of_run
+from ork.status.controls import control_text, controls_of_run
 from ork.status.gather import gather
 from ork.status.ids import Target, pick_tasks, resolve_run
-from ork.status.why import why_instances, why_not_begun, why_run, why_task
+from ork.status.why import why_instances, why_not_started, why_run, why_task
 
 
-class Patience(NamedTuple):
-    """After how long workers are given up, in seconds: answers name these moments."""
+class ExplainTimeouts(NamedTuple):
+    """The timeouts, in seconds, that answers mention."""
 
     heartbeat_seconds: float = 10.0
     stale_seconds: float = 60.0
@@ -24,28 +24,28 @@ class Patience(NamedTuple):
     fence_seconds: float = 45.0
 
 
-class Explained(NamedTuple):
+class WhyAnswer(NamedTuple):
     subject: str
     sentences: list[str]
 
 
 async def explain(
-    store: StateReader, objects: ObjectStore, target: Target, now: datetime, patience: Patience
-) -> Explained:
+    store: StateReader, objects: AttemptDocuments, target: Target, now: datetime, timeouts: ExplainTimeouts
+) -> WhyAnswer:
     found = await resolve_run(store, target.run)
-    snapshot = replaced(await gather(store, objects, target, found, now), **patience._asdict())
+    snapshot = replaced(await gather(store, objects, target, found, now), **timeouts._asdict())
     view = snapshot.view
     held: list[str] = []
     if not view.run.status.is_final:
         controls = controls_of_run(await store.list_controls(), snapshot.owner, snapshot.schedulers)
-        held = [control_words(control, now) for control in controls]
+        held = [control_text(control, now) for control in controls]
     if target.task is None:
-        return Explained(f"run {view.short}", [*held, *why_run(snapshot)])
+        return WhyAnswer(f"run {view.short}", [*held, *why_run(snapshot)])
     if not view.tasks:
         key = pick_tasks(map(TaskKey, view.specs), target._replace(instance=None))[0]
-        return Explained(f"{view.short}/{key}", [*held, *why_not_begun(snapshot)])
+        return WhyAnswer(f"{view.short}/{key}", [*held, *why_not_started(snapshot)])
     key = pick_tasks(view.tasks, target)[0]  # the whole task comes before its instances
     sentences = why_task(snapshot, view.tasks[key])
     if key.index is None:
         sentences += why_instances(snapshot, key.name)
-    return Explained(f"{view.short}/{key}", sentences if view.tasks[key].status.is_final else [*held, *sentences])
+    return WhyAnswer(f"{view.short}/{key}", sentences if view.tasks[key].status.is_final else [*held, *sentences])

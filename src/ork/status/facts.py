@@ -1,7 +1,6 @@
-"""What an attempt's own documents add to its row: the numbers its task kept, and the process or container it ran in.
+"""Adds to an attempt's row what its documents hold: the metrics of its task, and the process or container it ran in.
 
-They are read when a person or program asks, for a bounded number of attempts. A document that is gone or cannot be read
-adds nothing.
+The documents are read on request, for a bounded number of attempts. A missing or unreadable document adds nothing.
 """
 
 from __future__ import annotations
@@ -13,38 +12,36 @@ from ork.errors import ObjectsError
 from ork.model.record import replaced
 from ork.model.status import read_metrics
 from ork.model.task import Attempt
+from ork.objects.attempt_documents import AttemptDocuments, Found
 from ork.objects.documents import open_signed
-from ork.objects.layout import attempt_stem, gate_key, status_key
-from ork.objects.store import ObjectStore
 
 MOST_ATTEMPTS = 2000
-_DOCUMENT_BYTES = 2 << 20
 _SHOWN = ("host", "pid", "container", "image", "digest", "engine")
 
 
-def with_facts(objects: ObjectStore, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """The same attempts; the last MOST_ATTEMPTS of them with `metrics` and `ran_in`.
+def with_facts(objects: AttemptDocuments, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """The same attempts, the last MOST_ATTEMPTS of them with `metrics` and `ran_in`.
 
-    Attempts that came through a server have them already, and no token hash to read documents with.
+    Attempts read through a server already have both, and no token hash to verify documents with.
     """
-    first = max(0, len(attempts) - MOST_ATTEMPTS)
-    return (*attempts[:first], *(_with_facts(objects, attempt) for attempt in attempts[first:]))
+    signed = [attempt for attempt in attempts[-MOST_ATTEMPTS:] if attempt.token_hash]
+    if not signed:
+        return tuple(attempts)
+    names = [str(attempt.key) for attempt in signed]
+    read = zip(signed, objects.read_statuses(names), objects.read_gates(names), strict=True)
+    known = {attempt.key: _with_facts(attempt, status, gate) for attempt, status, gate in read}
+    return tuple(known.get(attempt.key, attempt) for attempt in attempts)
 
 
-def _with_facts(objects: ObjectStore, attempt: Attempt) -> Attempt:
-    if not attempt.token_hash:
-        return attempt
-    stem = attempt_stem(attempt.key)
-    status = _document(objects, status_key(stem), attempt)
-    gate = _document(objects, gate_key(stem), attempt)
+def _with_facts(attempt: Attempt, found_status: Found, found_gate: Found) -> Attempt:
+    status, gate = _document(found_status, attempt), _document(found_gate, attempt)
     ran_in = {name: gate[name] for name in _SHOWN if isinstance(gate.get(name), str | int)}
     return replaced(attempt, metrics=read_metrics(status.get("metrics")), ran_in=ran_in or None)
 
 
-def _document(objects: ObjectStore, key: str, attempt: Attempt) -> dict[str, Any]:
+def _document(data: Found, attempt: Attempt) -> dict[str, Any]:
     try:
-        data = objects.get(key, limit=_DOCUMENT_BYTES)
-        found = None if data is None else open_signed(data, attempt.token_hash)
+        found = open_signed(data, attempt.token_hash) if isinstance(data, bytes) else {}
     except ObjectsError:
         return {}
-    return found if found is not None and found.get("attempt") == str(attempt.key) else {}
+    return found if found.get("attempt") == str(attempt.key) else {}

@@ -1,4 +1,4 @@
-"""Sensitive params in outputs as people see them: their values are masked. Other tasks get outputs as they are stored."""
+"""Masks the values of sensitive params in outputs shown to people. Tasks receive outputs unmasked."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 
 async def hidden_params(store: StateReader, run: Run) -> Mask | None:
-    """The values of the run's sensitive params; None if it has none. A server sends params without their values and
-    masks outputs itself."""
+    """A mask for the values of the run's sensitive params; None if it has none.
+
+    A server sends such params without values and masks outputs itself."""
     names = sealed_names(run.params)
     if not names:
         return None
@@ -27,12 +28,12 @@ async def hidden_params(store: StateReader, run: Run) -> Mask | None:
     return Mask(text for name in names for text in strings_in(_opened(run, name, key))) or None
 
 
-def without_params(hidden: Mask | None, update: RunUpdate) -> RunUpdate:
+def mask_params(hidden: Mask | None, update: RunUpdate) -> RunUpdate:
     return update if hidden is None else update._replace(tasks=tuple(_masked(hidden, task) for task in update.tasks))
 
 
 def masked_output(hidden: Mask | None, data: bytes) -> bytes:
-    """JSON stays JSON: a number that is such a value becomes a text."""
+    """The output with values masked. JSON stays valid: a masked number becomes a string."""
     if hidden is None or not hidden.is_in(data):
         return data
     try:
@@ -44,7 +45,7 @@ def masked_output(hidden: Mask | None, data: bytes) -> bytes:
 
 
 def _opened(run: Run, name: str, key: bytes) -> Any:
-    """None if it was sealed by another installation: no task here was given it."""
+    """The param's value; None if another installation encrypted it, since no task here received it."""
     try:
         return unseal(key, run.workflow, name, run.params[name])
     except SealError:

@@ -1,4 +1,4 @@
-"""How long a workflow and its tasks took before: the ground for every guess about the present run."""
+"""Durations of earlier runs of a workflow and their tasks, used for estimates about the current run."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from ork.state.reading import StateReader
 from ork.state.records import RunFilter
 
 RUNS = 20
-# Reading every task of twenty runs must stay cheap; above this size only whole runs are compared.
+# Reading all tasks of twenty runs must stay cheap; for larger workflows only run durations are compared.
 MAX_TASKS = 200
 
 
 class History:
-    """Lengths in seconds of the last successful runs, and of each task in them."""
+    """Durations in seconds of the last successful runs, and of each task in them."""
 
     def __init__(self, runs: list[float], tasks: dict[str, list[float]]) -> None:
         self._runs = sorted(runs)
         self._tasks = {name: sorted(lengths) for name, lengths in tasks.items()}
 
     def seconds_left(self, elapsed: float) -> float | None:
-        """By the median of the runs that took longer than this one has so far; None if none did."""
+        """Estimated from the median of the runs that took longer than `elapsed`; None if there are none."""
         longer = self._runs[bisect_left(self._runs, elapsed) :]
         return longer[len(longer) // 2] - elapsed if longer else None
 
     def slower_than(self, task: str, seconds: float) -> str | None:
-        """`slower than 19 of the last 20`, once that is remarkable."""
+        """`slower than 19 of the last 20`; None unless the task is slower than nine in ten."""
         lengths = self._tasks.get(task, [])
         beaten = bisect_left(lengths, seconds)
         if len(lengths) < 5 or beaten * 10 < len(lengths) * 9:
@@ -48,6 +48,6 @@ async def load_history(store: StateReader, workflow: str, task_count: int) -> Hi
 
 
 def _remember(lengths: dict[str, list[float]], task: Task) -> None:
-    # A task that fanned out took as long as all its instances together: they are what is compared.
+    # A fanned-out task lasts as long as all its instances together, so instances are compared instead.
     if task.status is TaskStatus.SUCCESS and task.started_at and task.finished_at and not task.instances:
         lengths.setdefault(task.key.name, []).append((task.finished_at - task.started_at).total_seconds())

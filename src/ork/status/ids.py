@@ -1,4 +1,4 @@
-"""Short names for runs: any unique prefix, `@last`, and `RUN/TASK[INDEX]` where a run and a task are meant."""
+"""Resolves run names: any unique id prefix, `@last`, and `RUN/TASK[INDEX]` for a task of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAST = "@last"
 
 
 class Target(NamedTuple):
-    """What a person named: a run, and perhaps a task or one instance of it."""
+    """A run, and optionally a task or one instance of it, as a person named them."""
 
     run: str
     task: str | None = None
@@ -25,7 +25,7 @@ class Target(NamedTuple):
 
 
 def parse_target(run: str, task: str | None = None) -> Target:
-    """`RUN`, `RUN TASK`, `RUN/TASK` and `RUN/TASK[3]` mean what they say."""
+    """Parses `RUN`, `RUN TASK`, `RUN/TASK` and `RUN/TASK[3]`."""
     if "/" in run:
         run, _, named = run.partition("/")
         if task is not None:
@@ -42,7 +42,7 @@ def parse_target(run: str, task: str | None = None) -> Target:
 
 
 async def resolve_run(store: StateReader, text: str) -> RunId:
-    """The one run that is meant; an unknown or ambiguous name is an error that says what to do."""
+    """The id of the named run. Unknown and ambiguous names are errors with a hint."""
     if text == LAST:
         return await _last_run(store)
     prefix = text.lower()
@@ -52,12 +52,12 @@ async def resolve_run(store: StateReader, text: str) -> RunId:
     if not found:
         raise NotFoundError(f"no run `{text}`", hint="`ork runs` lists them")
     if len(found) > 1 and prefix not in found:
-        raise UsageError(f"`{text}` is the beginning of several runs: {', '.join(found)}", hint="give more of the id")
+        raise UsageError(f"`{text}` matches several runs: {', '.join(found)}", hint="give more of the id")
     return RunId(prefix) if prefix in found else found[0]
 
 
 async def _last_run(store: StateReader) -> RunId:
-    """The newest one that somebody asked for: a run that is a task of another (`RUN/TASK/…`) is a part of that."""
+    """The newest run that is not a sub-workflow of another (its parent would be `RUN/TASK/…`)."""
     query = RunFilter()
     while True:
         page = await store.list_runs(query)
@@ -70,7 +70,7 @@ async def _last_run(store: StateReader) -> RunId:
 
 
 async def topmost_run(store: StateReader, run: Run) -> RunId:
-    """The run that this one is a part of, as a task of a task of … of it; the run itself if it is none's."""
+    """The outermost run that contains this one as a sub-workflow, or the run itself."""
     while "/" in (run.parent or ""):
         above = await store.get_run(RunId(str(run.parent).partition("/")[0]))
         if above is None:
@@ -80,7 +80,7 @@ async def topmost_run(store: StateReader, run: Run) -> RunId:
 
 
 async def short_id(store: StateReader, run: RunId) -> str:
-    """The shortest prefix of at least four characters that names this run alone."""
+    """The shortest unique prefix of the run's id, at least four characters."""
     for length in range(SHORTEST, len(run)):
         if len(await store.find_runs(run[:length], 2)) < 2:
             return run[:length]
@@ -92,7 +92,7 @@ async def short_ids(store: StateReader, runs: Iterable[RunId]) -> dict[RunId, st
 
 
 def pick_tasks(keys: Iterable[TaskKey], target: Target) -> list[TaskKey]:
-    """The tasks a target means: all, those of one name, or one instance. None of them is an error."""
+    """The tasks that the target names: all, those of one name, or one instance. NotFoundError if there are none."""
     known = list(keys)
     if target.task is None:
         return known

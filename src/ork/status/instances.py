@@ -1,4 +1,4 @@
-"""The instances of a task that has fanned out, counted: what is shown of them is one line, however many there are."""
+"""Counts the instances of a fanned-out task, which are shown as one line."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from ork.model.task import Task, TaskStatus
 
 
 def is_group(task: Task) -> bool:
-    """Whether the row only stands for instances, which have rows of their own."""
+    """Whether the row represents a fan-out, whose instances have rows of their own."""
     return task.key.index is None and bool(task.instances)
 
 
 class Instances:
-    """How many are in which state, and the few that a person wants to see: failed, or about to be retried."""
+    """The number of instances in each status, and the instances that failed or will be retried."""
 
     def __init__(self) -> None:
         self.counts: dict[TaskStatus, int] = dict.fromkeys(TaskStatus, 0)

@@ -1,4 +1,4 @@
-"""The external jobs an attempt waits for, in words. Their headers and arguments are nobody's business here."""
+"""Names of the external jobs that an attempt waits for. Their headers and arguments are not shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MAX_NAME = 120
 
 
 def job_names(waits_for: str | None) -> list[str]:
-    """One name for each job; a job nobody can name is still counted."""
+    """One name for each job; unnamed jobs get a generic name."""
     if waits_for is None:
         return []
     try:
@@ -25,7 +25,7 @@ def _name(job: Any) -> str:
             return f"run {job['run']} of workflow {job.get('workflow')}"
         for kind in ("http", "call"):
             if isinstance(job.get(kind), str):
-                # What follows a `?` or stands before an `@` may be a password.
+                # The query and the part before `@` may contain a password.
                 address = job[kind].partition("?")[0]
                 return str(address.rpartition("@")[2])[:MAX_NAME]
     return "an external job"

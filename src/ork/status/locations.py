@@ -1,4 +1,4 @@
-"""Code locations as people see them: what was found there, and what is wrong."""
+"""Code locations as shown to people: their workflows, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ork.status.wire import read_moment, read_time
 
 
 class LocationView(NamedTuple):
-    """`workflows` are in it; `vanished` were, and are disabled until they are there again."""
+    """`workflows` are in the location now; `vanished` were, and stay disabled until they return."""
 
     entry: LocationEntry
     workflows: tuple[str, ...]
@@ -29,16 +29,16 @@ class LocationView(NamedTuple):
 
 
 async def view_locations(store: StateReader) -> list[LocationView]:
-    """By name."""
+    """All locations, sorted by name."""
     workflows = await store.list_workflows()
     return [_view(entry, workflows) for entry in await store.list_locations()]
 
 
 def _view(entry: LocationEntry, workflows: Iterable[WorkflowEntry]) -> LocationView:
-    ours = [each for each in workflows if location_of(each.origin) == entry.name]
+    own = [each for each in workflows if location_of(each.origin) == entry.name]
     current = None if entry.digest is None else origin_of(entry.name, entry.digest)
-    there = tuple(each.name for each in ours if each.origin == current)
-    return LocationView(entry, there, tuple(each.name for each in ours if each.origin != current))
+    present = tuple(each.name for each in own if each.origin == current)
+    return LocationView(entry, present, tuple(each.name for each in own if each.origin != current))
 
 
 def location_json(view: LocationView, now: datetime) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def location_json(view: LocationView, now: datetime) -> dict[str, Any]:
 
 
 def read_location(row: dict[str, Any]) -> LocationEntry:
-    """What `location_json` wrote."""
+    """Reads what `location_json` wrote."""
     error = row["error"] or {"code": None, "message": None, "output": None, "digest": row["digest"]}
     return LocationEntry(
         row["name"], row["source"], read_moment(row["next_refresh"]), read_time(row["looking_until"]), row["digest"],

@@ -1,17 +1,17 @@
-"""What tasks returned, as JSON text, piece by piece."""
+"""Outputs of tasks as JSON text, in parts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ork.errors import NotFoundError, RefusedError
+from ork.errors import NotFoundError, ObjectsError, RefusedError
 from ork.model.ids import TaskKey
 from ork.model.task import InlineOutput, StoredOutput, Task, TaskStatus
-from ork.objects.store import ObjectStore
-from ork.status.follow import RunView
+from ork.objects.attempt_documents import AttemptDocuments
 from ork.status.hidden_params import masked_output
 from ork.status.instances import is_group
-from ork.status.shown import shown_data
+from ork.status.run_view import RunView
+from ork.status.secret_masking import mask_bytes
 
 
 def check_has_output(view: RunView, task: Task) -> None:
@@ -19,13 +19,13 @@ def check_has_output(view: RunView, task: Task) -> None:
         raise RefusedError(f"`{task.key}` is {task.status}: it has no output", hint=f"ork why {view.short} {task.key}")
 
 
-def output_parts(objects: ObjectStore, view: RunView, task: Task) -> Iterator[bytes]:
-    """The output piece by piece: of a fan-out one instance's after the other's, never all of them in memory."""
+def output_parts(objects: AttemptDocuments, view: RunView, task: Task) -> Iterator[bytes]:
+    """The output in parts. A fan-out yields one instance's output at a time, so memory stays bounded."""
     if not is_group(task):
         yield output_text(objects, view, task)
         return
     total = task.instances or 0
-    width = int(task.item) if task.item else None  # a list of lists, where it fans out two ways
+    width = int(task.item) if task.item else None  # set for a two-dimensional fan-out: the output is a list of lists
     yield b"["
     for index in range(total):
         if width is not None and index % width == 0:
@@ -37,17 +37,19 @@ def output_parts(objects: ObjectStore, view: RunView, task: Task) -> Iterator[by
     yield b"]"
 
 
-def output_text(objects: ObjectStore, view: RunView, task: Task) -> bytes:
-    """For people: the values of secrets and sensitive params are masked."""
-    return shown_data(masked_output(view.hidden, _output_text(objects, task)))
+def output_text(objects: AttemptDocuments, view: RunView, task: Task) -> bytes:
+    """The output with the values of secrets and sensitive params masked."""
+    return mask_bytes(masked_output(view.hidden, _output_text(objects, task)))
 
 
-def _output_text(objects: ObjectStore, task: Task) -> bytes:
+def _output_text(objects: AttemptDocuments, task: Task) -> bytes:
     match task.output:
         case InlineOutput(text):
             return text.encode()
         case StoredOutput(key):
-            data = objects.get(key)
+            (data,) = objects.read_values([key], None)
+            if isinstance(data, ObjectsError):
+                raise data
             if data is None:
                 raise NotFoundError(f"the output of `{task.key}` is no longer in the object store")
             return data

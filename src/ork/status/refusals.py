@@ -1,4 +1,4 @@
-"""Why a command came too late or too early, in words."""
+"""Errors for commands that a run's status does not allow."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from ork.errors import RefusedError
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 
 
-def too_late(command: RunCommand, run: Run, short: str) -> RefusedError:
+def command_refused(command: RunCommand, run: Run, short: str) -> RefusedError:
     kind, status = command.kind.value, run.status.value
     hint = _HINTS.get((kind, status)) or _HINTS.get((kind, "")) or _HINTS.get(("", status), "ork show {run}")
-    said = "it is paused already" if (kind, status) == ("pause", "paused") else _STATES[status]
-    return RefusedError(f"cannot {kind} run {short}: {said}", hint=hint.format(run=short))
+    reason = "it is paused already" if (kind, status) == ("pause", "paused") else _STATES[status]
+    return RefusedError(f"cannot {kind} run {short}: {reason}", hint=hint.format(run=short))
 
 
 def check_retry(command: RunCommand, run: Run | None, short: str) -> None:
-    """A retry of what did not succeed, where everything did, is refused: it would only move the run's end."""
+    """Refuses to retry the failed tasks of a successful run: it would only change the run's end time."""
     is_plain = command.kind is CommandKind.RETRY and not command.everything and command.task is None
     if is_plain and run is not None and run.status is RunStatus.SUCCESS:
         hint = f"`ork retry {short} --all` runs everything again"
@@ -22,14 +22,14 @@ def check_retry(command: RunCommand, run: Run | None, short: str) -> None:
 
 
 _STATES = {
-    "pending": "it has not begun yet",
+    "pending": "it has not started yet",
     "running": "it is running",
     "paused": "it is paused",
     "success": "it has already succeeded",
     "failed": "it has already failed",
     "cancelled": "it has already been cancelled",
 }
-# By command and state; an empty one stands for all.
+# By command and status; an empty string matches any.
 _HINTS = {
     ("pause", "paused"): "ork resume {run}",
     ("resume", "running"): "ork watch {run}",
@@ -40,5 +40,5 @@ _HINTS = {
     ("declare-dead", ""): "ork show {run}",
     ("", "failed"): "ork retry {run}",
     ("", "cancelled"): "ork retry {run}",
-    ("", "success"): "`ork rerun {run}` starts a new one like it",
+    ("", "success"): "`ork rerun {run}` starts a new run with the same params",
 }

@@ -1,4 +1,4 @@
-"""Schedules as people see and set them: on or off, and when they fire next."""
+"""Schedules as shown to people: enabled or disabled, and when they fire next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ork.state.schedules import ScheduleStore
 
 
 class Upcoming(NamedTuple):
-    """`times` are empty where the schedule is off; `problem` says why nobody can tell them."""
+    """`times` is empty if the schedule is disabled; `problem` says why the times cannot be computed."""
 
     entry: ScheduleEntry
     times: tuple[datetime, ...]
@@ -22,21 +22,21 @@ class Upcoming(NamedTuple):
 
 
 async def deploy(store: ScheduleStore, version: Version, *, origin: str | None, now: datetime) -> bool:
-    """Saves the version; its schedule counts from now on, whether or not a scheduler is there to see it."""
+    """Saves the version. Its schedule takes effect now, even if no scheduler is running."""
     workflow = version.workflow
     next_fire = first_fire(workflow.schedule, workflow.name, now)
     return await store.save_version(version, origin=origin, now=now, next_fire=next_fire)
 
 
-async def switch(store: ScheduleStore, workflow: str, enabled: bool, now: datetime) -> bool:
-    """Turns a workflow's schedule on or off. False if unknown."""
+async def set_schedule_enabled(store: ScheduleStore, workflow: str, enabled: bool, now: datetime) -> bool:
+    """Enables or disables a workflow's schedule. False if the workflow is unknown."""
     entry = await store.get_workflow(workflow)
     next_fire = None if entry is None or not enabled else first_fire(entry.schedule, workflow, now)
     return await store.set_enabled(workflow, enabled, next_fire=next_fire)
 
 
 def upcoming(entry: ScheduleEntry, after: datetime, count: int) -> Upcoming:
-    """The next times without jitter; a time that is overdue comes first."""
+    """The next fire times without jitter, beginning with an overdue one."""
     if entry.unreadable is not None:
         return Upcoming(entry, (), entry.unreadable)
     if not entry.enabled:
@@ -46,7 +46,7 @@ def upcoming(entry: ScheduleEntry, after: datetime, count: int) -> Upcoming:
         times = list(islice(fire_times(entry.schedule, after), count))
     except OrkError as error:
         return Upcoming(entry, (), error.message)
-    owed = None if entry.next_fire is None else entry.next_fire - jitter
-    if owed is not None and owed <= after:
-        times = [owed, *times][:count]
+    overdue = None if entry.next_fire is None else entry.next_fire - jitter
+    if overdue is not None and overdue <= after:
+        times = [overdue, *times][:count]
     return Upcoming(entry, tuple(times))

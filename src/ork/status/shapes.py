@@ -15,7 +15,7 @@ from ork.model.task import Attempt, Failure, InlineOutput, Output, StoredOutput,
 from ork.model.workflow import Schedule, Version, WorkflowEntry
 from ork.status.instances import is_group
 from ork.status.jobs import job_names
-from ork.status.shown import expect_outputs_of, shown_value
+from ork.status.secret_masking import mask_secrets_of, mask_value
 
 if TYPE_CHECKING:
     from ork.model.access import AuditEntry, Token
@@ -31,16 +31,16 @@ def run_json(run: Run) -> dict[str, Any]:
 
 
 def listed_run_json(run: Run) -> dict[str, Any]:
-    """A run in a list: its params are left out (null), because a page of them could be a gigabyte."""
+    """A run in a list. `params` is null, because a page of them could be a gigabyte."""
     return {**to_json(run), "params": None}
 
 
 def full_run_json(run: Run, version: Version, tasks: Iterable[Task], attempts: Iterable[Attempt]) -> dict[str, Any]:
-    """A run with its tasks and their attempts. Instances are tasks with an index; they stand for the whole task."""
+    """A run with its tasks and their attempts. Instances are tasks with an index; their fan-out itself is not listed."""
     by_task: dict[TaskKey, list[Attempt]] = {}
     for attempt in attempts:
         by_task.setdefault(attempt.key.task, []).append(attempt)
-    expect_outputs_of(version.workflow)
+    mask_secrets_of(version.workflow)
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
     shown = (task for task in tasks if not is_group(task))
     rows = [task_json(task, needs.get(task.key.name, ()), by_task.get(task.key, [])) for task in shown]
@@ -52,14 +52,13 @@ def task_json(task: Task, depends_on: Iterable[str], attempts: Iterable[Attempt]
 
 
 def task_row(task: Task, depends_on: Iterable[str]) -> dict[str, Any]:
-    """A task without its attempts. `instances` and `width` are set for a task that has fanned out, which has a row of its
-    own beside those of its instances; `item` for an instance."""
+    """A task without its attempts. `instances` and `width` are set for a fan-out, `item` for an instance."""
     item = None if task.item is None else json.loads(task.item)
     return {
         "name": task.key.name,
         "index": task.key.index,
         **to_json(task, skip=_TASK_FIELDS_OF_THEIR_OWN),
-        "item": shown_value(item) if task.key.index is not None else None,
+        "item": mask_value(item) if task.key.index is not None else None,
         "width": item if is_group(task) else None,
         "depends_on": list(depends_on),
         "cause": str(task.cause) if task.cause else None,
@@ -69,7 +68,7 @@ def task_row(task: Task, depends_on: Iterable[str]) -> dict[str, Any]:
 
 
 def attempt_json(attempt: Attempt) -> dict[str, Any]:
-    """An attempt without its token. Of external jobs that it waits for only the names are shown."""
+    """An attempt without its token; of external jobs only the names."""
     return {
         "task": attempt.key.task.name,
         "index": attempt.key.task.index,
@@ -102,10 +101,10 @@ def _error(failure: Failure | None) -> str | None:
 
 
 def _output_json(output: Output | None) -> dict[str, Any]:
-    """A large output stays in the object store: `output` is null and `output_size` says how large it is."""
+    """A large output stays in the object store: `output` is null and `output_size` is its size."""
     match output:
         case InlineOutput(text):
-            return {"output": shown_value(json.loads(text)), "output_size": None}
+            return {"output": mask_value(json.loads(text)), "output_size": None}
         case StoredOutput(_, size):
             return {"output": None, "output_size": size}
         case None:

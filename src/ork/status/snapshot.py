@@ -1,4 +1,4 @@
-"""What is known of a run at one moment: answers to `why` are made from it and nothing else."""
+"""The state of a run at one time. Answers to `why` are computed from it alone."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ork.model.record import Record, made
 from ork.model.run import RunCommand, SchedulerEntry
 from ork.model.task import Attempt
 from ork.state.records import LimitUse
-from ork.status.follow import RunView
-from ork.status.serving import NO_SCHEDULER
+from ork.status.run_view import RunView
+from ork.status.schedulers import NO_SCHEDULER
 
 
 class Snapshot(Record):
-    """All that an answer needs. `attempts` holds the current one of each active task that it may tell of."""
+    """All data that an answer needs. `attempts` holds the current attempt of each active task that it may mention."""
 
     view: RunView
     now: datetime
-    schedulers: tuple[SchedulerEntry, ...] = ()  # those that live
+    schedulers: tuple[SchedulerEntry, ...] = ()  # those that are or may be alive
     owner: SchedulerId | None = None
     starter: str | None = None  # who started the run; None for schedules and for runs of an older schema
     attempts: Mapping[TaskKey, Attempt] = made(default_factory=dict)
@@ -27,13 +27,13 @@ class Snapshot(Record):
     machines: Mapping[TaskKey, str] = made(default_factory=dict)
     limits: tuple[LimitUse, ...] = ()
     commands: tuple[RunCommand, ...] = ()
-    active_runs: tuple[RunId, ...] = ()  # of the same workflow, this one excepted
+    active_runs: tuple[RunId, ...] = ()  # other runs of the same workflow
     short_ids: Mapping[RunId, str] = made(default_factory=dict)
     heartbeat_seconds: float = 10.0
     stale_seconds: float = 60.0
     start_limit_seconds: float = 300.0
     fence_seconds: float = 45.0
-    is_disk_full: bool = False  # under the objects
+    is_disk_full: bool = False  # the disk of the object store
     without_scheduler: str | None = NO_SCHEDULER  # what to say if there is none; None if the run needs none
 
     def short(self, run: RunId) -> str:

@@ -1,4 +1,4 @@
-"""Why a run or a task is (not) running, what happens next and when: sentences made from a snapshot, nothing else."""
+"""Explains from a snapshot why a run or task is (not) running, and what happens next and when."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ork.model.run import RunCommand, RunStatus
 from ork.model.task import FailureKind, Task, TaskStatus
 from ork.model.workflow import Approval, NotBy
 from ork.state.records import LimitUse
-from ork.status.follow import RunView
+from ork.status.attempt_text import failure_notes
+from ork.status.formatting import ago, argument, between, clock_time, count, duration
 from ork.status.instances import Instances, is_group
 from ork.status.jobs import job_names
-from ork.status.serving import NO_SCHEDULER
-from ork.status.silent import closing_words, heartbeat_words
+from ork.status.run_view import RunView
+from ork.status.schedulers import NO_SCHEDULER
 from ork.status.snapshot import Snapshot
-from ork.status.tries import about_the_end
-from ork.status.words import ago, argument, between, clock_time, count, duration
+from ork.status.unreachable import closing_text, heartbeat_text
 
 MAX_TASKS = 10
-TOLD_OF = (TaskStatus.FAILED, TaskStatus.RUNNING, TaskStatus.DISPATCHED, TaskStatus.PENDING)  # in this order
+EXPLAINED_STATUSES = (TaskStatus.FAILED, TaskStatus.RUNNING, TaskStatus.DISPATCHED, TaskStatus.PENDING)  # in this order
 MAX_NAMES = 3
-FULL_DISK = "the disk of the objects is full: how tasks end cannot be written down; free some space, and work goes on"
+FULL_DISK = "the disk of the object store is full: results of tasks cannot be written; free some space to continue"
 
 
 def why_run(snap: Snapshot) -> list[str]:
-    """The run in one or more sentences, then its unfinished or failed tasks, one line each."""
+    """One or more sentences about the run, then one line for each failed or unfinished task."""
     view, run = snap.view, snap.view.run
     match run.status:
         case RunStatus.PENDING:
@@ -49,24 +49,24 @@ def why_run(snap: Snapshot) -> list[str]:
     if run.unreadable is not None and run.unreadable not in (run.note or ""):
         lines.append(f"parts of it are damaged: {run.unreadable}")
     lines += _about_requests(snap)
-    # A run that has ended needs nobody, unless somebody asked something of it.
-    needs_one = run.status is not RunStatus.PENDING if not run.status.is_final else bool(snap.commands)
-    if needs_one and not snap.schedulers and snap.without_scheduler is not None:
+    # A finished run needs a scheduler only for pending commands.
+    needs_scheduler = run.status is not RunStatus.PENDING if not run.status.is_final else bool(snap.commands)
+    if needs_scheduler and not snap.schedulers and snap.without_scheduler is not None:
         lines.append(snap.without_scheduler)
     if snap.is_disk_full and not run.status.is_final:
         lines.append(FULL_DISK)
     return lines + _task_lines(snap)
 
 
-def why_not_begun(snap: Snapshot) -> list[str]:
-    """Of any task of a run that has none yet."""
+def why_not_started(snap: Snapshot) -> list[str]:
+    """The answer for a task of a run that has no task rows yet."""
     if snap.view.run.status is RunStatus.PENDING:
-        return ["its run has not begun", _why_pending(snap), *_about_requests(snap)]
-    return ["its run has not begun", *why_run(snap)]
+        return ["its run has not started", _why_pending(snap), *_about_requests(snap)]
+    return ["its run has not started", *why_run(snap)]
 
 
 def why_task(snap: Snapshot, task: Task) -> list[str]:
-    """Why this task is where it is, and what happens next."""
+    """Why the task has its status, and what happens next."""
     lines = [_why(snap, task)]
     if not task.status.is_final:
         if snap.view.run.cancel_requested_at is not None:
@@ -79,7 +79,7 @@ def why_task(snap: Snapshot, task: Task) -> list[str]:
 
 
 def why_instances(snap: Snapshot, name: str) -> list[str]:
-    """Of a task that has fanned out: the instances that failed or are to be retried, then those that run, a few each."""
+    """A few instances of a fan-out: those that failed, will be retried, or are running."""
     instances = snap.view.instances.get(name)
     if instances is None:
         return []
@@ -92,7 +92,7 @@ def why_instances(snap: Snapshot, name: str) -> list[str]:
 
 def _why(snap: Snapshot, task: Task) -> str:
     view = snap.view
-    this, most = view.tries(task)
+    this, most = view.attempt_numbers(task)
     match task.status:
         case TaskStatus.PENDING:
             return _why_waiting(snap, task)
@@ -105,7 +105,7 @@ def _why(snap: Snapshot, task: Task) -> str:
         case TaskStatus.FAILED if task.attempt == 0:
             return f"failed: {_failure(task)}"
         case TaskStatus.FAILED:
-            end = about_the_end(view.specs.get(task.key.name), task)
+            end = failure_notes(view.specs.get(task.key.name), task)
             text = f"failed on attempt {this} of {most}: {_failure(task)}" + (f"; {end}" if end else "")
             return f"{text} (`ork logs {view.short} {argument(task.key)}`)"
         case TaskStatus.SKIPPED:
@@ -117,7 +117,7 @@ def _why(snap: Snapshot, task: Task) -> str:
 def _why_waiting(snap: Snapshot, task: Task) -> str:
     view = snap.view
     if task.retry_at is not None:
-        this, most = view.tries(task)
+        this, most = view.attempt_numbers(task)
         when = f"at {clock_time(task.retry_at, snap.now)} ({ago(task.retry_at, snap.now)})"
         return f"retry: attempt {this + 1} of {most} {when}, after {_failure(task)}"
     upstream = _open_upstream(view, task) if task.key.index is None else ""
@@ -126,10 +126,10 @@ def _why_waiting(snap: Snapshot, task: Task) -> str:
     if view.run.status is RunStatus.PAUSED:
         return f"ready, but the run is paused ({view.run.note or 'by a person'}): `ork resume {view.short}`"
     if task.key.index is not None and _is_held_back(view, task):
-        return f"queued: {queue_in_words(view, task.key.name)}"
+        return f"queued: {queue_reason(view, task.key.name)}"
     limit = _full_limit(snap, task)
     if limit is not None:
-        return f"queued: {_limit_in_words(limit)}, held by {_holders(snap, limit)}"
+        return f"queued: {_limit_text(limit)}, held by {_holders(snap, limit)}"
     rate = view.specs[task.key.name].rate if task.key.name in view.specs else None
     if rate is not None:
         return f"queued: rate {rate}"
@@ -137,13 +137,13 @@ def _why_waiting(snap: Snapshot, task: Task) -> str:
 
 
 def _is_held_back(view: RunView, instance: Task) -> bool:
-    """Whether as many of its siblings are active as may be."""
+    """Whether the fan-out's concurrency limit is reached."""
     spec, instances = view.specs.get(instance.key.name), view.instances.get(instance.key.name)
     return bool(spec and instances and spec.concurrency is not None and instances.active >= spec.concurrency)
 
 
-def queue_in_words(view: RunView, name: str) -> str:
-    """Why the instances of a task that have not begun have not."""
+def queue_reason(view: RunView, name: str) -> str:
+    """Why instances of a fan-out are queued."""
     spec = view.specs.get(name)
     if spec is not None and spec.concurrency is not None:
         return f"concurrency {spec.concurrency}"
@@ -163,13 +163,13 @@ def _open_upstream(view: RunView, task: Task) -> str:
 
 
 def _upstream_state(view: RunView, name: str) -> str | None:
-    """None when it has ended. A task with instances is told by how many of them run."""
+    """The task and its status; a fan-out shows how many instances run. None if the task has ended."""
     task = view.whole(name)
     if task is None or task.status.is_final:
         return None
     if is_group(task) and name in view.instances:
         return f"`{name}` ({view.instances[name].active} of {task.instances} instances running)"
-    return f"`{name}` ({'waits for a person' if waits_for_a_person(view, task) else task.status.value})"
+    return f"`{name}` ({'waits for a person' if waits_for_approval(view, task) else task.status.value})"
 
 
 def _full_limit(snap: Snapshot, task: Task) -> LimitUse | None:
@@ -180,7 +180,7 @@ def _full_limit(snap: Snapshot, task: Task) -> LimitUse | None:
     return next((use for use in snap.limits if use.name in names and use.used >= use.slots), None)
 
 
-def _limit_in_words(limit: LimitUse) -> str:
+def _limit_text(limit: LimitUse) -> str:
     kind, _, name = limit.name.partition(":")
     if limit.name == EVERYTHING:
         workers = "the only worker is" if limit.slots == 1 else f"all {limit.slots} workers are"
@@ -195,11 +195,11 @@ def _holders(snap: Snapshot, limit: LimitUse) -> str:
 
 
 def _why_dispatched(snap: Snapshot, task: Task) -> str:
-    closing = closing_words(snap, task)
+    closing = closing_text(snap, task)
     if closing:
         return closing
     since = ago(task.dispatched_at, snap.now)
-    limit = f"given up and tried again after {snap.start_limit_seconds:g} s"
+    limit = f"given up and retried after {snap.start_limit_seconds:g} s"
     return f"handed to executor `{task.executor}` {since}, not started yet ({limit})"
 
 
@@ -211,25 +211,25 @@ def _why_done(snap: Snapshot, task: Task) -> str:
 
 
 def _why_running(snap: Snapshot, task: Task) -> str:
-    closing = closing_words(snap, task)
+    closing = closing_text(snap, task)
     if closing:
         return closing
     if is_group(task):
         return _why_fanned_out(snap.view, task)
-    if waits_for_a_person(snap.view, task):
+    if waits_for_approval(snap.view, task):
         return _why_undecided(snap, task)
     attempt = snap.attempts.get(task.key)
     if attempt is not None and attempt.waits_for is not None:
         names = job_names(attempt.waits_for)
         shown = ", ".join(names[:MAX_NAMES]) + (f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else "")
         return f"waiting for {count(len(names), 'external job')} for {between(task.started_at, snap.now)}: {shown}"
-    this, most = snap.view.tries(task)
+    this, most = snap.view.attempt_numbers(task)
     if task.reason is not None:
-        return f"{task.reason} for {between(task.started_at, snap.now)}, attempt {this} of {most}; its timeout has not begun"
+        return f"{task.reason} for {between(task.started_at, snap.now)}, attempt {this} of {most}; its timeout has not started"
     text = f"running for {between(task.started_at, snap.now)}, attempt {this} of {most}"
     beat = snap.beats.get(task.key)
     if beat is not None:
-        text += heartbeat_words(snap, (snap.now - beat).total_seconds())
+        text += heartbeat_text(snap, (snap.now - beat).total_seconds())
     spec = snap.view.specs.get(task.key.name)
     return text + (f"; stopped after {duration(spec.timeout)}" if spec and spec.timeout else "")
 
@@ -242,7 +242,7 @@ def _why_fanned_out(view: RunView, task: Task) -> str:
     if instances.retrying:
         parts.append(f"{len(instances.retrying):,} to be retried")
     if instances.queued > 0:
-        parts.append(f"{instances.queued:,} queued: {queue_in_words(view, task.key.name)}")
+        parts.append(f"{instances.queued:,} queued: {queue_reason(view, task.key.name)}")
     return ", ".join(parts)
 
 
@@ -287,13 +287,13 @@ def _why_pending(snap: Snapshot) -> str:
     if most is not None and len(snap.active_runs) >= most:
         others = ", ".join(map(snap.short, snap.active_runs[:MAX_NAMES]))
         return f"queued: `{snap.view.run.workflow}` has {len(snap.active_runs)} of {most} active runs: {others}"
-    return f"waiting for a scheduler to take it ({count(len(snap.schedulers), 'scheduler')} running)"
+    return f"waiting for a scheduler to claim it ({count(len(snap.schedulers), 'scheduler')} running)"
 
 
 def _about_requests(snap: Snapshot) -> list[str]:
     waits_for = "the run's owner" if snap.schedulers else "a scheduler"
     lines = [
-        f"`{command.kind.value}`{_asked_of(command)} asked for by {command.by} waits for {waits_for}"
+        f"`{command.kind.value}`{_asked_of(command)} requested by {command.by} waits for {waits_for}"
         for command in snap.commands
     ]
     if snap.view.run.cancel_requested_at is not None and not snap.view.run.status.is_final:
@@ -312,16 +312,16 @@ def _being_cancelled(snap: Snapshot) -> str:
     return f"being cancelled since {ago(run.cancel_requested_at, snap.now)}" + (f" ({run.note})" if run.note else "")
 
 
-def waits_for_a_person(view: RunView, task: Task) -> bool:
+def waits_for_approval(view: RunView, task: Task) -> bool:
     spec = view.specs.get(task.key.name)
     return task.status is TaskStatus.RUNNING and spec is not None and isinstance(spec.action, Approval)
 
 
 def _task_lines(snap: Snapshot) -> list[str]:
-    """Those that failed, then those that have not ended; what only waits for them comes last."""
-    # A fan-out is one task here; `ork why RUN TASK` tells of its instances.
+    """One line for each failed task, then for active ones, then for waiting ones."""
+    # A fan-out is one line here; `ork why RUN TASK` shows its instances.
     whole = [task for name in snap.view.specs if (task := snap.view.whole(name)) is not None]
-    tasks = [task for status in TOLD_OF for task in whole if task.status is status]
+    tasks = [task for status in EXPLAINED_STATUSES for task in whole if task.status is status]
     lines = [f"  {task.key}: {_why(snap, task)}" for task in tasks[:MAX_TASKS]]
     if len(tasks) > MAX_TASKS:
         lines.append(f"  … and {len(tasks) - MAX_TASKS:,} more tasks")

@@ -1,6 +1,6 @@
-"""Reads the JSON that `ork.status.shapes` writes, for clients of a server.
+"""Reads the JSON that `ork.status.shapes` writes, for API clients.
 
-A token and the headers of external jobs are not in that JSON, so an attempt that is read has none.
+That JSON contains no tokens and no headers of external jobs, so attempts read from it have none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ork.model.run import Run
 from ork.model.task import Attempt, InlineOutput, Output, StoredOutput, Task
 from ork.model.workflow import WorkflowEntry
 from ork.objects.json_text import dumps
-from ork.objects.layout import attempt_stem, output_key
+from ork.objects.references import output_reference
 
 
 def read_run(row: dict[str, Any]) -> Run:
@@ -59,13 +59,13 @@ def read_time(text: str | None) -> datetime | None:
 
 
 def read_key(text: str) -> TaskKey:
-    """TASK or TASK[3]."""
+    """Parses TASK or TASK[3]."""
     name, bracket, index = text.partition("[")
     return TaskKey(name, int(index[:-1]) if bracket else None)
 
 
 def _read_output(attempt: AttemptKey, row: dict[str, Any]) -> Output | None:
     if row.get("output_size") is not None:
-        return StoredOutput(output_key(attempt_stem(attempt)), row["output_size"])
-    # A task without an output and one that returned null look the same, and both print `null`.
+        return StoredOutput(output_reference(str(attempt)), row["output_size"])
+    # JSON null stands for both no output and a null output; both print `null`.
     return None if row["output"] is None else InlineOutput(dumps(row["output"]))

@@ -1,4 +1,4 @@
-"""Worker configs as people and programs see them."""
+"""Worker configs as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ork.model.infra import WorkerConfig
 
 
 def worker_json(config: WorkerConfig) -> dict[str, Any]:
-    """Of its environment variables the names alone: values may be nobody else's business."""
+    """A worker config. Environment variables are listed by name only, because values may be confidential."""
     return {
         "name": config.name,
         "where": None if config.where is None else str(config.where),

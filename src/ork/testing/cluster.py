@@ -9,7 +9,6 @@ from ork.executors.executor import LaunchOrder, News
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.record import Record
 from ork.model.task import Attempt
-from ork.objects import layout
 from ork.testing.faults import Faults, Process
 from ork.testing.kernel import Kernel
 from ork.testing.language import PLAIN, Features
@@ -123,13 +122,13 @@ class Cluster:
         """Everybody who watches hears of it soon: once, twice, or not at all; some bring the status along, as it was when
         they left."""
         faults = self.faults
-        status = self.objects.get(layout.status_key(layout.attempt_stem(attempt)))
+        (status,) = self.objects.read_statuses([str(attempt)])
         for process, news in self._watchers.get(attempt, ()):
             if faults.happens(faults.rates.lost_news):
                 continue
             for _ in range(2 if faults.happens(faults.rates.doubled_news) else 1):
                 delay = faults.random.choice((0.0, 0.001, faults.random.uniform(0.0, 3.0)))
-                told = status if faults.random.random() < 0.5 else None
+                told = status if faults.random.random() < 0.5 and isinstance(status, bytes) else None
                 self.kernel.later(delay, _Delivery(process, news, attempt, told))
 
     # ── for the world ────────────────────────────────────────────────────────────────────────────
@@ -174,14 +173,11 @@ class Cluster:
 
     def was_overwritten(self, attempt: AttemptKey) -> bool:
         """Whether somebody else wrote where its heartbeats are: then not all of them could be seen."""
-        return self.objects.written_at(layout.status_key(layout.attempt_stem(attempt)), "", exactly=True) is not None
+        return self.objects.last_written_at(str(attempt), lambda writer: writer == "") is not None
 
     def last_word_at(self, attempt: AttemptKey) -> float:
         """When its worker last wrote anything itself."""
-        stem = layout.attempt_stem(attempt)
-        keys = layout.status_key(stem), layout.gate_key(stem)
-        times = (self.objects.written_at(key, f"worker {attempt}") for key in keys)
-        return max((at for at in times if at is not None), default=0.0)
+        return self.objects.last_written_at(str(attempt), lambda by: by.startswith(f"worker {attempt}")) or 0.0
 
     def reboot(self, machine: Machine) -> None:
         """Everything on it dies, and what its workers wrote in the last seconds may be gone."""
@@ -194,9 +190,7 @@ class Cluster:
 
     def _lose_writes(self, attempt: AttemptKey) -> None:
         since = self.kernel.time - self.faults.random.uniform(0, 30)
-        stem = layout.attempt_stem(attempt)
-        for key in (layout.gate_key(stem), layout.status_key(stem), layout.output_key(stem)):
-            self.objects.forget_since(key, since)
+        self.objects.lose_since(str(attempt), since)
         self._witness.report_lost(attempt)
 
     def _all(self) -> list[SimulatedWorker]:

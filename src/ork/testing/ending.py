@@ -7,8 +7,7 @@ from random import Random
 from ork.core.machine import RunMachine
 from ork.errors import DocumentError
 from ork.model.task import Attempt, TaskStatus
-from ork.objects import layout
-from ork.scheduler.reading import as_event, read_status
+from ork.scheduler.reading import as_event, checked_status
 from ork.state.store import StateStore
 from ork.testing.clock import EPOCH
 from ork.testing.cluster import Cluster
@@ -62,16 +61,11 @@ def _check_replay(record: RunRecord, judge: Judge, objects: MemoryObjects, rando
     """Everything workers ever said about this run, twice and in any order, to a machine built from its rows."""
     said = []
     for attempt in record.attempts.values():
-        key = layout.status_key(layout.attempt_stem(attempt.key))
-        for data in objects.history(key)[-3:]:
-            page = MemoryObjects()
-            page.put(key, data)
+        for data in objects.statuses_of(str(attempt.key))[-3:]:
             try:
-                status = read_status(page, attempt)
+                said += [as_event(checked_status(data, attempt), attempt)] * 2
             except DocumentError:
                 continue
-            if status is not None:
-                said += [as_event(status, attempt)] * 2
     random.shuffle(said)
     machine = RunMachine(record.workflow, record.run, record.tasks.values(), record.active_attempts())
     for event in said:

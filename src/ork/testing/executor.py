@@ -9,7 +9,6 @@ from ork.errors import ExecutorError
 from ork.executors.executor import LaunchOrder, News, NotStarted, Presence
 from ork.model.ids import AttemptKey
 from ork.model.task import Attempt
-from ork.objects import layout
 from ork.testing.cluster import Cluster, Machine
 from ork.testing.faults import Process
 
@@ -66,7 +65,7 @@ class ScriptedExecutor:
             raise ExecutorError("the machine cannot be reached")
         for attempt in attempts:
             request = {"v": 1, "attempt": str(attempt.key), "why": "stop", "at_once": at_once}
-            self._cluster.objects.put(layout.stop_key(layout.attempt_stem(attempt.key)), json.dumps(request).encode())
+            self._cluster.objects.request_stop(str(attempt.key), json.dumps(request).encode())
             for worker in self._cluster.workers_of(attempt):
                 if not worker.at_gate and self._forgets():
                     continue

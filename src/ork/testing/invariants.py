@@ -14,7 +14,7 @@ from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
 from ork.model.task import Task, TaskStatus
 from ork.model.workflow import CompiledWorkflow, Rate
-from ork.objects.store import ObjectStore
+from ork.objects.attempt_documents import AttemptDocuments
 from ork.state.records import Accepted, Claim, ClaimedRun, Committed, RunChanges, TooLate
 from ork.testing.attempt_checks import AttemptChecks
 from ork.testing.controls import ControlChecks
@@ -31,7 +31,7 @@ _BEGUN = (TaskStatus.DISPATCHED, TaskStatus.RUNNING, TaskStatus.SUCCESS, TaskSta
 class Judge:
     """Methods named like store verbs are called with the verb's answer and arguments, at the moment it took effect."""
 
-    def __init__(self, clock: Callable[[], float], lease_seconds: float, objects: ObjectStore) -> None:
+    def __init__(self, clock: Callable[[], float], lease_seconds: float, objects: AttemptDocuments) -> None:
         self.ledger = Ledger()
         self.violations: list[Violation] = []
         self.workflows: dict[str, CompiledWorkflow] = {}

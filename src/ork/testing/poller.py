@@ -12,7 +12,7 @@ from ork.model.ids import AttemptKey, RunId
 from ork.model.record import Record
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import Attempt
-from ork.objects import documents, layout
+from ork.objects import documents
 from ork.scheduler.child_output import output_of_run
 from ork.state.store import StateStore
 from ork.testing.cluster import Cluster
@@ -112,7 +112,7 @@ class ScriptedPoller:
 
     def _read_spec(self, attempt: Attempt) -> None:
         try:
-            if self._objects.get(layout.spec_key(layout.attempt_stem(attempt.key))) is None:
+            if self._objects.read_spec(str(attempt.key)) is None:
                 raise ExecutorError(f"the spec of {attempt.key} is gone")
         except ObjectsError as problem:
             raise ExecutorError(problem.message) from None
@@ -204,27 +204,25 @@ class ScriptedPoller:
             wait.news(wait.attempt.key)
 
     def _write(self, attempt: Attempt, ending: dict[str, Any], output: str | None) -> None:
-        stem = layout.attempt_stem(attempt.key)
-        data = self._cluster.objects.get(layout.status_key(stem))
-        handed_over = documents.open_signed(data, attempt.token_hash) if data is not None else {}
+        (data,) = self._cluster.objects.read_statuses([str(attempt.key)])
+        handed_over = documents.open_signed(data, attempt.token_hash) if isinstance(data, bytes) else {}
         if handed_over.get("state") != "deferred":
             return  # somebody has written the last word already
         self._cluster.will_report(attempt.key, ending["state"], output)
         if output is not None:
             job = self._cluster.jobs.get(attempt.key)
             is_large = len(output) > INLINE_LIMIT if job is None else job.output_is_large
-            ending = {**ending, "output": self._stored(output, stem, is_large=is_large)}
+            ending = {**ending, "output": self._stored(output, str(attempt.key), is_large=is_large)}
         at = self._process.clock.now().isoformat()
         kept = {name: value for name, value in handed_over.items() if name != "jobs"}
         status = {**kept, "seq": handed_over["seq"] + 1, "at": at, "finished_at": at, **ending}
-        self._objects.put(layout.status_key(stem), documents.sign(status, attempt.token_hash))
+        self._objects.put_status(str(attempt.key), documents.sign(status, attempt.token_hash))
         self._cluster.reported(attempt.key, ending["state"], output)
 
-    def _stored(self, text: str, stem: str, *, is_large: bool) -> dict[str, Any]:
+    def _stored(self, text: str, attempt: str, *, is_large: bool) -> dict[str, Any]:
         if not is_large:
             return {"inline": text}
-        self._objects.put(layout.output_key(stem), text.encode())
-        return {"object": layout.output_key(stem), "size": len(text)}
+        return {"object": self._objects.put_output(attempt, text.encode()), "size": len(text)}
 
     def _drop(self, wait: _Wait) -> None:
         wait.is_over = wait.has_looked = True

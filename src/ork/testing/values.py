@@ -8,7 +8,7 @@ from typing import Any
 from ork.model.ids import TaskKey
 from ork.model.task import InlineOutput, Output, StoredOutput
 from ork.model.workflow import Condition, Const, Op, Ref, TaskSpec
-from ork.objects.store import ObjectStore
+from ork.objects.attempt_documents import AttemptDocuments
 from ork.testing.ledger import RunRecord
 
 
@@ -21,7 +21,7 @@ MISSING = _Missing()
 
 
 class Values:
-    def __init__(self, objects: ObjectStore) -> None:
+    def __init__(self, objects: AttemptDocuments) -> None:
         self._objects = objects
 
     def text(self, output: Output | None) -> str | None:
@@ -31,8 +31,8 @@ class Values:
             case InlineOutput(text):
                 return text
             case StoredOutput(key, _size):
-                data = self._objects.get(key)
-                return None if data is None else data.decode()
+                (data,) = self._objects.read_values([key], None)
+                return data.decode() if isinstance(data, bytes) else None
 
     def output(self, record: RunRecord, key: TaskKey) -> Any:
         """The value of a task or an instance; of a fan-out the list of them, in rows if it fans out two ways."""

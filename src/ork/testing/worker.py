@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ork.errors import DocumentError, ObjectsError
 from ork.executors.executor import LaunchOrder
-from ork.objects import documents, layout
+from ork.objects import documents
+from ork.objects.references import output_reference
 from ork.testing.faults import STILL_SECONDS, Process
 from ork.testing.kernel import Actor
 from ork.testing.objects import FlakyObjects
@@ -43,7 +44,7 @@ class SimulatedWorker:
         self._luck = luck
         self._process = WorkerProcess(f"worker {order.attempt.key} #{number}", cluster.kernel, cluster.faults)
         self._objects = FlakyObjects(cluster.objects, self._process)
-        self._stem = layout.attempt_stem(order.attempt.key)
+        self._name = str(order.attempt.key)
         self._token_hash = documents.token_hash(order.token)
         self._seq = 0
         self._stop_at = FOR_EVER
@@ -106,7 +107,7 @@ class SimulatedWorker:
     async def _read_spec(self) -> dict[str, Any] | None:
         for _ in range(5):
             try:
-                data = self._objects.get(layout.spec_key(self._stem), limit=SPEC_LIMIT)
+                data = self._objects.read_spec(self._name)
                 if data is not None:
                     return documents.open_signed(data, self._token_hash)
             except DocumentError:
@@ -125,7 +126,7 @@ class SimulatedWorker:
         if self._luck.garbles_gate:
             signed = signed[: len(signed) // 2]
         try:
-            return self._objects.put_if_absent(layout.gate_key(self._stem), signed)
+            return self._objects.claim_gate(self._name, signed)
         except ObjectsError:
             return False  # it may hold the gate and not know: then nobody ever works on this attempt
 
@@ -170,7 +171,7 @@ class SimulatedWorker:
             self._put_status({"state": "running"})
             if self._seq == 1:
                 self._cluster.spread_news(self.attempt.key)
-            if self._objects.get(layout.stop_key(self._stem), limit=SPEC_LIMIT) is not None:
+            if self._objects.read_stop(self._name) is not None:
                 self.terminate(at_once=at_once)
         except ObjectsError:
             return False
@@ -231,12 +232,12 @@ class SimulatedWorker:
         if script.output is None:
             return None
         if script.output_is_large:
-            return {"object": layout.output_key(self._stem), "size": len(script.output)}
+            return {"object": output_reference(self._name), "size": len(script.output)}
         return {"inline": script.output}
 
     def _put_output(self, words: dict[str, Any], script: Script) -> None:
         if words["state"] == "success" and script.output is not None and script.output_is_large:
-            self._objects.put(layout.output_key(self._stem), script.output.encode())
+            self._objects.put_output(self._name, script.output.encode())
 
     def _put_late(self, words: dict[str, Any], script: Script) -> None:
         try:
@@ -259,7 +260,7 @@ class SimulatedWorker:
             "started_at": self._begun_wall, "finished_at": None, "exit_code": None, "failure": None, "output": None,
             "metrics": None,
         } | fields | dict(self._luck.babble)  # fmt: skip
-        self._objects.put(layout.status_key(self._stem), documents.sign(status, self._token_hash))
+        self._objects.put_status(self._name, documents.sign(status, self._token_hash))
 
     def _now(self) -> str:
         return self._process.clock.now().isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -11,7 +11,7 @@ from ork.model.installation import Mode
 from ork.model.record import Record, replaced
 from ork.model.task import Attempt, TaskStatus
 from ork.model.workflow import Approval, CompiledWorkflow, OnUnreachable, SubWorkflow, TaskSpec
-from ork.objects import documents, layout
+from ork.objects import documents
 from ork.state.sqlite.store import SqliteStore
 from ork.state.store import StateStore
 from ork.testing.clock import EPOCH
@@ -255,7 +255,7 @@ class World:
                 "failure": None, "output": None, "metrics": None,
             }  # fmt: skip
             forged = documents.sign(words, documents.token_hash("another's token"))
-            self.objects.put(layout.status_key(layout.attempt_stem(attempt)), forged)
+            self.objects.put_status(str(attempt), forged)
             self.cluster.spread_news(attempt)
 
     def _meddle(self, run: RunId) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from ork.errors import ObjectsError
 from ork.objects.json_text import dumps, strict_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ork.objects.store import ObjectStore
+    from ork.objects.attempt_documents import AttemptDocuments
 
 HIDDEN = "***"
 
@@ -23,7 +24,7 @@ class Bindings:
     Secrets are taken from `environ`, the worker's own environment, which the task does not get to see.
     """
 
-    def __init__(self, objects: ObjectStore, output_limit: int, environ: dict[str, str]) -> None:
+    def __init__(self, objects: AttemptDocuments, output_limit: int, environ: dict[str, str]) -> None:
         self._objects = objects
         self._limit = output_limit
         self.environ = environ
@@ -57,7 +58,9 @@ class Bindings:
         return self._opened[key]
 
     def _bytes(self, key: str) -> bytes:
-        data = self._objects.get(key, limit=self._limit)
+        (data,) = self._objects.read_values([key], self._limit)
+        if isinstance(data, ObjectsError):
+            raise data
         if data is None:
             raise InputError(f"the output of an earlier task is gone: {key}")
         return data

@@ -131,7 +131,7 @@ class CommandJob:
 
     def _ending(self, wait_status: int) -> Ending:
         if wait_status != 0:
-            return ended_badly(wait_status, self._objects, self._stem, self._log)
+            return ended_badly(wait_status, self._objects, self._spec["attempt"], self._log)
         try:
             text = self._output_text()
         except (DocumentError, OSError) as error:

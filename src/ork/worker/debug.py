@@ -11,7 +11,7 @@ import sys
 
 from ork.errors import ObjectsError
 from ork.objects import layout
-from ork.objects.documents import SPEC_LIMIT, open_signed, token_hash
+from ork.objects.documents import open_signed, token_hash
 from ork.objects.local import LocalObjects
 from ork.objects.opening import open_objects
 from ork.worker.bound import Bindings, InputError
@@ -30,17 +30,17 @@ TRACE = "trace"
 _FAILED = 1
 
 
-def start(objects_url: str, spec_key: str, mode: str, moved: str | None = None) -> int:
+def start(objects_url: str, attempt: str, mode: str, moved: str | None = None) -> int:
     """Runs the attempt's function or program and gives its exit code; with MODE `trace` step by step.
 
     `moved` once this is the interpreter of the task's own environment.
     """
     objects = open_objects(objects_url)
-    stem = layout.stem_of(spec_key)
+    stem = layout.stem(attempt)
     try:
-        spec = open_signed(objects.get(spec_key, limit=SPEC_LIMIT) or b"", token_hash(os.environ["ORK_TOKEN"]))
+        spec = open_signed(objects.read_spec(attempt) or b"", token_hash(os.environ["ORK_TOKEN"]))
     except ObjectsError as error:
-        return _say(f"cannot read {spec_key}: {error.message}")
+        return _say(f"cannot read the spec of {attempt}: {error.message}")
     spec.setdefault("paths", [])  # older specs name none
     preparation = Preparation(objects, stem, spec)
     ending = preparation.look()

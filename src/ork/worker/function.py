@@ -116,7 +116,7 @@ class FunctionJob:
         if self._reply:
             ending = self._replied()
         else:
-            ending = ended_without_reply(wait_status, self._objects, self._stem, self._log)
+            ending = ended_without_reply(wait_status, self._objects, self._spec["attempt"], self._log)
         return ending if self._confinement is None else self._confinement.explain(ending, self._log)
 
     def clean(self) -> None:
@@ -164,7 +164,7 @@ class FunctionJob:
         if confinement.exchange is None or "object" not in (ending.output or {}):
             return ending
         try:
-            size = confinement.exchange.take_output(self._objects, self._stem, self._spec["output_limit"])
+            size = confinement.exchange.take_output(self._objects, self._spec["attempt"], self._spec["output_limit"])
         except (OSError, ObjectsError) as error:
             return failed("output", f"the output could not be stored: {error}")
         if size is None:

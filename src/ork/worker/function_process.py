@@ -152,9 +152,9 @@ class SharedJob:
 
     reply, forker, main_status, is_swift, is_started = -1, 0, None, False, True
 
-    def __init__(self, objects: LocalObjects, stem: str, process: FunctionProcess, reply: Answer | None) -> None:
+    def __init__(self, objects: LocalObjects, attempt: str, process: FunctionProcess, reply: Answer | None) -> None:
         self._objects = objects
-        self._stem = stem
+        self._attempt = attempt
         self._process = process
         self._reply = reply
         self._log: Log | None = None
@@ -183,7 +183,7 @@ class SharedJob:
 
     def ending(self, wait_status: int) -> Ending:
         if self._reply is None:
-            return ended_without_reply(wait_status, self._objects, self._stem, self._log)
+            return ended_without_reply(wait_status, self._objects, self._attempt, self._log)
         said = strict_json(self._reply.document, max_size=DOCUMENT_LIMIT)
         details = {name: said.get(name) for name in ("exit_code", "failure", "output", "metrics", "jobs")}
         return Ending(said["state"], **details)

@@ -14,7 +14,7 @@ from ork.errors import ObjectsError
 from ork.objects import layout
 from ork.objects.documents import SPEC_LIMIT, Signer, entries, open_signed, token_hash, utc_text
 from ork.objects.json_text import dumps
-from ork.objects.opening import open_objects
+from ork.objects.opening import of_spec_url, open_objects
 from ork.objects.specs import read_sent
 from ork.worker import system
 
@@ -36,11 +36,10 @@ def main() -> None:
     if len(sys.argv) != 2 or "/runs/" not in sys.argv[1]:
         sys.stderr.write("usage: ork-worker SPEC_URL   (the token in the environment variable ORK_TOKEN)\n")
         sys.exit(2)
-    objects_url, _, rest = sys.argv[1].rpartition("/runs/")
-    sys.exit(perform(objects_url, "runs/" + rest))
+    sys.exit(perform(*of_spec_url(sys.argv[1])))
 
 
-def perform(objects_url: str, spec_key: str, position: str = "0") -> int:
+def perform(objects_url: str, attempt: str, position: str = "0") -> int:
     """Run the attempt, unless another worker holds its gate. Only the status document tells how the task ended; the exit
     code tells whether this worker could do its part: 0 yes, 1 no, 3 it was given nothing it may run."""
     token = os.environ.pop("ORK_TOKEN", None)
@@ -48,12 +47,12 @@ def perform(objects_url: str, spec_key: str, position: str = "0") -> int:
         return _refuse("ORK_TOKEN is not set: this worker cannot prove that the task is meant for it")
     secret = token_hash(token)
     try:
-        objects, spec = read_spec(objects_url, spec_key, secret, int(position))
+        objects, spec = read_spec(objects_url, attempt, secret, int(position))
         # A stop that comes between winning the gate and being able to tell of it must not be lost on the way.
         _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGTERM,))
         process = in_words(system.own_process())
-        stem, signer = layout.stem_of(spec_key), Signer(secret)
-        if not win_gate(objects, stem, spec["attempt"], signer, process):
+        stem, signer = layout.stem(attempt), Signer(secret)
+        if not win_gate(objects, attempt, signer, process):
             return 0
     except ObjectsError as error:
         return _refuse(error.message)
@@ -63,7 +62,7 @@ def perform(objects_url: str, spec_key: str, position: str = "0") -> int:
 
 
 def read_spec(
-    objects_url: str, spec_key: str, secret: str, position: int, document: bytes = b""
+    objects_url: str, attempt: str, secret: str, position: int, document: bytes = b""
 ) -> tuple[LocalObjects, dict[str, Any]]:
     """What is to be done, and where to write what comes of it; ObjectsError if that cannot be read, or is not meant.
 
@@ -72,15 +71,15 @@ def read_spec(
     if document:
         spec = read_sent(document)
     else:
-        data = _begun(objects_url, "normal", spec_key, position).get(spec_key, limit=SPEC_LIMIT)
+        data = _begun(objects_url, "normal", attempt, position).read_spec(attempt)
         if data is None:
-            raise ObjectsError(f"there is no {spec_key}")
+            raise ObjectsError(f"there is no spec of {attempt}")
         spec = open_signed(data, secret, limit=SPEC_LIMIT)
     spec.setdefault("paths", [])  # older specs name none
     if spec.get("container") is not None:
         spec["root"] = os.path.abspath(spec["root"])  # the image's own folder, wherever that is: we begin in it
         spec["paths"] = [os.path.abspath(path) for path in spec["paths"]]
-    return _begun(objects_url, spec["durability"], spec_key, position), spec
+    return _begun(objects_url, spec["durability"], attempt, position), spec
 
 
 def opened(objects_url: str, durability: str) -> LocalObjects:
@@ -96,18 +95,17 @@ def forget_opened() -> None:
     _open.clear()
 
 
-def _begun(objects_url: str, durability: str, spec_key: str, position: int) -> LocalObjects:
+def _begun(objects_url: str, durability: str, attempt: str, position: int) -> LocalObjects:
     global _skipped
-    objects, run = opened(objects_url, durability), layout.run_of(spec_key)
+    objects, run = opened(objects_url, durability), attempt.partition("/")[0]
     if _skipped != (objects, run, position):
-        objects.skip_to(run, position)  # also to the beginning, if an attempt before began later
+        objects.skip_to(attempt, position)  # also to the beginning, if an attempt before began later
         _skipped = objects, run, position
     return objects
 
 
 def win_gate(
     objects: LocalObjects,
-    stem: str,
     attempt: str,
     signer: Signer,
     process: str,
@@ -120,7 +118,7 @@ def win_gate(
     give_up_at = time.monotonic() + GATE_PATIENCE_SECONDS
     while True:
         try:
-            return objects.put_gate(stem, gate)
+            return objects.claim_gate(attempt, gate)
         except ObjectsError:
             # A full disk may be freed. Leaving at once would only make the scheduler start us again and again.
             if time.monotonic() > give_up_at:

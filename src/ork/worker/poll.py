@@ -9,6 +9,7 @@ import os
 import sys
 
 from ork.errors import ObjectsError
+from ork.objects import layout
 from ork.objects.json_text import dumps, strict_json
 from ork.worker.bound import Bindings
 from ork.worker.failure import describe
@@ -26,7 +27,7 @@ REQUEST_LIMIT = 64 << 20
 
 
 def start(handed: str | None = None, reply: str | None = None) -> int:
-    """{"spec", "objects", "stem", "call", "args"} → {"result": JSON text | null} or {"failure": {…}}.
+    """{"spec", "objects", "call", "args"} → {"result": JSON text | null} or {"failure": {…}}.
 
     `handed` and `reply` are descriptors once this is the interpreter of the task's own environment.
     """
@@ -86,7 +87,7 @@ def _prepare(request: dict[str, Any]) -> dict[str, Any] | None:
         return None
     from ork.worker.preparation import Preparation
 
-    preparation = Preparation(_objects(request), request["stem"], spec)
+    preparation = Preparation(_objects(request), layout.stem(spec["attempt"]), spec)
     ending = preparation.look()
     if ending is None and not preparation.is_ready():
         ending = preparation.make_here()

@@ -148,7 +148,7 @@ class Preparation:
         if wait_status == 0:
             return Ending("success", exit_code=0)
         is_final, _, message = self._reply.decode("utf-8", "replace").partition(":")
-        tail = log_tail(self._objects, self._stem)
+        tail = log_tail(self._objects, self._spec["attempt"])
         return _failed(message or "what the task needs could not be built", tail, is_final == "final")
 
     def clean(self) -> None:

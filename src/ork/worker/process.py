@@ -6,7 +6,7 @@ import _signal  # type: ignore[import-not-found]
 import os
 import time
 
-from ork.objects import journal, layout
+from ork.objects import journal
 from ork.worker import system
 from ork.worker.status import Ending, failed
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
 
-    from ork.objects.store import ObjectStore
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.worker.log import Log
 
 LEAVE_SECONDS = 1.0
@@ -99,31 +99,30 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
-def ended_badly(wait_status: int, objects: ObjectStore, stem: str, log: Log | None = None) -> Ending:
+def ended_badly(wait_status: int, objects: AttemptDocuments, attempt: str, log: Log | None = None) -> Ending:
     """A non-zero exit or a signal, with the last lines of the log."""
     code = os.waitstatus_to_exitcode(wait_status)
-    detail: dict[str, Any] = {"tail": log_tail(objects, stem, log)}
+    detail: dict[str, Any] = {"tail": log_tail(objects, attempt, log)}
     return failed("exit", in_words(code), detail, exit_code=code)
 
 
-def ended_without_reply(wait_status: int, objects: ObjectStore, stem: str, log: Log | None) -> Ending:
+def ended_without_reply(wait_status: int, objects: AttemptDocuments, attempt: str, log: Log | None) -> Ending:
     """Of a function that never came to its end."""
     if wait_status == 0:
-        detail = {"tail": log_tail(objects, stem, log)}
+        detail = {"tail": log_tail(objects, attempt, log)}
         return failed("exit", "the process exited before the function returned", detail, exit_code=0)
-    return ended_badly(wait_status, objects, stem, log)
+    return ended_badly(wait_status, objects, attempt, log)
 
 
 def in_words(code: int) -> str:
     return f"exit code {code}" if code >= 0 else f"killed by {_signal_name(-code)}"
 
 
-def log_tail(objects: ObjectStore, stem: str, log: Log | None = None) -> list[str]:
+def log_tail(objects: AttemptDocuments, attempt: str, log: Log | None = None) -> list[str]:
     """The last lines, also those that found no room on the disk yet; of a long line its end."""
-    key = layout.log_key(stem)
-    size = objects.size(key) or 0
+    size = objects.log_size(attempt) or 0
     start = max(0, size - _TAIL_BYTES)
-    data = objects.read(key, start, _TAIL_BYTES) + (log.unwritten() if log else b"")
+    data = objects.read_log(attempt, start, _TAIL_BYTES) + (log.unwritten() if log else b"")
     lines = data.decode("utf-8", "replace").split("\n")
     if lines and not lines[-1]:
         lines.pop()

@@ -57,12 +57,19 @@ class Order:
     def for_process(self) -> tuple[bytes, str, str, str, int, bytes]:
         """What a shared process must know."""
         request = self.request
-        return self.attempt, request["token"], request["objects"], request["spec"], request["position"], self.document
+        return (
+            self.attempt,
+            request["token"],
+            request["objects"],
+            request["attempt"],
+            request["position"],
+            self.document,
+        )
 
     @property
     def log(self) -> str:
         """Its file, for troubles before the task has begun."""
-        return f"{root_of_url(self.request['objects'])}/{layout.log_key(layout.stem_of(self.request['spec']))}"
+        return f"{root_of_url(self.request['objects'])}/{layout.log_key(layout.stem(self.request['attempt']))}"
 
 
 class Resident:
@@ -221,11 +228,13 @@ class Resident:
 
     def _perform(self, order: Order) -> None:
         request = order.request
-        secret, stem = token_hash(request["token"]), layout.stem_of(request["spec"])
+        secret, stem = token_hash(request["token"]), layout.stem(request["attempt"])
         try:
-            objects, spec = read_spec(request["objects"], request["spec"], secret, request["position"], order.document)
+            objects, spec = read_spec(
+                request["objects"], request["attempt"], secret, request["position"], order.document
+            )
             signer = Signer(secret)
-            is_ours = win_gate(objects, stem, spec["attempt"], signer, self.in_words, self._tell_mine_taken)
+            is_ours = win_gate(objects, spec["attempt"], signer, self.in_words, self._tell_mine_taken)
         except ObjectsError as error:
             _complain(order.log, error.message)
             is_ours = False

@@ -105,7 +105,7 @@ class Server:
 
     def _perform(self, attempt: bytes, token: str, objects_url: str, key: str, position: int, document: bytes) -> None:
         self._attempt = attempt
-        secret, stem = token_hash(token), layout.stem_of(key)
+        secret, stem = token_hash(token), layout.stem(key)
         self._mark.write(attempt)
         try:
             objects, spec = read_spec(objects_url, key, secret, position, document)
@@ -119,7 +119,7 @@ class Server:
                 self._wait_for_go()
             elif self._calls >= MOST_CALLS or not self._place.is_fit_for(spec):
                 self._leave_to_another()
-            elif win_gate(objects, stem, spec["attempt"], signer := Signer(secret), self._process, self._leave_if_used):
+            elif win_gate(objects, spec["attempt"], signer := Signer(secret), self._process, self._leave_if_used):
                 self._call(SharedCall(objects, stem, spec, self._place), signer)
             else:
                 self._answer(NOTHING)

@@ -14,7 +14,7 @@ from _collections import deque  # type: ignore[import-not-found]
 
 from ork.errors import ObjectsError
 from ork.objects import layout
-from ork.objects.documents import DOCUMENT_LIMIT, Signer, open_signed, token_hash, utc_text
+from ork.objects.documents import Signer, open_signed, token_hash, utc_text
 from ork.worker import system
 from ork.worker.function_process import Answer, FunctionProcess, SharedJob
 from ork.worker.main import opened, read_spec
@@ -222,7 +222,7 @@ class Sharing:
         ends.clear()
         for objects, group in by_place.items():
             try:
-                objects.put_first([(_status_key(order), answer.document) for order, answer in group])
+                objects.put_first_statuses([(order.request["attempt"], answer.document) for order, answer in group])
             except ObjectsError:
                 terms = self._host.signals.terms
                 self._unwritten += [Unwritten(objects, order, answer, terms) for order, answer in group]
@@ -239,7 +239,7 @@ class Sharing:
         ends, self._unwritten, self._write_again_at = self._unwritten, [], now + WRITE_AGAIN_SECONDS
         for end in ends:
             try:
-                end.objects.put(_status_key(end.order), end.answer.document)
+                end.objects.put_status(end.order.request["attempt"], end.answer.document)
                 end.is_written = True
             except ObjectsError:
                 if now < end.give_up_at and self._host.signals.terms <= end.terms:
@@ -295,8 +295,8 @@ class Sharing:
         order, process = self._given[0], self._process
         secret = token_hash(order.request["token"])
         objects, spec = read_spec(*_where(order, secret))
-        stem = layout.stem_of(order.request["spec"])
-        job = SharedJob(objects, stem, process, reply)
+        stem = layout.stem(order.request["attempt"])
+        job = SharedJob(objects, order.request["attempt"], process, reply)
         self._is_watched = True
         began = self._began_at() if reply is None else reply.began_at()
         shim = SharingShim(objects, stem, spec, Signer(secret), self._host, job, self._since, began)
@@ -317,16 +317,13 @@ class Sharing:
         return utc_text(time.time_ns() - int((time.monotonic() - self._since) * 1e9))
 
 
-def _status_key(order: Order) -> str:
-    return layout.status_key(layout.stem_of(order.request["spec"]))
-
-
 def _is_ours(order: Order) -> bool:
     """Whether this worker has won its gate, as far as that can be read."""
     secret = token_hash(order.request["token"])
     try:
         objects, _ = read_spec(*_where(order, secret))
-        data = objects.get(layout.gate_key(layout.stem_of(order.request["spec"])), limit=DOCUMENT_LIMIT)
+        (found,) = objects.read_gates([order.request["attempt"]])
+        data = found if isinstance(found, bytes) else None
         return data is not None and open_signed(data, secret).get("pid") == os.getpid()
     except ObjectsError:
         return False
@@ -334,4 +331,4 @@ def _is_ours(order: Order) -> bool:
 
 def _where(order: Order, secret: str) -> tuple[str, str, str, int, bytes]:
     request = order.request
-    return request["objects"], request["spec"], secret, request["position"], order.document
+    return request["objects"], request["attempt"], secret, request["position"], order.document

@@ -10,10 +10,9 @@ import os
 import time
 
 from ork.errors import DocumentError, ObjectsError
-from ork.model.ids import AttemptKey, RunId, TaskKey
-from ork.objects import layout
 from ork.objects.documents import DOCUMENT_LIMIT, SPEC_LIMIT, open_signed, sign, utc_text
 from ork.objects.json_text import dumps, strict_json
+from ork.objects.portable import files_for
 from ork.worker.bound import Bindings, InputError
 from ork.worker.command import input_text
 from ork.worker.environment import task_environment
@@ -21,34 +20,32 @@ from ork.worker.process import log_tail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from ork.model.masking import Mask
     from ork.model.task import Attempt
-    from ork.objects.local import LocalObjects
+    from ork.objects.attempt_documents import AttemptDocuments, Found
 
 _ENDS = ("success", "failed", "timed_out", "stopped", "deferred")
 
 
 class StandIn:
-    def __init__(self, objects: LocalObjects, attempt: Attempt) -> None:
+    def __init__(self, objects: AttemptDocuments, attempt: Attempt) -> None:
         self._objects = objects
         self._secret = attempt.token_hash
-        self._stem = layout.attempt_stem(attempt.key)
         self._attempt = str(attempt.key)
-        self.spec_key = layout.spec_key(self._stem)
-        self.log_path = objects.path(layout.log_key(self._stem))
         self.mask: Mask | None = None
 
     def spec(self) -> dict[str, Any] | None:
         """What the scheduler wrote down for it; None before that."""
-        return self._read(self.spec_key, SPEC_LIMIT)
+        data = self._objects.read_spec(self._attempt)
+        return None if data is None else self._opened(data, SPEC_LIMIT)
 
     # ── the gate ─────────────────────────────────────────────────────────────────────────────────
 
     def gate(self) -> dict[str, Any] | None:
-        return self._read(layout.gate_key(self._stem), DOCUMENT_LIMIT)
+        return self._one(self._objects.read_gates([self._attempt]))
 
     def win_gate(self, facts: Mapping[str, Any]) -> bool:
         """True for one caller only, for ever: it may start the attempt, and nobody else may."""
@@ -61,7 +58,7 @@ class StandIn:
             "at": utc_text(time.time_ns()),
             **facts,
         }
-        return self._objects.put_if_absent(layout.gate_key(self._stem), sign(gate, self._secret))
+        return self._objects.claim_gate(self._attempt, sign(gate, self._secret))
 
     # ── what goes in ─────────────────────────────────────────────────────────────────────────────
 
@@ -84,20 +81,15 @@ class StandIn:
             raise DocumentError(str(error)) from None
         return data
 
-    def objects_of(self, spec: dict[str, Any]) -> dict[str, bytes]:
-        """The spec itself and every object it points at, by key: all that a worker in a place of its own needs."""
-        needed = {self.spec_key: self._objects.get(self.spec_key) or b""}
-        for key in objects_bound(spec):
-            data = self._objects.get(key, limit=spec["output_limit"])
-            if data is None:
-                raise DocumentError(f"the output of an earlier task is gone: {key}")
-            needed[key] = data
-        return needed
+    def files(self, spec: dict[str, Any]) -> dict[str, bytes]:
+        """The spec itself and every value it points at, as files of an object store: all that a worker in a place of its
+        own needs."""
+        return files_for(self._objects, self._attempt, spec)
 
     # ── what comes out ───────────────────────────────────────────────────────────────────────────
 
     def status(self) -> dict[str, Any] | None:
-        return self._read(layout.status_key(self._stem), 2 * DOCUMENT_LIMIT)
+        return self._one(self._objects.read_statuses([self._attempt]))
 
     def is_over(self) -> bool:
         status = self.status()
@@ -120,15 +112,9 @@ class StandIn:
         if status.get("attempt") != self._attempt or status.get("state") not in _ENDS:
             return False
         if output is not None:
-            self._objects.put(layout.output_key(self._stem), output)
+            self._objects.put_output(self._attempt, output)
         self._say({name: value for name, value in status.items() if name not in ("v", "attempt", "seq")})
         return True
-
-    def output_key(self) -> str:
-        return layout.output_key(self._stem)
-
-    def status_key(self) -> str:
-        return layout.status_key(self._stem)
 
     def store_output(self, data: bytes, spec: dict[str, Any]) -> dict[str, Any]:
         """Where the output is now; DocumentError if it is not JSON as it must be."""
@@ -141,18 +127,22 @@ class StandIn:
                 raise DocumentError(str(wrong["message"]))
         if len(text) <= spec["inline_limit"]:
             return {"inline": text}
-        key = layout.output_key(self._stem)
-        self._objects.put(key, text.encode())
-        return {"object": key, "size": len(text)}
+        return {"object": self._objects.put_output(self._attempt, text.encode()), "size": len(text)}
 
     def note(self, text: str) -> None:
         """A line of our own in the log."""
-        with open(self.log_path, "a", encoding="utf-8") as log:
-            log.write(f"ork: {text}\n")
+        self._objects.append_log(self._attempt, f"ork: {text}\n".encode())
+
+    def log_size(self) -> int:
+        return self._objects.log_size(self._attempt) or 0
+
+    def write_log(self, start: int, data: bytes) -> None:
+        """These are the log's bytes from `start` on."""
+        self._objects.write_log(self._attempt, start, data)
 
     def log_tail(self) -> list[str]:
         try:
-            return log_tail(self._objects, self._stem)
+            return log_tail(self._objects, self._attempt)
         except ObjectsError:
             return []
 
@@ -165,44 +155,29 @@ class StandIn:
             "at": utc_text(time.time_ns()),
             **words,
         }
-        self._objects.put(layout.status_key(self._stem), sign(document, self._secret))
+        self._objects.put_status(self._attempt, sign(document, self._secret))
 
-    def _read(self, key: str, limit: int) -> dict[str, Any] | None:
-        data = self._objects.get(key, limit=limit)
-        if data is None:
-            return None
+    def _one(self, found: Sequence[Found]) -> dict[str, Any] | None:
+        (data,) = found
+        if isinstance(data, ObjectsError):
+            raise data
+        return None if data is None else self._opened(data, 2 * DOCUMENT_LIMIT)
+
+    def _opened(self, data: bytes, limit: int) -> dict[str, Any]:
         document = open_signed(data, self._secret, limit=limit)
         if document.get("attempt") != self._attempt:
-            raise DocumentError(f"{key} speaks of another attempt")
+            raise DocumentError(f"a document of {self._attempt} speaks of another attempt")
         return document
 
     def _bindings(self, spec: dict[str, Any], secrets: Mapping[str, str]) -> Bindings:
         return Bindings(self._objects, spec["output_limit"], dict(secrets))
 
 
-def is_left_over(objects: LocalObjects, attempt: str) -> bool:
+def is_left_over(objects: AttemptDocuments, attempt: str) -> bool:
     """Whether an attempt's last word is written, so that its container holds nothing any more. Of one that nothing is
     known of here, which may be somebody else's: False."""
     try:
-        run, task, index, number = attempt.split("/")
-        stem = layout.attempt_stem(AttemptKey(RunId(run), TaskKey(task, int(index)), int(number)))
-        data = objects.get(layout.status_key(stem), limit=2 * DOCUMENT_LIMIT)
-        return data is not None and strict_json(data, max_size=len(data))["state"] in _ENDS
+        (data,) = objects.read_statuses([attempt])
+        return isinstance(data, bytes) and strict_json(data, max_size=len(data))["state"] in _ENDS
     except (ValueError, KeyError, TypeError, ObjectsError):
         return False
-
-
-def objects_bound(spec: dict[str, Any]) -> list[str]:
-    """Keys of the objects that values of the spec point at."""
-    named = (spec["inputs"] or {}, spec["upstream"], spec["env"])
-    bounds = [bound for group in named for bound in group.values()]
-    single = [spec.get(name) or {} for name in ("item", "config", "task_config")]
-    return [key for bound in [*bounds, *single] for key in _keys_in(bound)]
-
-
-def _keys_in(bound: dict[str, Any]) -> list[str]:
-    """Never those in a `value`: that is the user's data, whatever it looks like."""
-    if "object" in bound:
-        return [bound["object"]]
-    below = bound.get("list", []) if "list" in bound else list(bound.get("map", {}).values())
-    return [key for member in below for key in _keys_in(member)]

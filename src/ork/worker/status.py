@@ -163,7 +163,7 @@ class StatusWriter:
 
     def _put(self, document: bytes) -> None:
         """Nobody but us writes to it, and so it is known whether there is anything to be replaced."""
-        self._objects.put_status(self._stem, document, self._versions + 1)
+        self._objects.put_status(self._attempt, document, self._versions)
         self._versions += 1
 
     def _document(self, state: str, ending: Ending | None) -> bytes:

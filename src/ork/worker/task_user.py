@@ -11,9 +11,8 @@ import os
 import stat
 from contextlib import suppress
 
-from ork.errors import ObjectsError
-from ork.objects import layout
 from ork.objects.local import LocalObjects
+from ork.objects.portable import output_file
 from ork.worker import system
 from ork.worker.builds import SHELVES
 from ork.worker.confinement import TaskUserError
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from typing import Any
 
-    from ork.objects.store import ObjectStore
+    from ork.objects.attempt_documents import AttemptDocuments
 
 _PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
@@ -111,16 +110,12 @@ class Exchange:
         self._user = user
         self.folder = mkdtemp(prefix="ork-task-")
 
-    def objects(self, source: ObjectStore, spec: dict[str, Any]) -> LocalObjects:
+    def objects(self, source: AttemptDocuments, spec: dict[str, Any]) -> LocalObjects:
         """A store with copies of what the spec's values point at, for the task's process. ObjectsError if one is gone."""
-        from ork.worker.stand_in import objects_bound
+        from ork.objects.portable import values_for
 
         copies = LocalObjects(f"{self.folder}/objects")
-        for key in objects_bound(spec):
-            data = source.get(key, limit=spec["output_limit"])
-            if data is None:
-                raise ObjectsError(f"the output of an earlier task is gone: {key}")
-            copies.put(key, data)
+        copies.put_shared(list(values_for(source, spec).items()))
         os.makedirs(copies.root, 0o700, exist_ok=True)
         return copies
 
@@ -130,13 +125,12 @@ class Exchange:
             for path in (*(os.path.join(folder, name) for name in files), folder):
                 os.chown(path, self._user.uid, self._user.gid, follow_symlinks=False)
 
-    def take_output(self, target: ObjectStore, stem: str, limit: int) -> int | None:
+    def take_output(self, target: AttemptDocuments, attempt: str, limit: int) -> int | None:
         """Puts the large output of a function where it belongs; its size, or None if there is none."""
-        key = layout.output_key(stem)
-        data = self.read(f"objects/{key}", limit)
+        data = self.read(f"objects/{output_file(attempt)}", limit)
         if data is None:
             return None
-        target.put(key, data)
+        target.put_output(attempt, data)
         return len(data)
 
     def read(self, path: str, limit: int) -> bytes | None:

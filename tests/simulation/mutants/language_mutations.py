@@ -64,11 +64,11 @@ def reset_siblings(original: Any) -> Any:
 
 
 def ask_people_again(_original: Any) -> Any:
-    def waits_for_a_person(self: Any, command: Any) -> bool:
+    def waits_for_approval(self: Any, command: Any) -> bool:
         task = self.tasks.get(parse_key(command.task or ""))
         return task is not None and isinstance(self.spec(task.key).action, Approval) and bool(task.started_at)
 
-    return waits_for_a_person
+    return waits_for_approval
 
 
 def end_what_has_ended(_original: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ork.core import liveness, retry, rules
 from ork.core.machine import RunMachine
 from ork.objects import documents
-from ork.scheduler import lead, observe, reading, step
+from ork.scheduler import lead, observe, reading, statuses, step
 from ork.scheduler import runs as owned_runs
 from ork.state import refusals
 from ork.state.sqlite import commit as sqlite_commit
@@ -71,7 +71,7 @@ MUTANTS = (
     Mutant(
         "complete-by-task",
         "an earlier attempt's status completes the present one",
-        ((reading, "read_status", m.any_attempt_will_do),),
+        ((reading, "read_statuses", m.any_attempt_will_do),),
     ),
     Mutant(
         "retry-without-confirmed-stop",
@@ -88,8 +88,8 @@ MUTANTS = (
         "an older status counts as news",
         (
             (RunMachine, "_attempt_of", m.ignore_seq),
-            (observe.Observer, "_look_at_documents", m.believe_old_beats),
-            (observe.Observer, "_status", m.read_any_seq),
+            (observe.Observer, "_look_at_status", m.believe_old_beats),
+            (statuses.Statuses, "newest", m.read_any_seq),
         ),
     ),
     Mutant(
@@ -119,7 +119,7 @@ MUTANTS = (
         "late-success-lost",
         "what an attempt reached while being given up is not looked at",
         (
-            (observe.Observer, "_look_at_documents", m.deaf_while_closing),
+            (observe.Observer, "_look_at_status", m.deaf_while_closing),
             (observe.Observer, "_close_gone", m.close_without_last_look),
         ),
     ),

@@ -19,7 +19,7 @@ from ork.model.record import Record, replaced
 from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import RetryOn, Trigger
-from ork.objects import documents, layout
+from ork.objects import documents
 from ork.scheduler import reading, step
 from ork.scheduler.launch import Job
 from ork.testing.clock import EPOCH
@@ -145,9 +145,9 @@ def ignore_seq(original: Any) -> Any:
 
 
 def believe_old_beats(original: Any) -> Any:
-    def look(self: Any, watched: Any, seen: Any) -> bool:
+    def look(self: Any, watched: Any, *rest: Any) -> bool:
         watched.attempt = replaced(watched.attempt, seq=0)
-        return bool(original(self, watched, seen))
+        return bool(original(self, watched, *rest))
 
     return look
 
@@ -207,11 +207,11 @@ def close_at_once(_original: Any) -> Any:
 
 
 def deaf_while_closing(original: Any) -> Any:
-    return lambda self, watched, seen: not watched.closing and original(self, watched, seen)
+    return lambda self, watched, *rest: not watched.closing and original(self, watched, *rest)
 
 
 def close_without_last_look(_original: Any) -> Any:
-    def close_gone(self: Any, watched: Any, seen: Any, _mono: Any) -> None:
+    async def close_gone(self: Any, watched: Any, seen: Any, _mono: Any) -> None:
         key = watched.attempt.key
         self._report(watched, ev.Closed(key.task, key.number, ever_started=True), seen)
 
@@ -219,19 +219,17 @@ def close_without_last_look(_original: Any) -> Any:
 
 
 def any_attempt_will_do(original: Any) -> Any:
-    def read_status(objects: Any, attempt: Any) -> Any:
-        status = original(objects, attempt)
-        key = attempt.key
-        if status is not None or key.number == 1:
-            return status
-        earlier = AttemptKey(key.run, key.task, key.number - 1)
-        data = objects.get(layout.status_key(layout.attempt_stem(earlier)))
-        if data is None:
-            return None
-        document = documents.strict_json(data, max_size=1 << 20)
-        return reading._status(document, layout.attempt_stem(earlier))
+    def read_statuses(objects: Any, attempts: Any) -> Any:
+        found = zip(attempts, original(objects, attempts), strict=True)
+        return [_of_earlier(objects, attempt.key) if status is None else status for attempt, status in found]
 
-    return read_status
+    return read_statuses
+
+
+def _of_earlier(objects: Any, key: AttemptKey) -> Any:
+    earlier = str(AttemptKey(key.run, key.task, key.number - 1))
+    (data,) = objects.read_statuses([earlier]) if key.number > 1 else (None,)
+    return reading._status(documents.strict_json(data, max_size=1 << 20), earlier) if isinstance(data, bytes) else None
 
 
 def unsigned_will_do(_original: Any) -> Any:
@@ -282,7 +280,7 @@ def believe_any_attempt(_original: Any) -> Any:
     def checked_status(data: Any, attempt: Any) -> Any:
         document = documents.open_signed(data, attempt.token_hash)
         try:
-            return reading._status(document, layout.attempt_stem(attempt.key))
+            return reading._status(document, str(attempt.key))
         except (KeyError, TypeError, ValueError) as problem:
             raise DocumentError(str(problem)) from None
 
@@ -291,9 +289,9 @@ def believe_any_attempt(_original: Any) -> Any:
 
 def unreadable_is_not_started(_original: Any) -> Any:
     def gate_state(objects: Any, attempt: Any) -> Any:
-        data = objects.get(layout.gate_key(layout.attempt_stem(attempt.key)))
+        (data,) = objects.read_gates([str(attempt.key)])
         try:
-            return None if data is None else documents.open_signed(data, attempt.token_hash)["state"]
+            return None if not isinstance(data, bytes) else documents.open_signed(data, attempt.token_hash)["state"]
         except DocumentError:
             return None
 

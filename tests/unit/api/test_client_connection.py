@@ -63,6 +63,15 @@ def test_where_nobody_listens_the_message_says_so(tmp_path: Path) -> None:
     assert refused.value.hint == "is `ork serve` running there?"
 
 
+def test_a_proxy_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://me:secret@127.0.0.1:1")
+    server = Server("http://ork.example", TOKEN, str(tmp_path))
+    with pytest.raises(
+        StoreUnavailableError, match=r"ork\.example through the proxy 127\.0\.0\.1:1: Connection refused"
+    ):
+        server.get("status")
+
+
 def test_a_segment_of_a_path_stays_one(tmp_path: Path) -> None:
     with loopback() as site:
         with pytest.raises(StoreError, match="answered 404"):

@@ -269,7 +269,7 @@ async def test_an_attempt_is_declared_dead_only_while_it_is_being_given_up(bench
         path = f"/api/v1/runs/{run.id}/declare-dead"
         assert (await client.post(path)).status_code == 400
         idle = await client.post(path, json={"task": "extract"})
-        assert (idle.status_code, "nothing of `extract` is running" in idle.text) == (409, True)
+        assert (idle.status_code, "`extract` has no running attempt" in idle.text) == (409, True)
         await write(working)
         early = await client.post(path, json={"task": "load"})
         assert (early.status_code, "has not been given up" in early.text) == (409, True)

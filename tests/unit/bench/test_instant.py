@@ -7,7 +7,6 @@ from ork.bench.instant import RUNNING, SUCCESS, InstantExecutor
 from ork.executors.executor import LaunchOrder, Told
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.task import Attempt, AttemptStatus
-from ork.objects import layout
 
 KEY = AttemptKey(RunId("r1"), TaskKey("t"), 1)
 
@@ -15,7 +14,7 @@ KEY = AttemptKey(RunId("r1"), TaskKey("t"), 1)
 def test_an_attempt_is_seen_running_before_it_is_seen_over() -> None:
     told: list[tuple[AttemptKey, Told | None]] = []
     attempt = Attempt(KEY, AttemptStatus.DISPATCHED, "process", "instant", "", datetime.now(UTC))
-    order = LaunchOrder(attempt, layout.spec_key(layout.attempt_stem(KEY)), "secret", "/")
+    order = LaunchOrder(attempt, "secret", "/")
     executor = InstantExecutor()
     asyncio.run(executor.start([order], lambda key, word=None: told.append((key, word))))
     assert told == [(KEY, RUNNING)]

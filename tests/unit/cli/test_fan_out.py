@@ -15,7 +15,7 @@ from ork.model.run import RunStatus
 from ork.model.task import Failure, FailureKind, Task, TaskStatus
 from ork.model.workflow import Approval, TaskSpec
 from ork.state.records import RunUpdate
-from ork.status.follow import RunView
+from ork.status.run_view import RunView
 from tests.unit.status.sample_runs import at, done, failed, running, spec, view_of, waiting
 
 ERROR = Failure(FailureKind.EXIT, "exit code 1")

@@ -8,8 +8,8 @@ from ork.cli.visible import columns
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Failure, FailureKind, TaskStatus
-from ork.status.follow import RunView
 from ork.status.history import History
+from ork.status.run_view import RunView
 from tests.unit.status.sample_runs import at, done, running, spec, view_of, waiting
 
 ERROR = Failure(FailureKind.EXCEPTION, "HTTPError: 503")

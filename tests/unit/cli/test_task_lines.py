@@ -8,7 +8,7 @@ from ork.model.ids import TaskKey
 from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Failure, FailureKind, StoredOutput, TaskStatus
-from ork.status.follow import RunView
+from ork.status.run_view import RunView
 from tests.unit.status.sample_runs import DIVISION, at, done, failed, running, skipped, spec, view_of, waiting
 
 SPECS = [spec("extract"), spec("transform", "extract"), spec("load", "transform")]

@@ -9,7 +9,7 @@ import pytest
 
 from ork.compile.dbt import DbtNode, ImportFailedError, nodes_of_manifest
 from ork.compile.load import Loaded, load_workflow
-from ork.definition.imports import WrittenImport
+from ork.definition.imports import ParsedImport
 from ork.model.workflow import Command, Const, Environment, TaskSpec
 
 
@@ -117,7 +117,7 @@ def test_a_name_that_the_file_has_too_is_refused_with_a_hint() -> None:
 
 
 def test_a_project_that_cannot_be_read_is_the_only_problem() -> None:
-    def fail(_: WrittenImport) -> Sequence[DbtNode]:
+    def fail(_: ParsedImport) -> Sequence[DbtNode]:
         raise ImportFailedError("no such project", "look elsewhere")
 
     text = b"name: w\nimport: [{dbt: shop}]\ntasks: {a: {command: x, depends_on: [mart]}}\n"

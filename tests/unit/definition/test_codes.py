@@ -31,7 +31,7 @@ def test_every_explanation_has_a_title_a_reason_and_its_own_code() -> None:
 
 def test_an_explanation_shows_what_is_wrong_and_what_is_right() -> None:
     text = explain("ork201")
-    assert text.startswith("ORK201: depends on something that is not a task\n")
+    assert text.startswith("ORK201: unknown task in `depends_on`\n")
     assert "Wrong:\n    tasks:" in text
     assert "Right:\n    tasks:" in text
     assert explain("201") == text

@@ -62,9 +62,9 @@ def test_a_default_executor_gives_way_to_what_the_task_says() -> None:
     ("task", "code", "message"),
     [
         ("{executor: sprk, config: {}}", "ORK601", "there is no executor `sprk`"),
-        ("{executor: spark, command: echo}", "ORK603", "`command` makes no sense with the executor `spark`"),
-        ("{command: echo, config: {}}", "ORK603", "`config` makes no sense with a task without a custom executor"),
-        ("{executor: process, command: echo, config_file: x}", "ORK603", "`config_file` makes no sense"),
+        ("{executor: spark, command: echo}", "ORK603", "`command` cannot be used with the executor `spark`"),
+        ("{command: echo, config: {}}", "ORK603", "`config` cannot be used with a task without a custom executor"),
+        ("{executor: process, command: echo, config_file: x}", "ORK603", "`config_file` cannot be used"),
         ("{executor: spark, config: [1]}", "ORK103", "expected a map of keys"),
         ("{executor: spark, config: {ref: params.x}}", "ORK103", "expected a map of keys"),
         ("{executor: spark, config: {x: {ref: nowhere.rows}}}", "ORK205", "points at `nowhere`"),
@@ -72,7 +72,7 @@ def test_a_default_executor_gives_way_to_what_the_task_says() -> None:
         ("{executor: spark, config: {x: .inf}}", "ORK113", "not a number JSON can carry"),
         ("{executor: spark, config_file: nowhere.yaml}", "ORK501", "there is no file `nowhere.yaml`"),
         ("{executor: spark, config_file: list.yaml}", "ORK103", "expected a map of keys"),
-        ("{executor: spark, config_file: ref.yaml}", "ORK603", "a ref means nothing in a config file"),
+        ("{executor: spark, config_file: ref.yaml}", "ORK603", "a config file cannot contain a `ref`"),
         ("{executor: spark, config_file: broken.yaml}", "ORK107", ""),
         ("{executor: sql, config: {querry: SELECT 1}}", "ORK101", "`querry` is not a key of the executor `sql`"),
         ("{executor: http, config: {url: x, heders: {}}}", "ORK101", "`heders` is not a key of the executor `http`"),
@@ -106,11 +106,11 @@ def test_ork_yaml_names_classes_configs_and_limits() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("python: {class: a:B}", "`python` is Ork's own"),
+        ("python: {class: a:B}", "`python` is a built-in executor"),
         ("own: {config: {}}", "has `config` and no `class`"),
-        ("own: {}", "nothing is said about executor `own`"),
+        ("own: {}", "executor `own` has no settings"),
         ("own: {class: a.b.C}", "`a.b.C` cannot be a class"),
-        ("own: {class: a:B, config: {x: {ref: run.id}}}", "a ref means nothing here"),
+        ("own: {class: a:B, config: {x: {ref: run.id}}}", "a ref is not allowed here"),
     ],
 )
 def test_an_executor_that_makes_no_sense_is_told_with_its_place(entry: str, message: str) -> None:

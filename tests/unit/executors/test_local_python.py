@@ -16,7 +16,7 @@ from ork.model.task import Attempt, AttemptStatus
 def order(root: Path, interpreter: str | None = None) -> LaunchOrder:
     key = AttemptKey(RunId("r"), TaskKey("t"), 1)
     attempt = Attempt(key, AttemptStatus.DISPATCHED, "python", "name", "", datetime(2026, 1, 1, tzinfo=UTC))
-    return LaunchOrder(attempt, "spec", "token", str(root), interpreter=interpreter)
+    return LaunchOrder(attempt, "token", str(root), interpreter=interpreter)
 
 
 def make_environment(root: Path, config: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ork.compile.dbt import ImportFailedError
-from ork.definition.imports import WrittenImport
+from ork.definition.imports import ParsedImport
 from ork.definition.nodes import Kind, Node
 from ork.locations.dbt import DbtProjects
 
@@ -55,7 +55,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def read(root: Path, **options: Any) -> dict[str, bool]:
-    nodes = DbtProjects(str(root), str(root / "cache"))(WrittenImport("shop", NODE, **options))
+    nodes = DbtProjects(str(root), str(root / "cache"))(ParsedImport("shop", NODE, **options))
     return {node.name: node.is_built for node in nodes}
 
 

@@ -17,23 +17,23 @@ from ork.objects.journal import LOOK_AGAIN_SECONDS, Journal
 from ork.objects.journaled import JOURNAL, LARGEST_IN_JOURNAL, JournaledObjects
 from ork.objects.opening import _disk_of, open_objects
 
-TASK = "runs/a/task.0.1"
-SPEC, GATE, STATUS = (f"{TASK}.{kind}.json" for kind in ("spec", "gate", "status"))
+TASK = "a/task/0/1"
+SPEC, GATE, STATUS = (f"runs/a/task.0.1.{kind}.json" for kind in ("spec", "gate", "status"))
 
 WINNER = """
 import os, sys
 from ork.objects.journaled import JournaledObjects
 objects = JournaledObjects(sys.argv[1])
-objects.skip_to("a", int(sys.argv[2]))
+objects.skip_to("a/task/0/1", int(sys.argv[2]))
 sys.stdin.read(1)
-won = [n for n in range(200) if objects.put_gate(f"runs/a/t.{n}.1", b"%d" % os.getpid())]
+won = [n for n in range(200) if objects.claim_gate(f"a/t/{n}/1", b"%d" % os.getpid())]
 print(*won)
 """
 
 
 def place(scheduler: JournaledObjects, attempt: str = "task.0.1") -> int:
     """Where a worker of this attempt is told to begin."""
-    (position,) = scheduler.put_specs([(f"runs/a/{attempt}.spec.json", b"7")])
+    (position,) = scheduler.put_specs([("a/" + attempt.replace(".", "/"), b"7")])
     return position
 
 
@@ -127,8 +127,8 @@ def test_a_worker_that_begins_in_the_middle_still_finds_what_was_before(tmp_path
     for number in range(50):
         scheduler.put(f"runs/a/task.{number}.1.spec.json", b"%d" % number)
     assert scheduler.get("runs/a/task.7.1.gate.json") is None
-    worker.skip_to("a", place(scheduler, "task.7.1"))
-    assert worker.put_gate("runs/a/task.7.1", b"mine")
+    worker.skip_to("a/task/0/1", place(scheduler, "task.7.1"))
+    assert worker.claim_gate("a/task/7/1", b"mine")
     assert worker.get("runs/a/task.7.1.spec.json") == b"7"
     assert worker.get("runs/a/task.70.1.spec.json") is None
     assert not scheduler.put_if_absent("runs/a/task.7.1.gate.json", b"closed")
@@ -138,9 +138,9 @@ def test_a_worker_that_begins_in_the_middle_loses_to_a_gate_closed_since(tmp_pat
     scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
     scheduler.put(SPEC, b"1")
     assert scheduler.get(GATE) is None
-    worker.skip_to("a", place(scheduler))
+    worker.skip_to("a/task/0/1", place(scheduler))
     assert scheduler.put_if_absent(GATE, b"closed")
-    assert not worker.put_gate(TASK, b"started")
+    assert not worker.claim_gate(TASK, b"started")
 
 
 @pytest.mark.parametrize("is_told_where_to_begin", [False, True])
@@ -151,16 +151,16 @@ def test_who_is_late_at_a_gate_is_told_so_on_a_full_disk_too(
     late.put("runs/a/other.0.1.spec.json", b"7")
     position = place(winner)
     if is_told_where_to_begin:
-        late.skip_to("a", position)
-    assert winner.put_gate(TASK, b"started")
+        late.skip_to("a/task/0/1", position)
+    assert winner.claim_gate(TASK, b"started")
 
     def full(*_: object) -> NoReturn:
         raise OSError(errno.ENOSPC, "no space left")
 
     monkeypatch.setattr(Journal, "_write", full)
-    assert not late.put_gate(TASK, b"started too")
+    assert not late.claim_gate(TASK, b"started too")
     with pytest.raises(ObjectsError, match="the disk is full"):
-        late.put_gate("runs/a/task.0.2", b"started")
+        late.claim_gate("a/task/0/2", b"started")
 
 
 def test_a_worker_that_is_told_to_begin_earlier_than_before_does_so(tmp_path: Path) -> None:
@@ -170,10 +170,10 @@ def test_a_worker_that_is_told_to_begin_earlier_than_before_does_so(tmp_path: Pa
     early = place(scheduler)
     assert scheduler.put_if_absent(GATE, b"closed")
     assert scheduler.get(STATUS) is None
-    worker.skip_to("a", place(scheduler, "other.0.1"))
-    assert worker.put_gate("runs/a/other.0.1", b"mine")
-    worker.skip_to("a", early)
-    assert not worker.put_gate(TASK, b"started")
+    worker.skip_to("a/task/0/1", place(scheduler, "other.0.1"))
+    assert worker.claim_gate("a/other/0/1", b"mine")
+    worker.skip_to("a/task/0/1", early)
+    assert not worker.claim_gate(TASK, b"started")
 
 
 def test_a_gate_that_was_cut_off_before_another_document_is_nobodys(tmp_path: Path) -> None:
@@ -187,11 +187,11 @@ def test_a_gate_that_was_cut_off_before_another_document_is_nobodys(tmp_path: Pa
         journal.write(b"\x1e+gate.json next.0.1 7 sta")
         journal.flush()
         scheduler.put("runs/a/next.0.1.status.json", b"7")
-    worker.skip_to("a", position)
-    assert worker.put_gate(TASK, b"started")
-    assert worker.put_gate("runs/a/next.0.1", b"started")
+    worker.skip_to("a/task/0/1", position)
+    assert worker.claim_gate(TASK, b"started")
+    assert worker.claim_gate("a/next/0/1", b"started")
     assert scheduler.get(GATE) == scheduler.get("runs/a/next.0.1.gate.json") == b"started"
-    assert not worker.put_gate(TASK, b"again")
+    assert not worker.claim_gate(TASK, b"again")
 
 
 def test_a_gate_of_a_run_that_was_deleted_and_made_anew_is_left_to_others(tmp_path: Path) -> None:
@@ -200,35 +200,35 @@ def test_a_gate_of_a_run_that_was_deleted_and_made_anew_is_left_to_others(tmp_pa
     position = place(scheduler)
     scheduler.delete("runs/a")
     scheduler.put("runs/a/other.0.1.spec.json", b"7")
-    worker.skip_to("a", position)
-    assert not worker.put_gate(TASK, b"started")
+    worker.skip_to("a/task/0/1", position)
+    assert not worker.claim_gate(TASK, b"started")
 
 
 def test_nor_does_who_has_the_deleted_one_open_win_a_gate_that_another_has(tmp_path: Path) -> None:
     scheduler, worker, other = (JournaledObjects(str(tmp_path)) for _ in range(3))
-    worker.skip_to("a", place(scheduler))
-    assert worker.put_gate("runs/a/first.0.1", b"started")
+    worker.skip_to("a/task/0/1", place(scheduler))
+    assert worker.claim_gate("a/first/0/1", b"started")
     scheduler.delete("runs/a")
-    other.skip_to("a", place(scheduler))
-    assert other.put_gate(TASK, b"started")
+    other.skip_to("a/task/0/1", place(scheduler))
+    assert other.claim_gate(TASK, b"started")
     time.sleep(2 * LOOK_AGAIN_SECONDS)
-    assert not worker.put_gate(TASK, b"started too")
+    assert not worker.claim_gate(TASK, b"started too")
 
 
 def test_no_place_is_named_to_begin_at_once_somebody_has_the_gate(tmp_path: Path) -> None:
     scheduler, first, second = (JournaledObjects(str(tmp_path)) for _ in range(3))
     scheduler.put(SPEC, b"1")
     assert place(scheduler) > 0
-    assert first.put_gate(TASK, b"mine")
+    assert first.claim_gate(TASK, b"mine")
     assert place(scheduler) == 0
-    second.skip_to("a", place(scheduler))
-    assert not second.put_gate(TASK, b"mine too")
+    second.skip_to("a/task/0/1", place(scheduler))
+    assert not second.claim_gate(TASK, b"mine too")
 
 
 def test_nor_if_others_were_launched_since_he_got_it(tmp_path: Path) -> None:
     scheduler, first = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
     assert place(scheduler, "before.0.1") > 0
-    assert first.put_gate(TASK, b"mine")
+    assert first.claim_gate(TASK, b"mine")
     assert place(scheduler, "other.0.1") > 0
     assert place(scheduler) == 0
 
@@ -239,14 +239,14 @@ def test_a_gate_of_which_only_a_part_was_written_keeps_nobody_else_from_beginnin
     with file_of(tmp_path).open("ab") as file:
         file.write(b"\x1e+gate.json task.0.1 100 {")
     assert place(scheduler, "other.0.1") > 0
-    worker.skip_to("a", place(scheduler))
-    assert worker.put_gate(TASK, b"mine")
+    worker.skip_to("a/task/0/1", place(scheduler))
+    assert worker.claim_gate(TASK, b"mine")
 
 
 def test_a_spec_that_is_put_again_and_again_makes_the_journal_no_longer(tmp_path: Path) -> None:
     scheduler = JournaledObjects(str(tmp_path))
     for number in range(3):
-        scheduler.put_specs([(SPEC, b"%d" % number * 1000)])
+        scheduler.put_specs([(TASK, b"%d" % number * 1000)])
         assert JournaledObjects(str(tmp_path)).get(SPEC) == b"%d" % number * 1000
     assert file_of(tmp_path).stat().st_size < 2000
 
@@ -257,14 +257,15 @@ def test_specs_that_are_put_at_once_are_read_one_by_one_also_those_that_were_the
         [f"runs/{run}/t.{n}.1.spec.json" for run in "ab" for n in range(3)],
     )
     scheduler.put(keys[1], b"before")
-    positions = scheduler.put_specs([(key, key.encode()) for key in keys])
+    attempts = [f"{run}/t/{n}/1" for run in "ab" for n in range(3)]
+    positions = scheduler.put_specs(list(zip(attempts, map(str.encode, keys), strict=True)))
     assert [JournaledObjects(str(tmp_path)).get(key) for key in keys] == [key.encode() for key in keys]
     assert all(position > 0 for position in positions)
 
 
 def test_a_spec_too_large_for_a_journal_is_put_with_the_others(tmp_path: Path) -> None:
     scheduler, large = JournaledObjects(str(tmp_path)), b"x" * 1_000_000
-    scheduler.put_specs([(SPEC, large), ("runs/a/other.0.1.spec.json", b"small")])
+    scheduler.put_specs([(TASK, large), ("a/other/0/1", b"small")])
     assert scheduler.get(SPEC) == large
     assert scheduler.get("runs/a/other.0.1.spec.json") == b"small"
 
@@ -276,8 +277,8 @@ def test_a_worker_reads_no_more_than_what_came_since(tmp_path: Path, monkeypatch
     position = place(scheduler)
     read: list[int] = []
     monkeypatch.setattr("os.pread", lambda d, size, at, real=os.pread: read.append(size) or real(d, size, at))
-    worker.skip_to("a", position)
-    assert worker.put_gate(TASK, b"mine")
+    worker.skip_to("a/task/0/1", position)
+    assert worker.claim_gate(TASK, b"mine")
     worker.put(STATUS, b"done")
     assert sum(read) < 1000
 
@@ -287,14 +288,14 @@ def test_a_worker_that_goes_on_for_long_reads_nothing_of_the_others(
 ) -> None:
     scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
     scheduler.put("runs/a/other.0.1.spec.json", b"7")
-    worker.skip_to("a", place(scheduler))
-    assert worker.put_gate(TASK, b"mine")
+    worker.skip_to("a/task/0/1", place(scheduler))
+    assert worker.claim_gate(TASK, b"mine")
     read: list[int] = []
     monkeypatch.setattr("os.pread", lambda d, size, at, real=os.pread: read.append(size) or real(d, size, at))
     for number in range(1, 4):
         scheduler.put(f"runs/a/task.{number}.1.spec.json", b"x" * 1000)
         read.clear()
-        worker.put_status(TASK, b"%d" % number, number)
+        worker.put_status(TASK, b"%d" % number, number - 1)
         assert worker.get("runs/a/task.0.1.stop.json") is None
         assert not read
         assert scheduler.get(STATUS) == JournaledObjects(str(tmp_path)).get(STATUS) == b"%d" % number
@@ -306,7 +307,7 @@ def test_a_version_that_could_not_be_told_of_in_the_journal_is_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker, reader = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
-    worker.put_status(TASK, b"running", 1)
+    worker.put_status(TASK, b"running", 0)
 
     def full(*_: object) -> NoReturn:
         raise OSError(errno.ENOSPC, "no space left")
@@ -314,8 +315,8 @@ def test_a_version_that_could_not_be_told_of_in_the_journal_is_written_again(
     with monkeypatch.context() as disk:
         disk.setattr(Journal, "_write", full)
         with pytest.raises(ObjectsError, match="the disk is full"):
-            worker.put_status(TASK, b"still running", 2)
-    worker.put_status(TASK, b"done", 2)
+            worker.put_status(TASK, b"still running", 1)
+    worker.put_status(TASK, b"done", 1)
     assert reader.get(STATUS) == b"done"
 
 
@@ -373,19 +374,19 @@ def test_the_disk_of_a_folder_is_the_mount_nearest_to_it() -> None:
 
 def test_the_first_status_is_a_line_that_nothing_was_looked_up_for_where_its_worker_has_begun(tmp_path: Path) -> None:
     scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
-    [position] = scheduler.put_specs([(SPEC, b"do")])
-    worker.skip_to("a", position)
-    assert worker.put_gate(TASK, b"won")
-    worker.put_status(TASK, b"done", 1)
+    [position] = scheduler.put_specs([(TASK, b"do")])
+    worker.skip_to("a/task/0/1", position)
+    assert worker.claim_gate(TASK, b"won")
+    worker.put_status(TASK, b"done", 0)
     assert scheduler.get(STATUS) == b"done"
     assert not (tmp_path / STATUS).exists()
 
 
 def test_a_status_that_is_too_large_for_a_line_has_a_file(tmp_path: Path) -> None:
     scheduler, worker = JournaledObjects(str(tmp_path)), JournaledObjects(str(tmp_path))
-    [position] = scheduler.put_specs([(SPEC, b"do")])
-    worker.skip_to("a", position)
+    [position] = scheduler.put_specs([(TASK, b"do")])
+    worker.skip_to("a/task/0/1", position)
     data = b"x" * (LARGEST_IN_JOURNAL + 1)
-    worker.put_status(TASK, data, 1)
+    worker.put_status(TASK, data, 0)
     assert scheduler.get(STATUS) == data
     assert (tmp_path / STATUS).exists()

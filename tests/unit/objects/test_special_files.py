@@ -137,8 +137,8 @@ for act in (
     lambda: objects.get(layout.status_key("runs/r/a.1")),
     lambda: objects.list("runs/r"),
     lambda: objects.put_if_absent(layout.gate_key("runs/r/a.1"), b"{}"),
-    lambda: objects.put_specs([(layout.spec_key("runs/r/c.1"), b"{}")]),
-    lambda: (objects.skip_to("r", 1), objects.put_gate("runs/r/d.1", b"{}")),
+    lambda: objects.put_specs([("r/c/0/1", b"{}")]),
+    lambda: (objects.skip_to("r/d/0/1", 1), objects.claim_gate("r/d/0/1", b"{}")),
 ):
     try:
         act()

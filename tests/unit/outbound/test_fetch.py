@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 import socket
 import ssl
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from ork.errors import UsageError
 from ork.model.outbound import OutboundRule, parse_allowed
 from ork.outbound import clients
 from ork.outbound.addresses import BlockedAddressError, NoAnswerError, check_url
@@ -272,3 +274,18 @@ def test_who_is_asked_through_a_proxy(monkeypatch: pytest.MonkeyPatch, url: str,
 def test_a_socks_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("all_proxy", "socks5://proxy.example:1080")
     assert clients.proxy_for("http://elsewhere.example/") is None
+
+
+def test_no_log_shows_a_url_or_a_header(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with loopback() as site:
+        site.answers["/hush"] = (200, {})
+        assert fetch(f"{site.url}/hush?key=hush", LOOPBACK, headers={"Authorization": "Bearer hush"}).status == 200
+    assert "hush" not in caplog.text
+
+
+def test_a_proxy_that_is_no_url_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://[me:secret")
+    with pytest.raises(UsageError, match="HTTP_PROXY or ALL_PROXY is not a URL") as refused:
+        clients.proxy_for("http://elsewhere.example/")
+    assert "secret" not in refused.value.message

@@ -16,6 +16,7 @@ from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.outbound import OutboundRule, parse_allowed
 from ork.model.task import Attempt, AttemptStatus
 from ork.objects import documents, layout
+from ork.objects.attempt_documents import LogSink
 from ork.scheduler import poll
 from ork.scheduler.poll import Poller
 from ork.scheduler.poll_jobs import Done, JobFailed, NotYet, judge_answer
@@ -98,22 +99,21 @@ class Bench:
         self.poller = Poller(
             MemoryStore(),
             self.objects,
-            log_path=lambda _key: "/dev/null",
             secrets=secrets,
             rule=LOOPBACK,
             ask_process=self._ask,
             on_change=lambda: None,
         )
 
-    async def _ask(self, order: LaunchOrder, request: bytes, secrets: Mapping[str, str], log: str) -> bytes:
+    async def _ask(self, order: LaunchOrder, request: bytes, secrets: Mapping[str, str], log: LogSink) -> bytes:
         self.requests.append(json.loads(request))
         reply = self.replies.pop(0)
         if isinstance(reply, Exception):
             raise reply
         return json.dumps(reply).encode()
 
-    def watch(self) -> None:
-        self.poller.watch([self.attempt], lambda _key: self.ended.set())
+    async def watch(self) -> None:
+        await self.poller.watch([self.attempt], lambda _key: self.ended.set())
 
     def status(self) -> dict[str, Any]:
         data = self.objects.get(layout.status_key(self.folder))
@@ -126,7 +126,7 @@ CALL = {"call": "m:f", "args": {"x": 1}, "every": 0.05, "cancel": "m:g"}
 
 async def _from_an_image() -> None:
     bench = Bench([CALL], container={"image": "x"})
-    bench.watch()
+    await bench.watch()
     await asyncio.wait_for(bench.ended.wait(), 30)
     status = bench.status()
     assert (status["state"], bench.requests) == ("failed", [])
@@ -140,8 +140,8 @@ def test_who_is_in_a_container_gets_no_function_called_outside_of_it() -> None:
 async def _until_done() -> None:
     bench = Bench([CALL])
     bench.replies = [{"result": None}, ExecutorError("no process"), {"result": '"a long result"'}]
-    bench.watch()
-    bench.watch()
+    await bench.watch()
+    await bench.watch()
     await asyncio.wait_for(bench.ended.wait(), 30)
     assert [(request["call"], request["args"]) for request in bench.requests] == [("m:f", {"x": 1})] * 3
     status = bench.status()
@@ -158,7 +158,7 @@ def test_a_function_is_asked_until_it_answers_and_no_answer_is_not_an_end() -> N
 async def _wrong_type() -> dict[str, Any]:
     bench = Bench([CALL, CALL], output_type={"list": "int"}, types={})
     bench.replies = [{"result": "1"}, {"result": '"two"'}]
-    bench.watch()
+    await bench.watch()
     await asyncio.wait_for(bench.ended.wait(), 30)
     return bench.status()
 
@@ -172,7 +172,7 @@ def test_results_are_a_list_in_order_and_are_checked_against_what_the_task_decla
 async def _settled(*replies: Any) -> bool:
     bench = Bench([CALL] * len(replies))
     bench.replies = list(replies)
-    bench.watch()
+    await bench.watch()
     ended = await asyncio.wait_for(bench.poller.settle(), 30)
     bench.poller.close()
     return ended
@@ -198,10 +198,10 @@ def test_who_looks_in_leaves_with_every_answer_that_was_there(
 async def _stop() -> None:
     bench = Bench([CALL])
     bench.replies = [{"result": None}, {"result": None}]
-    bench.watch()
+    await bench.watch()
     await bench.poller.settle()
-    bench.poller.stop([bench.attempt], at_once=False)
-    bench.poller.stop([bench.attempt], at_once=False)
+    await bench.poller.stop([bench.attempt], at_once=False)
+    await bench.poller.stop([bench.attempt], at_once=False)
     await asyncio.wait_for(bench.ended.wait(), 30)
     assert [request["call"] for request in bench.requests] == ["m:f", "m:g"]
     assert bench.status()["state"] == "stopped"
@@ -216,7 +216,7 @@ async def _write_once() -> None:
     done = {**bench.status(), "state": "success", "seq": 3}
     bench.replies = [{"failure": {"kind": "exception", "message": "late", "detail": None}}]
     bench.objects.put(layout.status_key(bench.folder), documents.sign(done, HASH))
-    bench.watch()
+    await bench.watch()
     await asyncio.wait_for(bench.ended.wait(), 30)
     assert bench.status()["state"] == "success"
 
@@ -251,7 +251,7 @@ def test_a_stale_look_at_the_status_is_no_last_word(is_there: bool, monkeypatch:
         running = {**bench.status(), "state": "running", "seq": 1}
         bench.objects = bench.poller._objects = Stale(bench, running if is_there else None, looks=3)
         bench.replies = [{"result": "7"}]
-        bench.watch()
+        await bench.watch()
         await asyncio.wait_for(bench.ended.wait(), 30)
         assert (bench.status()["state"], bench.status()["seq"]) == ("success", 3)
 
@@ -265,7 +265,7 @@ def test_an_attempt_whose_documents_are_gone_is_not_waited_with_for_ever(monkeyp
         bench = Bench([CALL])
         bench.poller._objects = Stale(bench, None, looks=10**9)
         bench.replies = [{"result": "7"}]
-        bench.watch()
+        await bench.watch()
         await asyncio.wait_for(bench.ended.wait(), 30)
 
     asyncio.run(story())
@@ -275,7 +275,7 @@ async def _status_of(status: int, body: bytes) -> dict[str, Any]:
     with loopback() as site:
         site.answers["/job"] = (status, body)
         bench = Bench([{"http": site.url + "/job", "every": 0.05, "done": {"path": "s", "equals": 1}, "output": "r"}])
-        bench.watch()
+        await bench.watch()
         await asyncio.wait_for(bench.ended.wait(), 30)
         return bench.status()
 
@@ -301,7 +301,7 @@ def test_a_forged_job_is_never_asked(job: dict[str, Any]) -> None:
     async def watch() -> None:
         bench = Bench([job])
         with pytest.raises(ExecutorError, match="not a job"):
-            bench.watch()
+            await bench.watch()
         assert not bench.poller.is_waiting(bench.attempt.key)
 
     asyncio.run(watch())

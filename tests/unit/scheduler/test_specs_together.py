@@ -16,7 +16,7 @@ def test_one_run_whose_documents_cannot_be_written_stops_no_other(monkeypatch: A
     bad, good = top.create(), top.create()
 
     def put_specs(specs: Sequence[tuple[str, bytes]]) -> list[int]:
-        if any(f"/{bad}/" in key for key, _ in specs):
+        if any(attempt.startswith(f"{bad}/") for attempt, _ in specs):
             raise ObjectsError("the folder belongs to somebody else")
         return [0] * len(specs)
 

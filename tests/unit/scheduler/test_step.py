@@ -72,7 +72,7 @@ def test_an_upstream_output_reaches_the_spec_of_the_task_below() -> None:
     top.say("a", "success", 2, output={"inline": '{"n": 7}'})
     top.step()
     attempt = top.order("b").attempt
-    data = top.objects.get(layout.spec_key(layout.attempt_stem(attempt.key)))
+    data = top.objects.read_spec(str(attempt.key))
     assert data is not None
     document = documents.open_signed(data, attempt.token_hash)
     assert document["inputs"] == {"n": {"value": 7}}
@@ -106,7 +106,7 @@ def test_a_secret_reaches_the_order_and_never_the_spec() -> None:
     top.step()
     order = top.order("a")
     assert order.secrets == (("ORK_SECRET_api", "s3cret"),)
-    data = top.objects.get(order.spec_key)
+    data = top.objects.read_spec(str(order.attempt.key))
     assert data is not None
     assert b"s3cret" not in data
 

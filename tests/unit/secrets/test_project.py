@@ -41,7 +41,7 @@ def test_names_in_env_file_and_folder_count_as_declared(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["ORK_TOKEN", "ORK_STORE", "ork_store", "ORK_HOOK_X"])
 def test_what_is_orks_own_is_never_given(tmp_path: Path, name: str) -> None:
     (tmp_path / ".env").write_text(f"{name}=x\n")
-    with pytest.raises(UndeclaredSecretError, match="Ork's own"):
+    with pytest.raises(UndeclaredSecretError, match="reserved for Ork"):
         project(tmp_path, **{name: "y"}).value(name, "flow")
 
 
@@ -121,7 +121,7 @@ def test_the_value_of_a_command_is_forgotten(tmp_path: Path, monkeypatch: pytest
         ("secrets: {A: {}}", "a secret needs `from`"),
         ("secrets: {A: {from: file}}", "needs `path`"),
         ("secrets: {A: {from: command}}", "needs `argv`"),
-        ("secrets: {A: {from: env, path: x}}", "`path` makes no sense"),
+        ("secrets: {A: {from: env, path: x}}", "`path` cannot be used"),
         ("secrets: {ORK_X: {from: env}}", "cannot be a secret"),
         ("secrets: {A: {from: env, variable: ORK_STORE}}", "cannot be a secret"),
         ("secrets: {A: {from: env, workflows: x}}", "expected a list of workflows"),

@@ -10,7 +10,7 @@ from ork.model.run import Run, RunStatus
 from ork.model.task import Failure, FailureKind, InlineOutput, Task, TaskStatus
 from ork.model.workflow import Command, CompiledWorkflow, Const, TaskSpec, Trigger, Version
 from ork.state.records import RunUpdate
-from ork.status.follow import RunView
+from ork.status.run_view import RunView
 
 START = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 

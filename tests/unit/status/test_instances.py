@@ -7,8 +7,8 @@ from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import Failure, FailureKind, Task, TaskStatus
 from ork.state.records import RunUpdate
-from ork.status.follow import RunView
 from ork.status.jobs import job_names
+from ork.status.run_view import RunView
 from ork.status.shapes import full_run_json
 from tests.unit.status.sample_runs import at, done, failed, running, spec, view_of, waiting
 

@@ -10,9 +10,9 @@ from ork.model.run import CommandKind, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp, Task, TaskStatus
 from ork.model.workflow import Approval, NotBy, OnUnreachable, Rate, TaskSpec
 from ork.state.records import LimitUse
-from ork.status.serving import NO_SCHEDULER
+from ork.status.schedulers import NO_SCHEDULER
 from ork.status.snapshot import Snapshot
-from ork.status.why import why_not_begun, why_run, why_task
+from ork.status.why import why_not_started, why_run, why_task
 from tests.unit.status.sample_runs import DIVISION, START, at, done, failed, running, skipped, spec, view_of, waiting
 
 SERVED = (SchedulerEntry(SchedulerId("s"), "h/b/1/2/3", "scheduler", START, 50.0),)
@@ -88,7 +88,7 @@ def test_the_global_limit_is_named_by_its_setting() -> None:
 def test_a_dispatched_task_has_not_started_yet() -> None:
     task = Task(TaskKey("load"), TaskStatus.DISPATCHED, "python", attempt=1, dispatched_at=at(7))
     sentence = why(task)
-    assert sentence == "handed to executor `python` 3s ago, not started yet (given up and tried again after 300 s)"
+    assert sentence == "handed to executor `python` 3s ago, not started yet (given up and retried after 300 s)"
 
 
 def test_a_running_task_tells_its_heartbeat() -> None:
@@ -146,7 +146,7 @@ def test_a_final_run_does_not_ask_for_a_scheduler() -> None:
 
 def test_a_pending_run_waits_for_a_scheduler_or_for_other_runs() -> None:
     view = view_of([spec("a")], [], status=RunStatus.PENDING, max_active_runs=1)
-    assert why_run(snapshot([], view=view)) == ["waiting for a scheduler to take it (1 scheduler running)"]
+    assert why_run(snapshot([], view=view)) == ["waiting for a scheduler to claim it (1 scheduler running)"]
     queued = why_run(snapshot([], view=view, active_runs=(RunId("8m2paaaaaaaa"),), short_ids=SHORT))
     assert queued == ["queued: `hello` has 1 of 1 active runs: 8m2p"]
 
@@ -159,7 +159,7 @@ def test_a_cancelled_run_tells_by_whom() -> None:
 def test_requests_that_wait_are_told() -> None:
     command = RunCommand(RunId("7f3kaaaaaaaa"), CommandKind.PAUSE, by="ann")
     lines = why_run(snapshot([running("a")], commands=(command,), cancel_requested_at=at(5)))
-    assert "`pause` asked for by ann waits for the run's owner" in lines
+    assert "`pause` requested by ann waits for the run's owner" in lines
     assert "being cancelled since 5s ago" in lines
 
 
@@ -167,13 +167,13 @@ def test_what_is_asked_of_a_run_that_has_ended_is_told_with_who_could_do_it() ->
     command = RunCommand(RunId("7f3kaaaaaaaa"), CommandKind.RETRY, by="ann", task="a")
     view = view_of([spec("a")], [done("a")], status=RunStatus.SUCCESS)
     lines = why_run(snapshot([], view=view, commands=(command,), schedulers=()))
-    assert lines[1:] == ["`retry` of `a` asked for by ann waits for a scheduler", NO_SCHEDULER]
+    assert lines[1:] == ["`retry` of `a` requested by ann waits for a scheduler", NO_SCHEDULER]
     assert len(why_run(snapshot([], view=view, schedulers=()))) == 1
 
 
 def test_a_task_of_a_run_that_has_not_begun_waits_with_it() -> None:
     view = view_of([spec("a")], [], status=RunStatus.PENDING)
-    assert why_not_begun(snapshot([], view=view, schedulers=())) == ["its run has not begun", NO_SCHEDULER]
+    assert why_not_started(snapshot([], view=view, schedulers=())) == ["its run has not started", NO_SCHEDULER]
 
 
 def test_a_run_tells_about_its_failed_and_unfinished_tasks_but_not_about_all_of_a_thousand() -> None:
@@ -262,7 +262,7 @@ def test_what_is_waited_for_without_end_says_so() -> None:
 
 def test_one_that_was_heard_just_now_is_being_stopped() -> None:
     sentence = why_unreachable({}, beats={TaskKey("load"): at(95)})
-    assert sentence.endswith("what is left of it is being stopped")
+    assert sentence.endswith("its remaining processes are being stopped")
 
 
 def test_a_worker_silent_past_the_limit_is_given_up_only_by_a_scheduler() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from ork.executors.executor import LaunchOrder
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.task import Attempt, AttemptStatus
-from ork.objects import documents, layout
+from ork.objects import documents
 from ork.testing.clock import EPOCH
 from ork.testing.cluster import Cluster
 from ork.testing.executor import ScriptedExecutor
@@ -65,9 +65,8 @@ class Stage:
         name = self.executor.name_for(key)
         attempt = Attempt(key, AttemptStatus.DISPATCHED, "sim", name, signed_by, dispatched_at=EPOCH)
         spec = {"attempt": str(key), "timeout": self._timeout, "heartbeat_seconds": 10, "fence_seconds": 45}
-        spec_key = layout.spec_key(layout.attempt_stem(key))
-        self.objects.put(spec_key, documents.sign(spec, signed_by))
-        return LaunchOrder(attempt, spec_key, token, "/")
+        self.objects.put_specs([(str(key), documents.sign(spec, signed_by))])
+        return LaunchOrder(attempt, token, "/")
 
     def start(self, order: LaunchOrder) -> None:
         self.do(self.executor.start([order], lambda key, _told=None: self.news.append(key)))
@@ -89,6 +88,6 @@ class Stage:
         self.kernel.run(self.kernel.time + seconds)
 
     def status(self, order: LaunchOrder) -> dict[str, Any]:
-        data = self.objects.get(layout.status_key(layout.attempt_stem(order.attempt.key)))
-        assert data is not None
+        (data,) = self.objects.read_statuses([str(order.attempt.key)])
+        assert isinstance(data, bytes)
         return documents.open_signed(data, order.attempt.token_hash)

@@ -16,8 +16,8 @@ def test_who_began_late_for_one_attempt_still_loses_the_gate_of_another(tmp_path
     scheduler, spec = open_objects(url), sign({"durability": "normal"}, SECRET)
     assert scheduler.put_if_absent("runs/a/taken.0.1.gate.json", b"by somebody else")
     for name, is_ours in (("free", True), ("taken", False)):
-        stem = f"runs/a/{name}.0.1"
-        (position,) = scheduler.put_specs([(f"{stem}.spec.json", spec)])
+        attempt = f"a/{name}/0/1"
+        (position,) = scheduler.put_specs([(attempt, spec)])
         assert (position > 0) == is_ours
-        objects, _ = read_spec(url, f"{stem}.spec.json", SECRET, position, spec)
-        assert win_gate(objects, stem, "attempt", Signer(SECRET), '"pid":1') == is_ours
+        objects, _ = read_spec(url, attempt, SECRET, position, spec)
+        assert win_gate(objects, attempt, Signer(SECRET), '"pid":1') == is_ours

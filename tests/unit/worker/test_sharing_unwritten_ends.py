@@ -19,7 +19,7 @@ class Order:
     def __init__(self, attempt: bytes) -> None:
         self.attempt = attempt
         self.log = None
-        self.request = {"isolation": "shared", "objects": "disk", "spec": f"runs/{attempt.decode()}.spec.json"}
+        self.request = {"isolation": "shared", "objects": "disk", "attempt": attempt.decode()}
 
 
 class Disk:
@@ -28,14 +28,14 @@ class Disk:
     def __init__(self) -> None:
         self.written: list[bytes] = []
 
-    def put(self, _key: str, document: bytes) -> None:
+    def put_status(self, _attempt: str, document: bytes) -> None:
         if self.is_full:
             raise ObjectsError("the disk is full")
         self.written.append(document)
 
-    def put_first(self, documents: list[tuple[str, bytes]]) -> None:
-        for key, document in documents:
-            self.put(key, document)
+    def put_first_statuses(self, statuses: list[tuple[str, bytes]]) -> None:
+        for attempt, document in statuses:
+            self.put_status(attempt, document)
 
 
 class Mark:

@@ -20,7 +20,7 @@ from ork.errors import (
 )
 from ork.model.token_strength import weakness_of
 from ork.outbound.addresses import check_url
-from ork.outbound.clients import blocking_client, reason
+from ork.outbound.clients import blocking_client, reason, shown_proxy
 
 PREFIX = "/api/v1"
 TIMEOUT_SECONDS = 60.0
@@ -79,7 +79,7 @@ class Server:
                     raise
             return self._client.request(method, url, content=data, headers=headers)
         except httpx2.HTTPError as error:
-            message = f"cannot reach {self.url}: {reason(error)}"
+            message = f"cannot reach {self.url}{shown_proxy(self.url)}: {reason(error)}"
             raise StoreUnavailableError(message, hint="is `ork serve` running there?") from error
 
 

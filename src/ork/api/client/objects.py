@@ -1,18 +1,23 @@
-"""Logs and outputs as a server shows them, under the keys they have in the object store."""
+"""Logs and outputs as a server shows them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ork.errors import NotFoundError, OrkError, UsageError
-from ork.objects.layout import parts_of
+from ork.objects.references import attempt_of_output
 
 if TYPE_CHECKING:
     from ork.api.client.connection import Server
+    from ork.objects.attempt_documents import Found
 
 
 class RemoteObjects:
     """Reads what people look at, and nothing else."""
+
+    kind = "server"
+    answers_at_once = True  # commands do one thing at a time
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -21,43 +26,45 @@ class RemoteObjects:
     def is_full(self) -> bool:
         return bool(self._server.get("status").get("is_disk_full"))  # an older server does not tell
 
-    def read(self, key: str, start: int = 0, size: int | None = None) -> bytes:
+    def missing_place(self, run: str | None = None) -> str | None:  # noqa: ARG002 (the server's own affair)
+        return None
+
+    def read_log(self, attempt: str, start: int = 0, size: int | None = None) -> bytes:
         """Part of a log; empty beyond its end or if there is none."""
         last = "" if size is None else start + size - 1
         try:
-            return self._server.call("GET", _path(key), {}, headers={"Range": f"bytes={start}-{last}"}).content
+            return self._server.call("GET", _log_path(attempt), {}, headers={"Range": f"bytes={start}-{last}"}).content
         except NotFoundError:
             return b""
         except UsageError:
             return b""  # the range lies behind the end
 
-    def size(self, key: str) -> int | None:
+    def log_size(self, attempt: str) -> int | None:
         """How long a log is by now; None if there is none."""
         try:
-            answer = self._server.call("GET", _path(key), {}, headers={"Range": "bytes=0-0"})
+            answer = self._server.call("GET", _log_path(attempt), {}, headers={"Range": "bytes=0-0"})
         except (NotFoundError, UsageError):
             return None  # there is none, or nothing in it
         whole = answer.headers.get("content-range", "").rpartition("/")[2]
         return int(whole) if whole.isdecimal() else len(answer.content)
 
-    def get(self, key: str, *, limit: int | None = None) -> bytes | None:  # noqa: ARG002 (the server's own limit holds)
-        """A task's output; None if there is none."""
-        run, task, index, _, name = _parts(key)
-        if name != "output.json":
-            raise UsageError("a server shows logs and outputs only", hint="leave --server away, beside the store")
+    def read_values(self, references: Sequence[str], limit: int | None) -> list[Found]:  # noqa: ARG002 (the server has one)
+        return [self._output(reference) for reference in references]
+
+    def _output(self, reference: str) -> bytes | None:
+        attempt = attempt_of_output(reference)
+        if attempt is None:
+            raise OrkError(f"not the output of a task: {reference[:200]!r}")
+        run, task, index, _ = attempt.split("/")
         try:
             return self._server.call("GET", ("runs", run, "tasks", task, index, "output"), {}).content
         except NotFoundError:
             return None
 
-
-def _path(key: str) -> tuple[str, ...]:
-    run, task, index, attempt, name = _parts(key)
-    return ("runs", run, "tasks", task, index, "attempts", attempt, name)
+    def __getattr__(self, verb: str) -> Any:
+        raise UsageError("a server shows logs and outputs only", hint="leave --server away, beside the store")
 
 
-def _parts(key: str) -> tuple[str, str, str, str, str]:
-    parts = parts_of(key)
-    if parts is None:
-        raise OrkError(f"not a key of an attempt: {key[:200]!r}")
-    return parts
+def _log_path(attempt: str) -> tuple[str, ...]:
+    run, task, index, number = attempt.split("/")
+    return ("runs", run, "tasks", task, index, "attempts", number, "log")

@@ -30,7 +30,7 @@ from ork.status.wire import read_attempt, read_moment, read_run, read_task, read
 if TYPE_CHECKING:
     from ork.api.client.connection import Server
     from ork.api.client.waiting import EventStream
-    from ork.status.explain import Explained
+    from ork.status.explain import WhyAnswer
     from ork.status.ids import Target
 
 _COMPILED = "application/vnd.ork.workflow+json"
@@ -328,12 +328,12 @@ class RemoteStore:
         return True
 
 
-def explained(server: Server, target: Target) -> Explained:
-    from ork.status.explain import Explained
+def explained(server: Server, target: Target) -> WhyAnswer:
+    from ork.status.explain import WhyAnswer
 
     task = None if target.task is None else str(TaskKey(target.task, target.instance))
     found = server.get("runs", target.run, "why", task=task)
-    return Explained(found["subject"], found["why"])
+    return WhyAnswer(found["subject"], found["why"])
 
 
 def _expiry(token: Token) -> dict[str, str]:

@@ -18,10 +18,10 @@ from ork.api.routing import Routes
 from ork.errors import UsageError
 from ork.model.access import Role
 from ork.model.run import Run
-from ork.status.follow import version_of
-from ork.status.hidden_params import hidden_params, without_params
+from ork.status.hidden_params import hidden_params, mask_params
+from ork.status.run_view import version_of
+from ork.status.secret_masking import mask_secrets_of
 from ork.status.shapes import listed_run_json, task_row
-from ork.status.shown import expect_outputs_of
 
 routes = Routes("events")
 
@@ -74,8 +74,8 @@ async def _change(api: Api, run: Run, mark: int) -> dict[str, Any]:
     if update is None:
         return {"run": listed_run_json(run), "tasks": [], "more": False}
     version = await version_of(api.store, run)
-    expect_outputs_of(version.workflow)
-    update = without_params(await hidden_params(api.store, update.run), update)
+    mask_secrets_of(version.workflow)
+    update = mask_params(await hidden_params(api.store, update.run), update)
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
     rows = fitting(task_row(task, needs.get(task.key.name, ())) for task in update.tasks[:MAX_TASKS])
     return {"run": listed_run_json(update.run), "tasks": rows, "more": len(update.tasks) > len(rows)}

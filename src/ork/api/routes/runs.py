@@ -40,16 +40,16 @@ from ork.model.run import CommandKind, RunCommand, RunStatus
 from ork.model.task import TaskStatus
 from ork.model.workflow import Trigger
 from ork.state.records import Accepted, RunFilter, TaskFilter, TooLate
-from ork.status.declaring import check_declared_dead
+from ork.status.approval_targets import check_approver, named_task, waiting_task
+from ork.status.declare_dead import check_declared_dead
 from ork.status.explain import explain
 from ork.status.facts import with_facts
-from ork.status.follow import open_view, version_of
-from ork.status.hidden_params import hidden_params, without_params
+from ork.status.hidden_params import hidden_params, mask_params
 from ork.status.ids import parse_target, resolve_run
-from ork.status.questions import check_approver, named_task, waiting_task
-from ork.status.refusals import check_retry, too_late
+from ork.status.refusals import check_retry, command_refused
+from ork.status.run_view import open_view, version_of
+from ork.status.secret_masking import mask_secrets_of
 from ork.status.shapes import attempt_json, listed_run_json, run_json, task_row
-from ork.status.shown import expect_outputs_of
 from ork.status.wire import read_key
 
 routes = Routes("runs")
@@ -144,8 +144,8 @@ async def list_tasks(
     if update is None:
         raise unknown_run(run)
     version = await version_of(api.store, update.run)
-    expect_outputs_of(version.workflow)
-    update = without_params(await hidden_params(api.store, update.run), update)
+    mask_secrets_of(version.workflow)
+    update = mask_params(await hidden_params(api.store, update.run), update)
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
     rows = fitting(task_row(task, needs.get(task.key.name, ())) for task in update.tasks[:limit])
     return answer(
@@ -213,7 +213,7 @@ async def get_graph(request: Request, run: RunText) -> Response:
 async def why(request: Request, run: RunText, task: TaskTarget = None) -> Response:
     """Why it is (not) running, what happens next and when."""
     api = api_of(request)
-    explained = await explain(api.store, api.objects, parse_target(run, task), api.now(), api.patience)
+    explained = await explain(api.store, api.objects, parse_target(run, task), api.now(), api.timeouts)
     return answer({"subject": explained.subject, "why": [sentence.strip() for sentence in explained.sentences]})
 
 
@@ -259,7 +259,7 @@ async def _submit(api: Api, caller: Caller, kind: CommandKind, run: str, body: C
     if kind is CommandKind.DECLARE_DEAD:
         if task is None:
             raise UsageError("`task` says which attempt is dead", hint="TASK or TASK[3]")
-        stale = api.patience.stale_seconds
+        stale = api.timeouts.stale_seconds
         await check_declared_dead(api.store, api.objects, view, parse_key(task), api.now(), stale)
     command = RunCommand(found, kind, caller.name, task, body.everything, body.comment)
     check_retry(command, await api.store.get_run(found), found)
@@ -269,7 +269,7 @@ async def _submit(api: Api, caller: Caller, kind: CommandKind, run: str, body: C
             await api.changed(caller, f"run.{kind}", found, json.dumps(detail) if detail else None)
             return answer({"accepted": kind.value, "run": run_json(row), "command": id}, 202)
         case TooLate(run=row):
-            refused = of_error(too_late(command, row, found))
+            refused = of_error(command_refused(command, row, found))
             document = {**json.loads(bytes(refused.body)), "run": run_json(row)}
             return Response(json.dumps(document), refused.status_code, media_type=refused.media_type)
         case None:

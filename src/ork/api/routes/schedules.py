@@ -24,7 +24,7 @@ from ork.model.access import Role
 from ork.model.run import NewRun
 from ork.model.workflow import Schedule, Trigger
 from ork.state.sealing import stored_params
-from ork.status.schedules import switch, upcoming
+from ork.status.schedules import set_schedule_enabled, upcoming
 from ork.status.shapes import time_json, upcoming_json
 
 routes = Routes("schedules")
@@ -61,7 +61,7 @@ async def switch_schedule(request: Request, name: WorkflowName) -> Response:
     body = await read_body(request, WorkflowBody)
     if (await known_workflow(api, name)).schedule is None:
         raise RefusedError(f"workflow `{name}` has no schedule")
-    if not await switch(api.store, name, body.enabled, api.now()):
+    if not await set_schedule_enabled(api.store, name, body.enabled, api.now()):
         raise unknown_workflow(name)
     await api.changed(caller, "schedule.enable" if body.enabled else "schedule.disable", name)
     return answer({"workflow": name, "enabled": body.enabled})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import Path, Request
@@ -18,12 +19,13 @@ from ork.api.problems import of_error
 from ork.api.routing import Routes
 from ork.errors import NotFoundError, OrkError, UsageError
 from ork.model.access import Role
+from ork.model.ids import RunId
 from ork.model.installation import Control, Mode
-from ork.objects.local import LocalObjects
-from ork.status.controls import control_json, find_standing, find_target
-from ork.status.forgetting import Delete, forget_some
-from ork.status.pulse import pulse_json, quarantined_json, take_pulse
-from ork.status.serving import Liveness, liveness, present_schedulers
+from ork.objects.calls import Calls
+from ork.status.controls import control_json, find_control_target, find_target
+from ork.status.overview import overview_json, quarantined_json, read_overview
+from ork.status.pruning import Delete, prune_some
+from ork.status.schedulers import Liveness, liveness, present_schedulers
 from ork.status.shapes import time_json
 
 routes = Routes("installation")
@@ -88,7 +90,7 @@ async def set_control(request: Request, target: ControlTarget) -> Response:
 async def clear_control(request: Request, target: ControlTarget) -> Response:
     """They work again. Named as in PUT."""
     api, caller = api_of(request), caller_of(request)
-    found = find_standing(await api.store.list_controls(), target)
+    found = find_control_target(await api.store.list_controls(), target)
     if found is None or not await api.store.clear_control(found):
         raise NotFoundError(f"{target} is neither paused nor drained", hint="GET /api/v1/controls lists what stands")
     await api.changed(caller, "scheduler.resume", found)
@@ -117,8 +119,8 @@ async def list_limits(request: Request) -> Response:
 async def status(request: Request) -> Response:
     """What goes on right now: schedulers, leases, unfinished runs, limits in use, and what waits longest."""
     api = api_of(request)
-    is_disk_full = isinstance(api.objects, LocalObjects) and api.objects.is_full()
-    return answer({"is_disk_full": is_disk_full, **pulse_json(await take_pulse(api.store), api.now())})
+    is_disk_full = await Calls(api.objects).call(api.objects.is_full)
+    return answer({"is_disk_full": is_disk_full, **overview_json(await read_overview(api.store), api.now())})
 
 
 @routes.add("GET", "/quarantine", Role.VIEWER, response_model=models.Quarantine)
@@ -180,15 +182,15 @@ async def prune(request: Request) -> Response:
     before = moment_of(body.before, "before")
     if body.dry_run:
         return answer({"runs": await api.store.prunable_runs(before, body.limit, body.keep_last)})
-    runs = await forget_some(api.store, _deleter(api), before, body.keep_last, body.limit)
+    runs = await prune_some(api.store, _deleter(api), before, body.keep_last, body.limit)
     if runs:
         await api.changed(caller, "runs.prune", f"{len(runs)} runs", json.dumps({"before": time_json(before)}))
     return answer({"runs": runs})
 
 
 def _deleter(api: Api) -> Delete:
-    async def delete(prefix: str) -> None:
-        await asyncio.to_thread(api.objects.delete, prefix)
+    async def delete(runs: Sequence[RunId]) -> None:
+        await asyncio.to_thread(api.objects.delete_runs, runs)
 
     return delete
 

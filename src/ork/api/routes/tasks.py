@@ -18,9 +18,9 @@ from ork.api.routing import Routes
 from ork.errors import NotFoundError, UsageError
 from ork.model.access import Role
 from ork.model.ids import AttemptKey, RunId, TaskKey
-from ork.status.follow import open_view, version_of
 from ork.status.ids import resolve_run
 from ork.status.outputs import check_has_output, output_parts
+from ork.status.run_view import open_view, version_of
 
 routes = Routes("runs")
 

@@ -22,7 +22,7 @@ from ork.model.ids import VersionId
 from ork.model.location import location_of
 from ork.model.run import Run
 from ork.model.workflow import WorkflowEntry
-from ork.status.schedules import deploy, switch
+from ork.status.schedules import deploy, set_schedule_enabled
 from ork.status.shapes import time_json, workflow_json
 
 routes = Routes("workflows")
@@ -105,7 +105,7 @@ async def change_workflow(request: Request, name: WorkflowName) -> Response:
     """Enables or disables it: a disabled workflow keeps its history and gets no new scheduled runs."""
     api, caller = api_of(request), caller_of(request)
     body = await read_body(request, WorkflowBody)
-    if not await switch(api.store, name, body.enabled, api.now()):
+    if not await set_schedule_enabled(api.store, name, body.enabled, api.now()):
         raise unknown_workflow(name)
     await api.changed(caller, "workflow.enable" if body.enabled else "workflow.disable", name)
     return answer(workflow_json(await known_workflow(api, name), await _last_run(api, name)))

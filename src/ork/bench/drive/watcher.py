@@ -6,9 +6,10 @@ import asyncio
 from time import perf_counter
 from typing import Any
 
-from ork.bench.instant import InstantExecutor, MemoryObjects
+from ork.bench.instant import InstantExecutor
 from ork.errors import OrkError
 from ork.model.ids import SchedulerId
+from ork.objects.memory import MemoryObjects
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.service import SchedulerService
 from ork.scheduler.step import Scheduler

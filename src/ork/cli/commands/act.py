@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ork.app.installation import Installation
     from ork.model.ids import TaskKey
     from ork.model.run import Run, SchedulerEntry
-    from ork.status.follow import RunView
     from ork.status.ids import Target
+    from ork.status.run_view import RunView
 
 NOBODY_YET = "no scheduler is running: `ork tick` or `ork scheduler` carries it out"
 SAID = {
@@ -164,17 +164,17 @@ async def _submit(installation: Installation, run: str, wish: Wish) -> Asked:
     from ork.model.ids import TaskKey
     from ork.model.run import CommandKind, RunCommand
     from ork.state.records import Accepted, TooLate
-    from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run, short_id
-    from ork.status.refusals import check_retry, too_late
-    from ork.status.serving import live_schedulers, present_schedulers
+    from ork.status.refusals import check_retry, command_refused
+    from ork.status.run_view import open_view
+    from ork.status.schedulers import live_schedulers, present_schedulers
 
     store = installation.store
     target = parse_target(run, wish.task)
     found = await resolve_run(store, target.run)
     task = None
     if target.task is not None or wish.choose is not None:
-        from ork.status.questions import check_approver, named_task
+        from ork.status.approval_targets import check_approver, named_task
 
         view, _ = await open_view(store, found)
         task = (wish.choose or named_task)(view, target)
@@ -194,7 +194,7 @@ async def _submit(installation: Installation, run: str, wish: Wish) -> Asked:
             is_expected = bool(await present_schedulers(store, None))
             return Asked(row, short, task, served_by, is_expected, installation.can_work)
         case TooLate(run=row):
-            raise too_late(command, row, short)
+            raise command_refused(command, row, short)
         case None:
             raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")
 

@@ -59,7 +59,7 @@ def alerts_command(context: click.Context, as_json: bool) -> int | None:
         channels = read_channels(settings.alerts)
     targets, unsent = look(lambda installation: _gather(installation, channels))
     if as_json:
-        from ork.status.pulse import unsent_json
+        from ork.status.overview import unsent_json
 
         print_json({"targets": [_json(each) for each in targets], "unsent": [unsent_json(each) for each in unsent]})
         return DONE
@@ -165,7 +165,7 @@ def _lines(targets: list[Target]) -> list[Line]:
 def _unsent_lines(unsent: tuple[UnsentAlert, ...], *, has_table: bool) -> list[Line]:
     from ork.alerts.text import title
     from ork.cli.paint import Span, line
-    from ork.status.words import ago
+    from ork.status.formatting import ago
 
     lines = [line("")] if unsent and has_table else []
     for each in unsent:

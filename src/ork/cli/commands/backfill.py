@@ -68,7 +68,7 @@ def backfill_command(
         rest = f" {left:,} times are left for the next time." if left else ""
         print(f"{made['created']:,} runs created, {made['existing']:,} were there already.{rest}", flush=True)
         if not made["is_served"]:
-            from ork.status.serving import NOTHING_STARTS
+            from ork.status.schedulers import NOTHING_STARTS
 
             print(f"note: {NOTHING_STARTS}", file=sys.stderr)
     return DONE
@@ -87,7 +87,7 @@ class Asked(NamedTuple):
 
 async def _backfill(installation: Installation, asked: Asked) -> dict[str, Any]:
     from ork.cli.starting import known_version, stored_params
-    from ork.status.serving import fires_schedules
+    from ork.status.schedulers import fires_schedules
     from ork.status.shapes import time_json
 
     version = await known_version(installation, asked.name)
@@ -189,7 +189,7 @@ class Progress:
             await self._store.wait_for_change(LOOK_SECONDS)
 
     async def _tell_if_nobody_works(self) -> None:
-        from ork.status.serving import NO_SCHEDULER, present_schedulers
+        from ork.status.schedulers import NO_SCHEDULER, present_schedulers
 
         if not self._is_nobody_told and not await present_schedulers(self._store):
             print(NO_SCHEDULER, file=sys.stderr)

@@ -98,9 +98,9 @@ def list_command(as_json: bool) -> None:
     from ork.cli.paint import line
     from ork.cli.tables import table
     from ork.model.installation import control_for
-    from ork.status.controls import control_json, control_words
-    from ork.status.serving import Liveness, liveness, unverified_words
-    from ork.status.words import ago
+    from ork.status.controls import control_json, control_text
+    from ork.status.formatting import ago
+    from ork.status.schedulers import Liveness, liveness, unverified_text
 
     entries, controls = look(_read)
     rows = []
@@ -108,7 +108,7 @@ def list_command(as_json: bool) -> None:
         control = control_for(controls, entry.id, entry.identity)
         state = "working" if control is None else control.mode.value
         if liveness(entry) is Liveness.UNVERIFIED:
-            state = unverified_words(entry) if control is None else f"{state}; {unverified_words(entry)}"
+            state = unverified_text(entry) if control is None else f"{state}; {unverified_text(entry)}"
         rows.append(
             (entry.id, host_of(entry.identity), entry.kind, ago(entry.started_at, now()), f"{entry.active_runs}", state)
         )
@@ -120,7 +120,7 @@ def list_command(as_json: bool) -> None:
         ]
         print_json({"schedulers": shown, "controls": [control_json(control) for control in controls]})
         return
-    lines = [line(control_words(control, now())) for control in controls]
+    lines = [line(control_text(control, now())) for control in controls]
     lines += table(("id", "host", "kind", "started", "runs", "state"), rows) if rows else [line("none is running")]
     palette(sys.stdout).write(sys.stdout, lines)
 
@@ -149,10 +149,10 @@ def _set(target: str | None, is_all: bool, mode: Mode, reason: str | None, as_js
 
 async def _resume(installation: Installation, asked: str) -> str:
     from ork.cli.commands.act import who_asks
-    from ork.status.controls import find_standing
+    from ork.status.controls import find_control_target
 
     controls = await installation.store.list_controls()
-    found = find_standing(controls, asked)
+    found = find_control_target(controls, asked)
     if found is None:
         others = f"; what stands is for: {', '.join(control.target for control in controls)}" if controls else ""
         raise RefusedError(f"{_named(asked)} is not paused{others}", hint="ork scheduler list")
@@ -168,7 +168,7 @@ def _chosen(target: str | None, is_all: bool) -> str:
 
 
 async def _read(installation: Installation) -> tuple[Sequence[SchedulerEntry], Sequence[Control]]:
-    from ork.status.serving import present_schedulers
+    from ork.status.schedulers import present_schedulers
 
     return await present_schedulers(installation.store, None), await installation.store.list_controls()
 
@@ -182,9 +182,9 @@ async def _busy(installation: Installation, where: str) -> str | None:
 
 
 def _activity(entry: SchedulerEntry) -> str:
-    from ork.status.serving import Liveness, liveness, unverified_words
+    from ork.status.schedulers import Liveness, liveness, unverified_text
 
-    return unverified_words(entry) if liveness(entry) is Liveness.UNVERIFIED else f"{entry.active_runs} runs"
+    return unverified_text(entry) if liveness(entry) is Liveness.UNVERIFIED else f"{entry.active_runs} runs"
 
 
 def _named(target: str) -> str:

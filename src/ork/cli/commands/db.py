@@ -150,7 +150,7 @@ def _settings_json(settings: SharedSettings) -> dict[str, object]:
 
 
 def _settings_lines(recorded: SharedSettings | None, mine: SharedSettings | None) -> list[str]:
-    from ork.status.words import ago
+    from ork.status.formatting import ago
 
     lines = []
     if recorded is None:

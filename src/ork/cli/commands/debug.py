@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ork.app.installation import Installation
     from ork.model.ids import TaskKey
     from ork.model.task import Attempt
-    from ork.status.follow import RunView
+    from ork.status.run_view import RunView
 
 
 @click.command(name="debug")
@@ -40,7 +40,13 @@ def debug_command(run: str, task: str | None, number: int | None, trace: bool) -
     settings = settings_beside_the_store("debug")
     found = look(lambda installation: _find(installation, run, task, number))
     python = _interpreter(found)
-    arguments = [_bootstrap(), "ork.worker.debug", found.objects_url, found.spec_key, "trace" if trace else "fail"]
+    arguments = [
+        _bootstrap(),
+        "ork.worker.debug",
+        found.objects_url,
+        str(found.attempt.key),
+        "trace" if trace else "fail",
+    ]
     from ork.executors.local_environment import inherited
 
     environment = {
@@ -57,7 +63,6 @@ def debug_command(run: str, task: str | None, number: int | None, trace: bool) -
 class _Found(NamedTuple):
     attempt: Attempt
     spec: Mapping[str, Any]
-    spec_key: str
     token: str
     objects_url: str
     params: dict[str, str]  # sensitive ones, as variables
@@ -65,18 +70,16 @@ class _Found(NamedTuple):
 
 async def _find(installation: Installation, run: str, task: str | None, number: int | None) -> _Found:
     from ork.objects.documents import SPEC_LIMIT, derive_token, open_signed
-    from ork.objects.layout import attempt_stem, spec_key
     from ork.scheduler.sensitive import all_opened
-    from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run
+    from ork.status.run_view import open_view
 
     store, objects = installation.store, installation.objects
     target = parse_target(run, task)
     view, _ = await open_view(store, await resolve_run(store, target.run))
     key = _task_of(view, target.task, target.instance)
     attempt = _chosen(await store.list_attempts(view.run.id, key), number, view, key)
-    name = spec_key(attempt_stem(attempt.key))
-    data = objects.get(name, limit=SPEC_LIMIT)
+    data = objects.read_spec(str(attempt.key))
     if data is None:
         raise NotFoundError(f"what attempt {attempt.key.number} of `{key}` was given is no longer in the object store")
     spec = open_signed(data, attempt.token_hash, limit=SPEC_LIMIT)
@@ -87,7 +90,7 @@ async def _find(installation: Installation, run: str, task: str | None, number: 
         raise RefusedError(f"`{key}` ran in an image, and nothing of that runs outside of it", hint=hint)
     signing_key = await store.signing_key()
     token = derive_token(signing_key, str(attempt.key))
-    return _Found(attempt, spec, name, token, objects.url, all_opened(view.run, signing_key))
+    return _Found(attempt, spec, token, objects.url, all_opened(view.run, signing_key))
 
 
 def _task_of(view: RunView, task: str | None, instance: int | None) -> TaskKey:
@@ -123,7 +126,7 @@ def _interpreter(found: _Found) -> str:
 
     spec = found.spec
     paths = tuple(spec.get("paths") or ())
-    order = LaunchOrder(found.attempt, found.spec_key, found.token, spec["root"], paths=paths)
+    order = LaunchOrder(found.attempt, found.token, spec["root"], paths=paths)
     try:
         return interpreter_for(order, spec["kind"] in ("python", "custom"))
     except InterpreterError as error:

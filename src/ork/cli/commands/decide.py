@@ -15,7 +15,7 @@ from ork.cli.visible import visible
 
 if TYPE_CHECKING:
     from ork.cli.paint import Line
-    from ork.status.people import Question
+    from ork.status.approvals import PendingApproval
 
 COMMENT = click.option("--comment", metavar="TEXT", help="Kept with the decision.")
 DETACH = click.option("--detach", is_flag=True, help="Only decide; some scheduler will go on with the run.")
@@ -64,11 +64,11 @@ def approvals_command(as_json: bool) -> int:
     \b
     Example:  ork approvals
     """
-    from ork.status.people import list_questions, question_json
+    from ork.status.approvals import approval_json, list_pending_approvals
 
-    questions = look(lambda installation: list_questions(installation.store))
+    questions = look(lambda installation: list_pending_approvals(installation.store))
     if as_json:
-        print_json({"approvals": [question_json(each) for each in questions]})
+        print_json({"approvals": [approval_json(each) for each in questions]})
     elif questions:
         palette(sys.stdout).write(sys.stdout, _lines(questions))
     else:
@@ -76,9 +76,9 @@ def approvals_command(as_json: bool) -> int:
     return DONE
 
 
-def _lines(questions: list[Question]) -> list[Line]:
+def _lines(questions: list[PendingApproval]) -> list[Line]:
     from ork.cli.tables import table
-    from ork.status.words import ago
+    from ork.status.formatting import ago
 
     rows = [
         (
@@ -96,7 +96,7 @@ def _lines(questions: list[Question]) -> list[Line]:
 
 
 def _decide(kind: str, run: str, task: str | None, comment: str | None, detach: bool, as_json: bool) -> int:
-    from ork.status.questions import waiting_task
+    from ork.status.approval_targets import waiting_task
 
     asked = ask(run, Wish(kind, task, comment=comment, choose=waiting_task), as_json, detach=detach)
     if detach or asked.is_served:

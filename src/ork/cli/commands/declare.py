@@ -14,7 +14,7 @@ from ork.cli.session import json_option, now, store_options
 if TYPE_CHECKING:
     from ork.app.installation import Installation
     from ork.model.ids import TaskKey
-    from ork.status.follow import RunView
+    from ork.status.run_view import RunView
 
 
 @click.command(name="declare-dead")
@@ -44,7 +44,7 @@ def declare_dead_command(run: str, task: str, detach: bool, as_json: bool) -> in
 async def _check(installation: Installation, view: RunView, key: TaskKey) -> None:
     if not installation.can_work:
         return  # the server looks
-    from ork.status.declaring import check_declared_dead
+    from ork.status.declare_dead import check_declared_dead
 
     stale = installation.settings.stale_seconds
     await check_declared_dead(installation.store, installation.objects, view, key, now(), stale)

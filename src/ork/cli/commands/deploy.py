@@ -61,7 +61,7 @@ def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
 def _notes(versions: list[Version], settings: Settings, is_served: bool) -> list[str]:
     """What a person who deploys this should know, though nothing is wrong."""
     from ork.alerts.channels import hears_of_all
-    from ork.status.serving import NOTHING_FIRES
+    from ork.status.schedulers import NOTHING_FIRES
 
     scheduled = [each.workflow for each in versions if each.workflow.schedule and each.workflow.schedule.enabled]
     notes = [NOTHING_FIRES] if scheduled and not is_served else []
@@ -75,8 +75,8 @@ def _notes(versions: list[Version], settings: Settings, is_served: bool) -> list
 async def _save(installation: Installation, versions: list[Version]) -> tuple[list[bool], bool]:
     """Which of them are new, and whether somebody is there for whom schedules count."""
     from ork.cli.commands.act import who_asks
+    from ork.status.schedulers import fires_schedules
     from ork.status.schedules import deploy
-    from ork.status.serving import fires_schedules
 
     moment, news = now(), []
     for version in versions:

@@ -81,7 +81,7 @@ def _store(settings: Settings) -> Iterator[Finding]:
     from ork.app.stores import store_path, store_schema
     from ork.state.records import RunFilter
     from ork.state.urls import without_password
-    from ork.status.words import count
+    from ork.status.formatting import count
 
     path = store_path(settings)
     if path is not None and not os.path.exists(path):
@@ -254,9 +254,9 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
     from ork.app.installation import Installation
     from ork.model.installation import Control, host_of
     from ork.model.run import SchedulerEntry
-    from ork.status.controls import control_words
-    from ork.status.serving import Liveness, fires_schedules, liveness, unverified_words
-    from ork.status.words import count
+    from ork.status.controls import control_text
+    from ork.status.formatting import count
+    from ork.status.schedulers import Liveness, fires_schedules, liveness, unverified_text
 
     if _has_no_store_yet(settings):
         return
@@ -268,7 +268,7 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
 
     entries, controls, schedules, is_served = look(read)
     for control in controls:
-        said, _, fix = control_words(control, now()).rpartition("; ")
+        said, _, fix = control_text(control, now()).rpartition("; ")
         yield Finding(control.mode, said, fix)
     dead = [entry for entry in entries if liveness(entry) is Liveness.DEAD]
     alive = [entry for entry in entries if liveness(entry) is Liveness.ALIVE]
@@ -282,7 +282,7 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
         )
     yield Finding("schedulers", f"{len(alive)} running")
     for entry in idle:
-        yield Finding("schedulers", f"{host_of(entry.identity)}: {unverified_words(entry)}")
+        yield Finding("schedulers", f"{host_of(entry.identity)}: {unverified_text(entry)}")
     for note in sorted({note for entry in alive for note in entry.notes}):
         yield Finding("schedulers", f"slower than it should be: {note}", "see docs/monitoring.md, Fall-backs")
     if schedules and not is_served:
@@ -368,7 +368,7 @@ def _traces(settings: Settings) -> Iterator[Finding]:
 
 def _server(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
     from ork.app.installation import Installation
-    from ork.status.words import count
+    from ork.status.formatting import count
 
     async def read(installation: Installation) -> tuple[str, int]:
         return installation.address, len(await installation.store.list_workflows())

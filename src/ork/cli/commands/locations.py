@@ -89,7 +89,7 @@ async def _views(installation: Installation) -> list[LocationView]:
 
 async def _refresh(installation: Installation, names: tuple[str, ...]) -> list[LocationView]:
     from ork.cli.commands.act import who_asks
-    from ork.status.serving import live_schedulers, present_schedulers
+    from ork.status.schedulers import live_schedulers, present_schedulers
 
     known = live_schedulers if installation.can_work else present_schedulers
     is_served = bool(await known(installation.store))
@@ -145,7 +145,7 @@ def _lines(views: list[LocationView]) -> list[Line]:
 def _row(view: LocationView) -> tuple[Span | str, ...]:
     from ork.cli.paint import Span
     from ork.cli.visible import visible
-    from ork.status.words import ago
+    from ork.status.formatting import ago
 
     entry, status = view.entry, view.status(now())
     glyph, style = _LOOKS[status]

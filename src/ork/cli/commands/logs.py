@@ -63,8 +63,8 @@ async def _print(installation: Installation, target: Target, attempt: int | None
             copier.copy(task, attempt or task.attempt)
     if not any(copier.view.tasks[key].attempt for key in keys):
         await _tell_why_empty(installation, target)
-    elif copier.is_store_missing:
-        print(f"{copier.folder} is missing: logs and large outputs in it are gone", file=sys.stderr)
+    elif copier.missing_store is not None:
+        print(f"{copier.missing_store} is missing: logs and large outputs in it are gone", file=sys.stderr)
     elif copier.missing_folder is not None:
         print(f"the logs of this run should be in {copier.missing_folder}, which is not there", file=sys.stderr)
     elif len(keys) == 1 and attempt is None:
@@ -80,8 +80,8 @@ async def _tell_why_empty(installation: Installation, target: Target) -> None:
 
 async def _copier(installation: Installation, target: Target, as_json: bool) -> LogCopier:
     from ork.cli.log_copy import LogCopier
-    from ork.status.follow import open_view
     from ork.status.ids import resolve_run
+    from ork.status.run_view import open_view
 
     view, _ = await open_view(installation.store, await resolve_run(installation.store, target.run))
     return LogCopier(installation, view, target, as_json=as_json)

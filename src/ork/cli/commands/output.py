@@ -14,7 +14,7 @@ from ork.errors import RefusedError, UsageError
 if TYPE_CHECKING:
     from ork.app.installation import Installation
     from ork.model.task import Task
-    from ork.status.follow import RunView
+    from ork.status.run_view import RunView
 
 
 @click.command(name="output")
@@ -43,8 +43,8 @@ def output_command(run: str, task: str | None, as_json: bool) -> None:  # noqa: 
 
 
 async def _find(installation: Installation, run: str, task: str | None) -> tuple[RunView, Task]:
-    from ork.status.follow import open_view
     from ork.status.ids import parse_target, pick_tasks, resolve_run
+    from ork.status.run_view import open_view
 
     target = parse_target(run, task)
     if target.task is None:

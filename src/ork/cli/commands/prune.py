@@ -15,6 +15,8 @@ from ork.cli.session import current_settings, json_option, look, now, print_json
 from ork.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ork.api.client.connection import Server
     from ork.app.installation import Installation
     from ork.model.ids import RunId
@@ -73,8 +75,7 @@ def prune_command(older_than: str | None, keep_last: int, dry_run: bool, days: f
 async def _forget(installation: Installation, before: datetime, keep_last: int, dry_run: bool) -> list[RunId]:
     from ork.app.installation import RemoteInstallation
     from ork.cli.commands.act import who_asks
-    from ork.objects.layout import IDENTITY_KEY
-    from ork.status.forgetting import forget_some
+    from ork.status.pruning import prune_some
 
     if isinstance(installation, RemoteInstallation):
         return _forget_there(installation.server, before, keep_last, dry_run)
@@ -82,13 +83,13 @@ async def _forget(installation: Installation, before: datetime, keep_last: int, 
         return [*await installation.store.prunable_runs(before, DRY_RUN_LIMIT, keep_last)]
 
     # ObjectsError if this is not the installation's object store: nothing is forgotten whose documents stay.
-    installation.objects.size(IDENTITY_KEY)
+    installation.objects.read_identity()
 
-    async def delete(prefix: str) -> None:
-        installation.objects.delete(prefix)
+    async def delete(runs: Sequence[RunId]) -> None:
+        installation.objects.delete_runs(runs)
 
     forgotten: list[RunId] = []
-    while runs := await forget_some(installation.store, delete, before, keep_last):
+    while runs := await prune_some(installation.store, delete, before, keep_last):
         forgotten += runs
     if forgotten:
         await installation.record(who_asks(), "runs.prune", f"{len(forgotten)} runs")

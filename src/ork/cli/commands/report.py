@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ork.app.installation import Installation
     from ork.cli.report.page import Printed
     from ork.model.ids import AttemptKey
-    from ork.objects.local import LocalObjects
+    from ork.objects.attempt_documents import AttemptDocuments
 
 LOG_BYTES = 100_000
 
@@ -51,8 +51,8 @@ def report_command(run: str, file: str | None, as_json: bool) -> None:
 async def _page(installation: Installation, run: str) -> tuple[list[str], str]:
     from ork.cli.report.page import Report, page
     from ork.status.facts import with_facts
-    from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run
+    from ork.status.run_view import open_view
 
     store = installation.store
     view, _ = await open_view(store, await resolve_run(store, parse_target(run).run))
@@ -60,14 +60,12 @@ async def _page(installation: Installation, run: str) -> tuple[list[str], str]:
     return list(page(Report(view, attempts, now(), lambda key: _end_of_log(installation.objects, key)))), view.short
 
 
-def _end_of_log(objects: LocalObjects, attempt: AttemptKey) -> Printed:
+def _end_of_log(objects: AttemptDocuments, attempt: AttemptKey) -> Printed:
     from ork.cli.report.page import Printed
-    from ork.objects.layout import attempt_stem, log_key
 
-    key = log_key(attempt_stem(attempt))
-    size = objects.size(key) or 0
+    size = objects.log_size(str(attempt)) or 0
     start = max(size - LOG_BYTES, 0)
-    data = objects.read(key, start, LOG_BYTES) if size else b""
+    data = objects.read_log(str(attempt), start, LOG_BYTES) if size else b""
     if start:  # from the beginning of a line
         start, data = _from_line(start, data)
     return Printed(data.decode("utf-8", "replace"), start)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ork.cli.attend import Ending, Interrupts
     from ork.cli.progress import Progress
     from ork.model.run import Run
-    from ork.status.follow import RunView
-    from ork.status.people import Question
+    from ork.status.approvals import PendingApproval
+    from ork.status.run_view import RunView
 
 PROGRESS = click.option(
     "--progress",
@@ -95,7 +95,7 @@ def created_for_others(
     from ork.cli.commands.act import NOBODY_YET
 
     async def work(installation: Installation) -> tuple[Run, bool]:
-        from ork.status.serving import present_schedulers
+        from ork.status.schedulers import present_schedulers
 
         run = await create(installation)
         return run, bool(await present_schedulers(installation.store, None))
@@ -166,9 +166,9 @@ async def _refuse_if_paused(installation: Installation) -> None:
     for control in await installation.store.list_controls():
         if control.target == "*":
             from ork.errors import RefusedError
-            from ork.status.controls import control_words
+            from ork.status.controls import control_text
 
-            raise RefusedError(control_words(control, now()), hint="`ork trigger` creates a run that starts then")
+            raise RefusedError(control_text(control, now()), hint="`ork trigger` creates a run that starts then")
 
 
 @click.command(name="watch")
@@ -237,7 +237,7 @@ async def _attend(installation: Installation, attended: Attended, interrupts: In
     return _exit_code(view, ending)
 
 
-def _print_questions(questions: list[Question]) -> None:
+def _print_questions(questions: list[PendingApproval]) -> None:
     """What is asked on stdout; how to go on on stderr."""
     from ork.cli.paint import Span, line
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ork.model.run import Run
     from ork.model.task import Attempt
     from ork.state.records import RunFilter
-    from ork.status.follow import RunView
+    from ork.status.run_view import RunView
 
 STATUSES = ("pending", "running", "paused", "success", "failed", "cancelled")
 
@@ -107,7 +107,7 @@ async def _page(installation: Installation, query: RunFilter) -> _Page:
 def _runs_table(runs: tuple[Run, ...], short: dict[Any, str], zones: dict[str, str]) -> list[Line]:
     from ork.cli.looks import run_word
     from ork.cli.tables import table
-    from ork.status.words import ago, between, slot_time
+    from ork.status.formatting import ago, between, slot_time
 
     moment = now()
     rows = [
@@ -140,8 +140,8 @@ def show_command(run: str, full: bool, unfolded: bool, as_json: bool) -> None:
     Example:  ork show @last --instances
     """
     from ork.status.facts import MOST_ATTEMPTS, with_facts
-    from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run
+    from ork.status.run_view import open_view
     from ork.status.shapes import full_run_json
 
     async def read(installation: Installation) -> tuple[RunView, tuple[Attempt, ...]]:
@@ -167,7 +167,7 @@ def show_lines(
     from ork.cli import task_lines
     from ork.cli.paint import Span, line
     from ork.cli.visible import visible
-    from ork.status.words import ago, slot_time
+    from ork.status.formatting import ago, slot_time
 
     run = view.run
     lines = [task_lines.header(view)]

@@ -109,7 +109,7 @@ def tick_command(as_json: bool, log_format: str | None, log_level: str, stays: b
 
 
 def _in_words(report: TickReport) -> str:
-    from ork.status.words import ago, count
+    from ork.status.formatting import ago, count
 
     done = [f"{count(report.launched, 'task')} started"] if report.launched else []
     done += [f"{count(report.finished, 'run')} ended"] if report.finished else []

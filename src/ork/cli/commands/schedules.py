@@ -29,7 +29,7 @@ def schedules_command(count: int, after: str | None, as_json: bool) -> None:
     Example:  ork schedules --next 5
     """
     moment = now() if after is None else read_moment(after, "--after")
-    from ork.status.serving import NOTHING_FIRES
+    from ork.status.schedulers import NOTHING_FIRES
 
     found, is_served = look(lambda installation: _upcoming(installation, moment, count))
     if as_json:
@@ -46,8 +46,8 @@ def schedules_command(count: int, after: str | None, as_json: bool) -> None:
 
 
 async def _upcoming(installation: Installation, moment: datetime, count: int) -> tuple[list[Upcoming], bool]:
+    from ork.status.schedulers import fires_schedules
     from ork.status.schedules import upcoming
-    from ork.status.serving import fires_schedules
 
     store = installation.store
     found = [upcoming(entry, moment, count) for entry in await store.list_schedules()]
@@ -58,7 +58,7 @@ def _table(found: list[Upcoming]) -> list[Line]:
     from zoneinfo import ZoneInfo
 
     from ork.cli.tables import table
-    from ork.status.words import ago, clock_time
+    from ork.status.formatting import ago, clock_time
 
     rows: list[tuple[str, ...]] = []
     for entry, times, problem in found:

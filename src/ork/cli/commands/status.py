@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ork.model.ids import RunId
     from ork.model.quarantine import Quarantined
     from ork.state.records import UnsentAlert
-    from ork.status.pulse import Moment, Pulse
+    from ork.status.overview import StoreOverview, TaskSince
 
 
 MAX_SET_ASIDE = 5
@@ -35,17 +35,17 @@ def status_command(as_json: bool) -> None:
     """
     found = look(_gather)
     if as_json:
-        from ork.status.pulse import pulse_json
+        from ork.status.overview import overview_json
 
         about = {"store": found.store, "is_disk_full": found.is_disk_full, "schedules": found.schedules}
-        print_json({**about, "is_served": found.is_served, **pulse_json(found.pulse, now())})
+        print_json({**about, "is_served": found.is_served, **overview_json(found.overview, now())})
     else:
         palette(sys.stdout).write(sys.stdout, _lines(found))
 
 
 class Found(NamedTuple):
     store: str
-    pulse: Pulse
+    overview: StoreOverview
     short: dict[RunId, str]
     is_disk_full: bool
     schedules: int  # that are on
@@ -54,15 +54,15 @@ class Found(NamedTuple):
 
 async def _gather(installation: Installation) -> Found:
     from ork.status.ids import short_ids
-    from ork.status.pulse import take_pulse
-    from ork.status.serving import fires_schedules
+    from ork.status.overview import read_overview
+    from ork.status.schedulers import fires_schedules
 
     store = installation.store
-    pulse = await take_pulse(store)
-    short = await short_ids(store, [run.id for run in pulse.runs])
+    overview = await read_overview(store)
+    short = await short_ids(store, [run.id for run in overview.runs])
     schedules = sum(entry.enabled for entry in await store.list_schedules())
     is_full = installation.objects.is_full()
-    return Found(installation.address, pulse, short, is_full, schedules, await fires_schedules(store))
+    return Found(installation.address, overview, short, is_full, schedules, await fires_schedules(store))
 
 
 def _lines(found: Found) -> list[Line]:
@@ -71,44 +71,44 @@ def _lines(found: Found) -> list[Line]:
     from ork.cli.tables import table
     from ork.model.installation import host_of
     from ork.model.run import RunStatus
-    from ork.status.controls import control_words
-    from ork.status.serving import NOTHING_FIRES, NOTHING_STARTS, Liveness, liveness, unverified_words
+    from ork.status.controls import control_text
+    from ork.status.formatting import ago, count
+    from ork.status.schedulers import NOTHING_FIRES, NOTHING_STARTS, Liveness, liveness, unverified_text
     from ork.status.why import FULL_DISK
-    from ork.status.words import ago, count
 
-    moment, pulse = now(), found.pulse
+    moment, overview = now(), found.overview
     lines = [_fact("store", found.store)]
-    for entry in pulse.schedulers:
+    for entry in overview.schedulers:
         lease = f", lease {entry.lease_seconds_left:.0f}s" if entry.active_runs else ""
         if liveness(entry) is Liveness.UNVERIFIED:
-            lines.append(_fact("scheduler", f"on {host_of(entry.identity)}: {unverified_words(entry)}"))
+            lines.append(_fact("scheduler", f"on {host_of(entry.identity)}: {unverified_text(entry)}"))
             continue
         what = f"{entry.kind}, started {ago(entry.started_at, moment)}, {count(entry.active_runs, 'run')}{lease}"
         lines.append(_fact("scheduler", what))
         lines += [_fact("", f"slower than it should be: {note}") for note in entry.notes]
-    if not pulse.schedulers:
+    if not overview.schedulers:
         lines.append(_fact("scheduler", "none is running"))
     if found.schedules and not found.is_served:
         lines.append(_fact("schedules", f"{count(found.schedules, 'schedule')}: {NOTHING_FIRES}"))
-    if pulse.counts.get(RunStatus.PENDING) and not found.is_served:
-        lines.append(_fact("waiting", f"{count(pulse.counts[RunStatus.PENDING], 'run')}: {NOTHING_STARTS}"))
-    lines += [_fact(control.mode, control_words(control, moment)) for control in pulse.controls]
+    if overview.counts.get(RunStatus.PENDING) and not found.is_served:
+        lines.append(_fact("waiting", f"{count(overview.counts[RunStatus.PENDING], 'run')}: {NOTHING_STARTS}"))
+    lines += [_fact(control.mode, control_text(control, moment)) for control in overview.controls]
     if found.is_disk_full:
         lines.append(_fact("disk", FULL_DISK))
-    lines += [_fact("limit", f"{use.name}: {use.used} of {use.slots}") for use in pulse.limits]
-    if pulse.oldest_waiting:
-        oldest = _since(found, pulse.oldest_waiting)
-        lines.append(_fact("waiting", f"{count(pulse.waiting, 'task')}, the oldest {oldest}"))
-    if pulse.slowest:
-        lines.append(_fact("slowest", _since(found, pulse.slowest)))
-    if pulse.unsent:
-        lines.append(_fact("alerts", _about_unsent(pulse.unsent, moment)))
-    lines += _about_quarantined(pulse.quarantined)
-    unfinished = [f"{number:,} {status}" for status, number in pulse.counts.items() if number]
+    lines += [_fact("limit", f"{use.name}: {use.used} of {use.slots}") for use in overview.limits]
+    if overview.oldest_waiting:
+        oldest = _since(found, overview.oldest_waiting)
+        lines.append(_fact("waiting", f"{count(overview.waiting, 'task')}, the oldest {oldest}"))
+    if overview.slowest:
+        lines.append(_fact("slowest", _since(found, overview.slowest)))
+    if overview.unsent:
+        lines.append(_fact("alerts", _about_unsent(overview.unsent, moment)))
+    lines += _about_quarantined(overview.quarantined)
+    unfinished = [f"{number:,} {status}" for status, number in overview.counts.items() if number]
     lines.append(_fact("runs", ", ".join(unfinished) or "all have ended"))
-    if not pulse.runs:
+    if not overview.runs:
         return lines
-    rows = [(found.short[r.id], r.workflow, run_word(r), ago(r.created_at, moment)) for r in pulse.runs]
+    rows = [(found.short[r.id], r.workflow, run_word(r), ago(r.created_at, moment)) for r in overview.runs]
     return [*lines, line(""), *table(("run", "workflow", "status", "created"), rows)]
 
 
@@ -122,8 +122,8 @@ def _about_quarantined(items: Sequence[Quarantined]) -> list[Line]:
 
 def _about_unsent(unsent: Sequence[UnsentAlert], moment: datetime) -> str:
     from ork.alerts.text import title
-    from ork.status.pulse import MAX_UNSENT
-    from ork.status.words import ago
+    from ork.status.formatting import ago
+    from ork.status.overview import MAX_UNSENT
 
     last = unsent[0]
     number = f"{MAX_UNSENT} or more" if len(unsent) == MAX_UNSENT else str(len(unsent))
@@ -138,7 +138,7 @@ def _fact(label: str, words: str) -> Line:
     return line(Span(f"{label:<12}", "dim"), words)
 
 
-def _since(found: Found, moment: Moment) -> str:
-    from ork.status.words import duration
+def _since(found: Found, moment: TaskSince) -> str:
+    from ork.status.formatting import duration
 
     return f"{found.short[moment.run]}/{moment.task} for {duration((now() - moment.since).total_seconds())}"

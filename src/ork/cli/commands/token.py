@@ -142,7 +142,7 @@ def list_command(as_json: bool) -> None:
         return
     from ork.cli.tables import table
     from ork.cli.visible import visible
-    from ork.status.words import ago
+    from ork.status.formatting import ago
 
     rows = [
         (
@@ -206,7 +206,7 @@ def audit_command(limit: int, as_json: bool) -> None:
         return
     from ork.cli.tables import table
     from ork.cli.visible import visible
-    from ork.status.words import ago
+    from ork.status.formatting import ago
 
     rows = [
         (

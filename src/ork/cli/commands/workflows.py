@@ -55,7 +55,7 @@ async def _entries(installation: Installation) -> list[tuple[WorkflowEntry, Run 
 def _table(entries: list[tuple[WorkflowEntry, Run | None, str]]) -> list[Line]:
     from ork.cli.looks import state_word
     from ork.cli.tables import table
-    from ork.status.words import ago
+    from ork.status.formatting import ago
 
     rows = [
         (
@@ -179,9 +179,9 @@ def delete_workflow(name: str) -> None:
 def _set_enabled(name: str, enabled: bool, as_json: bool) -> None:
     async def change(installation: Installation) -> bool:
         from ork.cli.commands.act import who_asks
-        from ork.status.schedules import switch
+        from ork.status.schedules import set_schedule_enabled
 
-        is_known = await switch(installation.store, name, enabled, now())
+        is_known = await set_schedule_enabled(installation.store, name, enabled, now())
         if is_known:
             await installation.record(who_asks(), "workflow.enable" if enabled else "workflow.disable", name)
         return is_known

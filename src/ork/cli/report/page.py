@@ -20,10 +20,10 @@ from ork.compile.drawing import draw_svg
 from ork.model.ids import AttemptKey
 from ork.model.sealed import redacted_params
 from ork.model.task import Attempt, InlineOutput, StoredOutput, Task, TaskStatus
-from ork.status.follow import RunView
+from ork.status.formatting import argument, between, count, metrics_text
 from ork.status.instances import is_group
-from ork.status.shown import shown_text
-from ork.status.words import argument, between, count, metrics_text
+from ork.status.run_view import RunView
+from ork.status.secret_masking import mask_text
 
 MOST_TASKS = 1000
 MOST_LOGS = 300
@@ -148,7 +148,7 @@ def _result(task: Task) -> str:
         return headline(task.failure)
     match task.output:
         case InlineOutput(text):
-            return shown_text(text)
+            return mask_text(text)
         case StoredOutput(_, size):
             return f"{size:,} bytes"
         case None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ork.cli.looks import style_of
 from ork.cli.visible import shorten, visible
 from ork.model.task import Attempt
-from ork.status.words import duration
+from ork.status.formatting import duration
 
 MOST_ROWS = 200
 _ROW, _BAR, _LABEL, _WIDTH, _HEAD = 20, 12, 220, 1050, 24

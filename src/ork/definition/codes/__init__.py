@@ -1,4 +1,4 @@
-"""Every stable code, with the long form that `ork explain` prints. A code never changes its meaning."""
+"""All error codes, with the explanations that `ork explain` prints. A code never changes its meaning."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def explain(code: str) -> str:
 
 
 def find(code: str) -> Explanation:
-    """What is known of a code, which may be written as `ORK201`, `ork201` or `201`."""
+    """The explanation of a code, written as `ORK201`, `ork201` or `201`."""
     codes = all_codes()
     wanted = code.strip().upper()
     found = codes.get(wanted if wanted.startswith("ORK") else f"ORK{wanted}")

@@ -1,4 +1,4 @@
-"""What `ork explain` says about one code."""
+"""The explanation that `ork explain` prints for one code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Explanation(NamedTuple):
-    """`wrong` and `right` are pieces of a file, or a command; empty where an example would explain nothing."""
+    """`wrong` and `right` are parts of a file, or a command; empty if an example would not help."""
 
     code: str
     title: str

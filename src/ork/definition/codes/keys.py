@@ -7,171 +7,168 @@ from ork.definition.codes.explanation import Explanation, by_code
 CODES = by_code(
     Explanation(
         "ORK100",
-        "the definition has mistakes",
-        "The file was read to its end and every mistake in it has a line of its own with a code of its own.",
+        "the definition has errors",
+        "All errors in the file are listed, each with its own code.",
         right="ork validate workflow.yaml",
     ),
     Explanation(
         "ORK101",
         "unknown key",
-        "A key that nobody reads is a setting that has no effect, so it is refused.",
+        "Unknown keys are rejected, because they would have no effect.",
         "tasks:\n  load:\n    comand: ./load.sh",
         "tasks:\n  load:\n    command: ./load.sh",
     ),
     Explanation(
         "ORK102",
-        "a key is missing",
+        "missing key",
         "A workflow needs a name and at least one task; a schedule written as a map needs `cron`.",
         "tasks:\n  load: {command: ./load.sh}",
         "name: nightly\ntasks:\n  load: {command: ./load.sh}",
     ),
     Explanation(
         "ORK103",
-        "a value of the wrong kind",
-        "A list, a map, a number, true/false and text are different things. YAML 1.2 knows `true` and `false` only:\n"
-        "`yes`, `no`, `on` and `off` are text.",
+        "value of the wrong type",
+        "A list, a map, a number, a boolean and text are different types. YAML 1.2 has only `true` and `false`: `yes`, `no`, `on`\n"
+        "and `off` are text.",
         "fail_fast: yes",
         "fail_fast: true",
     ),
     Explanation(
         "ORK104",
-        "a value that is not allowed here",
-        "The key takes one of a few words, or a number within limits.",
+        "value not allowed here",
+        "The key accepts one of a few words, or a number within limits.",
         "run_if: all_succes",
         "run_if: all_success",
     ),
     Explanation(
         "ORK105",
-        "a name that cannot be one",
-        "Names become parts of paths, commands and addresses. They begin with a letter, a digit or _ and hold letters,\n"
-        "digits, _ - and . (at most 128). Names of params hold no dots.",
+        "invalid name",
+        "Names are used in paths, commands and URLs. They start with a letter, a digit or _ and contain letters, digits, _ - and .\n"
+        "(at most 128 characters). Names of params contain no dots.",
         'name: "my etl/v2"',
         "name: my-etl.v2",
     ),
     Explanation(
         "ORK106",
-        "a key written twice",
-        "YAML would silently keep the last one. Which one was meant cannot be told, so both places are shown.",
+        "duplicate key",
+        "YAML would silently keep the last one. Both positions are shown.",
         "tasks:\n  load: {command: ./a.sh}\n  load: {command: ./b.sh}",
         "tasks:\n  load_a: {command: ./a.sh}\n  load_b: {command: ./b.sh}",
     ),
     Explanation(
         "ORK107",
-        "this is not YAML",
-        "The text cannot be read beyond this place. The usual reasons: tabs, indentation, a missing quote,\n"
-        "a value with `: ` in it that is not quoted.",
+        "invalid YAML",
+        "The text cannot be parsed beyond this position. Common causes: tabs, indentation, a missing quote, an unquoted value\n"
+        "that contains `: `.",
         "description: loads: everything",
         'description: "loads: everything"',
     ),
     Explanation(
         "ORK108",
-        "anchors, aliases and merge keys",
-        "`&name`, `*name` and `<<` let a small file stand for a huge one and hide what a task does. Use `defaults`\n"
-        "for what tasks share.",
+        "anchors, aliases and merge keys are not supported",
+        "`&name`, `*name` and `<<` let a small file expand to a huge one and hide what a task does. Use `defaults` for settings\n"
+        "that tasks share.",
         "tasks:\n  a: &base {command: ./x.sh, retries: 2}\n  b: *base",
         "defaults: {retries: 2}\ntasks:\n  a: {command: ./x.sh}\n  b: {command: ./x.sh}",
     ),
     Explanation(
         "ORK109",
-        "tags",
-        "`!!str`, `!!python/…` and all other tags are refused. Quotes make text; everything else follows from how\n"
-        "a value is written.",
+        "YAML tags are not supported",
+        "`!!str`, `!!python/…` and all other tags are rejected. Quote a value to make it text.",
         "env: {PORT: !!str 8080}",
         'env: {PORT: "8080"}',
     ),
     Explanation(
         "ORK110",
-        "text that cannot be read",
-        "Files are UTF-8 without control characters (tabs and line ends are fine).",
+        "invalid text encoding",
+        "Files must be UTF-8 without control characters other than tabs and line breaks.",
         right="iconv -f utf-16 -t utf-8 old.yaml > workflow.yaml",
     ),
     Explanation(
         "ORK111",
         "too large or nested too deeply",
-        "A file may have 64 MiB, 64 levels and about two million values. More data than that belongs in a file that the\n"
-        "task reads.",
+        "A file may have 64 MiB, 64 levels and about two million values. Put more data into a file that the task reads.",
     ),
     Explanation(
         "ORK112",
-        "not exactly one document",
-        "A file holds one workflow: it may not be empty, and it may not contain a second document after `---`.",
+        "not exactly one YAML document",
+        "A file contains one workflow: it must not be empty, and must not have a second document after `---`.",
         "name: a\ntasks: {x: {command: ./x.sh}}\n---\nname: b",
         "name: a\ntasks: {x: {command: ./x.sh}}",
     ),
     Explanation(
         "ORK113",
-        "a number JSON cannot carry",
-        "Constants reach tasks as JSON, which has no infinity, no not-a-number, and loses digits of very long integers.",
+        "number not representable in JSON",
+        "Constants are passed to tasks as JSON, which has no infinity and no NaN, and loses digits of very long integers.",
         "inputs: {limit: .inf}",
         "inputs: {limit: null}",
     ),
     Explanation(
         "ORK114",
-        "not a duration",
-        "Durations are seconds, or numbers with a unit: ms, s, m, h, d; several may follow each other.",
+        "invalid duration",
+        "A duration is a number of seconds, or numbers with units: ms, s, m, h, d. Several can be combined: `1h30m`.",
         "timeout: 10 minutes",
         "timeout: 10m",
     ),
     Explanation(
         "ORK115",
-        "keys that exclude each other",
-        "A task does one thing: it runs a `file`, a `module` or a `command`, or another `workflow`, or waits for an\n"
-        "`approval`. `function` belongs to Python; a task that waits for a person runs nothing that could be retried.",
+        "mutually exclusive keys",
+        "A task has one action: it runs a `file`, a `module`, a `command` or another `workflow`, or waits for an `approval`.\n"
+        "`function` is for Python only; an approval runs nothing that could be retried.",
         "load:\n  file: tasks/load.py\n  command: ./load.sh",
         "load:\n  file: tasks/load.py",
     ),
     Explanation(
         "ORK116",
-        "a command that cannot be split into words",
-        "A command written as text is split into words as a shell would: quotes must be closed, and there must be\n"
-        "at least one word.",
+        "command cannot be split into words",
+        "A command given as text is split like in a shell: quotes must be closed, and there must be at least one word.",
         "command: echo 'hello",
         "command: echo 'hello'",
     ),
     Explanation(
         "ORK117",
         "shell syntax in a command",
-        "No shell runs a command, so pipes, redirections, && and ; would be passed on as plain words. Ask for a shell\n"
-        "where one is wanted.",
+        "Commands run without a shell, so pipes, redirections, && and ; would be passed as plain arguments. Run a shell\n"
+        "explicitly if you need one.",
         "command: cat a.txt | sort > b.txt",
         'command: ["sh", "-c", "cat a.txt | sort > b.txt"]',
     ),
     Explanation(
         "ORK118",
-        "not a rate",
+        "invalid rate",
         "A rate is a number of starts per time: `10/s`, `100/m`, `1000/h`, `5/30s`, or a map of `count` and `seconds`.",
         "rate: 10 per second",
         "rate: 10/s",
     ),
     Explanation(
         "ORK119",
-        "a condition that says too little",
-        "`when` names a value and compares it with constants: equals, not_equals, lt, le, gt, ge, in, exists. Several\n"
-        "comparisons must all hold.",
+        "incomplete condition",
+        "`when` compares a value with constants: equals, not_equals, lt, le, gt, ge, in, exists. If there are several comparisons,\n"
+        "all must hold.",
         "when: {ref: tasks.extract.output.count}",
         "when: {ref: tasks.extract.output.count, gt: 0}",
     ),
     Explanation(
         "ORK120",
-        "a limit for instances without instances",
-        "`concurrency` is how many instances of one task run at once. A task without `foreach` or `parallel` has one. What\n"
-        "several tasks share is a pool.",
+        "concurrency without instances",
+        "`concurrency` limits how many instances of one task run at once. A task without `foreach` or `parallel` has only one.\n"
+        "Use a pool for a limit across tasks.",
         "load: {command: ./load.sh, concurrency: 4}",
         "load: {command: ./load.sh, foreach: [a, b, c], concurrency: 2}",
     ),
     Explanation(
         "ORK121",
-        "an environment that says too little or too much",
-        "An environment is a virtual environment's folder, `script` for the header of the task's own file, or a map with\n"
+        "invalid environment",
+        "An environment is the folder of a virtual environment, `script` for the header of the task's own file, or a map with\n"
         "either `requirements` (a list, or a file) or `requirements_file`.",
         "environment: {requirements: []}",
         "environment: {requirements: [pandas>=2, pyarrow]}",
     ),
     Explanation(
         "ORK122",
-        "a secret as an argument",
-        "The arguments of a program can be seen by every process of the machine. A secret reaches it as a variable of its\n"
-        "environment, or as one of its `inputs`.",
+        "secret in an argument",
+        "Every process of the machine can see the arguments of a program. Pass a secret as an environment variable, or in\n"
+        "`inputs`.",
         "command: [curl, -H, {secret: KEY}, https://example.org]",
         'command: ["sh", "-c", "curl -H \\"$KEY\\" https://example.org"]\nenv: {KEY: {secret: KEY}}',
     ),

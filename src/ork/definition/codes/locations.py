@@ -7,71 +7,69 @@ from ork.definition.codes.explanation import Explanation, by_code
 CODES = by_code(
     Explanation(
         "ORK701",
-        "a location is an image or a folder",
-        "Workflows are found in an image, which is looked up in its registry, or in a folder, given by its path: one of\n"
-        "them, and not both. `pull` is about images alone.",
+        "a location needs an image or a folder",
+        "A location is either an `image`, which is looked up in its registry, or a folder (`path`). `pull` is only for images.",
         "- {name: etl}",
         "- {name: etl, image: registry.example.org/etl:latest}",
     ),
     Explanation(
         "ORK702",
-        "two locations of one name",
-        "Workflows say by name which location they come from.",
+        "duplicate location name",
+        "Workflows refer to their location by name.",
         "- {name: etl, path: a}\n- {name: etl, path: b}",
         "- {name: etl-a, path: a}\n- {name: etl-b, path: b}",
     ),
     Explanation(
         "ORK703",
-        "not the name of an image",
-        "An image is written as `[host[:port]/]name[:tag]`, in small letters; a digest (`@sha256:…`) may stand in place of\n"
-        "the tag, and then nothing ever changes.",
+        "invalid image name",
+        "An image is written as `[host[:port]/]name[:tag]`, in lower case. A digest (`@sha256:…`) instead of the tag pins the\n"
+        "content.",
         "image: https://registry.example.org/ETL",
         "image: registry.example.org/etl:latest",
     ),
     Explanation(
         "ORK704",
-        "a folder that cannot be looked through",
-        "It is not there, or it holds so many files that it is hardly a project. In an image, the folder is its working\n"
-        "directory (WORKDIR).",
+        "unreadable folder",
+        "The folder does not exist, or contains too many files for a project. In an image it is the working directory (WORKDIR).",
         right="WORKDIR /app",
     ),
     Explanation(
         "ORK705",
-        "two workflows of one name in a location",
-        "A name stands for one workflow: which of the two is meant, nobody can tell.",
+        "duplicate workflow name in a location",
+        "Workflow names must be unique within a location.",
         right="ork-parse DIR",
     ),
     Explanation(
         "ORK706",
-        "the registry gave no answer about an image",
-        "It cannot be reached, does not know the image, or wants other credentials. Those of `docker login` are used.\n"
-        "Workflows that are known go on, and the next refresh tries again.",
+        "image not found in its registry",
+        "The registry cannot be reached, does not have the image, or rejected the credentials, which are those of `docker login`.\n"
+        "Known workflows continue to run, and the next refresh tries again.",
         right="docker login registry.example.org\ndocker manifest inspect registry.example.org/etl:latest",
     ),
     Explanation(
         "ORK707",
-        "`ork-parse` gave no answer",
-        "It is not in the image, it took too long, said too much, or said something else. What it printed is shown with\n"
-        "the error. The last good version goes on.",
+        "`ork-parse` failed",
+        "It is not in the image, timed out, or printed too much or invalid output. Its output is shown with the error. The last\n"
+        "good version stays in use.",
         right="docker run --rm --network none IMAGE ork-parse",
     ),
     Explanation(
         "ORK708",
-        "mistakes in the workflows of a location",
-        "Nothing of it is taken over unless all of it is right. The last good version goes on.",
+        "errors in the workflows of a location",
+        "A location is updated only if all its workflows are valid. The last good version stays in use.",
         right="docker run --rm --network none IMAGE ork-parse\nork-parse DIR",
     ),
     Explanation(
         "ORK709",
-        "a workflow that belongs to a location",
-        "The image or folder it comes from is its only source: it cannot be deployed, replaced or deleted anywhere else.\n"
-        "Change it there, or take the location out of locations.yaml.",
+        "the workflow belongs to a location",
+        "The image or folder is the only source of this workflow: it cannot be deployed, replaced or deleted in another way.\n"
+        "Change it there, or remove the location from locations.yaml.",
         right="ork locations",
     ),
     Explanation(
         "ORK710",
-        "a workflow of two locations",
-        "Another location has a workflow of that name already, and keeps it.",
+        "the workflow belongs to another location",
+        "Another location already has a workflow of that name, and keeps it.",
         right="ork locations",
     ),
 )

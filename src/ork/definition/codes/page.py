@@ -1,4 +1,4 @@
-"""All codes on one page. `python -m ork.definition.codes.page > docs/codes.md` writes it anew."""
+"""All codes on one page. `python -m ork.definition.codes.page > docs/codes.md` regenerates it."""
 
 from __future__ import annotations
 

@@ -7,65 +7,64 @@ from ork.definition.codes.explanation import Explanation, by_code
 CODES = by_code(
     Explanation(
         "ORK401",
-        "a default that does not fit its type",
-        "The default of a param is checked like any other value of it.",
+        "default does not match its type",
+        "The default of a param is checked like any other value.",
         "params:\n  count: {type: int, default: ten}",
         "params:\n  count: {type: int, default: 10}",
     ),
     Explanation(
         "ORK402",
-        "an unknown type",
-        "Types are any, none, str, int, float, bool, date, datetime, list[T], dict[str, T], T? for what may be null, T | U,\n"
-        'values such as "a" | "b", maps of fields to types, and the names below `types`. Inside { } a type with brackets\n'
-        "must be in quotes.",
+        "unknown type",
+        "Types are any, none, str, int, float, bool, date, datetime, list[T], dict[str, T], T? (nullable), T | U, literals such\n"
+        'as "a" | "b", maps of fields to types, and the names in `types`. Inside { } a type with brackets must be quoted.',
         "params:\n  day: {type: dates}",
         "params:\n  day: {type: date}",
     ),
     Explanation(
         "ORK403",
-        "params that do not fit the workflow",
-        "A run gets the params its workflow declares: no others, each of the declared type, and all that have no default.",
+        "invalid params",
+        "A run needs a value of the declared type for each param without a default, and no other params.",
         "ork run etl.yaml -p day=yesterday",
         "ork run etl.yaml -p day=2026-01-31",
     ),
     Explanation(
         "ORK404",
-        "tasks of a Python workflow that want different params of one name",
-        "A parameter that is no task becomes a param of the workflow. Two functions that use the same name must agree on\n"
-        "its type and its default, or the param has to be declared.",
+        "conflicting params in a Python workflow",
+        "A parameter that is not the name of a task becomes a param of the workflow. Functions that use the same param must agree\n"
+        "on its type and default, or the param must be declared.",
         "@etl.task\ndef extract(day: date): ...\n@etl.task\ndef load(day: str): ...",
         'etl = Workflow("etl", params={"day": date})',
     ),
     Explanation(
         "ORK405",
-        "types that do not fit",
-        "What a task gets must be what its function's annotations, or its `input_type`, ask for. What it gets has the type\n"
-        "of the param, of the constant, or of what the task before it returns by its annotation or `output_type`; after a\n"
-        "task that fans out, a list of that. Without a type on either side nothing is compared.",
+        "type mismatch",
+        "A value must match the annotation of the function's parameter, or `input_type`. Its type is that of the param, the\n"
+        "constant, or the upstream task's return annotation or `output_type`; downstream of a fan-out, a list of that. If either\n"
+        "side has no type, nothing is checked.",
         "# def extract() -> list[str]: …\n# def total(extract: list[int]) -> int: …\n"
         "total: {file: etl.py, function: total, depends_on: [extract]}",
         "# def total(extract: list[str]) -> int: …\ntotal: {file: etl.py, function: total, depends_on: [extract]}",
     ),
     Explanation(
         "ORK406",
-        "a ref to a field that is not there",
-        "The type of the output is known, and it has no such field or index.",
+        "ref to an unknown field",
+        "The type of the output is known, and has no such field or index.",
         "# def extract() -> Extracted: …, which has `rows`\ninputs: {count: {ref: extract.row}}",
         "inputs: {count: {ref: extract.rows}}",
     ),
     Explanation(
         "ORK407",
-        "no type, where `--strict` asks for one",
-        "In strict validation every input and every output of a task has a type: by annotations of its function, or by\n"
-        "`input_type` and `output_type`.",
+        "missing type (strict)",
+        "With `--strict` every input and output of a task needs a type: annotations of its function, or `input_type` and\n"
+        "`output_type`.",
         "load: {command: ./load.sh}",
         "load: {command: ./load.sh, output_type: none}",
     ),
     Explanation(
         "ORK408",
-        "types that cannot be read, where `--strict` asks for them",
-        "Annotations are read by loading the file in the Python it runs in. That failed, or that Python is only made when\n"
-        "the task runs. Make the file load, or declare the types in the workflow.",
+        "unreadable types (strict)",
+        "Annotations are read by loading the file in the Python that runs it. That failed, or that environment is only built when\n"
+        "the task runs. Fix the file, or declare the types in the workflow.",
         right="load: {file: load.py, input_type: {rows: int}, output_type: none}",
     ),
 )

@@ -134,8 +134,9 @@ class Calls:
             raise _unreachable(address, reason(error)) from None
         except httpx2.HTTPError as error:
             raise AnswerLostError(f"no answer from the engine at {address}: {reason(error)}") from None
-        except OSError as error:  # the certificates cannot be read
-            raise _unreachable(address, str(error)) from None
+        except OSError as error:
+            why = f"the certificates in {address.certificates} cannot be read: {error.strerror or error}"
+            raise _unreachable(address, why) from None
 
     async def _versioned(self, target: str, query: Query) -> str:
         if self._prefix is None:

@@ -116,7 +116,7 @@ class Keeper:
 
         async def copy() -> None:
             logs = self._engine.logs(container, follow=follow)
-            await copy_log(logs, self._papers.log_path, self._papers.mask, is_whole=not follow)
+            await copy_log(logs, self._papers, self._papers.mask, is_whole=not follow)
 
         with contextlib.suppress(EngineError):  # gone, with its log
             await patiently(copy)

@@ -104,12 +104,12 @@ class Launch:
     def _command(self) -> list[str] | None:
         if is_plain(self._spec):
             return self._spec["argv"] or None
-        return ["python3", "-S", "-E", BOOTSTRAP, f"file:{OBJECTS_FOLDER}", self._papers.spec_key]
+        return ["python3", "-S", "-E", BOOTSTRAP, f"file:{OBJECTS_FOLDER}", self._spec["attempt"]]
 
     async def _fill(self, container: str) -> None:
         spec = self._spec
         if not is_plain(spec):
-            await put_worker(self._engine, container, self._papers.objects_of(spec))
+            await put_worker(self._engine, container, self._papers.files(spec))
             return
         # The output first: where it shares a folder with the input, that must be open to whoever it runs as.
         if spec["from_file"]:

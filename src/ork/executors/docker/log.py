@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 
+from ork.executors.docker.papers import Papers
 from ork.model.masking import Mask, MaskedStream
 
 
 async def copy_log(
-    pieces: AsyncIterator[tuple[int, bytes]], path: str, mask: Mask | None = None, *, is_whole: bool = True
+    pieces: AsyncIterator[tuple[int, bytes]], papers: Papers, mask: Mask | None = None, *, is_whole: bool = True
 ) -> None:
     """Everything the engine tells, from the first byte on, is in the log, with the values of secrets masked.
 
     Each byte has its place: what is there already is passed over, and two who copy at the same time write the same.
     Unless this is the whole of it (`is_whole`), the end may be the beginning of a secret, and is left for the next copy.
-    OSError where the log cannot be written (a full disk): the engine still has it all, so it can be begun again.
+    ObjectsError where the log cannot be written (a full disk): the engine still has it all, so it can be begun again.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        there, place = os.fstat(descriptor).st_size, 0
-        async for data in _masked(pieces, mask, is_whole) if mask is not None else _plain(pieces):
-            new = memoryview(data)[max(0, there - place) :]
-            place += len(data)
-            while new:
-                new = new[os.pwrite(descriptor, new, place - len(new)) :]
-    finally:
-        os.close(descriptor)
+    there, place = papers.log_size(), 0
+    async for data in _masked(pieces, mask, is_whole) if mask is not None else _plain(pieces):
+        new = data[max(0, there - place) :]
+        place += len(data)
+        if new:
+            papers.write_log(place - len(new), new)
 
 
 async def _plain(pieces: AsyncIterator[tuple[int, bytes]]) -> AsyncIterator[bytes]:

@@ -14,6 +14,7 @@ from ork.executors.docker.files import OutputError, take_object, take_output
 from ork.executors.docker.making import is_plain
 from ork.executors.docker.papers import Papers
 from ork.executors.docker.patience import patiently, said
+from ork.objects.portable import output_file, status_file
 
 _STATUS_LIMIT = 2 << 20
 
@@ -63,9 +64,9 @@ async def _succeeded(engine: Engine, papers: Papers, spec: dict[str, Any], conta
 
 async def _is_passed_on(engine: Engine, papers: Papers, spec: dict[str, Any], container: str) -> bool:
     """Whether the worker inside has said its last word, and it stands in our store now."""
-    status_key, output_key = papers.status_key(), papers.output_key()
-    told = await patiently(lambda: take_object(engine, container, status_key, _STATUS_LIMIT))
+    attempt = spec["attempt"]
+    told = await patiently(lambda: take_object(engine, container, status_file(attempt), _STATUS_LIMIT))
     if told is None:
         return False
-    output = await patiently(lambda: take_object(engine, container, output_key, spec["output_limit"]))
+    output = await patiently(lambda: take_object(engine, container, output_file(attempt), spec["output_limit"]))
     return await said(lambda: papers.pass_on(told, output))

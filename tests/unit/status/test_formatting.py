@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ork.status.words import ago, between, count, duration, rough
+from ork.status.formatting import ago, between, count, duration, rough
 from tests.unit.status.sample_runs import at
 
 

@@ -1,4 +1,4 @@
-"""What goes on in a store right now: who works, what is unfinished, how full the limits are, what waits longest."""
+"""An overview of a store: its schedulers, unfinished runs, limits in use, and the longest waiting tasks."""
 
 from __future__ import annotations
 
@@ -15,57 +15,57 @@ from ork.model.workflow import Version
 from ork.state.reading import StateReader
 from ork.state.records import LimitUse, RunFilter, TaskFilter, UnsentAlert
 from ork.status.controls import control_json
-from ork.status.follow import RunView, version_of
 from ork.status.instances import is_group
-from ork.status.serving import liveness, present_schedulers
+from ork.status.run_view import RunView, version_of
+from ork.status.schedulers import liveness, present_schedulers
 from ork.status.shapes import listed_run_json, time_json
 
 MAX_RUNS = 20
 MAX_UNSENT = 20
-# A look at everything must stay cheap: of larger runs only what is running is read.
+# The overview must stay cheap: of larger runs only running tasks are read.
 MAX_TASKS = 2000
 _RUNNING = frozenset({TaskStatus.RUNNING})
 
 
-class Moment(NamedTuple):
-    """A task and since when it has been in its state."""
+class TaskSince(NamedTuple):
+    """A task and the time it entered its status."""
 
     run: RunId
     task: TaskKey
     since: datetime
 
 
-class Pulse(NamedTuple):
+class StoreOverview(NamedTuple):
     schedulers: tuple[SchedulerEntry, ...]
-    counts: Mapping[RunStatus, int]  # of runs that have not ended
-    runs: tuple[Run, ...]  # the newest of them
-    limits: tuple[LimitUse, ...]  # those in use
-    waiting: int  # tasks that miss nothing but a free slot or a scheduler
-    oldest_waiting: Moment | None  # the first of them
-    slowest: Moment | None  # the task that has been running longest
-    unsent: tuple[UnsentAlert, ...] = ()  # what people could not be told, the newest first
-    quarantined: tuple[Quarantined, ...] = ()  # what cannot be decoded or worked with
-    controls: tuple[Control, ...] = ()  # schedulers that people paused or drain
+    counts: Mapping[RunStatus, int]  # unfinished runs by status
+    runs: tuple[Run, ...]  # the newest unfinished runs
+    limits: tuple[LimitUse, ...]  # only limits in use
+    waiting: int  # tasks that are ready but have no free slot or no scheduler
+    oldest_waiting: TaskSince | None
+    slowest: TaskSince | None  # the task that has been running longest
+    unsent: tuple[UnsentAlert, ...] = ()  # the newest first
+    quarantined: tuple[Quarantined, ...] = ()  # items that cannot be decoded or processed
+    controls: tuple[Control, ...] = ()  # paused and draining schedulers
 
 
-async def take_pulse(store: StateReader) -> Pulse:
+async def read_overview(store: StateReader) -> StoreOverview:
     unfinished = frozenset(status for status in RunStatus if not status.is_final)
     page = await store.list_runs(RunFilter(statuses=unfinished, limit=MAX_RUNS))
-    waiting: list[Moment] = []
-    running: list[Moment] = []
+    waiting: list[TaskSince] = []
+    running: list[TaskSince] = []
     for run in page.runs:
         if run.status is RunStatus.RUNNING:
             view = await _small_view(store, run, await version_of(store, run))
-            waiting += [Moment(run.id, key, since) for key, since in _waiting(view)]
-            running += [Moment(run.id, key, since) for key, since in _running(view)]
-    return Pulse(
+            waiting += [TaskSince(run.id, key, since) for key, since in _waiting(view)]
+            running += [TaskSince(run.id, key, since) for key, since in _running(view)]
+    return StoreOverview(
         tuple(await present_schedulers(store, None)),
         await store.count_unfinished(),
         page.runs,
         tuple(use for use in await store.limit_use() if use.used),
         len(waiting),
-        min(waiting, key=lambda moment: moment.since, default=None),
-        min(running, key=lambda moment: moment.since, default=None),
+        min(waiting, key=lambda each: each.since, default=None),
+        min(running, key=lambda each: each.since, default=None),
         await store.unsent_alerts(MAX_UNSENT),
         await store.list_quarantined(),
         await store.list_controls(),
@@ -73,7 +73,7 @@ async def take_pulse(store: StateReader) -> Pulse:
 
 
 async def _small_view(store: StateReader, run: Run, version: Version) -> RunView:
-    """All tasks of a run; of a large one only some of those that are running."""
+    """All tasks of a run, or only running tasks if the run is large."""
     view = RunView(run, version, run.id)
     update = await store.run_updates(run.id, 0, TaskFilter(limit=MAX_TASKS + 1))
     if update is not None and len(update.tasks) > MAX_TASKS:
@@ -90,7 +90,7 @@ def _waiting(view: RunView) -> list[tuple[TaskKey, datetime]]:
 
 
 def _ready_since(view: RunView, task: Task) -> datetime | None:
-    """When the last of what it depends on ended; None while something of that goes on."""
+    """When the task's last dependency ended; None while one is unfinished."""
     ends = [view.run.started_at]
     for name in view.specs[task.key.name].depends_on:
         before = view.whole(name)
@@ -105,7 +105,7 @@ def _running(view: RunView) -> list[tuple[TaskKey, datetime]]:
     return [(task.key, task.started_at) for task in tasks if task.started_at and not is_group(task)]
 
 
-def pulse_json(pulse: Pulse, now: datetime) -> dict[str, Any]:
+def overview_json(overview: StoreOverview, now: datetime) -> dict[str, Any]:
     return {
         "schedulers": [
             {
@@ -118,17 +118,17 @@ def pulse_json(pulse: Pulse, now: datetime) -> dict[str, Any]:
                 "liveness": liveness(entry),
                 "notes": list(entry.notes),
             }
-            for entry in pulse.schedulers
+            for entry in overview.schedulers
         ],
-        "controls": [control_json(control) for control in pulse.controls],
-        "unfinished": {status.value: number for status, number in pulse.counts.items()},
-        "runs": [listed_run_json(run) for run in pulse.runs],
-        "limits": [{"name": use.name, "slots": use.slots, "used": use.used} for use in pulse.limits],
-        "waiting": pulse.waiting,
-        "oldest_waiting": _moment_json(pulse.oldest_waiting, now),
-        "slowest": _moment_json(pulse.slowest, now),
-        "unsent_alerts": [unsent_json(each) for each in pulse.unsent],
-        "quarantined": [quarantined_json(item) for item in pulse.quarantined],
+        "controls": [control_json(control) for control in overview.controls],
+        "unfinished": {status.value: number for status, number in overview.counts.items()},
+        "runs": [listed_run_json(run) for run in overview.runs],
+        "limits": [{"name": use.name, "slots": use.slots, "used": use.used} for use in overview.limits],
+        "waiting": overview.waiting,
+        "oldest_waiting": _task_since_json(overview.oldest_waiting, now),
+        "slowest": _task_since_json(overview.slowest, now),
+        "unsent_alerts": [unsent_json(each) for each in overview.unsent],
+        "quarantined": [quarantined_json(item) for item in overview.quarantined],
     }
 
 
@@ -152,12 +152,12 @@ def unsent_json(unsent: UnsentAlert) -> dict[str, Any]:
     }
 
 
-def _moment_json(moment: Moment | None, now: datetime) -> dict[str, Any] | None:
-    if moment is None:
+def _task_since_json(found: TaskSince | None, now: datetime) -> dict[str, Any] | None:
+    if found is None:
         return None
     return {
-        "run": moment.run,
-        "task": str(moment.task),
-        "since": time_json(moment.since),
-        "seconds": round(max((now - moment.since).total_seconds(), 0.0), 3),
+        "run": found.run,
+        "task": str(found.task),
+        "since": time_json(found.since),
+        "seconds": round(max((now - found.since).total_seconds(), 0.0), 3),
     }

@@ -1,4 +1,4 @@
-"""The tries of a task in words: how the earlier ones went, and why there is no further one."""
+"""Describes the attempts of a task: how earlier ones ended, and why there is no further one."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from itertools import groupby
 from ork.core.retry import RETRY_REASON
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, Task, TaskStatus
 from ork.model.workflow import OnUnreachable, TaskSpec
-from ork.status.words import duration
+from ork.status.formatting import duration
 
 MAX_GROUPS = 4
-# A stop that takes longer than this was not heeded at once, which is worth a word.
+# A task that takes longer than this to stop gets a note.
 QUICK_STOP_SECONDS = 1.0
 
 
-def earlier_tries(task: Task, attempts: Sequence[Attempt]) -> str | None:
-    """`2 attempts: exit code 1, then success`; None where no earlier one failed."""
+def earlier_attempts_text(task: Task, attempts: Sequence[Attempt]) -> str | None:
+    """`2 attempts: exit code 1, then success`; None if no earlier attempt failed."""
     earlier = [each for each in attempts if each.key.number < task.attempt and each.status != AttemptStatus.SUCCESS]
     if not earlier:
         return None
@@ -33,20 +33,20 @@ def earlier_tries(task: Task, attempts: Sequence[Attempt]) -> str | None:
 
 
 def _end(attempt: Attempt) -> str:
-    said = first_line(attempt.failure)
-    return f"lost ({said})" if attempt.status is AttemptStatus.LOST else said
+    reason = first_line(attempt.failure)
+    return f"lost ({reason})" if attempt.status is AttemptStatus.LOST else reason
 
 
 def first_line(failure: Failure | None) -> str:
     return failure.message.strip().partition("\n")[0] if failure else "failed"
 
 
-def about_the_end(spec: TaskSpec | None, task: Task) -> str | None:
-    """Of a failed task with tries left: why they were not used; of a timed-out one, how long stopping it took."""
+def failure_notes(spec: TaskSpec | None, task: Task) -> str | None:
+    """For a failed task, why its remaining retries were not used, and, after a timeout, how long stopping it took."""
     if spec is None or task.failure is None or task.status is not TaskStatus.FAILED:
         return None
-    said = [sentence for sentence in (_why_not_retried(spec, task), _slow_stop(spec, task)) if sentence]
-    return "; ".join(said) or None
+    notes = [note for note in (_why_not_retried(spec, task), _slow_stop(spec, task)) if note]
+    return "; ".join(notes) or None
 
 
 def _why_not_retried(spec: TaskSpec, task: Task) -> str | None:
@@ -56,7 +56,7 @@ def _why_not_retried(spec: TaskSpec, task: Task) -> str | None:
     if "unreachable" in (task.failure.detail or {}) and spec.on_unreachable is OnUnreachable.FAIL:
         return "not retried: `on_unreachable` is fail"
     if (task.failure.detail or {}).get("retry") is False:
-        return "not retried: the task said that another try is useless"
+        return "not retried: the task asked not to be retried"
     reason = RETRY_REASON.get(task.failure.kind)
     if reason is None or reason in spec.retry_on:
         return None
@@ -71,4 +71,4 @@ def _slow_stop(spec: TaskSpec, task: Task) -> str | None:
     seconds = (ended - task.started_at).total_seconds() - spec.timeout
     if seconds < QUICK_STOP_SECONDS:
         return None
-    return f"stopping it took {duration(seconds)} of grace time, as it did not heed SIGTERM"
+    return f"stopping it took {duration(seconds)} of grace time, because it ignored SIGTERM"

@@ -1,4 +1,4 @@
-"""A run as it is known so far, kept up to date by what changed and never read again as a whole."""
+"""An in-memory view of a run, updated with changed rows only."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Command, CompiledWorkflow, TaskSpec, Version
 from ork.state.reading import StateReader
 from ork.state.records import ALL_TASKS, RunUpdate, TaskFilter
-from ork.status.hidden_params import hidden_params, without_params
+from ork.status.hidden_params import hidden_params, mask_params
 from ork.status.instances import Instances, is_group
-from ork.status.shown import expect_outputs_of
+from ork.status.secret_masking import mask_secrets_of
 
 if TYPE_CHECKING:
     from ork.model.masking import Mask
@@ -22,30 +22,30 @@ UNKNOWN_ACTION = Command(())
 
 
 class RunView:
-    """The run, its tasks in the workflow's order, and those of each status; a change costs what it touches.
+    """The run, its tasks in workflow order, and its tasks by status. An update costs time proportional to its changes.
 
-    A task that has fanned out has a row of its own in `tasks`, but what is counted are its instances.
+    A task that has fanned out has its own row in `tasks`, but counts include only its instances.
     """
 
     def __init__(self, run: Run, version: Version, short: str, hidden: Mask | None = None) -> None:
         self.run = run
         self.version = version
         self.short = short
-        self.hidden = hidden  # the values of its sensitive params: outputs are kept here without them
+        self.hidden = hidden  # the values of sensitive params, masked in outputs
         self.mark = 0
         self.tasks: dict[TaskKey, Task] = {}
         self.by_status: dict[TaskStatus, dict[TaskKey, Task]] = {status: {} for status in TaskStatus}
         self.retrying: dict[TaskKey, Task] = {}
-        self.waiting: dict[TaskKey, Task] = {}  # whole tasks that have not begun
+        self.waiting: dict[TaskKey, Task] = {}  # tasks (not instances) that have not started
         self.instances: dict[str, Instances] = {}
-        expect_outputs_of(version.workflow)
+        mask_secrets_of(version.workflow)
         self.specs: dict[str, TaskSpec] = {spec.name: spec for spec in version.workflow.tasks}
         self.longest_name = max(map(len, self.specs), default=0)
 
     def apply(self, update: RunUpdate) -> list[Task]:
-        """Takes over what changed and gives the tasks that differ from before, in the order they ended."""
+        """Applies the update and returns the tasks that changed, in the order they ended."""
         self.run, self.mark = update.run, update.mark
-        tasks = without_params(self.hidden, update).tasks
+        tasks = mask_params(self.hidden, update).tasks
         changed = [task for task in tasks if self.tasks.get(task.key) != task]
         for task in changed:
             self._replace(self.tasks.get(task.key), task)
@@ -71,7 +71,7 @@ class RunView:
             self.waiting[key] = task
 
     def whole(self, name: str) -> Task | None:
-        """The task's own row, whether it has instances or not."""
+        """The row of the task itself, not of an instance."""
         return self.tasks.get(TaskKey(name))
 
     def count(self, status: TaskStatus) -> int:
@@ -85,14 +85,14 @@ class RunView:
     def done(self) -> int:
         return sum(self.count(status) for status in TaskStatus if status.is_final)
 
-    def tries(self, task: Task) -> tuple[int, int]:
-        """Which try this is and how many there may be, both counted within the run's present round."""
+    def attempt_numbers(self, task: Task) -> tuple[int, int]:
+        """The number of this attempt and the maximum number of attempts, both within the current round."""
         spec = self.specs.get(task.key.name)
         return task.attempt - task.earlier_attempts, 1 + (spec.retries if spec else 0)
 
 
 def _order_of_end(task: Task) -> float:
-    # What is unfinished comes last; Python's sort keeps the workflow's order among equals.
+    # Unfinished tasks come last; the sort is stable, so equal tasks keep the workflow's order.
     return task.finished_at.timestamp() if task.finished_at else _NEVER
 
 
@@ -100,7 +100,7 @@ _NEVER = float("inf")
 
 
 async def version_of(store: StateReader, run: Run) -> Version:
-    """The run's version; one without tasks where it is missing or cannot be decoded, so that the run can be shown."""
+    """The run's version, or one without tasks if it is missing or cannot be decoded, so that the run can be shown."""
     try:
         version = await store.get_version(run.version)
     except UnreadableError:
@@ -109,7 +109,7 @@ async def version_of(store: StateReader, run: Run) -> Version:
 
 
 async def open_view(store: StateReader, run: RunId, only: TaskFilter = ALL_TASKS) -> tuple[RunView, list[Task]]:
-    """The view of a run and all its tasks as the first change; or those that `only` lets through, and no others."""
+    """The view of a run and its tasks, all of them or those that match `only`."""
     from ork.status.ids import short_id
 
     update = await (store.run_updates(run) if only is ALL_TASKS else store.run_updates(run, 0, only))
@@ -121,7 +121,7 @@ async def open_view(store: StateReader, run: RunId, only: TaskFilter = ALL_TASKS
 
 
 async def refresh(store: StateReader, view: RunView) -> list[Task]:
-    """What changed since the last look."""
+    """Updates the view and returns the tasks that changed since the last update."""
     update = await store.run_updates(view.run.id, view.mark)
     if update is None:
         raise NotFoundError(f"run `{view.run.id}` is gone")

@@ -9,7 +9,7 @@ import pytest
 from ork.executors.processes import boot_id, identity, pid_namespace
 from ork.model.ids import SchedulerId
 from ork.model.run import SchedulerEntry
-from ork.status.serving import FORGOTTEN_SECONDS, Liveness, liveness, unverified_words
+from ork.status.schedulers import MAX_UNVERIFIED_SECONDS, Liveness, liveness, unverified_text
 
 ELSEWHERE = "distant+aaaaaaaaaaaa/another-boot/4026531836/1/100"
 OTHER_NAMESPACE = "/".join((identity().split("/")[0], boot_id(), str(pid_namespace() + 1), "1", "100"))
@@ -30,7 +30,7 @@ def _entry(of: str, left: float, runs: int = 0, kind: str = "scheduler") -> Sche
         (_entry(ELSEWHERE, -300, runs=1), Liveness.DEAD),
         (_entry(ELSEWHERE, -300, kind="run"), Liveness.DEAD),
         (_entry(ELSEWHERE, -300, kind="tick"), Liveness.DEAD),
-        (_entry(ELSEWHERE, -FORGOTTEN_SECONDS - 1), Liveness.DEAD),
+        (_entry(ELSEWHERE, -MAX_UNVERIFIED_SECONDS - 1), Liveness.DEAD),
         (_entry(ELSEWHERE, float("-inf")), Liveness.DEAD),
         (_entry(identity(), -300), Liveness.ALIVE),
         (_entry(ENDED, -300), Liveness.DEAD),
@@ -44,4 +44,4 @@ def test_the_process_decides_where_it_can_be_checked_and_else_the_lease(
 
 
 def test_an_idle_one_is_described_with_the_age_of_its_lease() -> None:
-    assert unverified_words(_entry(ELSEWHERE, -300)) == "idle, its lease ended 5m ago; it cannot be checked from here"
+    assert unverified_text(_entry(ELSEWHERE, -300)) == "idle, its lease expired 5m ago; it cannot be checked from this machine"

@@ -1,4 +1,4 @@
-"""What waits for a decision of a person, in one run with its sub-workflows or in the whole store."""
+"""Tasks that wait for approval, in one run with its sub-workflows or in the whole store."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ork.model.task import Task, TaskStatus
 from ork.model.workflow import Approval, NotBy, SubWorkflow
 from ork.state.reading import StateReader
 from ork.state.records import RunFilter
-from ork.status.follow import RunView, open_view, version_of
 from ork.status.instances import is_group
+from ork.status.run_view import RunView, open_view, version_of
 from ork.status.shapes import time_json
-from ork.status.why import waits_for_a_person
+from ork.status.why import waits_for_approval
 
 MOST_RUNS = 1000
 _UNFINISHED = frozenset(status for status in RunStatus if not status.is_final)
 
 
-class Question(NamedTuple):
-    """A task that waits for a person, and since when; `due` is when it fails if nobody decides."""
+class PendingApproval(NamedTuple):
+    """A task that waits for approval. It fails at `due` if nobody decides."""
 
     run: RunId
     short: str
@@ -34,13 +34,13 @@ class Question(NamedTuple):
     whom: str = "anyone"
 
 
-async def waits_only_for_people(store: StateReader, view: RunView) -> list[Question]:
-    """The questions, if nothing of the run can go on before a person decides; none if something else can."""
+async def only_pending_approvals(store: StateReader, view: RunView) -> list[PendingApproval]:
+    """The pending approvals if the run can only continue after one of them; none if another task can proceed."""
     if not _may_wait(view) or view.count(TaskStatus.DISPATCHED):
         return []
-    asked: list[Question] = []
+    asked: list[PendingApproval] = []
     for task in view.by_status[TaskStatus.RUNNING].values():
-        is_asked = waits_for_a_person(view, task)
+        is_asked = waits_for_approval(view, task)
         found = [await _question(store, view, task)] if is_asked else await _asked_below(store, view, task)
         if not found and not is_group(task):
             return []
@@ -49,32 +49,32 @@ async def waits_only_for_people(store: StateReader, view: RunView) -> list[Quest
         return []
     if await store.pending_commands(view.run.id):
         return []
-    # A decision may have been carried out since the view was read: then it is looked at again first.
+    # The view may be outdated: if tasks have changed since, the caller refreshes it first.
     update = await store.run_updates(view.run.id, view.mark)
     return asked if update is not None and not update.tasks else []
 
 
 def _may_wait(view: RunView) -> bool:
-    """Quickly: most runs have nobody to wait for."""
+    """A quick check that excludes most runs."""
     if view.run.status is not RunStatus.RUNNING or view.run.cancel_requested_at is not None:
         return False
     return any(isinstance(spec.action, Approval | SubWorkflow) for spec in view.specs.values())
 
 
-async def list_questions(store: StateReader) -> list[Question]:
-    """All of them, those of the newest runs first."""
-    asked: list[Question] = []
+async def list_pending_approvals(store: StateReader) -> list[PendingApproval]:
+    """All pending approvals, those of the newest runs first."""
+    asked: list[PendingApproval] = []
     page = await store.list_runs(RunFilter(statuses=_UNFINISHED, limit=MOST_RUNS))
     for run in page.runs:
         version = await version_of(store, run)
         if not any(isinstance(spec.action, Approval) for spec in version.workflow.tasks):
             continue
         view, _ = await open_view(store, run.id)
-        asked += [await _question(store, view, task) for task in view.tasks.values() if waits_for_a_person(view, task)]
+        asked += [await _question(store, view, task) for task in view.tasks.values() if waits_for_approval(view, task)]
     return asked
 
 
-def question_json(question: Question) -> dict[str, Any]:
+def approval_json(question: PendingApproval) -> dict[str, Any]:
     return {
         "run": question.run,
         "workflow": question.workflow,
@@ -86,7 +86,7 @@ def question_json(question: Question) -> dict[str, Any]:
     }
 
 
-async def _question(store: StateReader, view: RunView, task: Task) -> Question:
+async def _question(store: StateReader, view: RunView, task: Task) -> PendingApproval:
     spec = view.specs[task.key.name]
     assert isinstance(spec.action, Approval)
     due = None
@@ -96,19 +96,19 @@ async def _question(store: StateReader, view: RunView, task: Task) -> Question:
     if spec.action.not_by is NotBy.STARTER:
         whom = f"anyone but {await store.get_starter(view.run.id) or 'its starter'}"
     run, message = view.run, spec.action.message
-    return Question(run.id, view.short, run.workflow, task.key, message, task.started_at, due, whom)
+    return PendingApproval(run.id, view.short, run.workflow, task.key, message, task.started_at, due, whom)
 
 
 def _can_start(view: RunView, task: Task) -> bool:
-    """Also in a while: a retry has its time."""
+    """Whether the task can start now, or later as a scheduled retry."""
     if task.retry_at is not None:
         return True
     above = [view.whole(name) for name in view.specs[task.key.name].depends_on]
     return all(each is not None and each.status.is_final for each in above)
 
 
-async def _asked_below(store: StateReader, view: RunView, task: Task) -> list[Question]:
-    """What the sub-workflow of the task waits for, if that is nothing but people."""
+async def _asked_below(store: StateReader, view: RunView, task: Task) -> list[PendingApproval]:
+    """The pending approvals of the task's sub-workflow, if it waits for nothing else."""
     if not isinstance(view.specs[task.key.name].action, SubWorkflow) or task.status is not TaskStatus.RUNNING:
         return []
     attempts = await store.list_attempts(view.run.id, task.key)
@@ -116,4 +116,4 @@ async def _asked_below(store: StateReader, view: RunView, task: Task) -> list[Qu
     if not jobs or await store.get_run(jobs[0].get("run", "")) is None:
         return []
     below, _ = await open_view(store, RunId(jobs[0]["run"]))
-    return await waits_only_for_people(store, below)
+    return await only_pending_approvals(store, below)

@@ -40,7 +40,7 @@ def test_a_run_without_tasks_yet_counts_those_of_its_workflow() -> None:
 
 def test_tries_begin_anew_in_each_round() -> None:
     view = view_of([spec("a", retries=2)], [])
-    assert view.tries(replaced(done("a"), attempt=5, earlier_attempts=3)) == (2, 3)
+    assert view.attempt_numbers(replaced(done("a"), attempt=5, earlier_attempts=3)) == (2, 3)
 
 
 def test_time_left_is_guessed_from_the_runs_that_took_longer() -> None:

@@ -1,4 +1,4 @@
-"""Outputs as people see them: the values of secrets that their workflow names are masked. Tasks get them as they are."""
+"""Masks the values of secrets in outputs shown to people. Tasks receive outputs unmasked."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 FOUND_AGAIN_SECONDS = 60.0
 
 _find_values: Callable[[Collection[str]], Iterable[str]] = tuple
-_names: set[str] = set()  # of secrets that the workflows name whose outputs are shown
+_names: set[str] = set()  # secrets used by workflows whose outputs are shown
 _found: tuple[float, Mask] | None = None
 
 
-def hide(find_values: Callable[[Collection[str]], Iterable[str]]) -> None:
-    """How this process finds the values of secrets. They are looked for when the first output is shown."""
+def set_secret_lookup(find_values: Callable[[Collection[str]], Iterable[str]]) -> None:
+    """Sets the function that returns the values of secrets. It is called when the first output is shown."""
     global _find_values, _found
     _find_values, _found = find_values, None
 
 
-def expect_outputs_of(workflow: CompiledWorkflow) -> None:
-    """Outputs of its tasks are about to be shown."""
+def mask_secrets_of(workflow: CompiledWorkflow) -> None:
+    """Adds the workflow's secrets to those that are masked, before outputs of its tasks are shown."""
     global _found
     names = {name for spec in workflow.tasks for name in named_secrets(spec)}
     if not names <= _names:
@@ -34,16 +34,16 @@ def expect_outputs_of(workflow: CompiledWorkflow) -> None:
         _found = None
 
 
-def shown_text(text: str) -> str:
-    """JSON text of an output, for people."""
+def mask_text(text: str) -> str:
+    """The JSON text of an output with secrets masked."""
     return _mask().text(text)
 
 
-def shown_data(data: bytes) -> bytes:
+def mask_bytes(data: bytes) -> bytes:
     return _mask().data(data)
 
 
-def shown_value(value: Any) -> Any:
+def mask_value(value: Any) -> Any:
     return _mask().value(value)
 
 

@@ -1,23 +1,23 @@
-"""Old runs go with their logs and outputs, and whoever is stopped in the middle leaves nothing behind for ever."""
+"""Deletes old runs with their logs and outputs. A later call finishes what an interrupted one left over."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
 from ork.model.ids import RunId
-from ork.objects.layout import run_folder
 from ork.state.administration import AdminStore
 
 AT_ONCE = 50
 
-Delete = Callable[[str], Awaitable[None]]
+Delete = Callable[[Sequence[RunId]], Awaitable[None]]
+"""Deletes all documents of these runs."""
 
 
-async def forget_some(
+async def prune_some(
     store: AdminStore, delete: Delete, before: datetime, keep_last: int, limit: int = AT_ONCE
 ) -> tuple[RunId, ...]:
-    """Up to `limit` runs that ended before that moment are gone, and so is what earlier callers left over."""
+    """Deletes up to `limit` runs that ended before `before`, and what interrupted calls left over."""
     await _sweep(store, delete)
     runs = await store.prune(before, limit, keep_last)
     await _sweep(store, delete)
@@ -26,7 +26,6 @@ async def forget_some(
 
 async def _sweep(store: AdminStore, delete: Delete) -> None:
     while left := await store.leftovers(AT_ONCE):
-        for run in left:
-            await delete(run_folder(run))
-        # Only now: who dies before this leaves the folders to the next one.
+        await delete(left)
+        # Recorded last: after a crash before this line, the next call deletes the folders.
         await store.swept(left)

@@ -1,4 +1,4 @@
-"""Durations, moments and counts in words."""
+"""Formats durations, times and counts as text."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def _pair(whole: int, large: int, large_unit: str, small: int, small_unit: str) 
 
 
 def rough(seconds: float) -> str:
-    """A single unit, for what is only an estimate: 40s, 2m, 3h, 5d."""
+    """A duration in a single unit, for estimates: 40s, 2m, 3h, 5d."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= size:
             return f"{round(seconds / size)}{unit}"
     return f"{max(round(seconds), 0)}s"
 
 
-def ago(moment: datetime | None, now: datetime) -> str:
-    """`just now`, `5m ago`, `in 40s`; nothing for an unknown moment."""
-    if moment is None:
+def ago(time: datetime | None, now: datetime) -> str:
+    """`just now`, `5m ago`, `in 40s`; a dash for None."""
+    if time is None:
         return "–"
-    seconds = (now - moment).total_seconds()
+    seconds = (now - time).total_seconds()
     if abs(seconds) < 1:
         return "just now"
     return f"{rough(seconds)} ago" if seconds > 0 else f"in {rough(-seconds)}"
@@ -51,21 +51,21 @@ def between(start: datetime | None, end: datetime | None) -> str:
     return duration((end - start).total_seconds())
 
 
-def clock_time(moment: datetime, now: datetime) -> str:
-    """Local time of day; with the date when it is not today."""
-    here, today = moment.astimezone(), now.astimezone()
-    return here.strftime("%H:%M:%S" if here.date() == today.date() else "%Y-%m-%d %H:%M:%S")
+def clock_time(time: datetime, now: datetime) -> str:
+    """Local time of day, with the date if it is not today."""
+    local, today = time.astimezone(), now.astimezone()
+    return local.strftime("%H:%M:%S" if local.date() == today.date() else "%Y-%m-%d %H:%M:%S")
 
 
-def slot_time(moment: datetime, timezone: str | None) -> str:
-    """The time that a scheduled run is for, in the zone of its schedule; in UTC where that is not known."""
+def slot_time(time: datetime, timezone: str | None) -> str:
+    """The time that a scheduled run is for, in the schedule's time zone, or in UTC if that is unknown."""
     from zoneinfo import ZoneInfo
 
-    return f"{moment.astimezone(ZoneInfo(timezone or 'UTC')):%a %Y-%m-%d %H:%M %Z}"
+    return f"{time.astimezone(ZoneInfo(timezone or 'UTC')):%a %Y-%m-%d %H:%M %Z}"
 
 
 def argument(name: object) -> str:
-    """A task's name to be pasted behind a command: a shell would take `load[3]` for a pattern."""
+    """A task's name quoted for a shell, which would treat `load[3]` as a pattern."""
     text = str(name)
     return f"'{text}'" if "[" in text else text
 
@@ -82,8 +82,8 @@ def metrics_text(attempt: Attempt | None) -> str:
     )
 
 
-def place_text(attempt: Attempt) -> str:
-    """What it is called outside: its process or container, and the image it ran."""
+def ran_in_text(attempt: Attempt) -> str:
+    """The attempt's external name, process or container, and image."""
     facts = attempt.ran_in or {}
     parts = [attempt.external_name]
     if "pid" in facts and "container" not in facts:

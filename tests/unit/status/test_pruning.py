@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from ork.objects.layout import run_folder
 from ork.objects.local import LocalObjects
 from ork.state.memory import MemoryStore
 from ork.state.store import StateStore
-from ork.status.forgetting import forget_some
+from ork.status.pruning import prune_some
 from tests.conformance.state_samples import ANN, NOW, claim, deploy, ended, new_run, register
 
 LATER = NOW + timedelta(days=1)
@@ -47,22 +47,23 @@ def test_whoever_dies_in_the_middle_leaves_the_rest_to_the_next(tmp_path: Path, 
         await ended_runs(store, objects)
         done = 0
 
-        async def delete(prefix: str) -> None:
+        async def delete(runs: Sequence[RunId]) -> None:
             nonlocal done
-            if done == deletions:
-                raise KilledError
-            objects.delete(prefix)
-            done += 1
+            for run in runs:
+                if done == deletions:
+                    raise KilledError
+                objects.delete_runs([run])
+                done += 1
 
-        async def delete_all(prefix: str) -> None:
-            objects.delete(prefix)
+        async def delete_all(runs: Sequence[RunId]) -> None:
+            objects.delete_runs(runs)
 
         if deletions < len(RUNS):
             with pytest.raises(KilledError):
-                await forget_some(store, delete, LATER, 0)
+                await prune_some(store, delete, LATER, 0)
         else:
-            assert await forget_some(store, delete, LATER, 0) == RUNS
-        assert await forget_some(store, delete_all, LATER, 0) == ()
+            assert await prune_some(store, delete, LATER, 0) == RUNS
+        assert await prune_some(store, delete_all, LATER, 0) == ()
         assert folders(objects) == {"busy"}
         assert await store.leftovers(10) == ()
 
@@ -75,10 +76,10 @@ def test_no_folder_goes_before_its_run_is_forgotten(tmp_path: Path) -> None:
         await ended_runs(store, objects)
         known: list[bool] = []
 
-        async def delete(prefix: str) -> None:
-            known.append(await store.get_run(RunId(prefix.rpartition("/")[2])) is not None)
+        async def delete(runs: Sequence[RunId]) -> None:
+            known.extend([await store.get_run(run) is not None for run in runs])
 
-        await forget_some(store, delete, LATER, 0)
+        await prune_some(store, delete, LATER, 0)
         assert known == [False] * len(RUNS)
 
     asyncio.run(story())

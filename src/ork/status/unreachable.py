@@ -1,4 +1,4 @@
-"""Workers that write no heartbeats any more, in words: what happens to their attempts, when, and what a person can do."""
+"""Describes workers that stopped writing heartbeats: what happens to their attempts, when, and what a person can do."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from ork.model.external_names import is_fenced, machine_of
 from ork.model.record import replaced
 from ork.model.task import Attempt, GiveUp, Task, TaskStatus
 from ork.model.workflow import OnUnreachable
-from ork.objects.store import ObjectStore
+from ork.objects.attempt_documents import AttemptDocuments
+from ork.objects.calls import Calls
 from ork.state.reading import StateReader
-from ork.status.beats import last_beats, machines
+from ork.status.formatting import ago, argument, clock_time
+from ork.status.heartbeats import last_heartbeats, machines
 from ork.status.instances import is_group
 from ork.status.snapshot import Snapshot
-from ork.status.words import ago, argument, clock_time
 
-# A worker that missed this many heartbeats is worth a word, long before it is given up.
+# A worker that missed this many heartbeats is reported as silent, long before it is given up.
 MISSED_BEATS = 2.5
-# An executor that can reach an attempt has stopped it, or has begun to, after this long.
+# After this long, an executor that can reach an attempt has stopped it or begun to.
 STOP_SECONDS = 3.0
 
 _GIVEN_UP = {
@@ -31,7 +32,7 @@ _GIVEN_UP = {
 }
 
 
-def heartbeat_words(snap: Snapshot, age: float) -> str:
+def heartbeat_text(snap: Snapshot, age: float) -> str:
     if age <= snap.heartbeat_seconds * MISSED_BEATS:
         return f"; last heartbeat {max(age, 0):.0f} s ago"
     if age < snap.stale_seconds:
@@ -40,61 +41,62 @@ def heartbeat_words(snap: Snapshot, age: float) -> str:
     return f"; worker silent for {age:.0f} s, longer than the limit of {snap.stale_seconds:g} s: {then}"
 
 
-def closing_words(snap: Snapshot, task: Task) -> str | None:
-    """Of an attempt that is being given up; None for any other."""
+def closing_text(snap: Snapshot, task: Task) -> str | None:
+    """Describes an attempt that is being given up; None for any other."""
     attempt = snap.attempts.get(task.key)
     if attempt is None or attempt.closing is None:
         return None
     text = f"being given up since {ago(attempt.closing_since, snap.now)}: {_GIVEN_UP[attempt.closing]}"
     if not _is_silent(snap, attempt):
-        return f"{text}; what is left of it is being stopped"
+        return f"{text}; its remaining processes are being stopped"
     return f"{text}; {_unreachable(snap, task, attempt)}"
 
 
-class Lost(NamedTuple):
-    """What a run that is being cancelled still waits for, one line for each task. `is_endless`: until a person says something."""
+class UnreachableTasks(NamedTuple):
+    """The tasks that a run being cancelled still waits for, one line each. `is_endless`: until a person intervenes."""
 
     lines: list[str]
     is_endless: bool
 
 
-async def lost_machines(store: StateReader, objects: ObjectStore, snap: Snapshot) -> Lost | None:
-    """None unless the run is being cancelled and only machines are missing that do not answer."""
+async def unreachable_tasks(store: StateReader, objects: AttemptDocuments, snap: Snapshot) -> UnreachableTasks | None:
+    """None unless the run is being cancelled and waits only for machines that do not respond."""
     since, run = snap.view.run.cancel_requested_at, snap.view.run
     if since is None or run.status.is_final or (snap.now - since).total_seconds() < STOP_SECONDS:
         return None
     if await store.pending_commands(run.id):
         return None
     lines: list[str] = []
-    is_endless = True
+    is_endless, calls = True, Calls(objects)
     active = [snap.view.by_status[status] for status in (TaskStatus.RUNNING, TaskStatus.DISPATCHED)]
     for key, task in [item for tasks in active for item in tasks.items() if not is_group(item[1])]:
         attempts = await store.list_attempts(run.id, key)
         if not attempts or attempts[-1].closing in (None, GiveUp.DECLARED_DEAD):
             return None
         current = {key: attempts[-1]}
-        known = replaced(snap, beats=last_beats(objects, current), machines=machines(objects, current))
+        beats = await calls.call(last_heartbeats, objects, current)
+        known = replaced(snap, beats=beats, machines=await calls.call(machines, objects, current))
         if not _is_silent(known, attempts[-1]):
             return None
         is_endless = is_endless and _over_at(known, task, attempts[-1]) is None
         lines.append(f"{key}: {_unreachable(known, task, attempts[-1])}")
-    return Lost(lines, is_endless) if lines else None
+    return UnreachableTasks(lines, is_endless) if lines else None
 
 
 def _is_silent(snap: Snapshot, attempt: Attempt) -> bool:
-    """Whether it is being given up and its worker does not answer. One that does answer ends soon."""
+    """Whether the attempt is being given up and its worker does not respond. A worker that responds ends soon."""
     if attempt.waits_for is not None or attempt.closing_since is None:
         return False
-    patience = snap.heartbeat_seconds * MISSED_BEATS
+    limit = snap.heartbeat_seconds * MISSED_BEATS
     closing = (snap.now - attempt.closing_since).total_seconds()
     beat = snap.beats.get(attempt.key.task)
     if beat is None:
-        return closing >= patience
-    return closing >= STOP_SECONDS and (snap.now - beat).total_seconds() >= patience
+        return closing >= limit
+    return closing >= STOP_SECONDS and (snap.now - beat).total_seconds() >= limit
 
 
 def _over_at(snap: Snapshot, task: Task, attempt: Attempt) -> datetime | None:
-    """When it counts as over though nobody answers; None if a person has to say so."""
+    """When the attempt counts as ended without a response; None if a person has to declare it dead."""
     spec = snap.view.specs.get(task.key.name)
     if (spec is not None and spec.on_unreachable is OnUnreachable.WAIT) or not is_fenced(attempt.external_name):
         return None
@@ -103,7 +105,7 @@ def _over_at(snap: Snapshot, task: Task, attempt: Attempt) -> datetime | None:
 
 
 def _unreachable(snap: Snapshot, task: Task, attempt: Attempt) -> str:
-    """What is waited for where its machine does not answer: until when, and what a person can do."""
+    """How long the scheduler waits for a machine that does not respond, and what a person can do."""
     machine = snap.machines.get(task.key) or machine_of(attempt.external_name)
     where = f"machine {machine}" if machine else "its machine"
     declare = f"`ork declare-dead {snap.view.short} {argument(task.key)}` if you know that it is over"

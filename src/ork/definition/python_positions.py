@@ -1,4 +1,4 @@
-"""Where in a Python file something was written: calls, keywords and functions, found without running it."""
+"""Source positions in a Python file: calls, keywords and functions, found without running it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 Expression: TypeAlias = "ast.expr | ast.keyword | ast.arg"
 
 
-class Place(NamedTuple):
+class SourceSpan(NamedTuple):
     """Counts from 0, in characters."""
 
     line: int = 0
@@ -17,8 +17,8 @@ class Place(NamedTuple):
     width: int = 1
 
 
-class PythonPlaces:
-    """Of one file. A file that cannot be parsed has no places but its lines."""
+class PythonPositions:
+    """The positions in one file. If the file cannot be parsed, only its lines are known."""
 
     def __init__(self, source: str) -> None:
         self._lines = source.splitlines()
@@ -32,7 +32,7 @@ class PythonPlaces:
             return
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
-                # The outermost call that begins in a line is the one that a task or a workflow was made by.
+                # The outermost call that begins in a line defines the task or workflow.
                 self._calls.setdefault(node.lineno, node)
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 for decorator in node.decorator_list:
@@ -43,7 +43,7 @@ class PythonPlaces:
         return self._calls.get(line)
 
     def argument(self, line: int, name: str) -> ast.arg | None:
-        """The parameter of that name of the function that is decorated in this line."""
+        """The named parameter of the function whose decorator is in this line."""
         function = self._functions.get(line)
         if function is None:
             return None
@@ -52,28 +52,28 @@ class PythonPlaces:
             (a for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs] if a.arg == name), None
         )
 
-    def made_at(self, line: int) -> Place:
-        """The name of the function decorated in this line, or else what the line says."""
+    def definition_span(self, line: int) -> SourceSpan:
+        """The name of the function decorated in this line, or else the text of the line."""
         function = self._functions.get(line)
         if function is not None:
             keyword = "async def " if isinstance(function, ast.AsyncFunctionDef) else "def "
-            return Place(function.lineno - 1, function.col_offset + len(keyword), len(function.name))
+            return SourceSpan(function.lineno - 1, function.col_offset + len(keyword), len(function.name))
         call = self._calls.get(line)
         if call is not None:
             return self.of(call)
         text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
         indent = len(text) - len(text.lstrip())
-        return Place(max(line - 1, 0), indent, max(len(text.rstrip()) - indent, 1))
+        return SourceSpan(max(line - 1, 0), indent, max(len(text.rstrip()) - indent, 1))
 
-    def of(self, written: Expression) -> Place:
+    def of(self, written: Expression) -> SourceSpan:
         line = written.lineno - 1
         column = self._characters(line, written.col_offset)
         if written.end_lineno != written.lineno or written.end_col_offset is None:
-            return Place(line, column, max(len(self._text(line)) - column, 1))
-        return Place(line, column, max(self._characters(line, written.end_col_offset) - column, 1))
+            return SourceSpan(line, column, max(len(self._text(line)) - column, 1))
+        return SourceSpan(line, column, max(self._characters(line, written.end_col_offset) - column, 1))
 
-    def key(self, written: ast.keyword) -> Place:
-        """The name alone, without its value."""
+    def key(self, written: ast.keyword) -> SourceSpan:
+        """The name of the keyword, without its value."""
         place = self.of(written)
         return place._replace(width=len(written.arg or "**"))
 

@@ -1,0 +1,50 @@
+"""Gates of attempts, as the executor of this machine needs them: they name the process that won."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ork.errors import DocumentError, ObjectsError
+from ork.model.ids import AttemptKey
+from ork.model.task import Attempt
+from ork.objects.attempt_documents import AttemptDocuments, Found
+from ork.objects.calls import Calls
+from ork.objects.documents import open_signed
+
+MOST_KNOWN = 10_000
+
+
+class Gates:
+    """A store that answers at once is read whenever a gate is asked for. Of any other the gates that may be needed are
+    read before (`look_at`), all at once; one that nobody holds yet is None until the next look."""
+
+    def __init__(self, documents: AttemptDocuments) -> None:
+        self._documents = documents
+        self._calls = Calls(documents)
+        self._known: dict[AttemptKey, Found] = {}  # a gate never changes once somebody holds it
+
+    async def look_at(self, attempts: Sequence[Attempt]) -> None:
+        """Before `of` is asked about them."""
+        unknown = [attempt for attempt in attempts if not isinstance(self._known.get(attempt.key), bytes)]
+        if self._documents.answers_at_once or not unknown:
+            return
+        found = await self._calls.call(self._documents.read_gates, [str(attempt.key) for attempt in unknown])
+        self._known.update(zip((attempt.key for attempt in unknown), found, strict=True))
+        while len(self._known) > MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+
+    def of(self, attempt: Attempt) -> dict[str, Any] | None:
+        """Who holds it; None while nobody does. ObjectsError if it cannot be read, or is not signed by the attempt's token."""
+        if self._documents.answers_at_once:
+            (found,) = self._documents.read_gates([str(attempt.key)])
+        else:
+            found = self._known.get(attempt.key)
+        if isinstance(found, ObjectsError):
+            raise found
+        if found is None:
+            return None
+        gate = open_signed(found, attempt.token_hash)
+        if gate.get("attempt") != str(attempt.key):
+            raise DocumentError(f"the gate of {attempt.key} speaks of another attempt")
+        return gate

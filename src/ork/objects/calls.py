@@ -1,0 +1,54 @@
+"""Calling a store's synchronous verbs from coroutines: directly if it answers at once, else in a bounded pool of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+P = ParamSpec("P")
+T = TypeVar("T")
+MOST_CALLS_AT_ONCE = 64
+
+
+class HasPace(Protocol):
+    answers_at_once: bool
+
+
+class Calls:
+    """The calls of one store. With one that answers at once nothing here waits, so no event loop is needed."""
+
+    def __init__(self, store: HasPace) -> None:
+        self._is_direct = store.answers_at_once
+
+    async def call(self, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What the verb returns."""
+        if self._is_direct:
+            return verb(*args, **kwargs)
+        import asyncio
+
+        return await asyncio.get_running_loop().run_in_executor(_threads(), partial(verb, *args, **kwargs))
+
+    async def for_each(self, work: Callable[[T], Awaitable[None]], items: Sequence[T]) -> None:
+        """Does the work for every item: one after the other, or, where each would wait for the store, all at once.
+
+        Raises what one of them raised, once all are done."""
+        if self._is_direct or len(items) < 2:
+            for item in items:
+                await work(item)
+            return
+        import asyncio
+
+        for outcome in await asyncio.gather(*map(work, items), return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(MOST_CALLS_AT_ONCE, thread_name_prefix="ork-objects")
