@@ -19,7 +19,7 @@ LANGUAGE_MUTANTS = (
     Mutant(
         "concurrency-ignored",
         "all instances of a task run at once",
-        ((fanout.Group, "next_up", m.no_concurrency),),
+        ((fanout.Group, "take_slots", m.no_concurrency),),
     ),
     Mutant(
         "instance-ends-the-task",

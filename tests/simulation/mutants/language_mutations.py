@@ -16,11 +16,11 @@ _committer: list[Any] = [None]  # whose commit is being written: shared by the t
 
 
 def no_concurrency(original: Any) -> Any:
-    def next_up(self: Any) -> Any:
+    def take_slots(self: Any) -> Any:
         self.concurrency = None
         return original(self)
 
-    return next_up
+    return take_slots
 
 
 def end_with_one_instance(original: Any) -> Any:
