@@ -1,8 +1,8 @@
-"""Parts of a scheduler that work in a slower way than they should, and why.
+"""Parts of a scheduler that currently use a slower path, and why.
 
-A fast path that falls back (a fork server that crashed, a journal that became plain files) changes no result, so nobody
-would notice. Each of them is noted here: counted for the metrics, logged (not more often than every few minutes), and
-kept as long as it lasts, so that the scheduler's row in the store can show it to `ork status` and `ork doctor`.
+A fast path that falls back (a fork server that crashed, a journal replaced by plain files) changes no result, so it
+would go unnoticed. Each fallback is counted for the metrics, logged at most every few minutes, and kept while it lasts,
+so that the scheduler's row in the store can show it in `ork status` and `ork doctor`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-LOG_AGAIN_SECONDS = 300.0
-LONGEST_REASON = 500
+LOG_INTERVAL_SECONDS = 300.0
+MAX_REASON = 500
 
 FORK_SERVER = "fork server"
 WORKER_POOL = "worker pool"
@@ -22,35 +22,35 @@ NOTIFICATIONS = "notifications"
 
 
 class Fallbacks:
-    """`tell` is called with component and reason when there is something new to log."""
+    """`log` is called with component and reason when there is something new to log."""
 
-    def __init__(self, tell: Callable[[str, str], None], monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, log: Callable[[str, str], None], monotonic: Callable[[], float] = time.monotonic) -> None:
         self.counts: Counter[str] = Counter()
-        self._tell = tell
+        self._log = log
         self._monotonic = monotonic
         self._reasons: dict[str, str] = {}
         self._logged: dict[str, float] = {}
 
     def note(self, component: str, reason: str) -> None:
-        """The component does without its fast path, this time or from now on."""
-        reason = " ".join(reason.split())[:LONGEST_REASON]
+        """The component does not use its fast path, this time or from now on."""
+        reason = " ".join(reason.split())[:MAX_REASON]
         self.counts[component] += 1
         is_new = self._reasons.get(component) != reason
         self._reasons[component] = reason
-        if is_new or self._monotonic() >= self._logged[component] + LOG_AGAIN_SECONDS:
+        if is_new or self._monotonic() >= self._logged[component] + LOG_INTERVAL_SECONDS:
             self._logged[component] = self._monotonic()
-            self._tell(component, reason)
+            self._log(component, reason)
 
     def clear(self, component: str) -> None:
-        """It works as it should again."""
+        """The component uses its fast path again."""
         self._reasons.pop(component, None)
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Of those that hold now, by component."""
+        """The current reasons by component."""
         return dict(self._reasons)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A sentence for each of them."""
+        """One sentence for each current fallback."""
         return tuple(f"{component}: {reason}" for component, reason in sorted(self._reasons.items()))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ork.errors import StoreError, UnreadableError
 from ork.model.notice import Notice
 from ork.state.schedules import ScheduleStore
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import Telemetry, TelemetryEvent
 
 if TYPE_CHECKING:
     from ork.alerts.channels import Channel
@@ -116,9 +116,9 @@ class Outbox:
         sent = [channel.name for channel, why in zip(missing, answers, strict=True) if why is None]
         retry_at = self._retry_at(notice) if failed else None
         for why in failed:
-            self._telemetry.tell(Happening.ALERT_FAILED, alert=notice.id, why=why, final=retry_at is None)
+            self._telemetry.emit(TelemetryEvent.ALERT_FAILED, alert=notice.id, why=why, final=retry_at is None)
         for name in sent:
-            self._telemetry.tell(Happening.ALERT_SENT, alert=notice.id, to=name)
+            self._telemetry.emit(TelemetryEvent.ALERT_SENT, alert=notice.id, to=name)
         await self._store.settle_alert(notice.id, sent, retry_at, "; ".join(failed) or None)
 
     async def _send(self, notice: Notice, channel: Channel) -> str | None:

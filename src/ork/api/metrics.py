@@ -21,6 +21,10 @@ from ork.status.schedulers import Liveness, liveness
 from ork.telemetry import Telemetry
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
+_EVENT_COUNTERS = {
+    "ork_events": "Events of this process, by name.",
+    "ork_happenings": "Deprecated name of ork_events_total; removed in 0.3.0.",
+}
 
 
 async def render_metrics(store: StateReader, telemetry: Telemetry) -> bytes:
@@ -74,10 +78,11 @@ class _Now(Collector):
         )
 
     def _of_this_process(self) -> Iterator[Metric]:
-        happened = CounterMetricFamily("ork_happenings", "What the scheduler of this process did.", labels=["event"])
-        for event, number in sorted(self._telemetry.counts.items()):
-            happened.add_metric([event], number)
-        yield happened
+        for name, help_text in _EVENT_COUNTERS.items():
+            events = CounterMetricFamily(name, help_text, labels=["event"])
+            for event, number in sorted(self._telemetry.counts.items()):
+                events.add_metric([event], number)
+            yield events
         ended = CounterMetricFamily("ork_ended", "Runs and attempts that ended, by status.", labels=["what", "status"])
         for (what, status), number in sorted(self._telemetry.ended.items()):
             ended.add_metric([what, status], number)

@@ -21,7 +21,7 @@ from ork.api.origins import is_loopback
 from ork.api.tls import tls_context
 from ork.errors import RefusedError, StoreError, UsageError
 from ork.model.access import Token
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import Telemetry, TelemetryEvent
 
 GOODBYE_SECONDS = 5
 HEALTH_SECONDS = 10.0
@@ -156,7 +156,7 @@ class _Errors(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         why = record.getMessage().strip() if error is None else f"{type(error).__name__}: {error}{_place_of(error)}"
-        self._telemetry.tell(Happening.API_FAILED, why=why)
+        self._telemetry.emit(TelemetryEvent.API_FAILED, why=why)
 
 
 def _place_of(error: BaseException) -> str:

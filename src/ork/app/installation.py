@@ -123,10 +123,10 @@ class Installation:
             return TickReport(0, 0, 0, min(moments, default=None))
         service = await self.scheduler("tick")
         if telemetry is not None:
-            service.telemetry.listen(lambda happening, fields: telemetry.tell(happening, **fields), *telemetry.heard)
+            service.telemetry.listen(lambda event, fields: telemetry.emit(event, **fields), *telemetry.emitted_events)
         report = await service.tick(stays=stays)
         if telemetry is not None:
-            telemetry.add_what_was_spent(service.telemetry)
+            telemetry.merge(service.telemetry)
         return report
 
     async def _set_locations(self) -> tuple[dict[str, Location], Sequence[Problem]] | None:

@@ -69,8 +69,8 @@ def start_traces(settings: Settings, telemetry: Telemetry) -> Traces | None:
                 f"traces need packages that are not here: {error.name}", hint="pip install 'ork-orchestrator[traces]'"
             ) from None
         return None
-    from ork.telemetry import Happening
+    from ork.telemetry import TelemetryEvent
 
     traces = Traces(telemetry)
-    telemetry.listen(traces, Happening.RUN_FINISHED, Happening.ATTEMPT_ENDED)
+    telemetry.listen(traces, TelemetryEvent.RUN_FINISHED, TelemetryEvent.ATTEMPT_ENDED)
     return traces

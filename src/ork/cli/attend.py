@@ -24,7 +24,7 @@ from ork.status.run_view import RunView, open_view, refresh
 from ork.status.schedulers import NO_SCHEDULER, live_schedulers, present_schedulers
 from ork.status.snapshot import Snapshot
 from ork.status.unreachable import unreachable_tasks
-from ork.telemetry import Happening
+from ork.telemetry import TelemetryEvent
 
 FRAME_SECONDS = 0.1
 # A wait may cost at most this share of the time the run has taken so far: short runs are not held up by frames.
@@ -39,9 +39,9 @@ LEAVE_SECONDS = 1.0
 SHOWN_LETTERS = 8
 MAX_LINES = 10
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-TROUBLES = frozenset({Happening.STORE_FAILED, Happening.STEP_FAILED, Happening.RUN_QUARANTINED})
+TROUBLES = frozenset({TelemetryEvent.STORE_FAILED, TelemetryEvent.STEP_FAILED, TelemetryEvent.RUN_QUARANTINED})
 # Told once for all attempts they befall.
-DISK_TROUBLES = frozenset({Happening.START_FAILED, Happening.OBJECTS_FAILED})
+DISK_TROUBLES = frozenset({TelemetryEvent.START_FAILED, TelemetryEvent.OBJECTS_FAILED})
 
 
 class Ending(Enum):
@@ -262,10 +262,10 @@ class Attendant:
             self._tell_once(NO_SCHEDULER)
             return
         self._service = await self._installation.scheduler("run", on_commit=self._heed_commit, only=self._run)
-        self._service.telemetry.listen(self._heed_adopted, Happening.RUN_ADOPTED)
-        told = (*TROUBLES, *DISK_TROUBLES, Happening.STORE_RECOVERED, Happening.ALERT_FAILED)
+        self._service.telemetry.listen(self._heed_adopted, TelemetryEvent.RUN_ADOPTED)
+        told = (*TROUBLES, *DISK_TROUBLES, TelemetryEvent.STORE_RECOVERED, TelemetryEvent.ALERT_FAILED)
         self._service.telemetry.listen(self._heed_trouble, *told)
-        self._service.telemetry.listen(self._heed_fallback, Happening.FALLBACK)
+        self._service.telemetry.listen(self._heed_fallback, TelemetryEvent.FALLBACK)
         self._work = asyncio.create_task(self._service.run())
         self._work.add_done_callback(lambda _: self._news.set())
 
@@ -273,10 +273,10 @@ class Attendant:
         if self._run in runs or self._others:
             self._news.set()
 
-    def _heed_fallback(self, _happening: Happening, fields: dict[str, object]) -> None:
+    def _heed_fallback(self, _event: TelemetryEvent, fields: dict[str, object]) -> None:
         self._tell_once(f"slower than it should be: {fields['component']}: {fields['why']} (see `ork doctor`)")
 
-    def _heed_adopted(self, _happening: Happening, fields: dict[str, object]) -> None:
+    def _heed_adopted(self, _event: TelemetryEvent, fields: dict[str, object]) -> None:
         """Another run whose process died in the middle is gone on with: a person is told so."""
         run = RunId(str(fields["run"]))
         if run != self._run and "/" not in str(fields["parent"]) and run not in self._others:
@@ -301,15 +301,15 @@ class Attendant:
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self._news.wait()
 
-    def _heed_trouble(self, happening: Happening, fields: dict[str, object]) -> None:
+    def _heed_trouble(self, event: TelemetryEvent, fields: dict[str, object]) -> None:
         """Says once what is wrong, and once when it is over."""
-        if happening is Happening.STORE_RECOVERED:
+        if event is TelemetryEvent.STORE_RECOVERED:
             self._told_trouble = None
             self._progress.note("the store works again")
-        elif happening is Happening.ALERT_FAILED:
+        elif event is TelemetryEvent.ALERT_FAILED:
             self._tell_once(f"alert not sent: {fields.get('why')}")
-        elif happening in TROUBLES or (happening in DISK_TROUBLES and not fields.get("final")):
-            kind = str(happening) if happening in DISK_TROUBLES else None
+        elif event in TROUBLES or (event in DISK_TROUBLES and not fields.get("final")):
+            kind = str(event) if event in DISK_TROUBLES else None
             self._tell_once(f"{fields.get('why')} (trying again)", kind)
 
     def _tell_once(self, trouble: str, kind: str | None = None) -> None:

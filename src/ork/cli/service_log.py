@@ -13,7 +13,7 @@ from ork.cli.session import now
 from ork.model.ids import AttemptKey
 
 if TYPE_CHECKING:
-    from ork.telemetry import Happening, Telemetry
+    from ork.telemetry import Telemetry, TelemetryEvent
 
 LOG_FORMAT = click.option(
     "--log-format",
@@ -112,15 +112,15 @@ class ServiceLog:
 
     def listen_to(self, telemetry: Telemetry, *, but_ready: bool = False) -> None:
         """`but_ready`: of several parts of one service, none is ready before all are."""
-        from ork.telemetry import Happening
+        from ork.telemetry import TelemetryEvent
 
-        unwanted = {Happening.READY} if but_ready else set()
+        unwanted = {TelemetryEvent.READY} if but_ready else set()
         if not self._has_steps:
-            unwanted.add(Happening.STEP)
-        telemetry.listen(self, *(happening for happening in Happening if happening not in unwanted))
+            unwanted.add(TelemetryEvent.STEP)
+        telemetry.listen(self, *(event for event in TelemetryEvent if event not in unwanted))
 
-    def __call__(self, happening: Happening, fields: dict[str, Any]) -> None:
-        self.tell(str(happening), fields)
+    def __call__(self, event: TelemetryEvent, fields: dict[str, Any]) -> None:
+        self.tell(str(event), fields)
 
     def tell(self, event: str, fields: dict[str, Any]) -> None:
         line = self._json_line(event, fields) if self._is_json else self._text_line(event, fields)

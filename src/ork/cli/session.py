@@ -180,14 +180,14 @@ def keep_serving(work: Callable[[Installation], Coroutine[Any, Any, None]], log:
     again. Once it runs it goes on through such times by itself."""
     from time import sleep
 
-    from ork.telemetry import Happening
+    from ork.telemetry import TelemetryEvent
 
     pause = 1.0
     while True:
         try:
             return serve(work)
         except StoreUnavailableError as problem:
-            log(Happening.STORE_FAILED, {"why": problem.message})
+            log(TelemetryEvent.STORE_FAILED, {"why": problem.message})
         sleep(pause)
         pause = min(2 * pause, LAST_PAUSE_SECONDS)
 

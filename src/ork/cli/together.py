@@ -9,7 +9,7 @@ import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from ork.telemetry import Happening
+from ork.telemetry import TelemetryEvent
 
 if TYPE_CHECKING:
     from ork.api.events import Hub
@@ -91,10 +91,10 @@ def _readiness(parts: Parts) -> asyncio.Event:
         ready.set()
         return ready
 
-    def heed(_happening: Happening, _fields: dict[str, object]) -> None:
+    def heed(_happening: TelemetryEvent, _fields: dict[str, object]) -> None:
         ready.set()
 
-    parts.service.telemetry.listen(heed, Happening.READY)
+    parts.service.telemetry.listen(heed, TelemetryEvent.READY)
     return ready
 
 

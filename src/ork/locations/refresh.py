@@ -20,7 +20,7 @@ from ork.model.location import Location, LocationEntry, LocationScan, location_o
 from ork.model.workflow import Schedule, WorkflowEntry
 from ork.state.schedules import ScheduleStore
 from ork.status.schedules import deploy, set_schedule_enabled
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import Telemetry, TelemetryEvent
 
 HOLD_SECONDS = 60.0
 STORE_RETRY_SECONDS = 5.0
@@ -77,7 +77,7 @@ class Refresher:
         """Looks into all that are due, one after the other. Returns when one is due again."""
         while self._mistakes:
             first, *self._mistakes = self._mistakes
-            self._telemetry.tell(Happening.LOCATION_FAILED, why=first)
+            self._telemetry.emit(TelemetryEvent.LOCATION_FAILED, why=first)
         while (held := await self._store.take_location(self._locations, self._now(), HOLD_SECONDS)) is not None:
             await self._refresh(held)
         return await self._store.next_location_at(self._locations)
@@ -152,9 +152,11 @@ class Refresher:
         """Only what is news."""
         if scan.error is not None:
             if (scan.code, scan.error, scan.seen) != (held.code, held.error, held.seen):
-                self._telemetry.tell(Happening.LOCATION_FAILED, location=held.name, error=scan.error, digest=scan.seen)
+                self._telemetry.emit(
+                    TelemetryEvent.LOCATION_FAILED, location=held.name, error=scan.error, digest=scan.seen
+                )
         elif scan.digest != held.digest or held.error is not None:
-            self._telemetry.tell(Happening.LOCATION_REFRESHED, location=held.name, digest=scan.digest)
+            self._telemetry.emit(TelemetryEvent.LOCATION_REFRESHED, location=held.name, digest=scan.digest)
 
     async def _wait_until(self, due: datetime | None) -> None:
         seconds = None if due is None else max(0.0, (due - self._now()).total_seconds())

@@ -7,26 +7,26 @@ from typing import Any
 
 from ork.model.run import Run
 from ork.model.task import Attempt
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import Telemetry, TelemetryEvent
 
 
 def tell_of_launches(telemetry: Telemetry, launched: Sequence[tuple[Attempt, Run]]) -> None:
-    if not telemetry.is_heard(Happening.ATTEMPT_LAUNCHED):
-        telemetry.count(Happening.ATTEMPT_LAUNCHED, len(launched))
+    if not telemetry.has_listener(TelemetryEvent.ATTEMPT_LAUNCHED):
+        telemetry.count(TelemetryEvent.ATTEMPT_LAUNCHED, len(launched))
         return
     for attempt, run in launched:
-        telemetry.tell(Happening.ATTEMPT_LAUNCHED, attempt=attempt.key, workflow=run.workflow)
+        telemetry.emit(TelemetryEvent.ATTEMPT_LAUNCHED, attempt=attempt.key, workflow=run.workflow)
 
 
 def tell_of_ends(telemetry: Telemetry, ended: Iterable[Attempt], run: Run) -> None:
-    if telemetry.noted:
+    if telemetry.pending_metrics:
         for attempt in ended:
             telemetry.count_metrics(attempt.key, run.workflow)
-    if not telemetry.is_heard(Happening.ATTEMPT_ENDED):
-        telemetry.count_ends(Happening.ATTEMPT_ENDED, [attempt.status for attempt in ended])
+    if not telemetry.has_listener(TelemetryEvent.ATTEMPT_ENDED):
+        telemetry.count_ends(TelemetryEvent.ATTEMPT_ENDED, [attempt.status for attempt in ended])
         return
     for attempt in ended:
-        telemetry.tell(Happening.ATTEMPT_ENDED, **describe_attempt(attempt, run))
+        telemetry.emit(TelemetryEvent.ATTEMPT_ENDED, **describe_attempt(attempt, run))
 
 
 def describe(run: Run) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ork.model.workflow import Schedule, Trigger, Version
 from ork.scheduler.options import SchedulerOptions
 from ork.state.records import ScheduleEntry
 from ork.state.schedules import ScheduleFiring
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import Telemetry, TelemetryEvent
 
 # A clock that is set back by less is only being kept right.
 CLOCK_SLACK_SECONDS = 5.0
@@ -90,7 +90,7 @@ class Firing:
     def _failed(self, workflow: str, why: str) -> Fired:
         if self._failures.get(workflow) != why:
             self._failures[workflow] = why
-            self._telemetry.tell(Happening.SCHEDULE_FAILED, workflow=workflow, why=why)
+            self._telemetry.emit(TelemetryEvent.SCHEDULE_FAILED, workflow=workflow, why=why)
         return Fired()
 
     async def _try_to_fire(self, entry: ScheduleEntry, now: datetime) -> Fired:
@@ -107,9 +107,9 @@ class Firing:
         if not await self._store.fire(name, entry.next_fire, runs, following, now, missed=missed):
             return Fired()
         for run in runs:
-            self._telemetry.tell(Happening.SCHEDULE_FIRED, workflow=name, scheduled_for=_text(run.scheduled_for))
+            self._telemetry.emit(TelemetryEvent.SCHEDULE_FIRED, workflow=name, scheduled_for=_text(run.scheduled_for))
         if missed is not None:
-            self._telemetry.tell(Happening.SCHEDULE_MISSED, workflow=name, why=missed)
+            self._telemetry.emit(TelemetryEvent.SCHEDULE_MISSED, workflow=name, why=missed)
         return Fired(len(runs), int(missed is not None))
 
     async def _runs_for(self, entry: ScheduleEntry, due: Due) -> tuple[Sequence[NewRun], str | None]:

@@ -42,7 +42,7 @@ from ork.scheduler.watched import (
     timeouts_for,
 )
 from ork.scheduler.watchlist import Watchlist
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import Telemetry, TelemetryEvent
 
 RELAUNCHES = 3
 RETRY_SECONDS = 1.0
@@ -357,7 +357,7 @@ class Observer:
         """Its documents are out of reach for now (a full disk, say): nothing is decided, and we look again soon."""
         if isinstance(problem, RunDocumentsError):
             self.broken[watched.attempt.run] = problem.message
-        self._telemetry.tell(Happening.OBJECTS_FAILED, attempt=watched.attempt.key, why=problem.message)
+        self._telemetry.emit(TelemetryEvent.OBJECTS_FAILED, attempt=watched.attempt.key, why=problem.message)
         self._watched.look_again(watched, RETRY_SECONDS)
 
     def _report(self, watched: Watched, event: ev.AttemptEvent, seen: Seen) -> None:

@@ -18,7 +18,7 @@ from ork.model.run import RunCommand, RunStatus
 from ork.model.task import Attempt
 from ork.model.workflow import Version
 from ork.state.records import ClaimedRun, Committed, RunChanges
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import Telemetry, TelemetryEvent
 
 WISHES_PER_RUN = 32
 FIRST_LAUNCHES = 32
@@ -31,7 +31,7 @@ class Owned(Record, frozen=False):
     machine: RunMachine
     version: Version
     epoch: int
-    applied: list[int]
+    applied: list[str]
     timer_set: datetime | None = None
 
 
@@ -335,7 +335,7 @@ class OwnedRuns:
 
     def note_error(self, run: RunId, problem: Exception) -> None:
         self._errors[run] = self._errors.get(run, (0, ""))[0] + 1, repr(problem)
-        self._telemetry.tell(Happening.STEP_FAILED, run=run, why=repr(problem))
+        self._telemetry.emit(TelemetryEvent.STEP_FAILED, run=run, why=repr(problem))
 
 
 def _freed(decisions: Decisions) -> dict[tuple[str, str | None], int]:

@@ -22,7 +22,7 @@ from ork.model.record import Record
 from ork.scheduler.step import Scheduler
 from ork.scheduler.waiting import Waiting
 from ork.state.scheduling import SchedulerStore
-from ork.telemetry import Happening
+from ork.telemetry import TelemetryEvent
 
 WatchDeath = Callable[[str], int | None]
 """Gives a file descriptor that becomes readable when the process of that identity ends, if it can be had."""
@@ -133,7 +133,7 @@ class SchedulerService:
             self._take_alarm_away()
             with contextlib.suppress(StoreError):  # then our lease will have to run out
                 await self.scheduler.stop()
-            self.telemetry.tell(Happening.STOPPED)
+            self.telemetry.emit(TelemetryEvent.STOPPED)
 
     async def tick(self, *, stays: bool = False) -> TickReport:
         """Steps until nothing is due soon, then lets go. What was started goes on without us, unless it `stays` until
@@ -166,7 +166,9 @@ class SchedulerService:
         due = self.scheduler.next_tick(self._now())
         await self.scheduler.stop()
         next_wake = min((moment for moment in (due, alerts_due, looks_due) if moment is not None), default=None)
-        return TickReport(steps, counts[Happening.ATTEMPT_LAUNCHED], counts[Happening.RUN_FINISHED], next_wake)
+        return TickReport(
+            steps, counts[TelemetryEvent.ATTEMPT_LAUNCHED], counts[TelemetryEvent.RUN_FINISHED], next_wake
+        )
 
     async def _stay(self, due: datetime | None) -> None:
         """Until something happens or is due. Nobody tells a tick what others write: it looks for itself."""
@@ -184,7 +186,7 @@ class SchedulerService:
             due = await self._step(now)
             if not is_ready:
                 is_ready = True
-                self.telemetry.tell(Happening.READY)
+                self.telemetry.emit(TelemetryEvent.READY)
             if self.scheduler.is_drained:
                 return
             self._watch_neighbours()
@@ -208,21 +210,21 @@ class SchedulerService:
         except StoreError:
             raise
         except Exception as problem:
-            self.scheduler.lose_the_thread(OrkError(repr(problem)), Happening.STEP_FAILED)
+            self.scheduler.lose_the_thread(OrkError(repr(problem)), TelemetryEvent.STEP_FAILED)
             await asyncio.sleep(ERROR_PAUSE_SECONDS)
             return now
 
     async def _stepped(self, now: datetime) -> datetime | None:
         """One step, and at debug level an event that says what it did and how long it took."""
-        if not self.telemetry.is_heard(Happening.STEP):
+        if not self.telemetry.has_listener(TelemetryEvent.STEP):
             return await self.scheduler.step(now)
         before, started = self.telemetry.counts.copy(), asyncio.get_running_loop().time()
         due = await self.scheduler.step(now)
         did = self.telemetry.counts - before
         if did:
             seconds = asyncio.get_running_loop().time() - started
-            self.telemetry.tell(
-                Happening.STEP,
+            self.telemetry.emit(
+                TelemetryEvent.STEP,
                 took=f"{1000 * seconds:.1f} ms",
                 did={str(each): number for each, number in did.items()},
                 owned=len(self.scheduler.owned_runs),

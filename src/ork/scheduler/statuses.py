@@ -11,7 +11,7 @@ from ork.objects.attempt_documents import AttemptDocuments
 from ork.objects.calls import Calls
 from ork.scheduler.reading import checked_status, if_new, read_statuses
 from ork.scheduler.watched import Watched
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import Telemetry, TelemetryEvent
 
 
 class Statuses:
@@ -60,4 +60,4 @@ class Statuses:
         return read
 
     def _refuse(self, attempt: Attempt, problem: DocumentError) -> None:
-        self._telemetry.tell(Happening.DOCUMENT_REFUSED, attempt=attempt.key, why=problem.message)
+        self._telemetry.emit(TelemetryEvent.DOCUMENT_REFUSED, attempt=attempt.key, why=problem.message)

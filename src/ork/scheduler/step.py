@@ -30,7 +30,7 @@ from ork.scheduler.runs import Decided, OwnedRuns
 from ork.scheduler.take_over import TakeOver
 from ork.scheduler.trouble import Trouble
 from ork.state.scheduling import SchedulerStore
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import Telemetry, TelemetryEvent
 
 STORE_RETRY_SECONDS = 1.0
 
@@ -149,7 +149,7 @@ class Scheduler(Overview):
         return self._next_wake(now)
 
     async def _work(self, now: datetime) -> None:
-        done = self.telemetry.laps(self._monotonic)
+        done = self.telemetry.lap_timer(self._monotonic)
         if self._firing.is_due(now):
             await self._fire_schedules(now)
         done("fire")
@@ -181,7 +181,7 @@ class Scheduler(Overview):
         """Something is to be ended, as has been committed, and has not been asked to."""
         return self._observer.owes_a_stop
 
-    def lose_the_thread(self, problem: OrkError, told_as: Happening = Happening.STORE_FAILED) -> None:
+    def lose_the_thread(self, problem: OrkError, told_as: TelemetryEvent = TelemetryEvent.STORE_FAILED) -> None:
         """What the store did is unknown: a claim or a commit may have happened or not. Nothing in memory counts."""
         self._trouble.tell(problem, told_as)
         self._forget_everything()
@@ -283,7 +283,7 @@ class Scheduler(Overview):
         self._woken_in_commit = False
         committed = await self._store.commit(self.lead.id, [each.changes for each in decided.values()], now)
         for run in sorted(committed.fenced):
-            self.telemetry.tell(Happening.RUN_FENCED, run=run)
+            self.telemetry.emit(TelemetryEvent.RUN_FENCED, run=run)
             self._forget(run)
         self._let_go_of(sorted(committed.overruled))
         self._runs.note_limits(committed, decided.values())
@@ -310,7 +310,7 @@ class Scheduler(Overview):
         if owned is not None:
             tell_of_ends(self.telemetry, ended, owned.machine.run)
             if row is not None and row.status.is_final:
-                self.telemetry.tell(Happening.RUN_FINISHED, **describe(row))
+                self.telemetry.emit(TelemetryEvent.RUN_FINISHED, **describe(row))
         has_recovered = row is not None and row.status is RunStatus.SUCCESS
         self.has_news_for_people |= bool(decided.changes.alerts) or has_recovered
         for effect in decided.decisions.effects:
@@ -331,7 +331,7 @@ class Scheduler(Overview):
         tell_of_launches(self.telemetry, [(job.attempt, job.machine.run) for job in jobs])
         for refused in await self._launcher.launch(jobs) if jobs else ():
             why, final = refused.failure.message, refused.final
-            self.telemetry.tell(Happening.START_FAILED, attempt=refused.attempt, why=why, final=final)
+            self.telemetry.emit(TelemetryEvent.START_FAILED, attempt=refused.attempt, why=why, final=final)
             self._feed(self._observer.not_started(refused.attempt, refused.failure, refused.final), now)
 
     # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────

@@ -21,7 +21,7 @@ from ork.scheduler.runs import OwnedRuns
 from ork.scheduler.watched import by_executor
 from ork.state.records import ClaimedRun
 from ork.state.scheduling import SchedulerStore
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import Telemetry, TelemetryEvent
 
 
 class TakeOver:
@@ -51,7 +51,7 @@ class TakeOver:
             await self._set_aside(run.id, claimed.epoch, reason, now)
             return True
         is_new = run.status is RunStatus.PENDING
-        self._telemetry.tell(Happening.RUN_STARTED if is_new else Happening.RUN_ADOPTED, **describe(run))
+        self._telemetry.emit(TelemetryEvent.RUN_STARTED if is_new else TelemetryEvent.RUN_ADOPTED, **describe(run))
         owned = self._runs.take_over(claimed, now)
         if owned is None:
             return False
@@ -80,7 +80,9 @@ class TakeOver:
 
     async def note(self, broken: QuarantinedRun, now: datetime) -> None:
         """Nobody watches its attempts any more and their slots are free: they are asked to end."""
-        self._telemetry.tell(Happening.RUN_QUARANTINED, run=broken.run, workflow=broken.workflow, why=broken.reason)
+        self._telemetry.emit(
+            TelemetryEvent.RUN_QUARANTINED, run=broken.run, workflow=broken.workflow, why=broken.reason
+        )
         closed_at = now if broken.is_cancelled else None
         await self._calls.for_each(lambda attempt: self._ask_to_end(attempt, closed_at), broken.attempts)
         for executor, group in by_executor(list(broken.attempts)):
@@ -93,7 +95,7 @@ class TakeOver:
             if await self._calls.call(_may_live, self._objects, attempt, closed_at):
                 await self._calls.call(ask_to_stop, self._objects, attempt, "set aside")
         except ObjectsError as problem:
-            self._telemetry.tell(Happening.OBJECTS_FAILED, attempt=attempt.key, why=problem.message)
+            self._telemetry.emit(TelemetryEvent.OBJECTS_FAILED, attempt=attempt.key, why=problem.message)
 
 
 def _may_live(objects: AttemptDocuments, attempt: Attempt, closed_at: datetime | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ork.errors import OrkError
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import Telemetry, TelemetryEvent
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 30.0
@@ -21,7 +21,7 @@ class Trouble:
         self._tell_again_at = 0.0
         self._pause = FIRST_PAUSE_SECONDS
 
-    def tell(self, problem: OrkError, told_as: Happening) -> None:
+    def tell(self, problem: OrkError, told_as: TelemetryEvent) -> None:
         mono = self._monotonic()
         if not self._is_there:
             self._is_there, self._pause = True, FIRST_PAUSE_SECONDS
@@ -29,9 +29,9 @@ class Trouble:
             return
         self._tell_again_at = mono + self._pause
         self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
-        self._telemetry.tell(told_as, why=problem.message)
+        self._telemetry.emit(told_as, why=problem.message)
 
     def is_over(self) -> None:
         if self._is_there:
             self._is_there = False
-            self._telemetry.tell(Happening.STORE_RECOVERED)
+            self._telemetry.emit(TelemetryEvent.STORE_RECOVERED)

@@ -27,7 +27,7 @@ class RunRecord:
     epoch: int = 0
     tasks: dict[TaskKey, Task] = field(default_factory=dict)
     attempts: dict[AttemptKey, Attempt] = field(default_factory=dict)
-    commands: dict[int, RunCommand] = field(default_factory=dict)
+    commands: dict[str, RunCommand] = field(default_factory=dict)
     cancel_stands: bool = False
     alerted: set[tuple[int, TaskKey | None]] = field(default_factory=set)
     specs: Mapping[str, TaskSpec] = field(default_factory=dict)

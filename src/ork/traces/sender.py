@@ -23,7 +23,7 @@ from opentelemetry.sdk.trace.sampling import Decision
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, Status, StatusCode, TraceFlags, set_span_in_context
 
 from ork.model.ids import AttemptKey
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import Telemetry, TelemetryEvent
 from ork.traces.ids import trace_id, traceparent
 from ork.traces.spans import RunSpan, SpanLink, span_of
 
@@ -35,7 +35,7 @@ SENT_AT_ONCE = 512
 GATHER_SECONDS = 0.5  # what ends together is sent together
 CLOSE_SECONDS = 2.0
 
-_Told = tuple[Happening, dict[str, Any]]
+_Told = tuple[TelemetryEvent, dict[str, Any]]
 
 
 class Traces:
@@ -59,11 +59,11 @@ class Traces:
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def __call__(self, happening: Happening, fields: dict[str, Any]) -> None:
-        if happening not in (Happening.RUN_FINISHED, Happening.ATTEMPT_ENDED):
+    def __call__(self, event: TelemetryEvent, fields: dict[str, Any]) -> None:
+        if event not in (TelemetryEvent.RUN_FINISHED, TelemetryEvent.ATTEMPT_ENDED):
             return
         try:
-            self._waiting.put_nowait((happening, fields))
+            self._waiting.put_nowait((event, fields))
         except queue.Full:
             self._telemetry.spans["overflowed"] += 1
         if self._thread is None:
@@ -92,7 +92,9 @@ class Traces:
         """On the scheduler's own thread, and once until it works again."""
         is_failing = self._is_failing
         if is_failing and not self._is_told:
-            self._telemetry.tell(Happening.TRACES_FAILED, why="the collector does not take spans: they are dropped")
+            self._telemetry.emit(
+                TelemetryEvent.TRACES_FAILED, why="the collector does not take spans: they are dropped"
+            )
         self._is_told = is_failing
 
     # ── on the thread ────────────────────────────────────────────────────────────────────────────
@@ -105,8 +107,8 @@ class Traces:
                 return
 
     def _send(self, told: Iterable[_Told]) -> None:
-        for happening, fields in told:
-            span = span_of(happening, fields)
+        for event, fields in told:
+            span = span_of(event, fields)
             if span is not None:
                 self._make(span)
         spans = self._ended.take()

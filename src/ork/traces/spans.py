@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from ork.model.ids import AttemptKey
-from ork.telemetry import Happening
+from ork.telemetry import TelemetryEvent
 from ork.traces.ids import attempt_span_id, run_span_id, trace_id
 
 GOOD_ENDINGS = frozenset({"success", "cancelled"})
@@ -33,11 +33,11 @@ class RunSpan(NamedTuple):
     link: SpanLink | None = None  # what another trace says about where this one comes from
 
 
-def span_of(happening: Happening, fields: Mapping[str, Any]) -> RunSpan | None:
-    match happening:
-        case Happening.RUN_FINISHED:
+def span_of(event: TelemetryEvent, fields: Mapping[str, Any]) -> RunSpan | None:
+    match event:
+        case TelemetryEvent.RUN_FINISHED:
             return _of_run(fields)
-        case Happening.ATTEMPT_ENDED:
+        case TelemetryEvent.ATTEMPT_ENDED:
             return _of_attempt(fields)
         case _:
             return None

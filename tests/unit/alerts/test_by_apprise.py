@@ -14,7 +14,7 @@ from ork.alerts.channels import read_channels
 from ork.errors import UsageError
 from ork.model.outbound import OutboundRule
 from ork.outbound.guarded import RefusedConnectionError, permitted_connections
-from ork.telemetry import Happening
+from ork.telemetry import TelemetryEvent
 from tests.loopback import loopback
 from tests.unit.alerts.desk import Desk, desk, mail_server
 
@@ -24,7 +24,9 @@ pytest.importorskip("apprise", reason="apprise is not installed: nothing is sent
 def reasons(at: Desk) -> list[str]:
     """Why something was not sent, as it comes to be told."""
     told: list[str] = []
-    at.telemetry.listen(lambda what, fields: told.append(fields["why"]) if what == Happening.ALERT_FAILED else None)
+    at.telemetry.listen(
+        lambda what, fields: told.append(fields["why"]) if what == TelemetryEvent.ALERT_FAILED else None
+    )
     return told
 
 

@@ -19,7 +19,7 @@ from ork.api.server import ApiServer, Place
 from ork.model.access import Role
 from ork.model.ids import RunId
 from ork.model.run import NewRun
-from ork.telemetry import Happening
+from ork.telemetry import TelemetryEvent
 from tests.unit.api.conftest import NOW, Bench
 
 PATIENCE_SECONDS = 30
@@ -110,7 +110,7 @@ async def test_a_body_that_trickles_is_not_waited_for(bench: Bench) -> None:
         answer = await site.say(head + b"Content-Length: 1000\r\n\r\n", b"{")
         assert b" 201 " not in answer
         assert await site.is_well()
-    assert bench.api.telemetry.counts[Happening.API_FAILED] == 0
+    assert bench.api.telemetry.counts[TelemetryEvent.API_FAILED] == 0
 
 
 @pytest.mark.usefixtures("hasty")
@@ -339,7 +339,7 @@ async def test_connections_that_never_agree_on_tls_make_room_as_well(
             assert await _rest(reader) == b""
     server.stop()
     await work
-    assert bench.api.telemetry.counts[Happening.API_FAILED] == 0
+    assert bench.api.telemetry.counts[TelemetryEvent.API_FAILED] == 0
 
 
 async def test_who_never_agrees_on_tls_is_left(

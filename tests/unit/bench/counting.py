@@ -16,7 +16,7 @@ from ork.model.run import NewRun
 from ork.model.workflow import CompiledWorkflow, Version
 from ork.scheduler.step import Scheduler
 from ork.state.sqlite import SqliteStore
-from ork.telemetry import Happening
+from ork.telemetry import TelemetryEvent
 
 
 class Work(NamedTuple):
@@ -69,7 +69,7 @@ async def scheduler_on(file: Path, version: Version) -> AsyncIterator[tuple[Sqli
 async def finish_run(store: SqliteStore, scheduler: Scheduler, version: Version, name: str = "r1") -> int:
     """One run to its end; how many steps it took."""
     ended: list[Any] = []
-    scheduler.telemetry.listen(lambda happening, _: ended.append(happening), Happening.RUN_FINISHED)
+    scheduler.telemetry.listen(lambda event, _: ended.append(event), TelemetryEvent.RUN_FINISHED)
     await store.create_runs([NewRun(RunId(name), version.workflow.name, version.id)], utc_now())
     scheduler.wake()
     steps = 0

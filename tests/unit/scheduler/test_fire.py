@@ -12,7 +12,7 @@ from ork.model.record import replaced
 from ork.model.workflow import Catchup, CompiledWorkflow, Param, Schedule, Trigger
 from ork.scheduler.step import Scheduler
 from ork.state.records import RunFilter
-from ork.telemetry import Happening
+from ork.telemetry import TelemetryEvent
 from ork.testing.clock import EPOCH
 from tests.unit.core.flows import spec, workflow
 
@@ -107,7 +107,7 @@ def test_times_without_a_run_are_told_of() -> None:
     assert notice.detail == (
         "2 times of the schedule went by without a run, the first at 2026-01-01T01:00:00Z (catchup: last)"
     )
-    assert top.scheduler.telemetry.counts[Happening.SCHEDULE_MISSED] == 1
+    assert top.scheduler.telemetry.counts[TelemetryEvent.SCHEDULE_MISSED] == 1
 
 
 def test_a_clock_that_is_set_back_fires_nothing_twice_and_loses_nothing() -> None:

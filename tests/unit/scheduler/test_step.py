@@ -16,7 +16,7 @@ from ork.model.run import CommandKind, RunCommand, RunStatus
 from ork.model.workflow import Ref, Secret
 from ork.objects import documents, layout
 from ork.scheduler.service import SchedulerService
-from ork.telemetry import Happening
+from ork.telemetry import TelemetryEvent
 from tests.unit.core.flows import spec, workflow
 
 from .bench_top import BenchTop
@@ -170,7 +170,7 @@ def test_after_a_failed_commit_everything_is_read_again_and_the_attempt_is_start
     top.succeed("a")
     top.step(2)
     assert top.run(run).status is RunStatus.SUCCESS
-    assert top.scheduler.telemetry.counts[Happening.STORE_RECOVERED] == 1
+    assert top.scheduler.telemetry.counts[TelemetryEvent.STORE_RECOVERED] == 1
 
 
 def test_a_worker_that_ends_before_it_began_is_started_again_and_at_last_given_up() -> None:
@@ -251,7 +251,7 @@ def test_a_forged_status_changes_nothing() -> None:
     top.scheduler.news(attempt.key)
     top.step(2)
     assert top.statuses(run) == {"a": "dispatched"}
-    assert top.scheduler.telemetry.counts[Happening.DOCUMENT_REFUSED] > 0
+    assert top.scheduler.telemetry.counts[TelemetryEvent.DOCUMENT_REFUSED] > 0
 
 
 def test_a_run_taken_over_by_another_is_forgotten() -> None:
@@ -325,7 +325,7 @@ def test_a_store_that_is_broken_for_good_is_the_callers_error() -> None:
     top.store.commit = commit  # type: ignore[method-assign]
     with pytest.raises(BrokenStoreError):
         top.step()
-    assert top.scheduler.telemetry.counts[Happening.STORE_FAILED] == 0
+    assert top.scheduler.telemetry.counts[TelemetryEvent.STORE_FAILED] == 0
     assert top.scheduler.owned_runs == ()
 
 
@@ -342,11 +342,11 @@ def test_a_trouble_that_lasts_is_told_ever_more_rarely_and_its_end_after_a_step_
         top.step()
         top.clock.advance(1)
     told = top.scheduler.telemetry.counts
-    assert told[Happening.STORE_FAILED] == 8  # after 0, 1, 3, 7, 15, 31, 61 and 91 seconds
-    assert told[Happening.STORE_RECOVERED] == 0
+    assert told[TelemetryEvent.STORE_FAILED] == 8  # after 0, 1, 3, 7, 15, 31, 61 and 91 seconds
+    assert told[TelemetryEvent.STORE_RECOVERED] == 0
     top.store.commit = honest  # type: ignore[method-assign]
     top.step(3)
-    assert told[Happening.STORE_RECOVERED] == 1
+    assert told[TelemetryEvent.STORE_RECOVERED] == 1
 
 
 def test_a_service_that_is_told_to_go_first_asks_what_was_cancelled_to_stop() -> None:

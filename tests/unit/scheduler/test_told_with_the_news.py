@@ -10,7 +10,7 @@ import pytest
 from ork.model.status import Status
 from ork.model.task import InlineOutput
 from ork.objects import documents
-from ork.telemetry import Happening
+from ork.telemetry import TelemetryEvent
 from tests.unit.core.flows import spec, workflow
 
 from .bench_top import BenchTop
@@ -66,7 +66,7 @@ def test_what_is_not_the_attempts_own_word_is_refused_and_the_file_read(top: Ben
     top.scheduler.news(attempt.key, forged(document(top, "success", 2), attempt.token_hash))
     top.step()
     assert status_of(top) == "running"
-    assert top.scheduler.telemetry.counts[Happening.DOCUMENT_REFUSED] == 1
+    assert top.scheduler.telemetry.counts[TelemetryEvent.DOCUMENT_REFUSED] == 1
 
 
 def test_a_word_older_than_what_is_known_changes_nothing(top: BenchTop) -> None:

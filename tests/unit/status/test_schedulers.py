@@ -44,4 +44,7 @@ def test_the_process_decides_where_it_can_be_checked_and_else_the_lease(
 
 
 def test_an_idle_one_is_described_with_the_age_of_its_lease() -> None:
-    assert unverified_text(_entry(ELSEWHERE, -300)) == "idle, its lease expired 5m ago; it cannot be checked from this machine"
+    assert (
+        unverified_text(_entry(ELSEWHERE, -300))
+        == "idle, its lease expired 5m ago; it cannot be checked from this machine"
+    )

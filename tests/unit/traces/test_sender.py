@@ -14,7 +14,7 @@ from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt, AttemptStatus
 from ork.model.workflow import Trigger, VersionId
 from ork.scheduler.describe import describe, describe_attempt
-from ork.telemetry import Happening, Telemetry
+from ork.telemetry import Telemetry, TelemetryEvent
 from ork.traces.spans import span_of
 from tests.loopback import Loopback, loopback
 
@@ -34,7 +34,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
 
 
 def tell(telemetry: Telemetry) -> None:
-    telemetry.tell(Happening.ATTEMPT_ENDED, **describe_attempt(ATTEMPT, RUN))
+    telemetry.emit(TelemetryEvent.ATTEMPT_ENDED, **describe_attempt(ATTEMPT, RUN))
 
 
 def started() -> tuple[Telemetry, sender.Traces]:
@@ -48,8 +48,8 @@ def test_spans_that_arrive_are_counted_as_sent(collector: Loopback) -> None:
     collector.answers["/v1/traces"] = (200, b"")
     telemetry, traces = started()
     tell(telemetry)
-    telemetry.tell(Happening.RUN_FINISHED, **describe(RUN))
-    telemetry.tell(Happening.READY)
+    telemetry.emit(TelemetryEvent.RUN_FINISHED, **describe(RUN))
+    telemetry.emit(TelemetryEvent.READY)
     traces.close()
     assert telemetry.spans["sent"] == 2
     assert len(collector.asked) == 1
@@ -59,7 +59,7 @@ def test_spans_that_are_refused_are_counted_and_told_of_once(collector: Loopback
     collector.answers["/v1/traces"] = (400, {})
     telemetry, traces = started()
     heard: list[str] = []
-    telemetry.listen(lambda happening, fields: heard.append(str(happening)))
+    telemetry.listen(lambda event, fields: heard.append(str(event)))
     tell(telemetry)
     traces.close()
     assert telemetry.spans["failed"] == 1
@@ -79,7 +79,7 @@ def test_a_collector_that_never_answers_holds_nobody_up_and_costs_what_it_was_gi
         tell(telemetry)
         traces.close()
         assert (telemetry.spans["failed"], telemetry.spans["overflowed"]) == (1, 1)
-        assert telemetry.counts[Happening.TRACES_FAILED] == 1
+        assert telemetry.counts[TelemetryEvent.TRACES_FAILED] == 1
         asked.close()
 
 
@@ -100,19 +100,19 @@ def test_more_than_can_wait_is_dropped_at_once_and_counted(
 
 def test_a_retry_of_a_run_is_a_span_of_its_own_in_the_same_trace() -> None:
     fields = describe(RUN)
-    first, second = (span_of(Happening.RUN_FINISHED, {**fields, "round": number}) for number in (1, 2))
+    first, second = (span_of(TelemetryEvent.RUN_FINISHED, {**fields, "round": number}) for number in (1, 2))
     assert first is not None
     assert second is not None
     assert first.trace == second.trace
     assert first.span != second.span
-    below = span_of(Happening.ATTEMPT_ENDED, {**describe_attempt(ATTEMPT, RUN), "round": 2})
+    below = span_of(TelemetryEvent.ATTEMPT_ENDED, {**describe_attempt(ATTEMPT, RUN), "round": 2})
     assert below is not None
     assert (below.trace, below.parent, below.name) == (second.trace, second.span, "load[3]")
 
 
 def test_a_sub_workflow_is_linked_to_the_attempt_it_belongs_to() -> None:
-    child = span_of(Happening.RUN_FINISHED, {**describe(RUN), "run": "r2", "parent": str(KEY)})
-    attempt = span_of(Happening.ATTEMPT_ENDED, describe_attempt(ATTEMPT, RUN))
+    child = span_of(TelemetryEvent.RUN_FINISHED, {**describe(RUN), "run": "r2", "parent": str(KEY)})
+    attempt = span_of(TelemetryEvent.ATTEMPT_ENDED, describe_attempt(ATTEMPT, RUN))
     assert child is not None
     assert attempt is not None
     assert child.link == (attempt.trace, attempt.span)

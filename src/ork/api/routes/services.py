@@ -166,9 +166,9 @@ async def _tick_quietly(api: Api) -> None:
     try:
         await api.tick()
     except OrkError as error:
-        from ork.telemetry import Happening
+        from ork.telemetry import TelemetryEvent
 
-        api.telemetry.tell(Happening.STEP_FAILED, run=None, why=error.message)
+        api.telemetry.emit(TelemetryEvent.STEP_FAILED, run=None, why=error.message)
     api.hub.poke()
 
 

@@ -14,7 +14,7 @@ from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.service import SchedulerService
 from ork.scheduler.step import Scheduler
 from ork.state.store import StateStore
-from ork.telemetry import Happening
+from ork.telemetry import TelemetryEvent
 
 
 class Watcher:
@@ -24,7 +24,7 @@ class Watcher:
         self.service = service
         self._ready = asyncio.Event()
         self._finished = asyncio.Event()
-        service.telemetry.listen(self._notice, Happening.READY, Happening.RUN_FINISHED)
+        service.telemetry.listen(self._notice, TelemetryEvent.READY, TelemetryEvent.RUN_FINISHED)
         self._work = asyncio.create_task(service.run())
 
     async def ready(self) -> None:
@@ -46,10 +46,10 @@ class Watcher:
             self._work.result()
             raise OrkError("the scheduler ended before its work was done")
 
-    def _notice(self, happening: Happening, _fields: dict[str, Any]) -> None:
-        if happening is Happening.READY:
+    def _notice(self, event: TelemetryEvent, _fields: dict[str, Any]) -> None:
+        if event is TelemetryEvent.READY:
             self._ready.set()
-        elif happening is Happening.RUN_FINISHED:
+        elif event is TelemetryEvent.RUN_FINISHED:
             self._finished.set()
 
 

@@ -126,13 +126,13 @@ async def _tick(installation: Installation, log: ServiceLog | None, *, stays: bo
         if stays:
             raise UsageError("a server does not stay for its tasks", hint="leave --stay away, or --server")
         return _tick_there(installation)
-    from ork.telemetry import Happening, Telemetry
+    from ork.telemetry import Telemetry, TelemetryEvent
 
     telemetry = Telemetry()
     if log is not None:
         log.listen_to(telemetry)
     else:
-        telemetry.listen(ServiceLog("text"), Happening.LOCATION_FAILED)
+        telemetry.listen(ServiceLog("text"), TelemetryEvent.LOCATION_FAILED)
     return await installation.tick(telemetry, stays=stays)
 
 

@@ -18,6 +18,7 @@ from ork.model.run import SchedulerEntry
 from ork.model.task import Heartbeat
 from ork.state.installation import settings_differ
 from ork.state.lenient import UNKNOWN_TIME
+from ork.state.marks import text_of
 from ork.state.postgres.connection import Row
 from ork.state.postgres.database import Database
 from ork.state.postgres.failures import TROUBLE
@@ -137,7 +138,7 @@ async def _end_commands(db: Database, commands: Sequence[Columns], now: datetime
     async with db.writing() as session:
         for id, run, kind, *_ in commands:
             await session.run("finish_command", id, now)
-            await note(session, ItemKind.COMMAND, str(id), f"command {kind!r} for run {run} is not known", now)
+            await note(session, ItemKind.COMMAND, text_of(id), f"command {kind!r} for run {run} is not known", now)
 
 
 class _Below(NamedTuple):

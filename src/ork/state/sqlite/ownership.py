@@ -13,6 +13,7 @@ from ork.model.task import Heartbeat
 from ork.state.claims import that_fit
 from ork.state.installation import check_terms
 from ork.state.lenient import UNKNOWN_TIME
+from ork.state.marks import text_of
 from ork.state.records import Claim, ClaimedRun
 from ork.state.rows import attempt_key, is_command, notes_of
 from ork.state.sqlite.connection import Row
@@ -189,7 +190,7 @@ def _commands(db: Database, scheduler: SchedulerId, now: datetime) -> tuple[RunC
             found.append(command_of(row))
         else:
             db.connection.run_many("finish_command", [(time_text(now), row[0], row[1])])
-            note(db, ItemKind.COMMAND, str(row[0]), f"command {row[2]!r} for run {row[1]} is not known", now)
+            note(db, ItemKind.COMMAND, text_of(row[0]), f"command {row[2]!r} for run {row[1]} is not known", now)
     return tuple(found)
 
 
