@@ -5,6 +5,8 @@
 #   make soak     what takes real time: faults on Postgres at full size, half an hour
 #   make check    format, lint, types, import contracts, fast tests
 #   make bench    the small performance scenarios, with the floors of the same run
+#   make perf     count the calls of the hot paths and the walk of one run, and compare with the last release
+#   make mutants  break the protocol in eighty ways, and show which simulated world notices each
 #   make format   put the code into its form
 #   make clean    remove what the other targets made
 
@@ -16,7 +18,7 @@ TESTS ?= tests
 # A cold start is only as quick as its bytecode: let Python keep it, whatever the caller's environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test soak check lint format bench clean
+.PHONY: demo test soak check lint format bench perf mutants clean
 .DELETE_ON_ERROR:
 
 demo: $(STAMPS)/run
@@ -49,6 +51,12 @@ format: $(STAMPS)/dev
 
 bench: $(STAMPS)/run
 	$(BIN)/ork bench quick
+
+perf: $(STAMPS)/test
+	$(BIN)/python -m perf.counts
+
+mutants: $(STAMPS)/test
+	$(BIN)/python -m tests.simulation.mutants.hunt
 
 $(STAMPS)/%: pyproject.toml scripts/venv.sh scripts/requirements_met.py
 	scripts/venv.sh $(VENV) $*

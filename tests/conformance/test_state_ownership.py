@@ -269,14 +269,16 @@ async def test_releasing_nothing_writes_nothing_and_wakes_nobody(stores) -> None
     assert await here.get_owner(claimed.run.id) == ANN
 
 
-async def test_a_control_for_a_scheduler_goes_when_it_releases_all(store: StateStore) -> None:
+async def test_a_control_for_a_scheduler_goes_when_it_exits_and_not_when_it_starts_afresh(store: StateStore) -> None:
     everybody, ann = (Control(target, Mode.DRAINING, "me", NOW) for target in ("*", ANN))
     await register(store, ANN, BEN)
     await store.set_control(everybody)
     await store.set_control(ann)
-    await store.release(BEN)
-    assert await store.list_controls() == (everybody, ann)
+    await store.release(BEN, exits=True)
     await store.release(ANN)
+    assert await store.list_controls() == (everybody, ann)
+    await register(store, ANN)
+    await store.release(ANN, exits=True)
     assert await store.list_controls() == (everybody,)
 
 

@@ -19,16 +19,16 @@ async def test_tasks_come_in_pages_and_filtered_in_the_order_of_the_workflow(sto
     await store.commit(ANN, [changes(claimed, tasks=(*fan, task("c", TaskStatus.SUCCESS)))], NOW)
     whole = await store.run_updates(run)
     seen: list[TaskKey] = []
-    while page := (await store.run_updates(run, 0, TaskFilter(after=seen[-1] if seen else None, limit=3))).tasks:
+    while page := (await store.run_updates(run, None, TaskFilter(after=seen[-1] if seen else None, limit=3))).tasks:
         assert len(page) <= 3
         seen += [each.key for each in page]
     assert seen == [each.key for each in whole.tasks]
     assert len(seen) == 8
-    running = await store.run_updates(run, 0, TaskFilter(statuses=frozenset({TaskStatus.RUNNING}), limit=2))
+    running = await store.run_updates(run, None, TaskFilter(statuses=frozenset({TaskStatus.RUNNING}), limit=2))
     assert [each.key for each in running.tasks] == [TaskKey("a", 0), TaskKey("a", 1)]
-    last = await store.run_updates(run, 0, TaskFilter(name="a", after=TaskKey("a", 3)))
+    last = await store.run_updates(run, None, TaskFilter(name="a", after=TaskKey("a", 3)))
     assert [each.key for each in last.tasks] == [TaskKey("a", 4)]
-    assert (await store.run_updates(run, 0, TaskFilter(name="nobody"))).tasks == ()
+    assert (await store.run_updates(run, None, TaskFilter(name="nobody"))).tasks == ()
     assert last.mark == whole.mark
 
 
@@ -59,6 +59,6 @@ async def test_a_page_behind_a_task_that_the_workflow_does_not_have_is_refused(s
     run = (await owned_run(store)).run.id
     stranger = TaskKey("stranger")
     with pytest.raises(UsageError):
-        await store.run_updates(run, 0, TaskFilter(after=stranger))
+        await store.run_updates(run, None, TaskFilter(after=stranger))
     with pytest.raises(UsageError):
         await store.list_attempts(run, after=AttemptKey(run, stranger, 1))

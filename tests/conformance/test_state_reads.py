@@ -7,11 +7,12 @@ import asyncio
 import pytest
 
 from ork.errors import UsageError
+from ork.model.access import AuditEntry
 from ork.model.ids import RunId, TaskKey
 from ork.model.record import replaced
-from ork.model.run import RunStatus
+from ork.model.run import CommandKind, RunStatus
 from ork.model.task import TaskStatus
-from ork.state.records import RunFilter
+from ork.state.records import Accepted, RunFilter
 from ork.state.store import StateStore
 from tests.conformance.state_samples import (
     ANN,
@@ -264,3 +265,31 @@ async def test_who_asked_for_a_run_is_known(store: StateStore) -> None:
     assert await store.get_starter(known.id) == "ann"
     assert await store.get_starter(unknown.id) is None
     assert await store.get_starter(RunId("none")) is None
+
+
+# ── marks and ids are text that sorts as it was given ────────────────────────────────────────────
+
+
+async def test_marks_and_ids_sort_in_the_order_they_were_given(store: StateStore) -> None:
+    (run,) = await start_runs(store)
+    marks, ids = [(await store.changes_since(None)).mark], []
+    for _ in range(12):  # more than nine: "10" is behind "9"
+        answer = await store.submit_command(command(run.id, CommandKind.CANCEL), NOW)
+        assert isinstance(answer, Accepted)
+        ids.append(answer.command_id)
+        marks.append((await store.changes_since(None)).mark)
+        await store.record(AuditEntry(NOW, "ann", "run.cancel", run.id))
+    assert marks == sorted(marks)
+    assert ids == sorted(ids)
+    assert [waiting.id for waiting in await store.pending_commands(run.id)] == ids
+    entries = [entry.id for entry in await store.list_audit(20)]
+    assert entries == sorted(entries, reverse=True)
+    assert len({*marks}) == len(marks)
+    assert len({*ids}) == len({*entries}) == 12
+
+
+async def test_a_mark_of_another_kind_of_store_is_refused(store: StateStore) -> None:
+    (run,) = await start_runs(store)
+    for call in (store.changes_since("?"), store.run_updates(run.id, "?"), store.list_audit(1, "?")):
+        with pytest.raises(UsageError):
+            await call

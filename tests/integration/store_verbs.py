@@ -45,7 +45,7 @@ class Given(NamedTuple):
     new: list[NewRun]
     due: NewRun
     held: LocationEntry
-    alert: int
+    alert: str
     gone: tuple[RunId, ...]
 
 
@@ -132,7 +132,7 @@ WRITES: dict[str, Verb] = {
 }
 
 READS: dict[str, Verb] = {
-    "changes_since": lambda store, _: store.changes_since(0),
+    "changes_since": lambda store, _: store.changes_since("0"),
     "count_unfinished": lambda store, _: store.count_unfinished(),
     "due_schedules": lambda store, _: store.due_schedules(NOW),
     "find_by_key": lambda store, _: store.find_by_key("flow", "k"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ork.testing.mutant_list import MUTANTS
-from ork.testing.mutants import MOST_SEEDS, applied, hunt
-from ork.testing.mutations import Mutant
 from ork.testing.world import World
+from tests.simulation.mutants.hunt import MOST_SEEDS, applied, hunt
+from tests.simulation.mutants.mutant_list import MUTANTS
+from tests.simulation.mutants.mutations import Mutant
 
 
 @pytest.mark.slow

@@ -13,9 +13,9 @@ from ork.model.ids import RunId
 from ork.model.run import RunStatus
 from ork.testing import ending
 from ork.testing.faults import FaultRates
-from ork.testing.mutants import applied
-from ork.testing.mutations import Mutant
 from ork.testing.world import World
+from tests.simulation.mutants.hunt import applied
+from tests.simulation.mutants.mutations import Mutant
 
 
 def poison(victims: list[RunId], event_type: type) -> Mutant:

@@ -46,7 +46,7 @@ def _value(word: Word, secrets: Secrets) -> str:
     return value
 
 
-def _post(url: str, body: Any, id: int, rule: OutboundRule) -> None:
+def _post(url: str, body: Any, id: str, rule: OutboundRule) -> None:
     """Redirects are not followed: a notice goes only to the host that its channel names."""
     from ork.outbound.fetch import fetch
 

@@ -70,7 +70,7 @@ async def heard_within(heard: asyncio.Event, seconds: float) -> bool:
     return was_set
 
 
-def sse(data: str, *, event: str, id: int | None = None) -> bytes:
+def sse(data: str, *, event: str, id: str | None = None) -> bytes:
     """One server-sent event. The data is JSON and so has no line breaks."""
     mark = f"id: {id}\n" if id is not None else ""
     return f"{mark}event: {event}\ndata: {data}\n\n".encode()

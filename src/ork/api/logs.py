@@ -81,9 +81,9 @@ async def follow_log(api: Api, attempt: AttemptKey, place: int) -> AsyncIterator
                 pending = len(decoder.getstate()[0])
                 if text:
                     told_at = loop.time()
-                    yield sse(json.dumps({"text": text}), event="log", id=place - pending)
+                    yield sse(json.dumps({"text": text}), event="log", id=str(place - pending))
             if found.status.is_final:
-                yield sse(json.dumps({"status": found.status.value}), event="end", id=place)
+                yield sse(json.dumps({"status": found.status.value}), event="end", id=str(place))
                 return
             await heard_within(heard, LOOK_SECONDS)
             if loop.time() - told_at > BEAT_SECONDS:

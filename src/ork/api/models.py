@@ -135,7 +135,7 @@ class TaskPage(Response):
     run: Run
     owner: str | None
     tasks: list[Task]
-    mark: int
+    mark: str
     cursor: str | None
 
 
@@ -166,11 +166,11 @@ class Explanation(Response):
 class AcceptedCommand(Response):
     accepted: CommandKind
     run: Run
-    command: int
+    command: str
 
 
 class PendingCommand(Response):
-    id: int
+    id: str
     kind: CommandKind
     by: str
     task: str | None
@@ -379,7 +379,7 @@ class TaskSince(Response):
 
 
 class UnsentAlert(Response):
-    id: int
+    id: str
     kind: str
     workflow: str | None
     run: str | None

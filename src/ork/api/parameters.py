@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import Path, Query
+from fastapi import Header, Path, Query
 
 from ork.errors import UsageError
 from ork.model.ids import NAME_PATTERN
 
 LARGEST_PAGE = 1000
-_LARGEST = 2**53
+_MARK = "^[0-9A-Za-z_.:-]{1,40}$"  # what it says is the store's matter
 _NAME = f"^{NAME_PATTERN}$"
 
 RunText = Annotated[
@@ -29,15 +29,15 @@ _TASK = rf"{NAME_PATTERN}(\[[0-9]{{1,9}}\])?"
 _PREVIOUS = "As given by the previous page."
 NameCursor = Annotated[str | None, Query(pattern=_NAME, description=_PREVIOUS)]
 IdCursor = Annotated[str | None, Query(pattern="^[0-9a-f]{1,64}$", description=_PREVIOUS)]
-NumberCursor = Annotated[int | None, Query(ge=0, le=_LARGEST, description=_PREVIOUS)]
+MarkCursor = Annotated[str | None, Query(pattern=_MARK, description=_PREVIOUS)]
 RunCursor = Annotated[str | None, Query(max_length=500, pattern="^([0-9a-f]{2})+$", description=_PREVIOUS)]
 TaskCursor = Annotated[str | None, Query(pattern=f"^{_TASK}$", description=_PREVIOUS)]
 AttemptCursor = Annotated[str | None, Query(pattern=f"^{_TASK}/[0-9]{{1,6}}$", description=_PREVIOUS)]
 Folder = Annotated[
     str | None, Query(max_length=4000, pattern="^/", description="The folder of its files, where tasks run.")
 ]
-Mark = Annotated[int, Query(ge=0, le=_LARGEST)]
-OptionalMark = Annotated[int | None, Query(ge=0, le=_LARGEST)]
+Mark = Annotated[str | None, Query(pattern=_MARK, description="A mark as given before.")]
+LastEvent = Annotated[str | None, Header(alias="Last-Event-ID", pattern=_MARK)]
 TaskTarget = Annotated[str | None, Query(max_length=300, description="TASK or TASK[3].")]
 OptionalName = Annotated[str | None, Query(pattern=_NAME)]
 

@@ -27,10 +27,9 @@ def bench_command(
     emit: Emit,
     store: str | None = None,
     compare: str | None = None,
-    plot: str | None = None,
 ) -> dict[str, Any]:
-    """Measures on SQLite or on the server that `store` names, shows a table through `emit` unless `as_json`, draws into
-    the file `plot`, and returns the result's JSON shape.
+    """Measures on SQLite or on the server that `store` names, shows a table through `emit` unless `as_json`, and returns
+    the result's JSON shape.
 
     The fields at the top are those of the scenario's main measurement (for several scenarios, the Python fan-out);
     `parts` holds every measurement in the same shape, `worse` what became worse since the result in the file `compare`.
@@ -38,23 +37,12 @@ def bench_command(
     if scenario not in NAMES:
         raise UsageError(f"no scenario is called `{scenario}`", hint=f"one of {', '.join(NAMES)}")
     server, earlier = server_of(store), read_parts(Path(compare)) if compare else None
-    check_writable(plot)
     parts = measured(scenario, server, emit)
     changes = differences(earlier, parts) if earlier is not None else []
-    if plot:
-        from ork.bench.plot import draw
-
-        Path(plot).write_text(draw(parts))
     if not as_json:
         show(parts, changes if earlier is not None else None, emit)
     worse = [change.sentence for change in changes if change.is_worse]
     return main_part(parts) | {"scenario": scenario, "parts": parts, "worse": worse}
-
-
-def check_writable(plot: str | None) -> None:
-    """Before anything is measured: half an hour of work should not end in a wrong path."""
-    if plot and not Path(plot).absolute().parent.is_dir():
-        raise UsageError(f"cannot write {plot}: there is no such folder")
 
 
 def measured(scenario: str, server: str | None, emit: Emit) -> list[dict[str, Any]]:

@@ -51,6 +51,6 @@ class AuditEntry(Record):
     action: str
     subject: str
     detail: str | None = None
-    id: int = 0  # assigned by the store, ascending
+    id: str = ""  # assigned by the store, ascending
     token: str | None = None
     address: str | None = None

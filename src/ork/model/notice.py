@@ -25,7 +25,7 @@ KINDS = frozenset(NoticeKind) - {NoticeKind.TEST}
 class Notice(Record):
     """`sent` names the targets that have received it; `tries` counts the attempts to send it."""
 
-    id: int
+    id: str
     kind: NoticeKind
     workflow: str
     raised_at: datetime

@@ -86,7 +86,7 @@ class RunCommand(Record):
     task: str | None = None
     everything: bool = False
     comment: str | None = None
-    id: int = 0  # assigned by the store; commands of a run are applied in this order
+    id: str = ""  # assigned by the store; commands of a run are applied in this order
 
 
 class Ownership(Record):

@@ -31,7 +31,7 @@ class Owned(Record, frozen=False):
     machine: RunMachine
     version: Version
     epoch: int
-    applied: list[int]
+    applied: list[str]
     timer_set: datetime | None = None
 
 

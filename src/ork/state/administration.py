@@ -57,11 +57,11 @@ class AdminStore(StateReader, Protocol):
     # ── audit: writing it wakes nobody ───────────────────────────────────────────────────────────
 
     async def record(self, entry: AuditEntry, keep: int | None = None) -> None:
-        """The entry is durable, and later than all before it. With `keep`, only that many of the newest entries with
+        """The entry is durable, and its id sorts behind those of all before it. With `keep`, only that many of the newest entries with
         the same action stay."""
         ...
 
-    async def list_audit(self, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
+    async def list_audit(self, limit: int = 50, before: str | None = None) -> tuple[AuditEntry, ...]:
         """Newest first; `before` is the id of the last entry of the previous page."""
         ...
 

@@ -18,6 +18,7 @@ from ork.model.record import replaced
 from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt, AttemptStatus, Failure, FailureKind, GiveUp, Task, TaskStatus
 from ork.model.workflow import Schedule, Trigger, WorkflowEntry
+from ork.state.marks import text_of
 from ork.state.records import ScheduleEntry
 from ork.state.rows import Row, RowCodec, failure_of, index_of, json_object, output_of, schedule_of
 
@@ -174,7 +175,7 @@ class LenientRows:
         id, kind, workflow, raised_at, run, task, idx, failure, detail, tries, sent_to = row
         read, fields = self._reader()
         notice = Notice(
-            id, read("kind", kind, NoticeKind, NoticeKind.RUN), workflow,
+            text_of(id), read("kind", kind, NoticeKind, NoticeKind.RUN), workflow,
             read("raised_at", raised_at, self._required, UNKNOWN_TIME), None if run is None else RunId(run),
             None if task is None else TaskKey(task, index_of(idx)), read("failure", failure, failure_of, None), detail,
             tries, read("sent", sent_to, sent, ()),

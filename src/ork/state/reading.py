@@ -92,16 +92,17 @@ class StateReader(Protocol):
         """How many runs are in each status that is not final; costs what is unfinished, not what has been."""
         ...
 
-    async def changes_since(self, mark: int | None, limit: int = 100) -> Changes:
+    async def changes_since(self, mark: str | None, limit: int = 100) -> Changes:
         """Up to `limit` runs that were created or changed after the mark, the oldest change first, without params.
 
-        None for a mark gives no runs and the mark of now. The marks are those of `run_updates`. No change is ever
+        None for a mark gives no runs and the mark of now. The marks are those of `run_updates`; a later one sorts behind an earlier one, and nothing else may be
+        concluded from it. One that is not of this store is UsageError. No change is ever
         passed over: one that is not among the answers of this call is among those of a later one with its mark.
         """
         ...
 
-    async def run_updates(self, run: RunId, since: int = 0, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
-        """With since=0 all tasks, in the order the workflow names them. None: no such run.
+    async def run_updates(self, run: RunId, since: str | None = None, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
+        """Without `since` all tasks, in the order the workflow names them. None: no such run.
 
         Page by page, what changes in between is among the updates behind the first page's mark. An `after` that
         the workflow does not have is UsageError.

@@ -1,4 +1,7 @@
-"""What callers hand to the state store, and what it answers."""
+"""What callers hand to the state store, and what it answers.
+
+Marks, and the ids of commands, notices and audit entries, are opaque text that sorts in the order it was given.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ class RunChanges(Record):
     tasks: tuple[Task, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     wishes: tuple[Wish, ...] = ()
-    commands_done: tuple[int, ...] = ()
+    commands_done: tuple[str, ...] = ()
     alerts: tuple[Alert, ...] = ()
     release_ownership: bool = False
 
@@ -87,7 +90,7 @@ class Accepted(NamedTuple):
     """The command is durable and its owner has been woken."""
 
     run: Run
-    command_id: int
+    command_id: str
 
 
 class TooLate(NamedTuple):
@@ -128,14 +131,14 @@ class RunUpdate(NamedTuple):
 
     run: Run
     tasks: tuple[Task, ...]
-    mark: int
+    mark: str
 
 
 class Changes(Record):
     """Runs that changed, as they are now, and the mark behind the last of those changes."""
 
     runs: tuple[Run, ...]
-    mark: int
+    mark: str
 
 
 class Cached(NamedTuple):

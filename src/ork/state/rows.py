@@ -26,6 +26,7 @@ from ork.model.task import (
     TaskStatus,
 )
 from ork.model.workflow import Catchup, Rate, Schedule, Trigger, WorkflowEntry
+from ork.state.marks import text_of
 
 Row: TypeAlias = Sequence[Any]
 Columns: TypeAlias = tuple[Any, ...]
@@ -104,7 +105,7 @@ def is_command(row: Row) -> bool:
 
 def command_of(row: Row) -> RunCommand:
     id, run, kind, by, task, everything, comment = row
-    return RunCommand(RunId(run), CommandKind(kind), by, task, bool(everything), comment, id)
+    return RunCommand(RunId(run), CommandKind(kind), by, task, bool(everything), comment, text_of(id))
 
 
 def attempt_key(row: Row) -> AttemptKey:

@@ -117,7 +117,7 @@ class ScheduleStore(ScheduleFiring, Protocol):
         ...
 
     async def settle_alert(
-        self, id: int, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
+        self, id: str, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
     ) -> None:
         """These channels have it. The rest is tried again at `retry_at`; None: the notice is done with."""
         ...

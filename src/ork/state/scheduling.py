@@ -63,9 +63,11 @@ class SchedulerStore(RunRequests, ScheduleFiring, Protocol):
         """These schedulers are provably dead: their leases end now."""
         ...
 
-    async def release(self, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
-        """The runs (None: all) have no owner and can be claimed at once. With None the scheduler is forgotten, too, and
-        so is a control that is for it alone. Where there is nothing to release, nothing is written and nobody is woken.
+    async def release(
+        self, scheduler: SchedulerId, runs: Sequence[RunId] | None = None, *, exits: bool = False
+    ) -> None:
+        """The runs (None: all) have no owner and can be claimed at once. With None the scheduler is forgotten, too; if
+        it `exits`, so is a control that is for it alone. Where there is nothing to release, nothing is written and nobody is woken.
         """
         ...
 

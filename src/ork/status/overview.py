@@ -75,9 +75,9 @@ async def read_overview(store: StateReader) -> StoreOverview:
 async def _small_view(store: StateReader, run: Run, version: Version) -> RunView:
     """All tasks of a run, or only running tasks if the run is large."""
     view = RunView(run, version, run.id)
-    update = await store.run_updates(run.id, 0, TaskFilter(limit=MAX_TASKS + 1))
+    update = await store.run_updates(run.id, None, TaskFilter(limit=MAX_TASKS + 1))
     if update is not None and len(update.tasks) > MAX_TASKS:
-        update = await store.run_updates(run.id, 0, TaskFilter(statuses=_RUNNING, limit=MAX_TASKS))
+        update = await store.run_updates(run.id, None, TaskFilter(statuses=_RUNNING, limit=MAX_TASKS))
     if update is not None:
         view.apply(update)
     return view

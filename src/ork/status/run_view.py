@@ -32,7 +32,7 @@ class RunView:
         self.version = version
         self.short = short
         self.hidden = hidden  # the values of sensitive params, masked in outputs
-        self.mark = 0
+        self.mark: str | None = None
         self.tasks: dict[TaskKey, Task] = {}
         self.by_status: dict[TaskStatus, dict[TaskKey, Task]] = {status: {} for status in TaskStatus}
         self.retrying: dict[TaskKey, Task] = {}
@@ -112,7 +112,7 @@ async def open_view(store: StateReader, run: RunId, only: TaskFilter = ALL_TASKS
     """The view of a run and its tasks, all of them or those that match `only`."""
     from ork.status.ids import short_id
 
-    update = await (store.run_updates(run) if only is ALL_TASKS else store.run_updates(run, 0, only))
+    update = await (store.run_updates(run) if only is ALL_TASKS else store.run_updates(run, None, only))
     if update is None:
         raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")
     version, hidden = await version_of(store, update.run), await hidden_params(store, update.run)

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from ork.core.commands import parse_key
 from ork.core.limits import EVERYTHING
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
 from ork.model.quarantine import QuarantinedRun
 from ork.model.record import replaced
-from ork.model.run import Run, RunCommand, RunStatus
+from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
 from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
 from ork.state.quarantine import note_of
@@ -26,7 +27,7 @@ class RunRecord:
     epoch: int = 0
     tasks: dict[TaskKey, Task] = field(default_factory=dict)
     attempts: dict[AttemptKey, Attempt] = field(default_factory=dict)
-    commands: dict[int, RunCommand] = field(default_factory=dict)
+    commands: dict[str, RunCommand] = field(default_factory=dict)
     cancel_stands: bool = False
     alerted: set[tuple[int, TaskKey | None]] = field(default_factory=set)
     specs: Mapping[str, TaskSpec] = field(default_factory=dict)
@@ -133,3 +134,25 @@ def state_of(record: RunRecord) -> RunStatus | None:
 def comparable(run: Run) -> Run:
     """Without the cancel request, which people write and schedulers only carry along."""
     return replaced(run, cancel_requested_at=None)
+
+
+def is_applied(command: RunCommand, before: RunRecord, after: RunRecord) -> bool:
+    """Whether the commit that turned `before` into `after` did what the command asks for."""
+    kind, run = command.kind, after.run
+    if kind is CommandKind.CANCEL:
+        pending = any(task.status is TaskStatus.PENDING for task in after.tasks.values())
+        return run.status.is_final or (run.cancel_requested_at is not None and not pending)
+    if kind is CommandKind.PAUSE:
+        return run.status is not RunStatus.RUNNING
+    if kind is CommandKind.RESUME:
+        return run.status is not RunStatus.PAUSED
+    if kind in (CommandKind.APPROVE, CommandKind.REJECT):
+        task = before.tasks.get(parse_key(command.task or ""))
+        return task is None or task.status is not TaskStatus.RUNNING or after.tasks[task.key].status.is_final
+    return kind is not CommandKind.RETRY or run.round > before.run.round or not before.run.status.is_final
+
+
+def slots_of(run: NewRun) -> list[tuple[str, str]]:
+    """What only one run of a workflow may have: its idempotency key and its scheduled time."""
+    slots = [] if run.key is None else [(run.workflow, f"key {run.key}")]
+    return slots if run.scheduled_for is None else [*slots, (run.workflow, f"due {run.scheduled_for.isoformat()}")]

@@ -69,14 +69,9 @@ def explain(violation: Violation) -> str:
 
 
 def simulate_command(
-    seed: int | None, seconds: float | None, seeds: int | None, mutants: bool, emit: Callable[[str], None]
+    seed: int | None, seconds: float | None, seeds: int | None, emit: Callable[[str], None]
 ) -> dict[str, Any]:
-    """`ork sim`: one seed told in full, so many seeds, or as many as fit into so many seconds; or the mutation score.
-
-    With `mutants` the answer has "mutants" too, and one that lives is a violation of the simulator's own promise.
-    """
-    if mutants:
-        return _score_mutants(emit)
+    """`ork sim`: one seed line by line, a number of seeds, or as many as fit into a number of seconds."""
     if seed is not None:
         report = replay(seed, emit)
     elif seconds is not None:
@@ -93,25 +88,3 @@ def _summary(report: Report) -> str:
     found = f"{failing} broke a promise" if failing else "no promise broken"
     parts = ", ".join(f"{many} with {part}" for part, many in report.played.items())
     return f"{report.seeds} {'seed' if report.seeds == 1 else 'seeds'} ({parts}), {found}"
-
-
-def _score_mutants(emit: Callable[[str], None]) -> dict[str, Any]:
-    from ork.testing.mutants import score
-
-    verdicts = score(emit)
-    alive = [verdict for verdict in verdicts if not verdict.is_killed]
-    return {
-        "seeds": sum(verdict.seeds for verdict in verdicts),
-        "violations": [
-            {"seed": None, "invariant": "mutation-score", "detail": f"{verdict.mutant.name} lives"} for verdict in alive
-        ],
-        "trace_hash": None,
-        "mutants": [
-            {
-                "name": verdict.mutant.name,
-                "killed_by": verdict.seed,
-                "invariant": verdict.violation.invariant if verdict.violation else None,
-            }
-            for verdict in verdicts
-        ],
-    }

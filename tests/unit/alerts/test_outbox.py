@@ -28,7 +28,9 @@ def test_a_failed_task_and_its_failed_run_are_told_of_once_each() -> None:
         assert at.deliver() is None
         assert [(body["kind"], body["task"]) for body in bodies(site)] == [("task", "load"), ("run", None)]
         assert bodies(site)[1]["error"] == {"kind": "exit", "message": "exited with 1"}
-        assert {asked.headers["Idempotency-Key"] for asked in site.asked} == {"ork-alert-1", "ork-alert-2"}
+        keys = {f"ork-alert-{body['id']}" for body in bodies(site)}
+        assert {asked.headers["Idempotency-Key"] for asked in site.asked} == keys
+        assert len(keys) == 2
         assert at.telemetry.counts[TelemetryEvent.ALERT_SENT] == 2
 
 

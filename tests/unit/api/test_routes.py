@@ -217,6 +217,11 @@ async def test_a_run_is_shown_with_tasks_attempts_graph_and_reasons(bench: Bench
         update = (await client.get(f"/api/v1/runs/{run.id}/tasks")).json()
         assert update["tasks"][0]["output"] == {"rows": 12}
         assert (await client.get(f"/api/v1/runs/{run.id}/tasks?since={update['mark']}")).json()["tasks"] == []
+        # Clients of release 0.1 send marks as numbers: 0 for everything, and a very large one for the run alone.
+        assert (await client.get(f"/api/v1/runs/{run.id}/tasks?since=0")).json()["tasks"] == update["tasks"]
+        assert (await client.get(f"/api/v1/runs/{run.id}/tasks?since={int(update['mark'])}")).json()["tasks"] == []
+        assert (await client.get(f"/api/v1/runs/{run.id}/tasks?since={1 << 52}")).json()["tasks"] == []
+        assert (await client.get(f"/api/v1/runs/{run.id}/tasks?since=yesterday")).status_code == 400
         graph = (await client.get(f"/api/v1/runs/{run.id}/graph")).json()
         assert [(node["name"], node["depends_on"]) for node in graph["nodes"]] == [
             ("extract", []),

@@ -44,7 +44,7 @@ async def test_events_are_counted_under_their_name_and_the_name_of_the_last_rele
 async def test_schedulers_are_counted_by_what_is_known_of_them(bench: Bench) -> None:
     """All of them hold a lease, but `ork run` does nothing for the installation."""
     for name, kind in (("ann", "scheduler"), ("ben", "tick"), ("eva", "run")):
-        await bench.store.introduce(SchedulerId(name), f"{name}/boot/1/1/1", kind, NOW)
+        await bench.store.register(SchedulerId(name), f"{name}/boot/1/1/1", kind, NOW)
     async with await bench.client(Role.VIEWER) as client:
         lines = (await client.get("/metrics")).text.splitlines()
     known = "Schedulers and ticks known to be alive: their lease is valid, or their process runs on this machine."
@@ -76,7 +76,7 @@ async def test_an_admin_pauses_and_resumes_schedulers_and_everybody_sees_it(benc
 async def test_a_target_is_named_as_on_the_command_line(bench: Bench) -> None:
     for number, host in enumerate(("vm+aa11", "twin+bb22", "twin+cc33")):
         identity = f"{host}/boot/4026531836/1/1"
-        await bench.store.introduce(SchedulerId(f"sched{number}xyz"), identity, "scheduler", NOW)
+        await bench.store.register(SchedulerId(f"sched{number}xyz"), identity, "scheduler", NOW)
     async with await bench.client() as client:
 
         async def put(target: str) -> tuple[int, str]:

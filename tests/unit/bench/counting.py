@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -21,31 +20,16 @@ from ork.telemetry import TelemetryEvent
 
 
 class Work(NamedTuple):
-    """What a run took: steps of the scheduler, statements of its store, calls of functions (Python's own included)."""
+    """What a run took: steps of the scheduler and statements of its store."""
 
     steps: int
     statements: int
-    calls: int
 
 
 class Counter:
     """How often something happened while it was counted."""
 
     number = 0
-
-
-@contextmanager
-def counted_calls() -> Iterator[Counter]:
-    counter = Counter()
-
-    def note(_frame: object, event: str, _argument: object) -> None:
-        counter.number += event in ("call", "c_call")
-
-    sys.setprofile(note)
-    try:
-        yield counter
-    finally:
-        sys.setprofile(None)
 
 
 @contextmanager
@@ -103,15 +87,14 @@ def work_of(shape: str, count: int, folder: Path) -> Work:
         version = workflow(shape, count)
         async with scheduler_on(folder / f"{shape}-{count}.db", version) as (store, scheduler):
             before = store.statements
-            with counted_calls() as calls:
-                steps = await finish_run(store, scheduler, version)
-            return Work(steps, store.statements - before, calls.number)
+            steps = await finish_run(store, scheduler, version)
+            return Work(steps, store.statements - before)
 
     return asyncio.run(run())
 
 
-def per_task(work: Callable[[int], Work], small: int, large: int) -> tuple[float, float, float]:
-    """What each further task costs: whatever a run costs once cancels out."""
+def per_task(work: Callable[[int], Work], small: int, large: int) -> tuple[float, float]:
+    """Steps and statements of each further task: what a run costs once cancels out."""
     less, more = work(small), work(large)
-    steps, statements, calls = ((after - before) / (large - small) for before, after in zip(less, more, strict=True))
-    return steps, statements, calls
+    steps, statements = ((after - before) / (large - small) for before, after in zip(less, more, strict=True))
+    return steps, statements

@@ -3,8 +3,9 @@ from __future__ import annotations
 from typing import Any
 from xml.etree import ElementTree
 
+from perf.plot import draw
+
 from ork.bench.measure import one_result
-from ork.bench.plot import draw
 
 SVG = "{http://www.w3.org/2000/svg}"
 

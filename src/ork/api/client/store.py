@@ -128,17 +128,19 @@ class RemoteStore:
             if row is None:
                 raise
             return TooLate(read_run(row))
-        return Accepted(read_run(answer["run"]), answer["command"])
+        return Accepted(read_run(answer["run"]), str(answer["command"]))
 
     async def pending_commands(self, run: RunId) -> tuple[RunCommand, ...]:
         rows = self._server.get("runs", run, "commands")["commands"]
-        return tuple(RunCommand(run, CommandKind(row["kind"]), row["by"], row["task"], id=row["id"]) for row in rows)
+        return tuple(
+            RunCommand(run, CommandKind(row["kind"]), row["by"], row["task"], id=str(row["id"])) for row in rows
+        )
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────
 
     async def get_run(self, run: RunId) -> Run | None:
-        update = await self.run_updates(run, 1 << 52)
-        return update.run if update else None
+        found = self._get("runs", run, "tasks", limit=1)
+        return read_run(found["run"]) if found else None
 
     async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
         return tuple(RunId(id) for id in self._server.get("run-ids", prefix=prefix[:12], limit=limit)["ids"])
@@ -161,13 +163,13 @@ class RemoteStore:
         counts = self._server.get("status")["unfinished"]
         return {RunStatus(status): number for status, number in counts.items()}
 
-    async def run_updates(self, run: RunId, since: int = 0) -> RunUpdate | None:
+    async def run_updates(self, run: RunId, since: str | None = None) -> RunUpdate | None:
         pages = list(self._pages("runs", run, "tasks", since=since))
         if not pages:
             return None
         tasks = tuple(read_task(run, row) for page in pages for row in page["tasks"])
         # What changed while the pages were read is behind the first one's mark, and comes again.
-        return RunUpdate(read_run(pages[0]["run"]), tasks, pages[0]["mark"])
+        return RunUpdate(read_run(pages[0]["run"]), tasks, str(pages[0]["mark"]))
 
     async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]:
         key = task or TaskKey(None)  # type: ignore[arg-type]
@@ -279,12 +281,12 @@ class RemoteStore:
         body = {"digest": successor.digest, "until": until.isoformat(), **_expiry(successor)}
         return self._found("POST", ("tokens", id, "rotate"), json.dumps(body).encode())
 
-    async def list_audit(self, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
+    async def list_audit(self, limit: int = 50, before: str | None = None) -> tuple[AuditEntry, ...]:
         rows = self._server.get("audit", limit=limit, cursor=before)["entries"]
         return tuple(
             AuditEntry(
                 read_moment(row["at"]), row["by"], row["action"], row["subject"],
-                json.dumps(row["detail"]) if row["detail"] is not None else None, row["id"],
+                json.dumps(row["detail"]) if row["detail"] is not None else None, str(row["id"]),
                 row.get("token"), row.get("address"),
             )
             for row in rows
@@ -344,7 +346,7 @@ def _expiry(token: Token) -> dict[str, str]:
 def _notice(row: dict[str, Any]) -> Notice:
     run, task = row["run"] and RunId(row["run"]), row["task"] and TaskKey(row["task"], row["index"])
     raised_at = read_moment(row["raised_at"])
-    return Notice(row["id"], NoticeKind(row["kind"]), row["workflow"], raised_at, run, task, tries=row["tries"])
+    return Notice(str(row["id"]), NoticeKind(row["kind"]), row["workflow"], raised_at, run, task, tries=row["tries"])
 
 
 def _holder(row: dict[str, Any]) -> AttemptKey:

@@ -13,7 +13,7 @@ from ork.api import models
 from ork.api.bodies import RotateBody, TokenBody, answer, described, read_body
 from ork.api.context import api_of, caller_of
 from ork.api.paging import page_behind
-from ork.api.parameters import LARGEST_PAGE, IdCursor, Limit, NumberCursor, moment_of
+from ork.api.parameters import LARGEST_PAGE, IdCursor, Limit, MarkCursor, moment_of
 from ork.api.routing import Routes
 from ork.api.tokens import make_token
 from ork.errors import NotFoundError, RefusedError, UsageError
@@ -102,11 +102,11 @@ async def revoke_token(request: Request, id: TokenId) -> Response:
 
 
 @routes.add("GET", "/audit", Role.ADMIN, response_model=models.AuditPage)
-async def list_audit(request: Request, limit: Limit = 50, cursor: NumberCursor = None) -> Response:
+async def list_audit(request: Request, limit: Limit = 50, cursor: MarkCursor = None) -> Response:
     """Who changed what, newest first."""
     entries = await api_of(request).store.list_audit(limit, cursor)
     rows = [audit_json(entry) for entry in entries]
-    return answer({"entries": rows, "cursor": str(entries[-1].id) if len(entries) == limit else None})
+    return answer({"entries": rows, "cursor": entries[-1].id if len(entries) == limit else None})
 
 
 def _expiry(text: str | None, now: datetime) -> datetime | None:

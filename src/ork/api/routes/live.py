@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Header, Request
+from fastapi import Request
 from starlette.responses import Response, StreamingResponse
 
 from ork.api.context import Api, api_of
 from ork.api.events import EVENT_SCHEMA, STILL_HERE, STREAM, heard_within, sse
 from ork.api.logs import BEAT_SECONDS
 from ork.api.paging import fitting
-from ork.api.parameters import OptionalMark, OptionalName
+from ork.api.parameters import LastEvent, Mark, OptionalName
 from ork.api.routing import Routes
-from ork.errors import UsageError
 from ork.model.access import Role
 from ork.model.run import Run
 from ork.status.hidden_params import hidden_params, mask_params
@@ -34,24 +33,24 @@ _EVENTS = {200: {"description": "Events.", "content": {STREAM: {"schema": EVENT_
 async def events(
     request: Request,
     workflow: OptionalName = None,
-    since: OptionalMark = None,
-    last_event: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
+    since: Mark = None,
+    last_event: LastEvent = None,
 ) -> Response:
     """Server-sent events: `run` for each run that changed, with the tasks that did. `id` is a mark: with
     `Last-Event-ID` (or `since`) the stream goes on behind it, and nothing that happened meanwhile is missing.
 
     Several changes of one run may come as one: what is sent is how things are now.
     """
-    if last_event is not None:
-        if not last_event.isdecimal() or int(last_event) > 2**53:
-            raise UsageError("Last-Event-ID is none of ours")
-        since = int(last_event)
     api = api_of(request)
-    mark = since if since is not None else (await api.store.changes_since(None)).mark
+    behind = last_event or since
+    page = await api.store.changes_since(
+        behind, 1
+    )  # a mark that is not of this store is refused before the stream begins
+    mark = page.mark if behind is None else behind
     return StreamingResponse(_stream(api, workflow, mark), media_type=STREAM)
 
 
-async def _stream(api: Api, workflow: str | None, mark: int) -> AsyncIterator[bytes]:
+async def _stream(api: Api, workflow: str | None, mark: str) -> AsyncIterator[bytes]:
     async with api.hub.listening() as heard:
         # At once, so that a client knows where it stands before anything happens.
         yield sse("{}", event="ready", id=mark)
@@ -69,7 +68,7 @@ async def _stream(api: Api, workflow: str | None, mark: int) -> AsyncIterator[by
                 yield STILL_HERE
 
 
-async def _change(api: Api, run: Run, mark: int) -> dict[str, Any]:
+async def _change(api: Api, run: Run, mark: str) -> dict[str, Any]:
     update = await api.store.run_updates(run.id, mark)
     if update is None:
         return {"run": listed_run_json(run), "tasks": [], "more": False}

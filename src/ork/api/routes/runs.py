@@ -126,7 +126,7 @@ async def get_run(request: Request, run: RunText) -> Response:
 async def list_tasks(
     request: Request,
     run: RunText,
-    since: Mark = 0,
+    since: Mark = None,
     name: OptionalName = None,
     status: TaskStatuses = None,
     limit: Limit = LARGEST_PAGE,

@@ -105,7 +105,7 @@ def _send(channel: Channel) -> str | None:
     from ork.model.notice import Notice, NoticeKind
 
     settings = current_settings()
-    notice = Notice(0, NoticeKind.TEST, "ork", now(), detail=f"`ork alerts test {channel.name}` sent this.")
+    notice = Notice("0", NoticeKind.TEST, "ork", now(), detail=f"`ork alerts test {channel.name}` sent this.")
     try:
         send(notice, channel, settings.secrets.own_value, settings.outbound)
     except NotSentError as error:

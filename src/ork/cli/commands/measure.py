@@ -20,9 +20,8 @@ SIMULATION = "ork.testing.simulate"
 @click.argument("scenario", default="quick")
 @click.option("--store", metavar="URL", help="Measure in new databases of this Postgres (default: SQLite).")
 @click.option("--compare", metavar="FILE", help="An earlier --json: exit 1 if something became worse.")
-@click.option("--plot", metavar="FILE", help="Draw throughput and latency over size into this SVG.")
 @json_option
-def bench_command(scenario: str, store: str | None, compare: str | None, plot: str | None, as_json: bool) -> int:
+def bench_command(scenario: str, store: str | None, compare: str | None, as_json: bool) -> int:
     """Measure speed against the floor of this machine.
 
     \b
@@ -34,10 +33,10 @@ def bench_command(scenario: str, store: str | None, compare: str | None, plot: s
     \b
     Example:  ork bench chain --json
               ork bench engine --store postgresql://user@host/postgres
-              ork bench standard --compare before.json --plot now.svg
+              ork bench standard --compare before.json
     """
     bench = import_module(BENCH).bench_command
-    result: dict[str, Any] = bench(scenario, as_json, _emitter(as_json), store, compare, plot)
+    result: dict[str, Any] = bench(scenario, as_json, _emitter(as_json), store, compare)
     if as_json:
         print_json(result)
     return FAILED if result["worse"] else DONE
@@ -47,16 +46,15 @@ def bench_command(scenario: str, store: str | None, compare: str | None, plot: s
 @click.option("--seed", type=int, help="Replay one seed.")
 @click.option("--seconds", type=click.FloatRange(min=0), help="Try seeds for this long.")
 @click.option("--seeds", type=click.IntRange(min=1), help="Try this many seeds.")
-@click.option("--mutants", is_flag=True, help="Break the protocol on purpose and count who notices.")
 @json_option
-def sim_command(seed: int | None, seconds: float | None, seeds: int | None, mutants: bool, as_json: bool) -> int:
+def sim_command(seed: int | None, seconds: float | None, seeds: int | None, as_json: bool) -> int:
     """Simulate crashes, pauses and lost messages on virtual time and check every promise.
 
     \b
     Example:  ork sim --seconds 30
     """
     simulate = import_module(SIMULATION).simulate_command
-    report: dict[str, Any] = simulate(seed, seconds, seeds, mutants, _emitter(as_json))
+    report: dict[str, Any] = simulate(seed, seconds, seeds, _emitter(as_json))
     if as_json:
         print_json(report)
     return FAILED if report.get("violations") else DONE

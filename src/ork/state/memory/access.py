@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ork.model.access import AuditEntry, Token
 from ork.model.record import replaced
+from ork.state.marks import number_of, text_of
 from ork.state.refusals import token_exists
 
 if TYPE_CHECKING:
@@ -59,12 +60,13 @@ class AccessVerbs:
 
     async def record(self, entry: AuditEntry, keep: int | None = None) -> None:
         audit = self._used().audit
-        audit.append(replaced(entry, id=audit[-1].id + 1 if audit else 1))
+        audit.append(replaced(entry, id=text_of(number_of(audit[-1].id) + 1 if audit else 1)))
         if keep is not None:
             alike = [each.id for each in audit if each.action == entry.action]
             gone = set(alike[: max(len(alike) - keep, 0)])
             audit[:] = [each for each in audit if each.id not in gone]
 
-    async def list_audit(self, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
-        earlier = [entry for entry in self._used().audit if before is None or entry.id < before]
+    async def list_audit(self, limit: int = 50, before: str | None = None) -> tuple[AuditEntry, ...]:
+        end = None if before is None else text_of(number_of(before))
+        earlier = [entry for entry in self._used().audit if end is None or entry.id < end]
         return tuple(reversed(earlier[-limit:]))

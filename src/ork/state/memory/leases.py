@@ -48,7 +48,9 @@ class LeasesInMemory:
             if scheduler in state.schedulers:
                 state.schedulers[scheduler].lease_until = float("-inf")
 
-    async def release(self, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
+    async def release(
+        self, scheduler: SchedulerId, runs: Sequence[RunId] | None = None, *, exits: bool = False
+    ) -> None:
         state = self._used()
         owned = [row for id, row in state.runs.items() if row.owner == scheduler and (runs is None or id in runs)]
         is_forgotten = runs is None and scheduler in state.schedulers
@@ -59,7 +61,8 @@ class LeasesInMemory:
             row.owner = None
         if is_forgotten:
             del state.schedulers[scheduler]
-            state.controls.pop(scheduler, None)
+            if exits:
+                state.controls.pop(scheduler, None)
 
     async def note_heartbeats(self, heartbeats: Sequence[Heartbeat]) -> None:
         runs = self._used().runs

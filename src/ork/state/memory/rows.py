@@ -18,6 +18,7 @@ from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, Heartbeat, Task
 from ork.model.workflow import Rate, Version, WorkflowEntry
 from ork.state.admission import ActiveAttempts, Bucket
+from ork.state.marks import text_of
 from ork.state.memory.locations import LocationRow
 from ork.state.records import ClaimedRun
 
@@ -83,7 +84,7 @@ class Shared(Record, frozen=False):
     buckets: dict[str, tuple[float, float]] = made(default_factory=dict)  # tokens, and when
     runs: dict[RunId, RunRow] = made(default_factory=dict)
     schedulers: dict[SchedulerId, SchedulerRow] = made(default_factory=dict)
-    commands: dict[int, RunCommand] = made(default_factory=dict)  # those that wait
+    commands: dict[str, RunCommand] = made(default_factory=dict)  # those that wait
     last_command: int = 0
     version_saved: dict[VersionId, tuple[int, datetime]] = made(default_factory=dict)  # which change, and when
     tokens: dict[str, Token] = made(default_factory=dict)
@@ -137,7 +138,7 @@ class Shared(Record, frozen=False):
         return tuple(row.tasks[key] for key in sorted(changed, key=lambda key: self.place(row, key)))
 
     def raise_notice(self, kind: NoticeKind, workflow: str, now: datetime, **about: Any) -> None:
-        self.notices.append(NoticeRow(Notice(len(self.notices) + 1, kind, workflow, now, **about), now))
+        self.notices.append(NoticeRow(Notice(text_of(len(self.notices) + 1), kind, workflow, now, **about), now))
 
     def claimable(self, only: Collection[RunId] | None = None) -> list[RunRow]:
         """Runs that need an owner and have none, in the order of claiming."""

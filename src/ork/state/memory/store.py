@@ -17,6 +17,7 @@ from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt, TaskStatus
 from ork.model.workflow import Trigger, Version, VersionEntry, WorkflowEntry
+from ork.state.marks import number_of, text_of
 from ork.state.memory.access import AccessVerbs
 from ork.state.memory.commit import came_to_nothing, write_changes
 from ork.state.memory.installation import InstallationInMemory
@@ -160,12 +161,13 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
             return TooLate(row.run)
         state = self._changing()
         state.last_command += 1
-        state.commands[state.last_command] = replaced(command, id=state.last_command)
+        id = text_of(state.last_command)
+        state.commands[id] = replaced(command, id=id)
         if command.kind is CommandKind.CANCEL and row.run.cancel_requested_at is None:
             row.run = replaced(row.run, cancel_requested_at=now)
         state.quarantine.pop((ItemKind.RUN, command.run), None)  # whoever claims it next tries again
         row.changed = state.changed
-        return Accepted(row.run, state.last_command)
+        return Accepted(row.run, id)
 
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 
@@ -278,14 +280,15 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
         statuses = [row.run.status for row in self._used().runs.values()]
         return {status: statuses.count(status) for status in RunStatus if not status.is_final}
 
-    async def changes_since(self, mark: int | None, limit: int = 100) -> Changes:
+    async def changes_since(self, mark: str | None, limit: int = 100) -> Changes:
         state = self._used()
         if mark is None:
-            return Changes((), state.changed)
-        later = sorted((row.changed, id) for id, row in state.runs.items() if row.changed > mark)
+            return Changes((), text_of(state.changed))
+        behind = number_of(mark)
+        later = sorted((row.changed, id) for id, row in state.runs.items() if row.changed > behind)
         # Runs of one commit share its number: they come together, or the mark between them would hide some.
         shown = [place for place in later if place[0] <= later[:limit][-1][0]] if later else []
-        return Changes(tuple(listed(state.runs[id].run) for _, id in shown), shown[-1][0] if shown else mark)
+        return Changes(tuple(listed(state.runs[id].run) for _, id in shown), text_of(shown[-1][0]) if shown else mark)
 
     async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
         return tuple(sorted(id for id in self._used().runs if id.startswith(prefix))[:limit])
@@ -297,10 +300,11 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
         pages = [runs_page(self._used(), RunFilter(workflow=name, limit=1)) for name in workflows]
         return {run.workflow: run for page in pages for run in page.runs}
 
-    async def run_updates(self, run: RunId, since: int = 0, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
+    async def run_updates(self, run: RunId, since: str | None = None, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
         state = self._used()
         row = state.runs.get(run)
-        return None if row is None else RunUpdate(row.run, tasks_page(state, row, since, only), row.changed)
+        behind = 0 if since is None else number_of(since)
+        return None if row is None else RunUpdate(row.run, tasks_page(state, row, behind, only), text_of(row.changed))
 
     async def list_attempts(
         self, run: RunId, task: TaskKey | None = None, *, after: AttemptKey | None = None, limit: int | None = None

@@ -93,7 +93,7 @@ class TimelyVerbs:
         return tuple(sorted((row.notice for row in taken), key=lambda notice: notice.id))
 
     async def settle_alert(
-        self, id: int, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
+        self, id: str, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
     ) -> None:
         for row in self._used().notices:
             if row.notice.id == id:
@@ -101,7 +101,7 @@ class TimelyVerbs:
                 row.notice = replaced(row.notice, sent=tuple(sorted({*row.notice.sent, *sent})))
 
     async def unsent_alerts(self, limit: int) -> tuple[UnsentAlert, ...]:
-        rows = sorted(self._used().notices, key=lambda row: -row.notice.id)
+        rows = sorted(self._used().notices, key=lambda row: row.notice.id, reverse=True)
         unsent = [UnsentAlert(row.notice, row.error, row.due_at) for row in rows if row.error is not None]
         return tuple(unsent[:limit])
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from ork.model.access import AuditEntry, Token
 from ork.state.lenient import UNKNOWN_TIME
+from ork.state.marks import number_of, text_of
 from ork.state.postgres.database import Database
 from ork.state.postgres.rows import free_text, lenient
 from ork.state.refusals import token_exists
@@ -56,9 +57,12 @@ async def record(db: Database, entry: AuditEntry, keep: int | None = None) -> No
         await db.run("trim_audit", entry.action, keep)
 
 
-async def list_audit(db: Database, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
-    rows = await db.rows("list_audit", _AFTER_ALL_IDS if before is None else before, limit)
-    return tuple(AuditEntry(lenient.time(at) or UNKNOWN_TIME, *rest) for at, *rest in rows)
+async def list_audit(db: Database, limit: int = 50, before: str | None = None) -> tuple[AuditEntry, ...]:
+    rows = await db.rows("list_audit", _AFTER_ALL_IDS if before is None else number_of(before), limit)
+    return tuple(
+        AuditEntry(lenient.time(at) or UNKNOWN_TIME, by, action, subject, detail, text_of(id), token, address)
+        for at, by, action, subject, detail, id, token, address in rows
+    )
 
 
 def _values(token: Token) -> tuple[object, ...]:

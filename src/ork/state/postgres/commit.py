@@ -12,6 +12,7 @@ from ork.core.effects import Wish
 from ork.core.limits import limit_names
 from ork.model.ids import RunId, SchedulerId
 from ork.model.run import RunStatus
+from ork.state.marks import number_of
 from ork.state.postgres.connection import Row
 from ork.state.postgres.database import Database
 from ork.state.postgres.progress import Progress, Share, partial_progress, whole_progress
@@ -68,7 +69,7 @@ def _arguments(
 ) -> tuple[Any, ...]:
     """Those of `ork.commit_step`, in its order. What is empty is not sent, and the statements for it are not run."""
     changes = [share.changes for share in shares]
-    done = [(command, of_run.run_id) for of_run in changes for command in of_run.commands_done]
+    done = [(number_of(command), of_run.run_id) for of_run in changes for command in of_run.commands_done]
     unaware = [of_run.run_id for of_run in changes if ends_unaware_of_cancel(of_run.run)]
     succeeded = [of_run.run_id for of_run in changes if of_run.run and of_run.run.status is RunStatus.SUCCESS]
     return (

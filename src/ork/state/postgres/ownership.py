@@ -18,6 +18,7 @@ from ork.model.run import SchedulerEntry
 from ork.model.task import Heartbeat
 from ork.state.installation import settings_differ
 from ork.state.lenient import UNKNOWN_TIME
+from ork.state.marks import text_of
 from ork.state.postgres.connection import Row
 from ork.state.postgres.database import Database
 from ork.state.postgres.failures import TROUBLE
@@ -53,7 +54,9 @@ async def expire(db: Database, schedulers: Sequence[SchedulerId]) -> None:
         await session.tell_others()
 
 
-async def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
+async def release(
+    db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None = None, *, exits: bool = False
+) -> None:
     if runs is None and await db.row("is_registered", scheduler) is None:
         return
     if runs is not None and not runs:
@@ -61,7 +64,8 @@ async def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | 
     async with db.writing() as session:
         if runs is None:
             await session.rows("forget_schedulers", [scheduler])
-            await session.run("clear_control", scheduler)
+            if exits:
+                await session.run("clear_control", scheduler)
             await session.tell_others()
         elif await session.run("release_runs", scheduler, runs):
             await session.tell_others()
@@ -134,7 +138,7 @@ async def _end_commands(db: Database, commands: Sequence[Columns], now: datetime
     async with db.writing() as session:
         for id, run, kind, *_ in commands:
             await session.run("finish_command", id, now)
-            await note(session, ItemKind.COMMAND, str(id), f"command {kind!r} for run {run} is not known", now)
+            await note(session, ItemKind.COMMAND, text_of(id), f"command {kind!r} for run {run} is not known", now)
 
 
 class _Below(NamedTuple):

@@ -13,6 +13,7 @@ from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt
 from ork.state.admission import ActiveAttempts, room_left
 from ork.state.lenient import shown_failure
+from ork.state.marks import number_of, text_of
 from ork.state.paging import attempt_place, not_ours, read_cursor, task_place, write_cursor
 from ork.state.postgres.connection import Row, Session
 from ork.state.postgres.database import Database, run_by_id, runs_by_id
@@ -91,22 +92,23 @@ async def count_unfinished(db: Database) -> dict[RunStatus, int]:
     return {status: found.get(status.value, 0) for status in RunStatus if not status.is_final}
 
 
-async def changes_since(db: Database, mark: int | None, limit: int = 100) -> Changes:
+async def changes_since(db: Database, mark: str | None, limit: int = 100) -> Changes:
     """Numbers are handed out before their transactions end, so only those up to the settled one are shown.
 
     If there are later ones, whatever holds them back is about to end: that is waited for, because a transaction that
     comes to nothing wakes nobody.
     """
     if mark is None:
-        return Changes((), await _settled_changes(db))
+        return Changes((), text_of(await _settled_changes(db)))
+    behind = number_of(mark)
     for _ in range(_TRIES):
         settled = await _settled_changes(db)
         async with db.reading() as session:
-            places = await session.rows("changed_runs", mark, settled, max(limit, 1))
+            places = await session.rows("changed_runs", behind, settled, max(limit, 1))
             if places:
                 runs = tuple(lenient.run(row) for row in await session.rows("listed_runs", [id for id, _ in places]))
-                return Changes(runs, places[-1][1])
-            if not (await session.rows("has_later_changes", max(mark, settled)))[0][0]:
+                return Changes(runs, text_of(places[-1][1]))
+            if not (await session.rows("has_later_changes", max(behind, settled)))[0][0]:
                 break
         await asyncio.sleep(_TRY_SECONDS)
     return Changes((), mark)
@@ -124,7 +126,10 @@ async def _settled_changes(db: Database) -> int:
     return int(last if lowest is None else min(last, lowest))
 
 
-async def run_updates(db: Database, run: RunId, since: int = 0, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
+async def run_updates(
+    db: Database, run: RunId, since: str | None = None, only: TaskFilter = ALL_TASKS
+) -> RunUpdate | None:
+    behind = 0 if since is None else number_of(since)
     async with db.reading() as session:
         found = await runs_by_id(session, [run])
         if not found:
@@ -132,8 +137,8 @@ async def run_updates(db: Database, run: RunId, since: int = 0, only: TaskFilter
         known, row = found[0]
         # Every write to a task touches its run as well, so the run's number is the newest of all.
         mark = row[-1]
-        tasks = [] if 0 < since >= mark else await _tasks(db, session, known, since, only)
-    return RunUpdate(known, tuple(lenient.task(task) for task in tasks), mark)
+        tasks = [] if 0 < behind >= mark else await _tasks(db, session, known, behind, only)
+    return RunUpdate(known, tuple(lenient.task(task) for task in tasks), text_of(mark))
 
 
 async def _tasks(db: Database, session: Session, run: Run, since: int, only: TaskFilter) -> list[Row]:

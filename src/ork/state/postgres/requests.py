@@ -9,6 +9,7 @@ from datetime import datetime
 from ork.errors import NotFoundError
 from ork.model.ids import RunId
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
+from ork.state.marks import text_of
 from ork.state.postgres.connection import Session
 from ork.state.postgres.database import Database, run_by_id, runs_by_id
 from ork.state.postgres.quarantine import try_again
@@ -100,7 +101,7 @@ async def _accept(session: Session, command: RunCommand, now: datetime) -> Accep
     await session.run("call_for_attention", command.run, await session.next_change(), cancels, now)
     run = (await runs_by_id(session, [command.run]))[0][0]
     await session.tell_others()
-    return Accepted(run, command_id)
+    return Accepted(run, text_of(command_id))
 
 
 async def pending_commands(db: Database, run: RunId) -> tuple[RunCommand, ...]:

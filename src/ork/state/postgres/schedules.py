@@ -10,6 +10,7 @@ from ork.model.notice import Notice
 from ork.model.quarantine import ItemKind
 from ork.model.run import NewRun, RunStatus
 from ork.state.lenient import entries
+from ork.state.marks import number_of
 from ork.state.postgres.database import Database
 from ork.state.postgres.quarantine import note
 from ork.state.postgres.requests import add_runs
@@ -64,20 +65,20 @@ async def take_alerts(db: Database, limit: int, now: datetime, hold_seconds: flo
     return tuple(notice for notice, reason in found if reason is None)
 
 
-async def _set_aside(db: Database, notices: Mapping[int, str], now: datetime) -> None:
+async def _set_aside(db: Database, notices: Mapping[str, str], now: datetime) -> None:
     """Notices that cannot be decoded: they are not sent."""
     if not notices:
         return
     async with db.writing() as session:
         for id, reason in notices.items():
-            await session.run("set_notice_aside", id, free_text(f"set aside: {reason}"))
-            await note(session, ItemKind.NOTICE, str(id), reason, now)
+            await session.run("set_notice_aside", number_of(id), free_text(f"set aside: {reason}"))
+            await note(session, ItemKind.NOTICE, id, reason, now)
 
 
 async def settle_alert(
-    db: Database, id: int, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
+    db: Database, id: str, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
 ) -> None:
-    await db.run("settle_alert", id, list(sent), retry_at, free_text(error))
+    await db.run("settle_alert", number_of(id), list(sent), retry_at, free_text(error))
 
 
 async def unsent_alerts(db: Database, limit: int) -> tuple[UnsentAlert, ...]:

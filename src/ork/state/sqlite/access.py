@@ -7,6 +7,7 @@ from datetime import datetime
 
 from ork.model.access import AuditEntry, Token
 from ork.state.lenient import UNKNOWN_TIME
+from ork.state.marks import number_of, text_of
 from ork.state.refusals import token_exists
 from ork.state.sqlite.database import Database
 from ork.state.sqlite.rows import free_text, lenient, time_text
@@ -83,7 +84,10 @@ def record(db: Database, entry: AuditEntry, keep: int | None = None) -> None:
             db.connection.run("trim_audit", {"action": entry.action, "keep": keep})
 
 
-def list_audit(db: Database, limit: int = 50, before: int | None = None) -> tuple[AuditEntry, ...]:
-    wanted = {"before": _AFTER_ALL_IDS if before is None else before, "limit": limit}
+def list_audit(db: Database, limit: int = 50, before: str | None = None) -> tuple[AuditEntry, ...]:
+    wanted = {"before": _AFTER_ALL_IDS if before is None else number_of(before), "limit": limit}
     rows = db.connection.rows("list_audit", wanted)
-    return tuple(AuditEntry(lenient.time(at) or UNKNOWN_TIME, *rest) for at, *rest in rows)
+    return tuple(
+        AuditEntry(lenient.time(at) or UNKNOWN_TIME, by, action, subject, detail, text_of(id), token, address)
+        for at, by, action, subject, detail, id, token, address in rows
+    )

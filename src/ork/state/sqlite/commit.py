@@ -14,6 +14,7 @@ from ork.model.ids import RunId, SchedulerId
 from ork.model.run import RunStatus
 from ork.model.workflow import Rate
 from ork.state.admission import ActiveAttempts, Admission, Bucket, Rates, admit, room_left
+from ork.state.marks import number_of
 from ork.state.records import Committed, RunChanges
 from ork.state.refusals import ends_unaware_of_cancel
 from ork.state.sqlite.database import Database
@@ -89,7 +90,7 @@ def _is_owned(db: Database, scheduler: SchedulerId, changes: RunChanges) -> bool
 def _write(db: Database, opened: Sequence[_Open], changed: int, now: str | None) -> None:
     """All but the launches: what ends here makes room for them."""
     # Before the runs: a cancel of an earlier round that is done with here must not cling to the row written below.
-    done = [(now, command, changes.run_id) for changes, _, _ in opened for command in changes.commands_done]
+    done = [(now, number_of(command), changes.run_id) for changes, _, _ in opened for command in changes.commands_done]
     db.connection.run_many("finish_command", done)
     for changes, _, _ in opened:
         if changes.run is not None:

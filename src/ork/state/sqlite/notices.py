@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from ork.model.notice import Notice
 from ork.model.quarantine import ItemKind
 from ork.model.record import replaced
+from ork.state.marks import number_of, text_of
 from ork.state.records import UnsentAlert
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
@@ -39,13 +40,18 @@ def _readable(db: Database, row: Row, now: datetime) -> Notice | None:
 
 def _set_aside(db: Database, id: int, reason: str, now: datetime) -> None:
     db.connection.run("set_notice_aside", {"id": id, "error": free_text(f"set aside: {reason}")})
-    note(db, ItemKind.NOTICE, str(id), reason, now)
+    note(db, ItemKind.NOTICE, text_of(id), reason, now)
 
 
 def settle_alert(
-    db: Database, id: int, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
+    db: Database, id: str, sent: Sequence[str], retry_at: datetime | None, error: str | None = None
 ) -> None:
-    values = {"id": id, "sent": json_text(list(sent)), "retry_at": time_text(retry_at), "error": free_text(error)}
+    values = {
+        "id": number_of(id),
+        "sent": json_text(list(sent)),
+        "retry_at": time_text(retry_at),
+        "error": free_text(error),
+    }
     with db.connection.writing():
         db.connection.run("settle_alert", values)
 

@@ -13,6 +13,7 @@ from ork.model.task import Heartbeat
 from ork.state.claims import that_fit
 from ork.state.installation import check_terms
 from ork.state.lenient import UNKNOWN_TIME
+from ork.state.marks import text_of
 from ork.state.records import Claim, ClaimedRun
 from ork.state.rows import attempt_key, is_command, notes_of
 from ork.state.sqlite.connection import Row
@@ -59,12 +60,13 @@ def expire(db: Database, schedulers: Sequence[SchedulerId]) -> None:
         db.connection.run_many("end_lease", [(scheduler,) for scheduler in schedulers])
 
 
-def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None = None) -> None:
+def release(db: Database, scheduler: SchedulerId, runs: Sequence[RunId] | None = None, *, exits: bool = False) -> None:
     if runs is None:
         if db.connection.row("is_registered", {"id": scheduler}) is not None:
             with db.changing():
                 _forget(db, [scheduler])
-                db.connection.run("clear_control", {"target": scheduler})
+                if exits:
+                    db.connection.run("clear_control", {"target": scheduler})
     elif db.connection.row("owns_one_of", {"owner": scheduler, "runs": json_text(list(runs))}) is not None:
         with db.changing():
             db.connection.run_many("release_run", [(scheduler, run) for run in runs])
@@ -188,7 +190,7 @@ def _commands(db: Database, scheduler: SchedulerId, now: datetime) -> tuple[RunC
             found.append(command_of(row))
         else:
             db.connection.run_many("finish_command", [(time_text(now), row[0], row[1])])
-            note(db, ItemKind.COMMAND, str(row[0]), f"command {row[2]!r} for run {row[1]} is not known", now)
+            note(db, ItemKind.COMMAND, text_of(row[0]), f"command {row[2]!r} for run {row[1]} is not known", now)
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt
 from ork.state.admission import ActiveAttempts, room_left
 from ork.state.lenient import shown_failure
+from ork.state.marks import number_of, text_of
 from ork.state.paging import attempt_place, read_cursor, task_place, write_cursor
 from ork.state.records import ALL_TASKS, Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate, TaskFilter
 from ork.state.sqlite.connection import Row
@@ -73,16 +74,17 @@ def count_unfinished(db: Database) -> dict[RunStatus, int]:
     return {status: found.get(status.value, 0) for status in RunStatus if not status.is_final}
 
 
-def changes_since(db: Database, mark: int | None, limit: int = 100) -> Changes:
+def changes_since(db: Database, mark: str | None, limit: int = 100) -> Changes:
     if mark is None:
-        return Changes((), db.last_change())
+        return Changes((), text_of(db.last_change()))
     with db.connection.reading():
-        places = db.connection.rows("changed_runs", {"mark": mark, "limit": max(limit, 1)})
+        places = db.connection.rows("changed_runs", {"mark": number_of(mark), "limit": max(limit, 1)})
         runs = db.listed_runs([id for id, _ in places])
-    return Changes(runs, places[-1][1] if places else mark)
+    return Changes(runs, text_of(places[-1][1]) if places else mark)
 
 
-def run_updates(db: Database, run: RunId, since: int = 0, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
+def run_updates(db: Database, run: RunId, since: str | None = None, only: TaskFilter = ALL_TASKS) -> RunUpdate | None:
+    behind = 0 if since is None else number_of(since)
     with db.connection.reading():
         found = db.runs([run])
         if not found:
@@ -91,14 +93,14 @@ def run_updates(db: Database, run: RunId, since: int = 0, only: TaskFilter = ALL
         # Every write to a task touches its run as well, so the run's number is the newest of all.
         mark = row[-1]
         if only != ALL_TASKS:
-            tasks = _page_of_tasks(db, known, since, only)
-        elif since <= 0:
+            tasks = _page_of_tasks(db, known, behind, only)
+        elif behind <= 0:
             tasks = db.connection.rows("tasks_of_run", {"run": run})
-        elif since < mark:
-            tasks = db.connection.rows("tasks_changed_since", {"run": run, "since": since})
+        elif behind < mark:
+            tasks = db.connection.rows("tasks_changed_since", {"run": run, "since": behind})
         else:
             tasks = []
-    return RunUpdate(known, tuple(lenient.task(task) for task in tasks), mark)
+    return RunUpdate(known, tuple(lenient.task(task) for task in tasks), text_of(mark))
 
 
 def _page_of_tasks(db: Database, run: Run, since: int, only: TaskFilter) -> list[Row]:

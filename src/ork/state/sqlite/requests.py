@@ -8,6 +8,7 @@ from datetime import datetime
 from ork.errors import NotFoundError
 from ork.model.ids import RunId
 from ork.model.run import CommandKind, NewRun, Run, RunCommand
+from ork.state.marks import text_of
 from ork.state.records import Accepted, TooLate
 from ork.state.refusals import check_same_request, is_too_late
 from ork.state.rows import is_command
@@ -96,7 +97,7 @@ def _accept(db: Database, command: RunCommand, now: datetime, changed: int) -> A
     db.connection.run(
         "call_for_attention", {"run": command.run, "changed": changed, "cancels": cancels, "now": asked["now"]}
     )
-    return Accepted(db.runs([command.run])[0][0], command_id)
+    return Accepted(db.runs([command.run])[0][0], text_of(command_id))
 
 
 def pending_commands(db: Database, run: RunId) -> tuple[RunCommand, ...]:

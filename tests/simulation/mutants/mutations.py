@@ -78,7 +78,7 @@ def keep_what_may_be_lost(_original: Any) -> Any:
 
 
 def stop_without_release(_original: Any) -> Any:
-    async def stop(self: Any, _now: Any) -> None:
+    async def stop(self: Any) -> None:
         for run in self.owned_runs:
             self._forget(run)
 

@@ -11,14 +11,15 @@ from ork.state import refusals
 from ork.state.sqlite import commit as sqlite_commit
 from ork.state.sqlite import ownership
 from ork.state.sqlite.store import SqliteStore
-from ork.testing import lease_mutations as leases
-from ork.testing import mutations as m
 from ork.testing.executor import ScriptedExecutor
-from ork.testing.language_mutants import LANGUAGE_MUTANTS
-from ork.testing.machine_mutants import MACHINE_MUTANTS
-from ork.testing.mutations import Mutant
-from ork.testing.schedule_mutations import SCHEDULE_MUTANTS
 from ork.testing.worker import SimulatedWorker
+from tests.simulation.mutants import lease_mutations as leases
+from tests.simulation.mutants import mutations as m
+from tests.simulation.mutants.control_mutants import CONTROL_MUTANTS
+from tests.simulation.mutants.language_mutants import LANGUAGE_MUTANTS
+from tests.simulation.mutants.machine_mutants import MACHINE_MUTANTS
+from tests.simulation.mutants.mutations import Mutant
+from tests.simulation.mutants.schedule_mutations import SCHEDULE_MUTANTS
 
 MUTANTS = (
     Mutant(
@@ -45,6 +46,11 @@ MUTANTS = (
         "renewal-of-nothing",
         "the store renews leases that it has given up",
         ((SqliteStore, "renew", leases.renew_what_is_gone),),
+    ),
+    Mutant(
+        "wakes-and-goes-on",
+        "a frozen owner that wakes after its lease has expired goes on as if it still owned its runs",
+        ((step.Scheduler, "_keep_lease", leases.wake_and_go_on),),
     ),
     Mutant(
         "unreadable-gate",
@@ -191,6 +197,7 @@ MUTANTS = (
     Mutant(
         "commands-reversed", "the last command is applied first", ((ownership, "_commands", m.last_come_first_served),)
     ),
+    *CONTROL_MUTANTS,
     *LANGUAGE_MUTANTS,
     *MACHINE_MUTANTS,
     *SCHEDULE_MUTANTS,

@@ -11,15 +11,15 @@ from ork.scheduler.runs import OwnedRuns
 from ork.state.sqlite import commit as sqlite_commit
 from ork.state.sqlite import connection
 from ork.state.sqlite.store import SqliteStore
-from ork.testing import language_mutations as m
-from ork.testing.mutations import Mutant, always
 from ork.testing.poller import ScriptedPoller
+from tests.simulation.mutants import language_mutations as m
+from tests.simulation.mutants.mutations import Mutant, always
 
 LANGUAGE_MUTANTS = (
     Mutant(
         "concurrency-ignored",
         "all instances of a task run at once",
-        ((fanout.Group, "next_up", m.no_concurrency),),
+        ((fanout.Group, "take_slots", m.no_concurrency),),
     ),
     Mutant(
         "instance-ends-the-task",

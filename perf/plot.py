@@ -1,10 +1,16 @@
-"""Throughput and latency over size, as an SVG of our own: two panels with logarithmic axes."""
+"""Draws throughput and latency over size as an SVG: two panels with logarithmic axes.
+
+ork bench wide --json > wide.json && python -m perf.plot wide.json > wide.svg
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from math import ceil, floor, log10
+from pathlib import Path
 from typing import Any, NamedTuple
 
 WIDTH, PANEL_HEIGHT = 760, 300
@@ -138,3 +144,7 @@ def legend_of(colours: dict[str, str], top: int) -> list[str]:
         drawn.append(f'<circle cx="{x:.1f}" cy="{y - 4}" r="5" fill="{colour}"/>')
         drawn.append(f'<text x="{x + 10:.1f}" y="{y}">{escape(name)}</text>')
     return drawn
+
+
+if __name__ == "__main__":
+    print(draw(json.loads(Path(sys.argv[1]).read_text())["parts"]))

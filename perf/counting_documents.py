@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tests.unit.bench.counting import counted_calls
 from tests.unit.scheduler.bench_top import HandExecutor
 
 from ork.bench.drive.runs import utc_now
@@ -17,6 +16,7 @@ from ork.scheduler import reading
 from ork.scheduler.launch import Job, Launcher
 from ork.scheduler.options import SchedulerOptions
 from ork.testing.objects import MemoryObjects
+from perf.calls import counted_calls
 
 AT = "2026-11-16T02:10:21.491464Z"
 SUCCESS = {"seq": 1, "state": "success", "at": AT, "started_at": AT, "finished_at": AT}

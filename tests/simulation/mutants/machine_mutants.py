@@ -9,7 +9,7 @@ from ork.model.record import replaced
 from ork.model.workflow import OnUnreachable
 from ork.scheduler import unreachable
 from ork.state.sqlite.store import SqliteStore
-from ork.testing.mutations import Mutant, always
+from tests.simulation.mutants.mutations import Mutant, always
 
 
 def without_fence_time(original: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Leases, broken on purpose (see `ork.testing.mutations`)."""
+"""Leases, broken on purpose (see `tests.simulation.mutants.mutations`)."""
 
 from __future__ import annotations
 
@@ -36,3 +36,10 @@ def renew_what_is_gone(original: Any) -> Any:
         return True
 
     return renew
+
+
+def wake_and_go_on(_original: Any) -> Any:
+    async def keep_lease(self: Any, now: Any) -> None:
+        await self.lead.renew(now)
+
+    return keep_lease

@@ -1,4 +1,4 @@
-"""Firing of schedules, broken on purpose (see `ork.testing.mutations`)."""
+"""Firing of schedules, broken on purpose (see `tests.simulation.mutants.mutations`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ork.state.sqlite import schedules
 from ork.state.sqlite.requests import add_runs
 from ork.state.sqlite.rows import time_text
 from ork.state.sqlite.store import SqliteStore
-from ork.testing.mutations import Mutant
+from tests.simulation.mutants.mutations import Mutant
 
 
 def _advance_first(_original: Any) -> Any:

@@ -10,17 +10,17 @@ from ork.model.record import replaced
 from ork.model.task import TaskStatus
 from ork.model.workflow import Approval
 from ork.state.admission import Bucket
-from ork.testing.mutations import Make
+from tests.simulation.mutants.mutations import Make
 
 _committer: list[Any] = [None]  # whose commit is being written: shared by the two halves of `rates_of_their_own`
 
 
 def no_concurrency(original: Any) -> Any:
-    def next_up(self: Any) -> Any:
+    def take_slots(self: Any) -> Any:
         self.concurrency = None
         return original(self)
 
-    return next_up
+    return take_slots
 
 
 def end_with_one_instance(original: Any) -> Any:
