@@ -212,10 +212,11 @@ def test_an_output_can_be_put_again(documents: AttemptDocuments) -> None:
     assert list(documents.read_values([output_reference(ONE)], 100)) == [b"[]"]
 
 
-# ── logs ─────────────────────────────────────────────────────────────────────────────────────────
+# ── logs: of attempts whose specs were written before ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_log_grows_and_parts_of_it_can_be_read(opened: Open) -> None:
+    opened().put_specs([(ONE, b"spec")])
     sink, reader = opened().open_log(ONE), opened()
     assert (reader.log_size(ONE), reader.read_log(ONE)) == (None, b"")
     os.write(sink.fileno(), b"01234")
@@ -236,6 +237,7 @@ def test_a_log_grows_and_parts_of_it_can_be_read(opened: Open) -> None:
 
 
 def test_a_log_that_is_opened_again_goes_on_at_its_end(opened: Open) -> None:
+    opened().put_specs([(ONE, b"spec")])
     for text in (b"one ", b"two "):
         sink = opened().open_log(ONE)
         os.write(sink.fileno(), text)
@@ -251,6 +253,7 @@ def test_a_log_that_is_opened_and_not_written_is_not_there(opened: Open) -> None
 
 def test_bytes_of_a_log_have_places(opened: Open) -> None:
     """Two who copy the same output at the same time write the same."""
+    opened().put_specs([(ONE, b"spec")])
     opened().write_log(ONE, 0, b"01234")
     opened().write_log(ONE, 5, b"56789")
     opened().write_log(ONE, 0, b"0123456")
@@ -325,6 +328,7 @@ def test_a_work_file_can_be_made_and_is_the_attempts_own(opened: Open) -> None:
 
 @pytest.mark.parametrize("attempt", ["../load/0/1", "./load/0/1", "/load/0/1", "run\0/load/0/1"])
 def test_no_name_leads_outside(opened: Open, attempt: str) -> None:
+    opened().put_specs([(ONE, b"spec")])
     for act in (
         lambda: opened().put_output(attempt, b"x"),
         lambda: opened().append_log(attempt, b"x"),

@@ -48,6 +48,11 @@ def open_objects(url: str, durability: str = "normal", within: str = "") -> Loca
     return LocalObjects(root, durability)
 
 
+def open_values(url: str, durability: str) -> AttemptDocuments:
+    """For the process of a task, which reads values and writes its output and touches no other document."""
+    return LocalObjects(root_of_url(url), durability)
+
+
 def undo_opening(objects: AttemptDocuments) -> None:
     """Undoes what `open_objects` did to a folder that another process made a folder of files at the same moment."""
     if objects.kind != "journal":

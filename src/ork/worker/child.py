@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
 
-    from ork.objects.local import LocalObjects
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.worker.ahead import Ahead
 
 _waiting: Child | None = None
@@ -72,7 +72,7 @@ class Child:
             return False
         return not self.files or all(time_of(file) == then for file, then in self.files.items())
 
-    def give(self, _objects: LocalObjects, _stem: str, _spec: dict[str, Any]) -> bool:
+    def give(self, _objects: AttemptDocuments, _spec: dict[str, Any]) -> bool:
         """Has the function called; False if the process had gone before it could begin, or takes no orders."""
         return False
 

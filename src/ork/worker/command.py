@@ -8,7 +8,6 @@ import os
 import time
 
 from ork.errors import DocumentError, ObjectsError
-from ork.objects import layout
 from ork.objects.json_text import dumps, strict_json
 from ork.worker import no_input
 from ork.worker.bound import Bindings, InputError
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
 
-    from ork.objects.local import LocalObjects
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.worker.confinement import Confinement
     from ork.worker.job import Host
     from ork.worker.log import Log
@@ -45,13 +44,12 @@ class CommandJob:
     is_started = is_over = leaves_nothing = False
     reply, forker, main_status, is_swift = -1, 0, None, False
 
-    def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any], host: Host | None = None) -> None:
+    def __init__(self, objects: AttemptDocuments, spec: dict[str, Any], host: Host | None = None) -> None:
         self._host = host
         self._objects = objects
-        self._stem = stem
         self._spec = spec
         self._input_file: str | None = None
-        self._output_file = objects.path(layout.written_key(stem))
+        self._output_file = objects.work_file(spec["attempt"], "written.json")
         self._has_written = True  # as long as nobody has looked
         self._stdin = -1
         self._ours: list[int] = []  # descriptors to be closed at the end
@@ -144,7 +142,7 @@ class CommandJob:
             return Ending("failed", exit_code=0, failure=wrong)
         if text is None:
             return Ending("success", exit_code=0)
-        stored = store_output(self._objects, self._stem, text, self._spec["inline_limit"])
+        stored = store_output(self._objects, self._spec["attempt"], text, self._spec["inline_limit"])
         if stored is None:
             return failed("output", "the output could not be stored: the disk is full", exit_code=0)
         return Ending("success", exit_code=0, output=stored)
@@ -172,7 +170,7 @@ class CommandJob:
                 pass  # then as any other
         if self._exchange is None and any("secret" in bound for bound in (self._spec["inputs"] or {}).values()):
             return self._open_in_memory(data)
-        self._input_file = self._objects.path(layout.input_key(self._stem))
+        self._input_file = self._objects.work_file(self._spec["attempt"], "input.json")
         if self._exchange is not None:
             self._input_file = f"{self._exchange.folder}/input.json"
         give_up_at = time.monotonic() + _INPUT_PATIENCE_SECONDS

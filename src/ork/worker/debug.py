@@ -10,9 +10,7 @@ import os
 import sys
 
 from ork.errors import ObjectsError
-from ork.objects import layout
 from ork.objects.documents import open_signed, token_hash
-from ork.objects.local import LocalObjects
 from ork.objects.opening import open_objects
 from ork.worker.bound import Bindings, InputError
 from ork.worker.loading import LoadError
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.worker.arguments import Arguments
 
 TRACE = "trace"
@@ -36,13 +35,12 @@ def start(objects_url: str, attempt: str, mode: str, moved: str | None = None) -
     `moved` once this is the interpreter of the task's own environment.
     """
     objects = open_objects(objects_url)
-    stem = layout.stem(attempt)
     try:
         spec = open_signed(objects.read_spec(attempt) or b"", token_hash(os.environ["ORK_TOKEN"]))
     except ObjectsError as error:
         return _say(f"cannot read the spec of {attempt}: {error.message}")
     spec.setdefault("paths", [])  # older specs name none
-    preparation = Preparation(objects, stem, spec)
+    preparation = Preparation(objects, spec)
     ending = preparation.look()
     if ending is not None or not preparation.is_ready():
         return _say("what the task runs in is no longer there: run it once more, then debug that attempt")
@@ -51,7 +49,7 @@ def start(objects_url: str, attempt: str, mode: str, moved: str | None = None) -
         _move_to(spec["python"])
     del os.environ["ORK_TOKEN"]
     if spec["kind"] in ("python", "custom"):
-        return _Function(objects, stem, spec, is_traced=mode == TRACE).run()
+        return _Function(objects, spec, is_traced=mode == TRACE).run()
     return _run_program(objects, spec)
 
 
@@ -61,9 +59,8 @@ def _move_to(python: str) -> None:
 
 
 class _Function:
-    def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any], *, is_traced: bool) -> None:
+    def __init__(self, objects: AttemptDocuments, spec: dict[str, Any], *, is_traced: bool) -> None:
         self._objects = objects
-        self._stem = stem
         self._spec = spec
         self._is_traced = is_traced
 
@@ -86,7 +83,7 @@ class _Function:
         from ork.worker.invoke import call, prepared
         from ork.worker.results import ResultError, result_text
 
-        function, arguments = prepared(self._objects, self._stem, self._spec)
+        function, arguments = prepared(self._objects, self._spec)
         shown = ", ".join(f"{name}={text}" for name, text in arguments.shown.items())
         sys.stderr.write(f"calling {getattr(function, '__name__', 'it')}({shown})\n")
         try:
@@ -142,7 +139,7 @@ def _without_ours(trace: TracebackType | None) -> TracebackType | None:
     return found or trace
 
 
-def _run_program(objects: LocalObjects, spec: dict[str, Any]) -> int:
+def _run_program(objects: AttemptDocuments, spec: dict[str, Any]) -> int:
     """The program with its input on stdin and in a file, its output shown."""
     from subprocess import run
     from tempfile import TemporaryDirectory

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn
 
-    from ork.objects.local import LocalObjects
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.worker.ahead import Ahead
     from ork.worker.mark import Mark
 
@@ -83,14 +83,14 @@ class Forker(Child):
         self._folder_times = now
         return True
 
-    def give(self, objects: LocalObjects, stem: str, spec: dict[str, Any]) -> bool:
+    def give(self, objects: AttemptDocuments, spec: dict[str, Any]) -> bool:
         if not self._is_asked:
             self.make_next(spec["file"] if spec["kind"] == "python" else None)
         self._is_asked = False
         if has_words(self.ends):
             return False  # it has ended while it waited
         self.root, self.paths = spec["root"], spec["paths"]
-        return send(self._orders, {"root": objects.root, "stem": stem, "spec": spec})
+        return send(self._orders, {"objects": objects.url, "spec": spec})
 
     def read_end(self) -> int:
         """How the process ended, as `wait` tells it, once there is something to be read."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from ork.errors import DocumentError, ObjectsError
-from ork.objects import layout
 from ork.objects.documents import DOCUMENT_LIMIT
 from ork.objects.json_text import strict_json
-from ork.objects.local import LocalObjects
+from ork.objects.opening import open_values
+from ork.objects.references import output_reference
 from ork.worker.child import Child, dismiss_waiting, keep, take_waiting
 from ork.worker.confinement import TaskUserError, confinement_of, is_confined
 from ork.worker.forker import Forker
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.worker.confinement import Confinement
     from ork.worker.job import Host
     from ork.worker.log import Log
@@ -41,13 +42,11 @@ class FunctionJob:
 
     def __init__(
         self,
-        objects: LocalObjects,
-        stem: str,
+        objects: AttemptDocuments,
         spec: dict[str, Any],
         host: Host | None = None,
     ) -> None:
         self._objects = objects
-        self._stem = stem
         self._spec = spec
         self._host = host
         self._child: Child | None = None
@@ -79,7 +78,7 @@ class FunctionJob:
 
     def _with_one_that_waits(self) -> Child | None:
         child = take_waiting(self._spec)
-        if child is None or child.give(self._objects, self._stem, self._spec):
+        if child is None or child.give(self._objects, self._spec):
             return child
         child.dismiss()  # somebody killed it while it waited
         return None
@@ -89,18 +88,18 @@ class FunctionJob:
         spec = self._spec
         if self._host is not None and spec["kind"] == "python" and spec["file"] is not None:
             make_ready(spec["root"], spec["file"], spec["paths"])
-        objects = LocalObjects(self._objects.root, spec["durability"])  # without what we have open
-        return Child(lambda answer: call_here(objects, self._stem, spec, answer))
+        objects = open_values(self._objects.url, spec["durability"])  # without what we have open
+        return Child(lambda answer: call_here(objects, spec, answer))
 
     def _with_a_confined_one(self, confinement: Confinement) -> Child:
         """Made for it alone, by a fork of the worker, and confined before anything of the user's is loaded."""
         dismiss_waiting()
         spec, exchange = self._spec, confinement.exchange
-        objects = LocalObjects(self._objects.root, spec["durability"])
+        objects = open_values(self._objects.url, spec["durability"])
         if exchange is not None:
             objects = exchange.objects(self._objects, spec)
             exchange.hand_over()
-        return Child(lambda answer: call_here(objects, self._stem, spec, answer), confine=confinement.enter)
+        return Child(lambda answer: call_here(objects, spec, answer), confine=confinement.enter)
 
     def pipes(self) -> dict[int, Callable[[], bool]]:
         if self._child is None or self._printed is None:
@@ -169,5 +168,5 @@ class FunctionJob:
             return failed("output", f"the output could not be stored: {error}")
         if size is None:
             return failed("output", "the output that the task speaks of is not there")
-        ending.output = {"object": layout.output_key(self._stem), "size": size}
+        ending.output = {"object": output_reference(self._spec["attempt"]), "size": size}
         return ending

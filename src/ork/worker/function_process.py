@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-    from ork.objects.local import LocalObjects
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.worker.log import Log
     from ork.worker.resident import Order, Resident
 
@@ -152,7 +152,7 @@ class SharedJob:
 
     reply, forker, main_status, is_swift, is_started = -1, 0, None, False, True
 
-    def __init__(self, objects: LocalObjects, attempt: str, process: FunctionProcess, reply: Answer | None) -> None:
+    def __init__(self, objects: AttemptDocuments, attempt: str, process: FunctionProcess, reply: Answer | None) -> None:
         self._objects = objects
         self._attempt = attempt
         self._process = process

@@ -8,7 +8,7 @@ import time
 
 from ork.errors import ObjectsError
 from ork.objects.json_text import dumps, strict_json
-from ork.objects.local import LocalObjects
+from ork.objects.opening import open_values
 from ork.worker import packages
 from ork.worker.ahead import WORTH_SECONDS, imported
 from ork.worker.arguments import bind_arguments
@@ -29,20 +29,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, NoReturn
 
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.sdk.context import Context
     from ork.worker.ahead import Ahead
     from ork.worker.arguments import Arguments
     from ork.worker.mark import Mark
 
 _has_streams = _has_packages = False
-_objects: dict[tuple[str, str], LocalObjects] = {}
+_objects: dict[tuple[str, str], AttemptDocuments] = {}
 _GENERATOR = 0x20
 _ASYNC_GENERATOR = 0x200
 
 
-def run_function(objects: LocalObjects, stem: str, spec: dict[str, Any], answer: int) -> NoReturn:
+def run_function(objects: AttemptDocuments, spec: dict[str, Any], answer: int) -> NoReturn:
     """Ends the process. Whatever the user's code does, there is one reply or, if it ended the process itself, none."""
-    _perform(Call(objects, stem, spec, inherited()), answer)
+    _perform(Call(objects, spec, inherited()), answer)
 
 
 def _perform(call: Call, answer: int, waited: int | None = None) -> NoReturn:
@@ -62,35 +63,35 @@ def wait_and_call(orders: int, answer: int, mark: Mark, ahead: Ahead | None) -> 
     if order is None:
         os._exit(0)
     os.close(orders)
-    waited, spec, stem = times_waited(), order["spec"], order["stem"]
+    waited, spec = times_waited(), order["spec"]
     mark.write(spec["attempt"].encode())
-    objects = objects_at(order["root"], spec["durability"])
-    _go_where_it_belongs(objects, stem, spec, answer)
-    call = Call(objects, stem, spec, inherited())
+    objects = objects_at(order["objects"], spec["durability"])
+    _go_where_it_belongs(objects, spec, answer)
+    call = Call(objects, spec, inherited())
     call.is_quiet = is_quiet
     _perform(call, answer, waited)
 
 
-def call_here(objects: LocalObjects, stem: str, spec: dict[str, Any], answer: int) -> NoReturn:
+def call_here(objects: AttemptDocuments, spec: dict[str, Any], answer: int) -> NoReturn:
     """In a child of the shim, which is as the task's own interpreter would be, or becomes that."""
     use_streams()
-    _go_where_it_belongs(objects, stem, spec, answer)
-    run_function(objects, stem, spec, answer)
+    _go_where_it_belongs(objects, spec, answer)
+    run_function(objects, spec, answer)
 
 
-def _go_where_it_belongs(objects: LocalObjects, stem: str, spec: dict[str, Any], answer: int) -> None:
+def _go_where_it_belongs(objects: AttemptDocuments, spec: dict[str, Any], answer: int) -> None:
     python = spec.get("python")
     if python is not None:
         from ork.worker.elsewhere import become
 
-        become(python, objects, stem, spec, answer)
+        become(python, objects, spec, answer)
 
 
-def objects_at(root: str, durability: str) -> LocalObjects:
+def objects_at(url: str, durability: str) -> AttemptDocuments:
     """The same for whoever asks for the same, also after a fork."""
-    if (root, durability) not in _objects:
-        _objects[root, durability] = LocalObjects(root, durability)
-    return _objects[root, durability]
+    if (url, durability) not in _objects:
+        _objects[url, durability] = open_values(url, durability)
+    return _objects[url, durability]
 
 
 def _import_ahead(ahead: Ahead) -> bool:
@@ -121,10 +122,9 @@ class Call:
     is_swift = False  # it never waited for anything
     exit_code = 0
 
-    def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any], environ: dict[str, str]) -> None:
+    def __init__(self, objects: AttemptDocuments, spec: dict[str, Any], environ: dict[str, str]) -> None:
         self._environ = environ
         self._objects = objects
-        self._stem = stem
         self._spec = spec
 
     @property
@@ -258,7 +258,7 @@ class Call:
                 return
         if text is None:
             return
-        self._output = store_output(self._objects, self._stem, text, self._spec["inline_limit"])
+        self._output = store_output(self._objects, self._spec["attempt"], text, self._spec["inline_limit"])
         if self._output is None:
             self._fail("output", "the output could not be stored: the disk is full")
 
@@ -268,11 +268,11 @@ class Call:
         self._failure = {"kind": kind, "message": storable(message), "detail": detail}
 
 
-def prepared(objects: LocalObjects, stem: str, spec: dict[str, Any]) -> tuple[Callable[..., Any], Arguments]:
+def prepared(objects: AttemptDocuments, spec: dict[str, Any]) -> tuple[Callable[..., Any], Arguments]:
     """The task's function and what it is given; the process has become the user's."""
     bindings = Bindings(objects, spec["output_limit"], dict(os.environ))
     settle_in(spec, bindings)
-    return Call(objects, stem, spec, bindings.environ).prepare(bindings)
+    return Call(objects, spec, bindings.environ).prepare(bindings)
 
 
 def settle_in(spec: dict[str, Any], bindings: Bindings) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ork.model.masking import Mask
+    from ork.objects.attempt_documents import LogSink
     from ork.worker.pump import Stream
 
 KEPT_BYTES = 1 << 20
@@ -24,11 +25,11 @@ class Log:
     """Takes everything and never fails: the task is worth more than its log.
 
     What cannot be written waits, up to a bound; what is more than that is counted, and the count stands in its place.
-    The file is made with its first byte.
+    It is opened, and made, with its first byte.
     """
 
-    def __init__(self, path: str, echo: int | None = None, mask: Mask | None = None) -> None:
-        self._path = path
+    def __init__(self, sink: LogSink, echo: int | None = None, mask: Mask | None = None) -> None:
+        self._sink = sink
         self.mask = mask  # of the secrets that the task has, for whatever writes to this log
         self._echo = echo  # a descriptor that hears everything as well
         self.descriptor = -1
@@ -115,7 +116,7 @@ class Log:
 
     def close(self) -> None:
         if self.descriptor >= 0:
-            os.close(self.descriptor)
+            self._sink.close()
             self.descriptor = -1
 
     def unwritten(self) -> bytes:
@@ -136,7 +137,7 @@ class Log:
     def _open(self) -> None:
         """Where it cannot be opened it is as if the disk were full: the task goes on, and it is tried again."""
         if self.descriptor < 0:
-            self.descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self.descriptor = self._sink.fileno()
 
 
 def _reason(error: OSError) -> str:

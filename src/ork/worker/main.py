@@ -11,7 +11,6 @@ import sys
 import time
 
 from ork.errors import ObjectsError
-from ork.objects import layout
 from ork.objects.documents import SPEC_LIMIT, Signer, entries, open_signed, token_hash, utc_text
 from ork.objects.json_text import dumps
 from ork.objects.opening import of_spec_url, open_objects
@@ -23,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ork.objects.local import LocalObjects
+    from ork.objects.attempt_documents import AttemptDocuments
 
 GATE_PATIENCE_SECONDS = 60.0
 _REFUSED = 3
-_open: dict[tuple[str, str], LocalObjects] = {}
-_skipped: tuple[LocalObjects, str, int] | None = None  # attempts that are launched together begin at the same place
+_open: dict[tuple[str, str], AttemptDocuments] = {}
+_skipped: tuple[AttemptDocuments, str, int] | None = None  # attempts that are launched together begin at the same place
 
 
 def main() -> None:
@@ -51,19 +50,19 @@ def perform(objects_url: str, attempt: str, position: str = "0") -> int:
         # A stop that comes between winning the gate and being able to tell of it must not be lost on the way.
         _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGTERM,))
         process = in_words(system.own_process())
-        stem, signer = layout.stem(attempt), Signer(secret)
+        signer = Signer(secret)
         if not win_gate(objects, attempt, signer, process):
             return 0
     except ObjectsError as error:
         return _refuse(error.message)
     from ork.worker.shim import Shim
 
-    return 0 if Shim(objects, stem, spec, signer).run() else 1
+    return 0 if Shim(objects, spec, signer).run() else 1
 
 
 def read_spec(
     objects_url: str, attempt: str, secret: str, position: int, document: bytes = b""
-) -> tuple[LocalObjects, dict[str, Any]]:
+) -> tuple[AttemptDocuments, dict[str, Any]]:
     """What is to be done, and where to write what comes of it; ObjectsError if that cannot be read, or is not meant.
 
     `position`: before it nobody has won the gate. `document`: the spec, if it came with the token: whoever sent both could
@@ -82,7 +81,7 @@ def read_spec(
     return _begun(objects_url, spec["durability"], attempt, position), spec
 
 
-def opened(objects_url: str, durability: str) -> LocalObjects:
+def opened(objects_url: str, durability: str) -> AttemptDocuments:
     """Stays open for the next attempt."""
     objects = _open.get((objects_url, durability))
     if objects is None:
@@ -95,7 +94,7 @@ def forget_opened() -> None:
     _open.clear()
 
 
-def _begun(objects_url: str, durability: str, attempt: str, position: int) -> LocalObjects:
+def _begun(objects_url: str, durability: str, attempt: str, position: int) -> AttemptDocuments:
     global _skipped
     objects, run = opened(objects_url, durability), attempt.partition("/")[0]
     if _skipped != (objects, run, position):
@@ -105,7 +104,7 @@ def _begun(objects_url: str, durability: str, attempt: str, position: int) -> Lo
 
 
 def win_gate(
-    objects: LocalObjects,
+    objects: AttemptDocuments,
     attempt: str,
     signer: Signer,
     process: str,

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from ork.objects import layout
+from ork.objects.references import output_reference
 from ork.worker.status import put_patiently
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ork.objects.store import ObjectStore
+    from ork.objects.attempt_documents import AttemptDocuments
 
 
-def store_output(objects: ObjectStore, stem: str, text: str, inline_limit: int) -> dict[str, Any] | None:
+def store_output(objects: AttemptDocuments, attempt: str, text: str, inline_limit: int) -> dict[str, Any] | None:
     """Small outputs travel inside the status, larger ones as an object beside it; None if that cannot be written."""
     if len(text) <= inline_limit:
         return {"inline": text}
-    key = layout.output_key(stem)
-    if not put_patiently(objects, key, text.encode()):
+    data = text.encode()
+    if not put_patiently(lambda: objects.put_output(attempt, data)):
         return None
-    return {"object": key, "size": len(text)}
+    return {"object": output_reference(attempt), "size": len(text)}

@@ -9,7 +9,6 @@ import os
 import sys
 
 from ork.errors import ObjectsError
-from ork.objects import layout
 from ork.objects.json_text import dumps, strict_json
 from ork.worker.bound import Bindings
 from ork.worker.failure import describe
@@ -21,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from ork.objects.local import LocalObjects
+    from ork.objects.attempt_documents import AttemptDocuments
 
 REQUEST_LIMIT = 64 << 20
 
@@ -87,7 +86,7 @@ def _prepare(request: dict[str, Any]) -> dict[str, Any] | None:
         return None
     from ork.worker.preparation import Preparation
 
-    preparation = Preparation(_objects(request), layout.stem(spec["attempt"]), spec)
+    preparation = Preparation(_objects(request), spec)
     ending = preparation.look()
     if ending is None and not preparation.is_ready():
         ending = preparation.make_here()
@@ -107,7 +106,7 @@ def _move_to(request: dict[str, Any], answer: int) -> NoReturn:
     os.execv(python, [python, "-S", "-E", BOOTSTRAP, __name__, str(handed), str(answer)])
 
 
-def _objects(request: dict[str, Any]) -> LocalObjects:
+def _objects(request: dict[str, Any]) -> AttemptDocuments:
     from ork.objects.opening import open_objects
 
     return open_objects(request["objects"])

@@ -9,7 +9,6 @@ import os
 import time
 
 from ork.errors import ObjectsError
-from ork.objects import layout
 from ork.worker.bound import Bindings, InputError
 from ork.worker.builds import prune
 from ork.worker.child import dismiss_waiting
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, NoReturn, Protocol
 
-    from ork.objects.local import LocalObjects
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.worker.builds import Build
     from ork.worker.log import Log
     from ork.worker.task_user import TaskUser
@@ -59,9 +58,8 @@ class Preparation:
     is_started = is_over = leaves_nothing = False  # before its process is
     reply, forker, main_status, is_swift = -1, 0, None, False
 
-    def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any]) -> None:
+    def __init__(self, objects: AttemptDocuments, spec: dict[str, Any]) -> None:
         self._objects = objects
-        self._stem = stem
         self._spec = spec
         self._needs: list[Need] = []
         self._user: TaskUser | None = None
@@ -171,7 +169,7 @@ class Preparation:
             bindings = Bindings(self._objects, self._spec["output_limit"], inherited)
             environment = task_environment(self._spec, inherited, bindings)
             for need in self._needs:
-                tools = Tools(self._objects, self._stem, environment, need.build.lock, self._spec["root"])
+                tools = Tools(self._objects, self._spec["attempt"], environment, need.build.lock, self._spec["root"])
                 need.build.make(lambda folder, need=need, tools=tools: _make(need, tools, folder))  # type: ignore[misc]
         except (PreparationError, InputError, ObjectsError) as error:
             is_final = getattr(error, "is_final", False)
@@ -188,10 +186,10 @@ class Tools:
     killed is waited for by the next builder."""
 
     def __init__(
-        self, objects: LocalObjects, stem: str, environment: dict[str, str], lock: int, working_folder: str
+        self, objects: AttemptDocuments, attempt: str, environment: dict[str, str], lock: int, working_folder: str
     ) -> None:
         self._objects = objects
-        self._log_key = layout.log_key(stem)
+        self._attempt = attempt
         self.environment = environment
         self._lock = lock
         self._working_folder = working_folder
@@ -222,13 +220,13 @@ class Tools:
             return done.stdout.decode("utf-8", "replace"), None
         os.write(2, done.stdout)
         try:
-            return "", self._objects.read(self._log_key, before, _READ_BACK).decode("utf-8", "replace")
+            return "", self._objects.read_log(self._attempt, before, _READ_BACK).decode("utf-8", "replace")
         except (ObjectsError, OSError):  # as another user than the worker's: it is in the log
             return "", ""
 
     def _printed_bytes(self) -> int:
         try:
-            return self._objects.size(self._log_key) or 0
+            return self._objects.log_size(self._attempt) or 0
         except (ObjectsError, OSError):
             return 0
 

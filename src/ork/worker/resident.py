@@ -12,17 +12,15 @@ import select
 from _collections import deque  # type: ignore[import-not-found]
 
 from ork.errors import ObjectsError
-from ork.objects import layout
 from ork.objects.documents import Signer, token_hash
 from ork.objects.json_text import own_json
-from ork.objects.opening import root_of_url
 from ork.worker import process, system
 from ork.worker.ahead import Ahead
 from ork.worker.child import dismiss_waiting, keep, waiting
 from ork.worker.confinement import is_confined
 from ork.worker.forker import Forker
 from ork.worker.guard import Guard
-from ork.worker.main import in_words, read_spec, win_gate
+from ork.worker.main import in_words, opened, read_spec, win_gate
 from ork.worker.shim import Shim
 from ork.worker.signals import Signals
 
@@ -66,10 +64,13 @@ class Order:
             self.document,
         )
 
-    @property
-    def log(self) -> str:
-        """Its file, for troubles before the task has begun."""
-        return f"{root_of_url(self.request['objects'])}/{layout.log_key(layout.stem(self.request['attempt']))}"
+    def complain(self, why: str) -> None:
+        """Adds a line to the attempt's log, if that can be: something went wrong before its task has begun."""
+        try:
+            line = f"ork-worker: {why}\n".encode("utf-8", "replace")
+            opened(self.request["objects"], "normal").append_log(self.request["attempt"], line)
+        except ObjectsError:
+            return
 
 
 class Resident:
@@ -210,7 +211,7 @@ class Resident:
         try:
             perform(order)
         except Exception:
-            self._fail(order.log)
+            self._fail(order)
         self.mark.write(b"")
         self._attempt = b""
 
@@ -219,16 +220,16 @@ class Resident:
         if not self._is_known:
             self.tell_taken(attempt)
 
-    def _fail(self, log: str | None) -> None:
+    def _fail(self, order: Order | None) -> None:
         import traceback
 
-        if log is not None:
-            _complain(log, traceback.format_exc())
+        if order is not None:
+            order.complain(traceback.format_exc())
         self._room = 0
 
     def _perform(self, order: Order) -> None:
         request = order.request
-        secret, stem = token_hash(request["token"]), layout.stem(request["attempt"])
+        secret = token_hash(request["token"])
         try:
             objects, spec = read_spec(
                 request["objects"], request["attempt"], secret, request["position"], order.document
@@ -236,7 +237,7 @@ class Resident:
             signer = Signer(secret)
             is_ours = win_gate(objects, spec["attempt"], signer, self.in_words, self._tell_mine_taken)
         except ObjectsError as error:
-            _complain(order.log, error.message)
+            order.complain(error.message)
             is_ours = False
         if not is_ours:
             return
@@ -244,11 +245,11 @@ class Resident:
             self._room = 0  # what was built for a task stays locked as long as its worker lives
         # So the next one will call a function of that project too, most likely.
         is_function = spec["kind"] == "python" and not is_confined(spec)
-        self._called = (spec["root"], spec["paths"], spec["file"], objects.root) if is_function else None
+        self._called = (spec["root"], spec["paths"], spec["file"], objects.url) if is_function else None
         is_alone = request["isolation"] != "shared"
         if self._called is not None and waiting() is None and self._traces is not None and is_alone:
             self._make_next(*self._called)  # before more of our memory is in use, which a fork makes dear
-        shim = Shim(objects, stem, spec, signer, self)
+        shim = Shim(objects, spec, signer, self)
         if not shim.run():
             self._room = 0
         self._is_swift = shim.is_swift
@@ -303,7 +304,7 @@ class Resident:
         """It is done with one of them, as that has said itself if not said here; or has nothing to do with it, for a reason
         to be told in its log. `word`: how it is told."""
         if why:
-            _complain(order.log, why)
+            order.complain(why)
         self._room = max(0, self._room - 1)
         if not self._room:
             self.tell_taken(order.attempt)  # our end says that it is over
@@ -353,15 +354,3 @@ def _orders(message: bytes) -> list[Order]:
     """Two lines each: the request, and its spec if that is at hand."""
     lines = message.split(b"\n")
     return [Order(*lines) for lines in zip(lines[::2], lines[1::2], strict=False)]
-
-
-def _complain(path: str, why: str) -> None:
-    """Troubles before the task has begun are told in the task's log, if that can be."""
-    try:
-        log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
-        return
-    try:
-        os.write(log, f"ork-worker: {why}\n".encode("utf-8", "replace"))
-    finally:
-        os.close(log)

@@ -14,7 +14,6 @@ import time
 from _socket import MSG_DONTWAIT
 
 from ork.errors import ObjectsError
-from ork.objects import layout
 from ork.objects.documents import Signer, token_hash, utc_text
 from ork.worker.ahead import time_of
 from ork.worker.confinement import is_confined
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from mmap import mmap
     from typing import Any, NoReturn
 
-    from ork.objects.local import LocalObjects
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.worker.bound import Bindings
     from ork.worker.mark import Mark
 
@@ -103,12 +102,12 @@ class Server:
             self._waits.forget()
         return self._order[:size]
 
-    def _perform(self, attempt: bytes, token: str, objects_url: str, key: str, position: int, document: bytes) -> None:
+    def _perform(self, attempt: bytes, token: str, objects_url: str, name: str, position: int, document: bytes) -> None:
         self._attempt = attempt
-        secret, stem = token_hash(token), layout.stem(key)
+        secret = token_hash(token)
         self._mark.write(attempt)
         try:
-            objects, spec = read_spec(objects_url, key, secret, position, document)
+            objects, spec = read_spec(objects_url, name, secret, position, document)
             if (
                 spec["kind"] != "python"
                 or spec.get("environment") is not None
@@ -120,7 +119,7 @@ class Server:
             elif self._calls >= MOST_CALLS or not self._place.is_fit_for(spec):
                 self._leave_to_another()
             elif win_gate(objects, spec["attempt"], signer := Signer(secret), self._process, self._leave_if_used):
-                self._call(SharedCall(objects, stem, spec, self._place), signer)
+                self._call(SharedCall(objects, spec, self._place), signer)
             else:
                 self._answer(NOTHING)
         except ObjectsError as error:
@@ -260,8 +259,8 @@ class _Place:
 class SharedCall(Call):
     """The same call as in a process of its own, but for what is there already."""
 
-    def __init__(self, objects: LocalObjects, stem: str, spec: dict[str, Any], place: _Place) -> None:
-        super().__init__(objects, stem, spec, place.environ)
+    def __init__(self, objects: AttemptDocuments, spec: dict[str, Any], place: _Place) -> None:
+        super().__init__(objects, spec, place.environ)
         self._place = place
 
     @property

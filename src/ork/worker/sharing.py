@@ -13,7 +13,6 @@ import time
 from _collections import deque  # type: ignore[import-not-found]
 
 from ork.errors import ObjectsError
-from ork.objects import layout
 from ork.objects.documents import Signer, open_signed, token_hash, utc_text
 from ork.worker import system
 from ork.worker.function_process import Answer, FunctionProcess, SharedJob
@@ -27,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ork.objects.local import LocalObjects
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.worker.resident import Order, Resident
 
 FIRST_LOOK_SECONDS = 0.05
@@ -41,7 +40,7 @@ _MOST_GIVEN = 64  # more than the quickest are done with before answers are look
 class Unwritten:
     """The end of an attempt that could not be written, for example because the disk is full."""
 
-    def __init__(self, objects: LocalObjects, order: Order, answer: Answer, terms: int) -> None:
+    def __init__(self, objects: AttemptDocuments, order: Order, answer: Answer, terms: int) -> None:
         self.objects, self.order, self.answer = objects, order, answer
         self.is_written = False
         self.terms = terms  # requests to go that had come by then
@@ -106,15 +105,15 @@ class Sharing:
         ended = [end.order.attempt for end in (*self._written, *self._unwritten)]
         return [*ended, *(order.attempt for order in self._given)]
 
-    def give_up(self) -> str | None:
-        """After a mistake of ours: nothing goes on with nobody to look after it. The log of what was under way."""
+    def give_up(self) -> Order | None:
+        """After a mistake of ours: nothing goes on with nobody to look after it. What was under way."""
         first: Order | None = self._given[0] if self._given else None
         self.take_back()
         process, self._process = self._process, None
         if process is not None:
             process.kill()
             process.close()
-        return None if first is None else first.log
+        return first
 
     @property
     def is_at_work(self) -> bool:
@@ -215,7 +214,7 @@ class Sharing:
 
     def _write(self, ends: list[tuple[Order, Answer]]) -> None:
         """Their last words, together if that can be, and tells of them. Empties the list."""
-        by_place: dict[LocalObjects, list[tuple[Order, Answer]]] = {}
+        by_place: dict[AttemptDocuments, list[tuple[Order, Answer]]] = {}
         for order, answer in ends:
             objects = opened(order.request["objects"], answer.durability.decode())
             by_place.setdefault(objects, []).append((order, answer))
@@ -295,11 +294,10 @@ class Sharing:
         order, process = self._given[0], self._process
         secret = token_hash(order.request["token"])
         objects, spec = read_spec(*_where(order, secret))
-        stem = layout.stem(order.request["attempt"])
         job = SharedJob(objects, order.request["attempt"], process, reply)
         self._is_watched = True
         began = self._began_at() if reply is None else reply.began_at()
-        shim = SharingShim(objects, stem, spec, Signer(secret), self._host, job, self._since, began)
+        shim = SharingShim(objects, spec, Signer(secret), self._host, job, self._since, began)
         shim.before_beat = self._write_again
         self._host.have(order, lambda _: None if shim.run() else self._host.leave())
         self._is_watched = False

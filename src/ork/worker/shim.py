@@ -12,8 +12,7 @@ import select
 import time
 
 from ork.errors import DocumentError, ObjectsError
-from ork.objects import layout
-from ork.objects.documents import DOCUMENT_LIMIT, open_signed
+from ork.objects.documents import open_signed
 from ork.worker import system
 from ork.worker.given_secrets import given_mask
 from ork.worker.log import Log
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ork.model.masking import Mask
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.objects.documents import Signer
-    from ork.objects.local import LocalObjects
     from ork.worker.job import Host, Job
     from ork.worker.preparation import Preparation
 
@@ -62,8 +61,7 @@ class Shim:
 
     def __init__(
         self,
-        objects: LocalObjects,
-        stem: str,
+        objects: AttemptDocuments,
         spec: dict[str, Any],
         signer: Signer,
         host: Host | None = None,
@@ -73,7 +71,6 @@ class Shim:
     ) -> None:
         """`job` if it is not for the spec to say; `since` and `began_at`, the same moment, if it began before now."""
         self._objects = objects
-        self._stem = stem
         self._spec = spec
         self._signer = signer
         self._host = host
@@ -82,7 +79,7 @@ class Shim:
         if host is None:  # a worker that stays for other attempts is never given any
             self._mask = given_mask(os.environ)
         self._signals = host.signals if host else Signals()
-        self._status = StatusWriter(objects, stem, spec, signer, host.tell if host else None, began_at)
+        self._status = StatusWriter(objects, spec, signer, host.tell if host else None, began_at)
 
     def run(self) -> bool:
         """To the very end; whether that could be told."""
@@ -90,7 +87,7 @@ class Shim:
         job, log = self._given_job, self._make_log()
         try:
             if job is None:
-                job = _job_of(self._spec["kind"])(self._objects, self._stem, self._spec, self._host)
+                job = _job_of(self._spec["kind"])(self._objects, self._spec, self._host)
             ending = self._prepare(log) or self._perform(job, log, self._spec["timeout"])
         except Exception as error:
             ending = self._own_fault(error, log)
@@ -113,7 +110,7 @@ class Shim:
     def _make_log(self) -> Log:
         # In a container the engine hears everything as well: that is how it gets out of there while it runs.
         echo = None if self._spec.get("container") is None else 1
-        return Log(self._objects.path(layout.log_key(self._stem)), echo, self._mask)
+        return Log(self._objects.open_log(self._spec["attempt"]), echo, self._mask)
 
     def _prepare(self, log: Log) -> Ending | None:
         """Builds what the task needs, once for all who need the same; None when it is there."""
@@ -121,7 +118,7 @@ class Shim:
             return None
         from ork.worker.preparation import Preparation
 
-        self._preparation = preparation = Preparation(self._objects, self._stem, self._spec)
+        self._preparation = preparation = Preparation(self._objects, self._spec)
         ending = preparation.look()
         if ending is not None:
             return ending
@@ -241,7 +238,7 @@ class Shim:
         return heard_at, next_beat
 
     def _look_for_stop(self, now: float, *, at_once: bool) -> None:
-        data = self._objects.get(layout.stop_key(self._stem), limit=DOCUMENT_LIMIT)
+        data = self._objects.read_stop(self._spec["attempt"])
         try:
             stop = open_signed(data, self._signer.token_hash) if data is not None else None
         except DocumentError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 from ork.errors import ObjectsError
-from ork.objects import layout
 from ork.objects.documents import utc_text
 from ork.objects.json_text import dumps
 
@@ -14,9 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ork.objects.attempt_documents import AttemptDocuments
     from ork.objects.documents import Signer
-    from ork.objects.local import LocalObjects
-    from ork.objects.store import ObjectStore
 
 PATIENCE_SECONDS = 600.0
 MESSAGE_CHARACTERS = 4000
@@ -118,15 +116,13 @@ class StatusWriter:
 
     def __init__(
         self,
-        objects: LocalObjects,
-        stem: str,
+        objects: AttemptDocuments,
         spec: dict[str, Any],
         signer: Signer,
         tell: Callable[[bool, bytes], None] | None = None,
         began_at: str | None = None,
     ) -> None:
         self._objects = objects
-        self._stem = stem
         self._signer = signer
         self._attempt: str = spec["attempt"]
         self._news: str | None = spec["news"]
@@ -153,7 +149,7 @@ class StatusWriter:
             self._put(document)
             is_written = True
         except ObjectsError:
-            is_written = put_patiently(self._objects, layout.status_key(self._stem), document, is_told_to_go)
+            is_written = put_patiently(lambda: self._objects.put_status(self._attempt, document), is_told_to_go)
         self._tell(True, document if is_written else b"")
         if self._wake_url:
             from ork.worker.wake import wake
@@ -189,15 +185,13 @@ class StatusWriter:
             return
 
 
-def put_patiently(
-    objects: ObjectStore, key: str, data: bytes, is_told_to_go: Callable[[], bool] = lambda: False
-) -> bool:
+def put_patiently(put: Callable[[], object], is_told_to_go: Callable[[], bool] = lambda: False) -> bool:
     """Tries again while the store cannot take it (a full disk that is freed loses nothing); False when given up."""
     give_up_at = time.monotonic() + PATIENCE_SECONDS
     pause = 0.1
     while True:
         try:
-            objects.put(key, data)
+            put()
             return True
         except ObjectsError:
             if time.monotonic() > give_up_at or is_told_to_go():

@@ -11,7 +11,7 @@ import os
 import stat
 from contextlib import suppress
 
-from ork.objects.local import LocalObjects
+from ork.objects.opening import open_values
 from ork.objects.portable import output_file
 from ork.worker import system
 from ork.worker.builds import SHELVES
@@ -110,13 +110,13 @@ class Exchange:
         self._user = user
         self.folder = mkdtemp(prefix="ork-task-")
 
-    def objects(self, source: AttemptDocuments, spec: dict[str, Any]) -> LocalObjects:
+    def objects(self, source: AttemptDocuments, spec: dict[str, Any]) -> AttemptDocuments:
         """A store with copies of what the spec's values point at, for the task's process. ObjectsError if one is gone."""
         from ork.objects.portable import values_for
 
-        copies = LocalObjects(f"{self.folder}/objects")
+        copies = open_values(f"file:{self.folder}/objects", "normal")
         copies.put_shared(list(values_for(source, spec).items()))
-        os.makedirs(copies.root, 0o700, exist_ok=True)
+        os.makedirs(f"{self.folder}/objects", 0o700, exist_ok=True)
         return copies
 
     def hand_over(self) -> None:

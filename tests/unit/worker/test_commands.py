@@ -166,13 +166,13 @@ def test_no_input_is_the_same_for_the_next_command_whatever_one_does_to_it() -> 
 
 def test_an_output_that_cannot_be_looked_at_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = SPEC | {"output_limit": 1000, "inline_limit": 100, "argv": []}
-    assert CommandJob(LocalObjects(str(tmp_path)), "runs/r1/load.2.3", spec).ending(0).state == "success"
+    assert CommandJob(LocalObjects(str(tmp_path)), spec).ending(0).state == "success"
 
     def broken(*_: object) -> int:
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr("os.open", broken)
-    ending = CommandJob(LocalObjects(str(tmp_path)), "runs/r1/load.2.3", spec).ending(0)
+    ending = CommandJob(LocalObjects(str(tmp_path)), spec).ending(0)
     assert ending.state == "failed"
     assert ending.failure is not None
     assert "Input/output error" in ending.failure["message"]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ork.objects.local import FileLog
 from ork.worker import log as log_module
 from ork.worker import pump
 from ork.worker.log import Log
@@ -18,7 +19,7 @@ class Piped:
 
     def __init__(self, folder: Path, count: int = 1, *, keeps_lines: bool = True) -> None:
         self.path = folder / "log"
-        self.log = Log(str(self.path))
+        self.log = Log(FileLog(str(self.path)))
         pipes = [os.pipe() for _ in range(count)]
         self.ends = [end for _, end in pipes]
         self.streams = [self.log.attach(Stream(source, self.log, keeps_lines=keeps_lines)) for source, _ in pipes]
@@ -91,7 +92,7 @@ def test_what_finds_no_room_is_kept_up_to_a_bound_and_the_rest_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_module, "KEPT_BYTES", 8)
-    log = Log(str(tmp_path / "log"))
+    log = Log(FileLog(str(tmp_path / "log")))
     honest, full = os.write, [True]
 
     def write(descriptor: int, data: bytes) -> int:
@@ -114,7 +115,7 @@ def test_what_finds_no_room_is_kept_up_to_a_bound_and_the_rest_is_counted(
 
 
 def test_a_log_is_made_with_its_first_byte(tmp_path: Path) -> None:
-    log = Log(str(tmp_path / "log"))
+    log = Log(FileLog(str(tmp_path / "log")))
     assert log.flush()
     log.tend(1.0)
     assert not (tmp_path / "log").exists()
@@ -124,7 +125,7 @@ def test_a_log_is_made_with_its_first_byte(tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_opened_yet_is_written_when_it_can(tmp_path: Path) -> None:
-    log = Log(str(tmp_path / "later" / "log"))
+    log = Log(FileLog(str(tmp_path / "later" / "log")))
     log.write(b"early\n")
     (tmp_path / "later").mkdir()
     log.write(b"late\n")

@@ -15,7 +15,7 @@ from ork.worker.status import Ending
 
 
 def understood(reply: bytes) -> tuple[Ending, bool]:
-    job = FunctionJob(LocalObjects("/"), "runs/r/t.0.1", {"root": "/"})
+    job = FunctionJob(LocalObjects("/"), {"root": "/"})
     job._reply += reply
     return job.ending(0), job.is_swift
 

@@ -34,7 +34,7 @@ class Job:
 
 def shim(root: Path) -> NoReturn:
     os.setsid()  # its group is its own: whatever it ends is not us
-    Shim(LocalObjects(str(root)), "runs/r/t.0.1", SPEC, Signer("ab" * 32), None, Job()).run()  # type: ignore[arg-type]
+    Shim(LocalObjects(str(root)), SPEC, Signer("ab" * 32), None, Job()).run()  # type: ignore[arg-type]
     os._exit(0)
 
 

@@ -16,6 +16,7 @@ from tests.unit.worker import every_kind_of_task
 SCRIPT = """
 import functools, json, os, resource, signal, sys, typing
 from ork.objects.local import LocalObjects
+from ork.objects.references import output_reference
 from ork.worker import packages
 from ork.worker.child import Child
 from ork.worker.forker import Forker
@@ -37,34 +38,34 @@ def all_of(pipe):
         pass
     return data.decode()
 
-def forked(stem, spec, change):
+def forked(spec, change):
     made.make_next("tasks.py")
     while not open(f"/proc/{made.pid}/task/{made.pid}/children").read():
         continue
     change()
-    assert made.give(objects, stem, spec)
+    assert made.give(objects, spec)
     return made, made.read_end()
 
-def in_a_process_of_its_own(stem, spec, change):
+def in_a_process_of_its_own(spec, change):
     change()
     mark.write(spec["attempt"].encode())  # as its worker does
-    child = Child(lambda answer: call_here(objects, stem, spec, answer))
+    child = Child(lambda answer: call_here(objects, spec, answer))
     return child, os.waitpid(child.pid, 0)[1]
 
 def answer(number, changes):
-    text, stem = changes.pop("changed to", None), f"runs/{number}"
+    text = changes.pop("changed to", None)
     def change():
         if text is not None:
             with open(folder + "/tasks.py", "w") as file:
                 file.write(text)
-    child, status = ways[way](stem, {**spec, "root": folder, **changes}, change)
-    said = [all_of(child.source), all_of(child.printed), status, objects.size(f"{stem}.output")]
+    child, status = ways[way]({**spec, "attempt": f"r/t/{number}/1", "root": folder, **changes}, change)
+    said = [all_of(child.source), all_of(child.printed), status, objects.has_value(output_reference(f"r/t/{number}/1"))]
     if child is not made:
         child.close()
     return said
 
 ways = {"forked": forked, "own": in_a_process_of_its_own}
-made = Forker(mark, folder, None, objects.root) if way == "forked" else None
+made = Forker(mark, folder, None, objects.url) if way == "forked" else None
 answers = [answer(number, changes) for number, changes in enumerate(tasks)]
 if made is not None:
     made.dismiss()
