@@ -91,16 +91,16 @@ def test_doctor_names_targets_that_were_removed_after_a_deploy(tmp_path: Path, o
     both = "alerts: {ops: https://example.org, dev: https://example.org}\n"
     write(tmp_path, "alerts: [ops, dev]\n", both)
     assert ork_cli("deploy", "workflow.yaml", cwd=tmp_path).returncode == 0
-    assert findings() == [("lead to dev, ops", None, False)]
+    assert findings() == [("are sent to dev, ops", None, False)]
     removed = (
-        "ork.yaml does not define `ops`, which is named by nightly: nothing is sent to it",
+        "ork.yaml does not define `ops`, which is used by nightly: nothing is sent to it",
         "define `ops` below `alerts` in ork.yaml, or remove it from the workflow and deploy that again",
         False,
     )
     (tmp_path / "ork.yaml").write_text("alerts: {dev: https://example.org}\n")
-    assert findings() == [("lead to dev", None, False), removed]
+    assert findings() == [("are sent to dev", None, False), removed]
     (tmp_path / "ork.yaml").write_text("")
     assert removed in findings()
     write(tmp_path, "", "alerts: {dev: https://example.org}\n")
     assert ork_cli("deploy", "workflow.yaml", cwd=tmp_path).returncode == 0
-    assert findings() == [("lead to dev", None, False)]
+    assert findings() == [("are sent to dev", None, False)]

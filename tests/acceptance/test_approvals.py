@@ -78,7 +78,7 @@ def test_a_question_in_a_sub_workflow_is_shown_as_well(tmp_path: Path, ork: Ork)
 
 
 def test_what_waits_is_listed_until_it_is_decided(ork: Ork) -> None:
-    assert "nothing waits for a person" in ork("approvals").stderr
+    assert "nothing waits for approval" in ork("approvals").stderr
     run = ork("run", "asking.yaml", "--json")
     id = json.loads(run.stdout)["id"]
     (question,) = json.loads(ork("approvals", "--json").stdout)["approvals"]

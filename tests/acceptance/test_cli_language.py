@@ -93,7 +93,7 @@ def test_a_failed_instance_is_named_and_retried_alone(ork: OrkCli, tmp_path: Pat
     done = ork("run")
     assert done.returncode == 1
     assert "✗ each[5]" in done.stderr
-    assert "look inside    ork debug" in done.stderr
+    assert "debug          ork debug" in done.stderr
     assert "5 of 6" not in ork("show", "@last").stdout
     assert "6 of 6, 1 failed" in ork("show", "@last").stdout
     assert "ValueError: 5 is too much" in ork("why", "@last", "each").stdout

@@ -292,8 +292,8 @@ def test_the_doctor_tells_of_alerts_that_would_reach_nobody(tmp_path: Path, ork_
     assert alerts() == []
     (tmp_path / "ork.yaml").write_text("alerts: {ops: {webhook: {secret: HOOK}}, post: {mail: {to: a@b.example}}}\n")
     (missing,) = alerts()
-    assert (missing["says"], missing["broken"]) == ("lead to ops, post", False)
-    assert "give the secret HOOK" in str(missing["fix"])
+    assert (missing["says"], missing["broken"]) == ("are sent to ops, post", False)
+    assert "set the secret HOOK" in str(missing["fix"])
     assert [check["fix"] for check in alerts(HOOK="https://example.org")] == [None]
     (tmp_path / "ork.yaml").write_text("alerts: {ops: {webhok: https://example.org}}\n")
     assert [(check["broken"], "webhok" in str(check["says"])) for check in alerts()] == [(True, True)]

@@ -53,7 +53,7 @@ def test_a_retry_nobody_carries_out_says_so_and_why_knows_of_it(ork: OrkCli) -> 
     ork("run")
     asked = ork("retry", "@last", "--all", "--detach")
     assert asked.returncode == 0
-    assert f"retry of everything asked for; {NO_SCHEDULER}" in asked.stdout
+    assert f"retry of everything requested; {NO_SCHEDULER}" in asked.stdout
     why = ork("why", "@last").stdout
     assert "`retry` of everything requested by" in why
     assert "no scheduler is running" in why
@@ -249,7 +249,7 @@ def test_why_about_a_task_of_a_run_that_has_not_begun_is_about_the_task(ork: Ork
 def test_refusals_tell_the_state_in_words_with_a_hint_that_fits(ork: OrkCli) -> None:
     ork("deploy", "workflow.yaml")
     ork("trigger", "chain")
-    assert f"pause asked for; {NO_SCHEDULER}" in ork("pause", "@last").stdout
+    assert f"pause requested; {NO_SCHEDULER}" in ork("pause", "@last").stdout
     ork("tick")
     again = ork("pause", "@last")
     assert again.returncode == 4

@@ -116,5 +116,5 @@ def test_tick_speaks_words_to_people_and_json_to_programs(
 ) -> None:
     (tmp_path / "ork.yaml").touch()
     assert ork_cli("tick", cwd=tmp_path).stdout.startswith('{"steps": ')
-    assert on_terminal(tmp_path, plain_environment, "tick") == (0, "nothing was due; nothing more to come\n")
+    assert on_terminal(tmp_path, plain_environment, "tick") == (0, "nothing was due; nothing is scheduled\n")
     assert on_terminal(tmp_path, plain_environment, "tick", "--json")[1].startswith('{"steps": ')

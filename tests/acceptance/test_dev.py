@@ -84,10 +84,10 @@ def test_a_change_is_deployed_and_a_mistake_shown_with_its_place_while_the_rest_
     dev.write("second", text="name: second\ntasks:\n  a: {{comand: 'true'}}\n")
     dev.wait_for("error[ORK101]")
     dev.wait_for("--> second.yaml:3:7")
-    dev.wait_for("what was right goes on")
+    dev.wait_for("the last valid versions stay")
     assert dev.enabled() == {"first": True, "second": True}
     dev.write("second", word="8")
-    dev.wait_for("all is right again")
+    dev.wait_for("no more errors")
 
 
 def test_a_file_that_goes_disables_its_workflow_and_one_that_comes_back_enables_it(dev: Dev) -> None:

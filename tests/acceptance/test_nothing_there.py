@@ -81,7 +81,7 @@ def test_logs_that_are_gone_are_looked_for_in_a_place_that_is_told(tmp_path: Pat
     assert ork_cli("logs", run, cwd=tmp_path).stderr == ""
     shutil.rmtree(place)
     done = ork_cli("logs", run, "a", cwd=tmp_path)
-    assert f"should be in {place}, which is not there" in done.stderr
+    assert f"should be in {place}, which is missing" in done.stderr
 
 
 def test_schedules_and_backfills_without_a_scheduler_say_so_wherever_a_person_looks(

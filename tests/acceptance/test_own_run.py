@@ -74,8 +74,8 @@ def test_a_run_whose_process_was_killed_is_gone_on_with_aloud_and_to_its_end(
     first.wait()
     done = ork_cli("run", mine, cwd=tmp_path)
     assert done.returncode == 0
-    assert "also going on with run " in done.stderr
-    assert " of slow: nobody looked after it any more" in done.stderr
+    assert "also continuing run " in done.stderr
+    assert " of slow: its scheduler is gone" in done.stderr
     assert runs(ork_cli, tmp_path) == {"mine": "success", "slow": "success"}
     assert (tmp_path / "over").exists()
 
@@ -92,7 +92,7 @@ def test_ctrl_c_while_staying_for_others_leaves_them_running(
     second = start(tmp_path, plain_environment, "run", mine)
     assert second.stderr is not None
     said = ""
-    while "staying until" not in said:
+    while "waiting until the other runs" not in said:
         line = second.stderr.readline()
         assert line, said
         said += line

@@ -33,7 +33,7 @@ def report(tmp_path: Path, ork_cli: OrkCli) -> Path:
 def test_it_is_one_file_with_the_end_of_long_logs(report: Path, ork_cli: OrkCli) -> None:
     text = report.read_text()
     assert "last words" in text
-    assert "bytes before this are left out" in text
+    assert "bytes before this are omitted" in text
     assert len(text) < 200_000
     told = json.loads(ork_cli("report", "@last", "--json", cwd=report.parent).stdout)
     assert Path(told["path"]).stat().st_size == told["bytes"]

@@ -173,8 +173,8 @@ def test_a_scheduler_without_the_api_serves_its_metrics(place: Place) -> None:
 
 
 def test_mistakes_say_what_there_is(place: Place) -> None:
-    assert "say which scheduler, or --all" in place.ork("scheduler", "pause").stderr
-    assert "say which scheduler, or --all" in place.ork("scheduler", "pause", "x", "--all").stderr
+    assert "name a scheduler, or --all" in place.ork("scheduler", "pause").stderr
+    assert "name a scheduler, or --all" in place.ork("scheduler", "pause", "x", "--all").stderr
     unknown = place.ork("scheduler", "pause", "nobody")
     assert (unknown.returncode, "ork scheduler list" in unknown.stderr) == (3, True)
     assert place.ork("scheduler", "resume", "--all").returncode == 4

@@ -90,7 +90,7 @@ def test_a_new_docker_project_is_built_found_and_run(
     assert tasks[2]["output"] == {"path": "out/active.json"}
     assert ork("deploy", "workflow.yaml").returncode == 4
     debugged = ork("debug", "@last", "extract")
-    assert (debugged.returncode, "nothing of that runs outside of it" in debugged.stderr) == (4, True)
+    assert (debugged.returncode, "cannot run outside of it" in debugged.stderr) == (4, True)
 
 
 def test_custom_executors_commands_and_fan_outs_of_an_image_run_in_it(

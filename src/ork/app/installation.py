@@ -353,7 +353,7 @@ async def open_installation(settings: Settings) -> Installation:
     return installation
 
 
-async def open_for_a_look(settings: Settings, *, creates: bool, may_be_new: bool = False) -> Installation:
+async def open_briefly(settings: Settings, *, creates: bool, may_be_new: bool = False) -> Installation:
     """Opens them for a few calls in one thread. Unless it `creates`, a project without a store gets an empty one
     in memory: looking leaves no traces. Where there is no project, or its store has gone, that is an error, unless it
     `may_be_new`."""
@@ -372,7 +372,7 @@ async def open_for_a_look(settings: Settings, *, creates: bool, may_be_new: bool
     return Installation(settings, empty_store(), objects_here(settings, creates=False))
 
 
-def answers_at_once(settings: Settings) -> bool:
+def runs_without_event_loop(settings: Settings) -> bool:
     """Whether what is opened for a look needs no event loop."""
     return settings.server is not None or not is_on_a_server(settings)
 

@@ -1,4 +1,4 @@
-"""Workflow files as a person names them: found, read, compiled, and their mistakes shown."""
+"""Finds, reads and compiles the workflow files that a person names, and prints their errors."""
 
 from __future__ import annotations
 
@@ -33,39 +33,39 @@ def default_file() -> str:
 
 
 def is_file_name(text: str) -> bool:
-    """A person who writes a path or such a suffix means a file, any other word a workflow's name."""
+    """A path or a name with one of the suffixes is a file; any other word is a workflow's name."""
     return text.endswith(SUFFIXES) or "/" in text or os.path.isfile(text)
 
 
 def read_definitions(file: str, settings: Settings, *, strict: bool = False) -> list[Read]:
-    """Everything a file defines; `strict` asks for types. A missing file is NotFoundError."""
+    """Everything a file defines; `strict` requires types. NotFoundError if the file is missing."""
     from ork.locations import files
 
     return files.read_definitions(file, around(settings), strict=strict)
 
 
 def around(settings: Settings) -> Around:
-    """What the project's files are read in the light of."""
+    """The project settings that definitions are checked against."""
     from ork.locations.files import Around
     from ork.model.record import replaced
 
-    # Seen from the workflow's folder, script_dir is where the project has it.
+    # script_dir is absolute, so that it does not depend on the workflow's folder.
     project = replaced(settings.project_with_secrets, script_dir=settings.script_dir)
-    # Looking at a file must not make a folder a project.
+    # Reading a file must not create a project folder.
     return Around(project, os.path.join(settings.home, "cache") if os.path.isdir(settings.home) else None)
 
 
 def read_versions(file: str, settings: Settings, name: str | None = None) -> list[Version]:
-    """The workflow meant by a file (and a name, if it has several), then those it uses; all ready to be saved.
+    """The workflow in the file (named `name` if it has several), then its sub-workflows; all ready to be saved.
 
-    Mistakes are a DefinitionError that holds them all.
+    DefinitionError holds all problems.
     """
     from ork.compile.content import make_version
 
     reads = read_definitions(file, settings)
     problems = [problem for read in reads for problem in read.problems]
     if problems:
-        raise mistakes(problems)
+        raise definition_error(problems)
     chosen = _chosen(file, reads, name)
     return [make_version(workflow, read.root, os.path.abspath(read.file)) for read, workflow in _used(chosen, reads)]
 
@@ -83,19 +83,19 @@ def _chosen(file: str, reads: Sequence[Read], name: str | None) -> Read:
 
 
 def _used(chosen: Read, reads: Sequence[Read]) -> list[tuple[Read, CompiledWorkflow]]:
-    """The one chosen and, of the same file, whatever it runs as tasks."""
+    """The chosen workflow and its sub-workflows from the same file."""
     from ork.locations.files import sub_workflows
 
     by_name = {read.workflow.name: (read, read.workflow) for read in reads if read.workflow is not None}
     wanted = [chosen.workflow.name] if chosen.workflow is not None else []
-    for name in wanted:  # grows while it is walked
+    for name in wanted:  # grows during iteration
         below = [each for each in sub_workflows(by_name[name][1]) if each in by_name]
         wanted += [each for each in below if each not in wanted]
     return [by_name[name] for name in wanted]
 
 
-def mistakes(problems: Sequence[Problem]) -> DefinitionError:
-    """The problems as an error: the first few in its message, all of them in its keeping."""
+def definition_error(problems: Sequence[Problem]) -> DefinitionError:
+    """An error with all problems, the first few in its message."""
     from ork.definition.problems import render_concise
 
     rest = f"; and {len(problems) - MAX_NAMED:,} more" if len(problems) > MAX_NAMED else ""
@@ -105,7 +105,7 @@ def mistakes(problems: Sequence[Problem]) -> DefinitionError:
 def parse_params(
     workflow: CompiledWorkflow, pairs: Sequence[str], kept: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """`-p key=value` pairs, checked against the workflow's params, with what is kept and defaults filled in."""
+    """`-p key=value` pairs checked against the workflow's params, completed from `kept` and defaults."""
     from ork.compile import params
 
     given: dict[str, str] = {}
@@ -118,7 +118,7 @@ def parse_params(
 
 
 def print_problems(problems: Sequence[object]) -> None:
-    """All problems in full on stderr (the first fifty of a hopeless file)."""
+    """Prints the problems in full on stderr, at most fifty."""
     from ork.cli.paint import line
     from ork.definition.problems import render_full
 

@@ -1,4 +1,4 @@
-"""The loop of `ork dev`: files change, workflows are deployed, and a person sees what came of it."""
+"""The loop of `ork dev`: deploys workflows when files change, and prints the result."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class DevLoop:
             self._store, self._root, place, [path for path in self._locations if path != self._root]
         )
         self._watch = Watch([*{self._root: None, **dict.fromkeys(self._locations)}])
-        self._had_trouble = self._has_said_empty = False
+        self._had_problems = self._has_noted_empty = False
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Until stopped."""
+        """Runs until stopped."""
         changes = asyncio.create_task(self._follow())
         stopped = asyncio.create_task(self._stopping.wait())
         await asyncio.wait([changes, stopped], return_when=asyncio.FIRST_COMPLETED)
@@ -68,25 +68,25 @@ class DevLoop:
 
     async def _deploy(self) -> None:
         if self._root in self._locations:
-            return  # all of it is a location
+            return  # the whole folder is a location
         try:
             outcome = await self._bench.deploy()
         except LookError as error:
             print(f"error: {error.message}", error.output or "", sep="\n", file=sys.stderr, flush=True)
             return
         self._show(outcome)
-        if not (outcome.deployed or outcome.problems or outcome.refused or self._locations or self._has_said_empty):
-            self._has_said_empty = True
-            print("there is no workflow here yet: `ork init` makes one to begin with", file=sys.stderr, flush=True)
+        if not (outcome.deployed or outcome.problems or outcome.refused or self._locations or self._has_noted_empty):
+            self._has_noted_empty = True
+            print("there is no workflow here yet: `ork init` creates one", file=sys.stderr, flush=True)
         self._wake()
 
     def _wake(self) -> None:
-        """What we write through our own store handle tells only others."""
+        """Writes through our own store handle notify only other processes."""
         if self._service is not None:
             self._service.wake()
 
     def _show(self, outcome: Outcome) -> None:
-        """Only what is news: what was right before and still is needs no word."""
+        """Prints changes only."""
         from ork.cli.paint import Line, Span, line
 
         lines: list[Line] = [
@@ -99,9 +99,11 @@ class DevLoop:
         if outcome.problems:
             print_problems(outcome.problems)
             count = len(outcome.problems)
-            lines.append(line(Span("✗", "bad"), f" {count:,} error{'' if count == 1 else 's'}: what was right goes on"))
-        elif self._had_trouble:
-            lines.append(line(Span("✓", "good"), " all is right again"))
-        self._had_trouble = bool(outcome.problems)
+            lines.append(
+                line(Span("✗", "bad"), f" {count:,} error{'' if count == 1 else 's'}: the last valid versions stay")
+            )
+        elif self._had_problems:
+            lines.append(line(Span("✓", "good"), " no more errors"))
+        self._had_problems = bool(outcome.problems)
         palette(sys.stderr).write(sys.stderr, lines)
         sys.stderr.flush()

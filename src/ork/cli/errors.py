@@ -1,4 +1,4 @@
-"""The one place where an error becomes an exit code and words (or JSON)."""
+"""Turns errors into exit codes and messages (or JSON)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def exit_code(error: OrkError) -> int:
 
 
 def report(error: OrkError, *, as_json: bool) -> int:
-    """Says what is wrong and what to do: JSON on stdout for programs, plain words on stderr for people."""
+    """Prints the error with its hint: as JSON on stdout, or as text on stderr. Returns the exit code."""
     if as_json:
         print_json_error(error)
         return exit_code(error)
@@ -40,7 +40,7 @@ def report(error: OrkError, *, as_json: bool) -> int:
 
         print_problems(error.problems)
         return exit_code(error)
-    code = f"[{error.code}]" if isinstance(error, SettingsDifferError) else ""  # the documents name it
+    code = f"[{error.code}]" if isinstance(error, SettingsDifferError) else ""  # the docs refer to it
     print(f"error{code}: {_safe(error.message)}", file=sys.stderr)
     if error.hint:
         print(f"  {_safe(error.hint)}", file=sys.stderr)
@@ -52,7 +52,7 @@ def report_usage(message: str, hint: str | None, *, as_json: bool) -> int:
 
 
 def report_internal(error: BaseException, *, as_json: bool) -> int:
-    """A mistake of ours: one line, and how to see more."""
+    """Reports a bug in Ork in one line, with a hint how to see the traceback."""
     return report(
         OrkError(
             f"internal error: {type(error).__name__}: {error}", hint="set ORK_DEBUG=1 to see where", code="ORK899"
@@ -62,7 +62,7 @@ def report_internal(error: BaseException, *, as_json: bool) -> int:
 
 
 def print_json_error(error: OrkError) -> None:
-    """Mistakes of definitions come along one by one, each with its place."""
+    """Prints the error as JSON; a DefinitionError with all its problems."""
     shape: dict[str, Any] = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
     if isinstance(error, DefinitionError) and error.problems:
         from ork.definition.problems import Problem, to_json

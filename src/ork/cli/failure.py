@@ -1,4 +1,4 @@
-"""The few lines that tell why a task failed, from data; everything in them is made safe to print."""
+"""The lines that show why a task failed. All text in them is safe to print."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_CAUSES = 3
 
 
 def headline(failure: Failure | None) -> str:
-    """The failure's first line, bounded."""
+    """The failure's first line, shortened."""
     if failure is None:
         return "failed"
     first = failure.message.strip().partition("\n")[0]
@@ -25,12 +25,12 @@ def headline(failure: Failure | None) -> str:
 
 
 def explanation(failure: Failure | None, *, full: bool = False) -> list[Line]:
-    """For an exception the user's own frames, what caused it and the inputs, for a command its last lines."""
+    """For an exception the user's own frames, its causes and the inputs; for a command its last lines."""
     detail = failure.detail if failure else None
     if not isinstance(detail, dict):
         return []
     causes = _causes(_listed(detail.get("causes")))
-    # All of it is to be seen at a glance: of the way there as much is told as the causes leave room for.
+    # The whole explanation is kept short: outer frames get only the lines that the causes leave.
     lines = _frames(_listed(detail.get("frames")), full, min(MAX_OUTER_FRAMES, MAX_CAUSES - len(causes)))
     lines += causes
     lines += _inputs(detail.get("inputs"))
@@ -48,21 +48,21 @@ def _frames(frames: list[Any], full: bool, most_outer: int) -> list[Line]:
     outer, inner = usable[:-1], usable[-1]
     lines: list[Line] = []
     if not full and len(outer) > most_outer:
-        # However long the way there is: where it began, and how much was left out.
-        lines = [_place(outer[0]), line(INDENT, Span(f"… {len(outer) - 1} more calls", "dim"))][:most_outer]
+        # Only the outermost frame, and the number of frames omitted.
+        lines = [_location(outer[0]), line(INDENT, Span(f"… {len(outer) - 1} more calls", "dim"))][:most_outer]
         outer = []
     for frame in outer:
-        lines += _with_source(frame) if full else [_place(frame)]
+        lines += _with_source(frame) if full else [_location(frame)]
     return lines + _with_source(inner)
 
 
-def _place(frame: Mapping[str, Any]) -> Line:
+def _location(frame: Mapping[str, Any]) -> Line:
     where = f"{frame.get('file')}:{frame.get('line')} in {frame.get('function')}"
     return line(INDENT, shorten(visible(where), MAX_TEXT))
 
 
 def _with_source(frame: Mapping[str, Any]) -> list[Line]:
-    lines = [_place(frame)]
+    lines = [_location(frame)]
     source = frame.get("source")
     if not isinstance(source, str) or not source.strip():
         return lines
@@ -86,16 +86,16 @@ def _caret(source: str, span: object) -> str | None:
 
 
 def _marks(segment: str) -> str:
-    """Carets below the whole expression; for an operation only below its operator, as Python itself shows it."""
+    """Carets below the whole expression, or below the operator of an operation, as Python shows it."""
     shown = len(visible(segment))
-    operator = _operator_place(segment) if segment.isascii() and segment.isprintable() else None
+    operator = _operator_range(segment) if segment.isascii() and segment.isprintable() else None
     if operator is None:
         return "^" * shown
     first, last = operator
     return "~" * first + "^" * (last - first) + "~" * (shown - last)
 
 
-def _operator_place(segment: str) -> tuple[int, int] | None:
+def _operator_range(segment: str) -> tuple[int, int] | None:
     import ast
 
     try:
@@ -108,7 +108,7 @@ def _operator_place(segment: str) -> tuple[int, int] | None:
     if not isinstance(body, ast.BinOp):
         return None
     left, right = body.left.end_col_offset or 0, body.right.col_offset
-    # Between the operands stand blanks, perhaps brackets of the operands, and the operator.
+    # Between the operands are blanks, possibly brackets of the operands, and the operator.
     between = segment[left:right]
     symbol = between.strip(" ()")
     start = left + between.find(symbol)
@@ -121,7 +121,7 @@ def _causes(causes: list[Any]) -> list[Line]:
 
 
 def _cause(cause: Mapping[str, Any]) -> str:
-    """In one line: what, and where."""
+    """The exception and its location in one line."""
     message = str(cause.get("message") or "").strip().partition("\n")[0]
     what = f"{cause.get('type')}: {message}" if message else str(cause.get("type"))
     frames = [frame for frame in _listed(cause.get("frames")) if isinstance(frame, dict)]
@@ -140,5 +140,5 @@ def _tail(tail: list[Any], full: bool) -> list[Line]:
     kept = [str(text) for text in tail if str(text).strip()]
     if not full:
         kept = kept[-MAX_TAIL_LINES:]
-    # Of a huge line its end: that is where it broke off.
+    # Of a very long line the end is shown: that is where the output stopped.
     return [line(INDENT, Span("| ", "dim"), shorten_front(visible(text), MAX_TEXT)) for text in kept]

@@ -1,4 +1,4 @@
-"""A command group that knows its commands' names and imports one only when it is used."""
+"""A command group that imports a command only when it is used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 
 class LazyGroup(click.Group):
-    """`sections` name the commands with their one-line help; `modules` where one is not in a module of its own name."""
+    """`sections` maps commands to their one-line help; `modules` maps commands to modules with another name."""
 
     sections: ClassVar[dict[str, dict[str, str]]] = {}
     modules: ClassVar[dict[str, str]] = {}

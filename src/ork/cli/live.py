@@ -1,4 +1,4 @@
-"""The moving part of the live view, as data in and lines out: what failed, what runs, what waits, how far it is."""
+"""Renders the live region: tasks to be retried, running and waiting tasks, and a progress bar."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import datetime
 from itertools import islice
 
-from ork.cli.looks import glyph
 from ork.cli.paint import Line, Span, fit, line
+from ork.cli.state_style import glyph
 from ork.cli.task_lines import any_lines, name_span, retry_lines
 from ork.model.run import RunStatus
 from ork.model.task import Task, TaskStatus
@@ -25,28 +25,28 @@ MAX_WAITING = 3
 
 
 def render(view: RunView, now: datetime, width: int, history: History | None = None) -> list[Line]:
-    """At most 14 lines: retries first, then fan-outs and decisions, then what runs, then what waits, then a bar."""
+    """At most 14 lines: retries, then fan-outs and approvals, running tasks, waiting tasks, and a progress bar."""
     lines = _folded(
         list(view.retrying.values()), MAX_RETRIES, "more to be retried", lambda task: retry_lines(view, task, now)[0]
     )
     lines += _folded(_whole(view), MAX_GROUPS, "more fan-outs", lambda task: any_lines(view, task, now)[0])
     waits = _waiting(view)
-    room = MAX_LINES - len(lines) - len(waits) - 1
-    lines += _folded(_active(view), room, "more running", lambda task: _running(view, task, now, history))
+    space = MAX_LINES - len(lines) - len(waits) - 1
+    lines += _folded(_active(view), space, "more running", lambda task: _running(view, task, now, history))
     lines += waits
     lines.append(_progress(view, now, history))
     return [fit(spans, max(width - 1, 20)) for spans in lines[-MAX_LINES:]]
 
 
 def _active(view: RunView) -> list[Task]:
-    """Longest running first: the one a person waits for is on top. Instances are in their task's line."""
+    """Active tasks without instances, the longest running first."""
     running = sorted(view.by_status[TaskStatus.RUNNING].values(), key=_start_order)
     active = [*running, *view.by_status[TaskStatus.DISPATCHED].values()]
     return [task for task in active if task.key.index is None and not waits_for_approval(view, task)]
 
 
 def _whole(view: RunView) -> list[Task]:
-    """What goes on without an attempt of its own: fan-outs, and questions to a person."""
+    """Running tasks without an attempt of their own: fan-outs and approvals."""
     names = (name for name, spec in view.specs.items() if spec.fans_out or isinstance(spec.action, Approval))
     tasks = (task for name in names if (task := view.whole(name)) is not None)
     return [task for task in tasks if task.status is TaskStatus.RUNNING]
@@ -56,10 +56,10 @@ def _start_order(task: Task) -> float:
     return task.started_at.timestamp() if task.started_at else float("inf")
 
 
-def _folded(tasks: list[Task], room: int, words: str, show: Callable[[Task], Line]) -> list[Line]:
-    if len(tasks) <= room:
+def _folded(tasks: list[Task], space: int, words: str, show: Callable[[Task], Line]) -> list[Line]:
+    if len(tasks) <= space:
         return [show(task) for task in tasks]
-    shown = max(room - 1, 0)
+    shown = max(space - 1, 0)
     rest = line("  ", glyph(tasks[0].status), Span(f" … {len(tasks) - shown:,} {words}", "dim"))
     return [show(task) for task in islice(tasks, shown)] + [rest]
 
@@ -79,7 +79,7 @@ def _running(view: RunView, task: Task, now: datetime, history: History | None) 
 
 
 def _waiting(view: RunView) -> list[Line]:
-    """Few waiting tasks are named with what they wait for; many are counted."""
+    """A few waiting tasks are listed with their dependencies; many are only counted."""
     waiting = len(view.waiting)
     if view.run.status is RunStatus.PAUSED:
         return [line("  ", glyph("paused"), Span(f" paused: {waiting:,} waiting", "wait"))]

@@ -1,4 +1,4 @@
-"""Log bytes on their way out: exactly as they are for a program, made harmless and bounded for a terminal."""
+"""Writes log bytes: unchanged for programs, made safe and shortened for terminals."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, BinaryIO, Protocol
 from ork.cli.visible import visible
 
 CHUNK = 1 << 16
-# A terminal is of no use beyond this; the rest of such a line is counted, not shown.
+# On a terminal the rest of a longer line is counted, not shown.
 MAX_LINE = 4000
 MAX_JSON_LINE = 1 << 20
-MAX_FIELDS_LINE = 1 << 14  # longer lines are not taken apart
+MAX_FIELDS_LINE = 1 << 14  # longer lines are not parsed
 _LEVELS = ("DEBUG ", "INFO ", "WARNING ", "ERROR ")
 
 
@@ -21,12 +21,12 @@ class Sink(Protocol):
     def write(self, data: bytes) -> None: ...
 
     def close(self) -> None:
-        """Nothing more comes; an unfinished line is ended where lines are shown."""
+        """Ends the output; sinks that show lines end an unfinished one."""
         ...
 
 
 class ExactSink:
-    """Every byte as it was written."""
+    """Writes every byte unchanged."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
@@ -40,7 +40,7 @@ class ExactSink:
 
 
 class PrefixedSink:
-    """Every line as it was written, behind its task's name; a long line is passed on in parts, never gathered."""
+    """Writes every line unchanged after its task's name. Long lines are not buffered."""
 
     def __init__(self, out: BinaryIO, prefix: bytes) -> None:
         self._out = out
@@ -67,27 +67,27 @@ _decoder = json.JSONDecoder(parse_constant=str)
 
 
 def structured(line: str) -> dict[str, Any]:
-    """Level, message and fields of a line as `ctx.log` writes them; nothing for any other line."""
+    """Level, message and fields of a line written by `ctx.log`; empty for any other line."""
     if len(line) > MAX_FIELDS_LINE or not line.startswith(_LEVELS):
         return {}
     level, _, rest = line.partition(" ")
     fields: dict[str, Any] = {}
-    place = begin = 0
-    while 0 <= place < len(rest):
-        named = _NAME.match(rest, place)
+    position = begin = 0
+    while 0 <= position < len(rest):
+        named = _NAME.match(rest, position)
         value, end = _value(rest, named.end()) if named else (None, -1)
-        if named is None or end < 0:  # still a part of the message, and so is whatever looked like a field before
+        if named is None or end < 0:  # part of the message, and so is everything that looked like a field before
             fields.clear()
-            place = rest.find(" ", place + 1)
-            begin = place
+            position = rest.find(" ", position + 1)
+            begin = position
             continue
         fields[named[1]] = value
-        place = end
+        position = end
     return {"level": level, "message": rest[:begin], "fields": fields} if fields else {}
 
 
 def _value(text: str, begin: int) -> tuple[Any, int]:
-    """The value that begins there and where it ends; -1 if there is none."""
+    """The value at `begin` and its end; -1 if there is none."""
     if text[begin : begin + 1] in ('"', "[", "{"):
         try:
             value, end = _decoder.raw_decode(text, begin)
@@ -103,7 +103,7 @@ def _value(text: str, begin: int) -> tuple[Any, int]:
 
 
 class JsonSink:
-    """One JSON object per line of the log; a line of more than MAX_JSON_LINE bytes comes in parts that say so."""
+    """Writes one JSON object per line; a line of more than MAX_JSON_LINE bytes is split into marked parts."""
 
     def __init__(self, out: BinaryIO, fields: dict[str, Any]) -> None:
         self._out = out
@@ -124,7 +124,7 @@ class JsonSink:
         self._out.flush()
 
     def _put_beginning(self, text: bytes) -> bytes:
-        """Of a line that is too long all but the end, which is given back."""
+        """Writes all full parts of a line that is too long, and returns the rest."""
         while len(text) > MAX_JSON_LINE:
             self._put(text[:MAX_JSON_LINE], continues=True)
             text = text[MAX_JSON_LINE:]
@@ -137,7 +137,7 @@ class JsonSink:
 
 
 class TerminalSink:
-    """Lines in which nothing acts on the terminal, cut after MAX_LINE characters; memory stays bounded."""
+    """Writes lines without active control characters, cut after MAX_LINE characters; memory stays bounded."""
 
     def __init__(self, out: BinaryIO, prefix: str = "") -> None:
         self._out = out
@@ -169,9 +169,9 @@ class TerminalSink:
         if self._at_start:
             self._out.write(self._prefix.encode())
             self._at_start = False
-        room = max(MAX_LINE - self._shown, 0)
-        self._hidden += max(len(text) - room, 0)
-        kept = text[:room]
+        space = max(MAX_LINE - self._shown, 0)
+        self._hidden += max(len(text) - space, 0)
+        kept = text[:space]
         self._shown += len(kept)
         self._out.write(visible(kept).encode("utf-8", "replace"))
 
@@ -184,6 +184,6 @@ class TerminalSink:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    # `splitlines` would also split at a carriage return, and a prefix would land in the middle of a line.
+    # `splitlines` would also split at a carriage return and put a prefix in the middle of a line.
     parts = data.split(b"\n")
     return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])

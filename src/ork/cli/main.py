@@ -1,6 +1,6 @@
-"""The entry of `ork`: which commands there are, and what becomes of whatever they raise.
+"""The entry point of `ork`: lists the commands, runs one, and turns exceptions into exit codes.
 
-Nothing here imports a command, a store, YAML or asyncio: `ork --help` and completion must feel instant.
+This module imports no command, store, YAML or asyncio, so that `ork --help` and completion are fast.
 """
 
 from __future__ import annotations
@@ -15,79 +15,78 @@ import click
 
 from ork import __version__
 from ork.cli.lazy import LazyGroup
-from ork.cli.streams import write_what_can_be_written
+from ork.cli.streams import replace_unencodable
 from ork.errors import OrkError, UsageError
 from ork.terminal import wants_ascii
 
 SECTIONS: dict[str, dict[str, str]] = {
     "Start": {
-        "init": "A project that runs, with a test",
-        "run": "Run a workflow to its end and show how it goes",
-        "dev": "Serve a project while you work on it, and deploy what changes",
-        "validate": "All mistakes in workflow files at once",
-        "plan": "What a deploy would change, and when schedules would fire",
+        "init": "Create a project that runs, with a test",
+        "run": "Run a workflow and show its progress",
+        "dev": "Serve a project and deploy workflows when files change",
+        "validate": "Check workflow files and show all errors",
+        "plan": "Show what a deploy would change, and when schedules would fire",
         "deploy": "Register workflow files and their schedules",
         "trigger": "Create a run and print its id",
     },
     "Look": {
-        "runs": "The latest runs, and what differs between two",
-        "show": "One run and its tasks",
-        "watch": "The live view of a run that goes on elsewhere",
-        "logs": "What tasks printed",
-        "output": "What a task returned",
-        "why": "Why a run or task is (not) running, and what happens next",
-        "workflows": "The workflows known here",
+        "runs": "List the latest runs, or compare two",
+        "show": "Show a run and its tasks",
+        "watch": "Follow a run in a live view",
+        "logs": "Show the logs of tasks",
+        "output": "Show the output of a task",
+        "why": "Explain why a run or task is (not) running, and what happens next",
+        "workflows": "List the deployed workflows",
         "workflow": "Show, enable, disable or delete one workflow",
-        "schedules": "What fires when",
-        "locations": "Images and folders that workflows come from, and looking into them now",
-        "workers": "Worker configs: where tasks run, how large they may be",
-        "graph": "A workflow's graph as text, Mermaid or SVG",
-        "alerts": "Who is told about failures, what could not be sent, and a test message",
-        "report": "A run as one page: graph, timeline, logs",
-        "status": "What goes on in this store right now",
+        "schedules": "List schedules and their next times",
+        "locations": "List or refresh the images and folders that workflows come from",
+        "workers": "List worker configs: where tasks run, and their limits",
+        "graph": "Draw a workflow's graph as text, Mermaid or SVG",
+        "alerts": "List alert targets and unsent alerts, or send a test message",
+        "report": "Write a run as one HTML page: graph, timeline, logs",
+        "status": "Show schedulers, unfinished runs and limits in use",
     },
     "Act": {
-        "cancel": "Stop a run and everything it runs",
+        "cancel": "Cancel a run and stop its tasks",
         "pause": "Start nothing new in a run",
-        "resume": "Go on with a paused run",
-        "retry": "Run again what did not succeed",
-        "rerun": "A new run like an earlier one, perhaps with other params",
-        "backfill": "Runs for past times of a schedule",
-        "approvals": "What waits for a person",
-        "approve": "Say yes to a task that waits for a person",
-        "reject": "Say no to it",
-        "declare-dead": "Say that an attempt is over whose machine no longer answers",
-        "debug": "Run one attempt again, here, under a debugger",
+        "resume": "Continue a paused run",
+        "retry": "Retry the failed tasks of a finished run",
+        "rerun": "Start a new run with the params of an earlier one",
+        "backfill": "Create runs for past times of a schedule",
+        "approvals": "List the tasks that wait for approval",
+        "approve": "Approve a task that waits for approval",
+        "reject": "Reject a task that waits for approval",
+        "declare-dead": "Declare an attempt dead whose machine does not respond",
+        "debug": "Run an attempt again in this terminal, under a debugger",
     },
     "Serve": {
         "serve": "Scheduler and HTTP API in one process",
-        "scheduler": "Work on runs until stopped; pause, resume or drain those that do",
-        "tick": "Work until nothing is due, then say when to wake next",
-        "token": "Who may do what through the API: create, list, revoke",
-        "audit": "Who changed what",
-        "db": "The store's schema (migrate, status) and shared settings",
-        "prune": "Forget old runs, and remove environments nobody uses any more",
+        "scheduler": "Run a scheduler; pause, resume, drain or list schedulers",
+        "tick": "Do all work that is due, then print when to wake next",
+        "token": "Create, list, rotate and revoke API tokens",
+        "audit": "List who changed what",
+        "db": "Manage the store's schema and shared settings",
+        "prune": "Delete old runs and unused environments",
     },
     "Help": {
-        "help": "How a command is used",
-        "explain": "What an error code means, with an example",
-        "doctor": "Check everything Ork needs here",
-        "schema": "JSON Schema of the YAML files, for editors",
-        "completion": "A completion script for your shell",
-        "bench": "Measure speed against the floor of this machine",
-        "sim": "Simulate crashes and check every promise",
+        "help": "Show the help of a command",
+        "explain": "Explain an error code, with an example",
+        "doctor": "Check everything that Ork needs on this machine",
+        "schema": "Print the JSON Schema of the YAML files, for editors",
+        "completion": "Print a completion script for your shell",
+        "bench": "Measure speed, compared with the limits of this machine",
+        "sim": "Simulate crashes and check all guarantees",
     },
 }
 
 MODULES = {
-    "cancel": "act",
-    "pause": "act",
-    "resume": "act",
-    "retry": "act",
-    "approvals": "decide",
-    "approve": "decide",
-    "reject": "decide",
-    "declare-dead": "declare",
+    "cancel": "run_commands",
+    "pause": "run_commands",
+    "resume": "run_commands",
+    "retry": "run_commands",
+    "approve": "approvals",
+    "reject": "approvals",
+    "declare-dead": "declare_dead",
     "rerun": "run",
     "show": "runs",
     "watch": "run",
@@ -104,8 +103,8 @@ MODULES = {
 }
 
 
-class _ReaderLeftError(Exception):
-    """Nobody reads what we write any more."""
+class _ClosedPipeError(Exception):
+    """The reader of our output has closed the pipe."""
 
 
 class _Ork(LazyGroup):
@@ -116,14 +115,14 @@ class _Ork(LazyGroup):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise _ReaderLeftError from error  # click would call it a failure
+            raise _ClosedPipeError from error  # click would report a failure
 
 
 @click.command(cls=_Ork, name="ork", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, message="ork %(version)s")
 @click.option("--store", metavar="URL", help="The state store (default: SQLite in .ork/ of the project).")
 @click.option("--objects", metavar="URL", help="The object store (default: .ork/objects).")
-@click.option("--server", metavar="URL", help="Go through the API of `ork serve` instead, with the token in ORK_TOKEN.")
+@click.option("--server", metavar="URL", help="Use the API of `ork serve` instead, with the token in ORK_TOKEN.")
 @click.pass_context
 def ork(context: click.Context, store: str | None, objects: str | None, server: str | None) -> None:
     """Ork runs workflows of plain functions and scripts.
@@ -134,38 +133,38 @@ def ork(context: click.Context, store: str | None, objects: str | None, server: 
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    # Importing makes many objects and no garbage: looking for it after every 700 costs a tenth of a short command.
+    # Imports create many objects and no garbage; the default threshold costs a tenth of a short command's time.
     gc.set_threshold(50_000, 20, 20)
-    write_what_can_be_written(sys.stdout, sys.stderr, ascii_only=wants_ascii())
+    replace_unencodable(sys.stdout, sys.stderr, ascii_only=wants_ascii())
     code = run(list(sys.argv[1:] if arguments is None else arguments))
     if _is_whole_program():
         sys.stderr.flush()
-        # Everything has been closed by now. Taking the interpreter apart as well costs as much as starting it twice.
+        # Everything is closed by now. A regular interpreter shutdown takes twice as long as its start.
         os._exit(code)
     sys.exit(code)
 
 
 def _is_whole_program() -> bool:
-    """Whether this process is `ork` and nothing else, not a test or a program that calls it."""
+    """Whether this process is `ork` itself, not a test or a program that calls it."""
     file = getattr(sys.modules.get("__main__"), "__file__", None) or ""
     return file.endswith(("/bin/ork", "/ork/__main__.py"))
 
 
 def run(arguments: list[str]) -> int:
-    """Runs one command line and gives its exit code; nothing it raises goes further."""
+    """Runs one command line and returns its exit code. Exceptions do not propagate."""
     as_json = wants_json(arguments)
     try:
         result = ork.main(args=arguments, prog_name="ork", standalone_mode=False)
-        sys.stdout.flush()  # here, where a reader that has gone is understood
+        sys.stdout.flush()  # here, where a closed pipe is handled
         return result if isinstance(result, int) else 0
-    except (BrokenPipeError, _ReaderLeftError):
-        return _leave_broken_pipe()
+    except (BrokenPipeError, _ClosedPipeError):
+        return _exit_on_closed_pipe()
     except BaseException as error:
         return _code_of(error, arguments, as_json)
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
-    """Whether errors are for a program, known before anything is parsed."""
+    """Whether errors are printed as JSON; determined before the arguments are parsed."""
     return "--json" in arguments or "--format=json" in arguments or "--format json" in " ".join(arguments)
 
 
@@ -211,7 +210,7 @@ def _debug() -> bool:
     return wants_debug()
 
 
-def _leave_broken_pipe() -> int:
-    # The reader has gone (`ork logs … | head`): nobody is left to tell, and the flush at exit must not complain.
+def _exit_on_closed_pipe() -> int:
+    # The reader has closed the pipe (`ork logs … | head`): the flush at exit must not fail.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

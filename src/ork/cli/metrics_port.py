@@ -17,16 +17,16 @@ MOST_AT_ONCE = 8
 
 
 async def serve_metrics(installation: Installation, telemetry: Telemetry, host: str, port: int) -> asyncio.Server:
-    """Answers `GET /metrics` and nothing else, until it is closed."""
+    """Serves `GET /metrics` and nothing else, until closed."""
     try:
         from ork.api.metrics import MEDIA_TYPE, render_metrics
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"metrics need a package that is not here: {error.name}", hint="pip install 'ork-orchestrator[server]'"
+            f"metrics need a package that is not installed: {error.name}", hint="pip install 'ork-orchestrator[server]'"
         ) from None
-    turns = asyncio.Semaphore(MOST_AT_ONCE)
+    semaphore = asyncio.Semaphore(MOST_AT_ONCE)
 
-    async def answered(reader: asyncio.StreamReader) -> tuple[str, bytes]:
+    async def response(reader: asyncio.StreamReader) -> tuple[str, bytes]:
         line = await reader.readline()
         if line.split(b" ")[:2] != [b"GET", b"/metrics"]:
             return "404 Not Found", b"only GET /metrics\n"
@@ -35,17 +35,17 @@ async def serve_metrics(installation: Installation, telemetry: Telemetry, host: 
         except OrkError as problem:
             return "503 Service Unavailable", f"{problem.message}\n".encode()
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(TimeoutError, OSError, ValueError):
-            async with asyncio.timeout(REQUEST_SECONDS), turns:
-                status, body = await answered(reader)
+            async with asyncio.timeout(REQUEST_SECONDS), semaphore:
+                status, body = await response(reader)
                 head = f"HTTP/1.1 {status}\r\nContent-Type: {MEDIA_TYPE}\r\nContent-Length: {len(body)}\r\n"
                 writer.write(f"{head}Connection: close\r\n\r\n".encode() + body)
                 await writer.drain()
         writer.close()
 
     try:
-        return await asyncio.start_server(answer, host, port, limit=8192)
+        return await asyncio.start_server(respond, host, port, limit=8192)
     except OSError as error:
         raise UsageError(
             f"cannot listen on {host}:{port}: {error.strerror}", hint="choose another --metrics-port"

@@ -1,4 +1,4 @@
-"""Styled text: a line is a sequence of spans, and only the very last step turns spans into escape codes."""
+"""Styled text: a line is a sequence of spans, which become escape codes only when they are written."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _CODES = {
 }
 
 
-NAME = "name"  # the style of a name: without colour, and shortened first where there is little room
-REST = "rest"  # the style of text that may be cut where the terminal ends, such as an output
+NAME = "name"  # the style of a name: without colour, and shortened if the line is too long
+REST = "rest"  # the style of text that may be cut at the end of the line, such as an output
 BAR = frozenset("█░")
 MIN_BAR = 8
 MIN_NAME = 10
@@ -44,7 +44,7 @@ def plain(spans: Line) -> str:
 
 
 def fit(spans: Line, width: int) -> Line:
-    """The line cut to `width` columns, with an ellipsis where something was left out."""
+    """The line cut to `width` columns, with an ellipsis where text is omitted."""
     over = sum(columns(span.text) for span in spans) - width
     if over > 0:
         spans = _narrowed(spans, over)
@@ -61,14 +61,14 @@ def fit(spans: Line, width: int) -> Line:
 
 
 def _narrowed(spans: Line, over: int) -> Line:
-    """Where there is little room, outputs become shorter first, then bars and names: the numbers behind them matter more."""
+    """Shortens outputs first, then bars and names, because the numbers after them matter more."""
     narrowed = list(spans)
-    for place, span in enumerate(spans):
+    for index, span in enumerate(spans):
         if span.style == REST:
-            narrowed[place] = Span(cut(span.text, max(MIN_NAME, columns(span.text) - over)), span.style)
-            over -= columns(span.text) - columns(narrowed[place].text)
+            narrowed[index] = Span(cut(span.text, max(MIN_NAME, columns(span.text) - over)), span.style)
+            over -= columns(span.text) - columns(narrowed[index].text)
     bar = sum(len(span.text) for span in spans if _is_bar(span))
-    for place, span in enumerate(spans):
+    for index, span in enumerate(spans):
         if over <= 0:
             break
         if _is_bar(span):
@@ -78,14 +78,14 @@ def _narrowed(spans: Line, over: int) -> Line:
         else:
             continue
         over -= len(span.text) - len(text)
-        narrowed[place] = Span(text, span.style)
+        narrowed[index] = Span(text, span.style)
     return tuple(narrowed)
 
 
-def _short_name(padded: str, room: int) -> str:
-    """The name in `room` columns, two blanks behind it included; the padding goes before a letter does."""
+def _short_name(padded: str, width: int) -> str:
+    """The name in `width` columns including two blanks; padding is removed before letters."""
     name = padded.rstrip()
-    return (name if len(name) + 2 <= room else shorten(name, room - 2)).ljust(room)
+    return (name if len(name) + 2 <= width else shorten(name, width - 2)).ljust(width)
 
 
 def _is_bar(span: Span) -> bool:
@@ -93,7 +93,7 @@ def _is_bar(span: Span) -> bool:
 
 
 def cut(text: str, width: int) -> str:
-    """At most `width` columns of the text, with an ellipsis where something was left out."""
+    """At most `width` columns of the text, ending in an ellipsis if text is omitted."""
     if text.isascii():
         return shorten(text, width)
     kept = ""
@@ -105,7 +105,7 @@ def cut(text: str, width: int) -> str:
 
 
 class Palette:
-    """Where lines are going: with colour or without, how wide, and whether lines end where that does."""
+    """Properties of an output stream: colour, width, and whether lines are cut to the width."""
 
     def __init__(self, colour: bool, width: int, *, is_terminal: bool = False) -> None:
         self.colour = colour

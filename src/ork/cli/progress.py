@@ -1,6 +1,6 @@
-"""The ways to show a run going on: a live region, plain lines, JSON lines, or nothing.
+"""Shows the progress of a run: as a live region, plain lines, JSON lines, or not at all.
 
-Each takes what changed and the moment, and says after how many seconds it wants to be asked again.
+Each class is given the changes and the current time, and returns after how many seconds to call it again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import IO, Protocol
 from ork.cli.live import render
 from ork.cli.paint import Line, Palette, line
 from ork.cli.region import Region, terminal_width
-from ork.cli.task_lines import MAX_INSTANCES, ended_lines, header, past_try_line, retry_lines, started_line
+from ork.cli.task_lines import MAX_INSTANCES, ended_lines, header, past_attempt_line, retry_lines, started_line
 from ork.model.ids import TaskKey
 from ork.model.task import Attempt, Task, TaskStatus
 from ork.status.history import History
@@ -22,36 +22,36 @@ from ork.status.run_view import RunView
 from ork.status.shapes import time_json
 
 FRAME_SECONDS = 0.1
-# Between changes only clocks move in the region.
+# Between changes only durations change in the region.
 IDLE_FRAME_SECONDS = 0.5
-# A task that ends sooner than this gets one line, the one that tells how it ended.
+# A task that ends sooner than this gets no line for its start.
 ANNOUNCE_AFTER_SECONDS = 2.0
 
 
 class Progress(Protocol):
     wants_history: bool
-    tells_attempts: bool  # whether it wants to know of tries that came and went between two looks
+    shows_attempts: bool  # whether attempts that started and failed between two refreshes are shown
 
     def screen(self) -> AbstractContextManager[object]:
-        """Held while the run is being followed."""
+        """A context that is active while the run is followed."""
         ...
 
     def show(self, view: RunView, changed: list[Task], now: datetime, history: History | None) -> float | None:
-        """Shows what changed; the answer is when to call again even if nothing changes (None: never)."""
+        """Shows the changes. Returns after how many seconds to call again without changes (None: never)."""
         ...
 
     def add_missed(self, attempts: Sequence[Attempt]) -> None:
-        """Tries that failed between two looks; they belong before what is shown next."""
+        """Attempts that failed between two refreshes, to be shown before the next changes."""
         ...
 
     def note(self, text: str) -> None:
-        """A sentence for the person, between the tasks' lines."""
+        """Shows a sentence between the lines of tasks."""
         ...
 
 
 class QuietProgress:
     wants_history = False
-    tells_attempts = False
+    shows_attempts = False
 
     def screen(self) -> AbstractContextManager[object]:
         return nullcontext()
@@ -67,7 +67,7 @@ class QuietProgress:
 
 
 class NotesOnly(QuietProgress):
-    """What keeps the run from its end, and nothing else."""
+    """Shows notes only."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -77,7 +77,7 @@ class NotesOnly(QuietProgress):
 
 
 class JsonProgress(QuietProgress):
-    """One JSON object per change."""
+    """Writes one JSON object per change."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -104,16 +104,16 @@ class JsonProgress(QuietProgress):
 
 
 class PlainProgress:
-    """One line per change; that a task has started is told only when it takes a while."""
+    """Writes one line per change; the start of a task only if it takes a while."""
 
     wants_history = False
-    tells_attempts = True
+    shows_attempts = True
 
     def __init__(self, stream: IO[str], palette: Palette, *, full: bool = False) -> None:
         self._stream = stream
         self._palette = palette
         self._full = full
-        self._lasting = LastingLines(full, tells_retries=True)
+        self._permanent = PermanentLines(full, shows_retries=True)
         self._announced: set[tuple[TaskKey, int]] = set()
         self._missed: Sequence[Attempt] = ()
 
@@ -121,7 +121,7 @@ class PlainProgress:
         return nullcontext()
 
     def show(self, view: RunView, changed: list[Task], now: datetime, history: History | None) -> float | None:  # noqa: ARG002
-        lines = self._lasting.take(view, changed, now, self._missed)
+        lines = self._permanent.take(view, changed, now, self._missed)
         self._missed = ()
         wait: float | None = None
         for task in view.by_status[TaskStatus.RUNNING].values():
@@ -150,22 +150,22 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """Lasting lines above, a region of what moves below."""
+    """Writes permanent lines, and a live region below them."""
 
     wants_history = True
-    tells_attempts = False
+    shows_attempts = False
 
     def __init__(self, stream: IO[str], palette: Palette, *, full: bool = False) -> None:
         self._stream = stream
         self._region = Region(stream, palette, lambda: terminal_width(stream))
-        self._lasting = LastingLines(full, tells_retries=False)  # the region shows those
+        self._permanent = PermanentLines(full, shows_retries=False)  # the region shows retries
         self._notes: list[Line] = []
 
     def screen(self) -> AbstractContextManager[object]:
         return self._region
 
     def show(self, view: RunView, changed: list[Task], now: datetime, history: History | None) -> float | None:
-        lines = self._lasting.take(view, changed, now) + self._notes
+        lines = self._permanent.take(view, changed, now) + self._notes
         self._notes = []
         moving = [] if view.run.status.is_final else render(view, now, terminal_width(self._stream), history)
         self._region.draw(lines, moving)
@@ -178,43 +178,43 @@ class LiveProgress:
         self._notes.append(line(text))
 
 
-class LastingLines:
-    """The lines each change leaves behind for good: the header first, then every end of a task once."""
+class PermanentLines:
+    """The lines that stay on the screen: the header first, then one entry for the end of each task."""
 
-    def __init__(self, full: bool, *, tells_retries: bool) -> None:
+    def __init__(self, full: bool, *, shows_retries: bool) -> None:
         self._full = full
-        self._tells_retries = tells_retries
-        self._begun = False
-        self._told: dict[TaskKey, tuple[TaskStatus, int]] = {}
+        self._tells_retries = shows_retries
+        self._has_header = False
+        self._shown: dict[TaskKey, tuple[TaskStatus, int]] = {}
         self._instances: dict[tuple[str, TaskStatus], set[TaskKey]] = {}
 
     def take(self, view: RunView, changed: list[Task], now: datetime, missed: Sequence[Attempt] = ()) -> list[Line]:
         lines: list[Line] = []
-        if not self._begun:
-            self._begun = True
+        if not self._has_header:
+            self._has_header = True
             lines.append(header(view))
         for task in changed:
-            lines += [past_try_line(view, task, each) for each in missed if each.key.task == task.key]
-            if not self._is_worth_telling(task):
+            lines += [past_attempt_line(view, task, each) for each in missed if each.key.task == task.key]
+            if not self._is_shown(task):
                 continue
-            if task.status.is_final and self._is_news(task):
+            if task.status.is_final and self._is_new(task):
                 lines += ended_lines(view, task, full=self._full)
-            elif self._tells_retries and task.key in view.retrying and self._is_news(task):
+            elif self._tells_retries and task.key in view.retrying and self._is_new(task):
                 lines += retry_lines(view, task, now)
         return lines
 
-    def _is_worth_telling(self, task: Task) -> bool:
-        """Of a fan-out the first few failed and retried instances; how the others went is told by its own line."""
+    def _is_shown(self, task: Task) -> bool:
+        """Instances are shown only if they are among the first few that failed or are retried."""
         if task.key.index is None:
             return True
         if task.status is not TaskStatus.FAILED and (task.status.is_final or task.retry_at is None):
             return False
-        told = self._instances.setdefault((task.key.name, task.status), set())
-        if len(told) < MAX_INSTANCES:
-            told.add(task.key)
-        return task.key in told
+        shown = self._instances.setdefault((task.key.name, task.status), set())
+        if len(shown) < MAX_INSTANCES:
+            shown.add(task.key)
+        return task.key in shown
 
-    def _is_news(self, task: Task) -> bool:
-        told = self._told.get(task.key)
-        self._told[task.key] = (task.status, task.attempt)
-        return told != (task.status, task.attempt)
+    def _is_new(self, task: Task) -> bool:
+        shown = self._shown.get(task.key)
+        self._shown[task.key] = (task.status, task.attempt)
+        return shown != (task.status, task.attempt)

@@ -1,6 +1,6 @@
-"""A few lines at the bottom of the scrollback that are redrawn in place; never an alternate screen.
+"""A few lines at the bottom of the scrollback that are redrawn in place, without an alternate screen.
 
-What has been finished is written once above and belongs to the scrollback from then on.
+Permanent lines are written once above the region and become part of the scrollback.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def terminal_width(stream: IO[str]) -> int:
 
 
 class Region:
-    """Use as a context manager: however it is left, the cursor is shown again and the region is gone."""
+    """A context manager: on exit, the region is erased and the cursor is shown again."""
 
     def __init__(self, stream: IO[str], palette: Palette, width: Callable[[], int]) -> None:
         self._stream = stream
@@ -45,17 +45,17 @@ class Region:
         self._send(self._erasure() + SHOW_CURSOR)
         self._drawn = []
 
-    def draw(self, lasting: Sequence[Line], moving: Sequence[Line]) -> None:
-        """Writes `lasting` for good and `moving` below it, in place of what moved before, in one write."""
+    def draw(self, permanent: Sequence[Line], live: Sequence[Line]) -> None:
+        """Replaces the region: writes `permanent` above and `live` as the new region, in one write."""
         render = self._palette.render
-        text = self._erasure() + "".join(render(spans) + "\n" for spans in (*lasting, *moving))
-        self._drawn = [columns(plain(spans)) for spans in moving]
+        text = self._erasure() + "".join(render(spans) + "\n" for spans in (*permanent, *live))
+        self._drawn = [columns(plain(spans)) for spans in live]
         self._send(text)
 
     def _erasure(self) -> str:
         if not self._drawn:
             return ""
-        # After the window became narrower the lines drawn before take several rows each.
+        # If the window became narrower, each line drawn before may take several rows.
         width = max(self._width(), 1)
         rows = sum(max(1, -(-size // width)) for size in self._drawn)
         return f"\x1b[{rows}A\r{CLEAR_BELOW}"

@@ -1,4 +1,4 @@
-"""Two runs side by side."""
+"""Compares two runs."""
 
 from __future__ import annotations
 

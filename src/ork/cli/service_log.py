@@ -1,4 +1,4 @@
-"""What a service says while it works: a plain line for what an operator wants to know, or a JSON line for everything."""
+"""The log of a service: text lines for the events that matter to operators, or JSON lines for all events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOG_FORMAT = click.option(
     default="text",
     envvar="ORK_LOG_FORMAT",
     show_default=True,
-    help="Lines for people, or JSON lines with run, task and attempt of everything that happens.",
+    help="Text lines, or JSON lines with run, task and attempt for every event.",
 )
 LOG_LEVEL = click.option(
     "--log-level",
@@ -29,16 +29,16 @@ LOG_LEVEL = click.option(
     default="info",
     envvar="ORK_LOG_LEVEL",
     show_default=True,
-    help="With debug also a line for each step of the scheduler that did something.",
+    help="debug adds a line for each scheduler step that did something.",
 )
 LOG_FORMAT_OR_NONE = click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
     envvar="ORK_LOG_FORMAT",
-    help="Also tell on stderr what happens: lines for people, or JSON lines.",
+    help="Also log events on stderr, as text or JSON lines.",
 )
 
-_WORDS = {
+_TEXTS = {
     "ready": "ready",
     "stopped": "stopped",
     "run_started": "run started",
@@ -63,7 +63,7 @@ _WORDS = {
     "alert_sent": "alert sent",
     "alert_failed": "alert failed",
 }
-_TROUBLES = frozenset(
+_WARNINGS = frozenset(
     {
         "run_quarantined",
         "step_failed",
@@ -80,8 +80,8 @@ _TROUBLES = frozenset(
         "location_failed",
     }
 )
-# A person reads what happened to what; programs also want the rest.
-_FOR_PEOPLE = (
+# The fields shown in text lines; JSON lines have all fields.
+_TEXT_FIELDS = (
     "run",
     "workflow",
     "attempt",
@@ -104,46 +104,46 @@ _FOR_PEOPLE = (
 
 
 class ServiceLog:
-    """Being ready is told on stdout, all else on stderr."""
+    """Writes `ready` to stdout and all other events to stderr."""
 
     def __init__(self, log_format: str, level: str = "info") -> None:
         self._is_json = log_format == "json"
         self._has_steps = level == "debug"
 
-    def listen_to(self, telemetry: Telemetry, *, but_ready: bool = False) -> None:
-        """`but_ready`: of several parts of one service, none is ready before all are."""
+    def listen_to(self, telemetry: Telemetry, *, except_ready: bool = False) -> None:
+        """`except_ready` is for parts of a service: the service is ready when all its parts are."""
         from ork.telemetry import TelemetryEvent
 
-        unwanted = {TelemetryEvent.READY} if but_ready else set()
+        unwanted = {TelemetryEvent.READY} if except_ready else set()
         if not self._has_steps:
             unwanted.add(TelemetryEvent.STEP)
         telemetry.listen(self, *(event for event in TelemetryEvent if event not in unwanted))
 
     def __call__(self, event: TelemetryEvent, fields: dict[str, Any]) -> None:
-        self.tell(str(event), fields)
+        self.write_event(str(event), fields)
 
-    def tell(self, event: str, fields: dict[str, Any]) -> None:
+    def write_event(self, event: str, fields: dict[str, Any]) -> None:
         line = self._json_line(event, fields) if self._is_json else self._text_line(event, fields)
         if line is not None:
             print(line, file=sys.stdout if event == "ready" else sys.stderr, flush=True)
 
     def _text_line(self, event: str, fields: dict[str, Any]) -> str | None:
-        words = _WORDS.get(event)
-        if words is None:
+        text = _TEXTS.get(event)
+        if text is None:
             return None  # only counted
         from ork.cli.visible import visible
 
-        wanted = {name: fields[name] for name in _FOR_PEOPLE if fields.get(name) is not None}
-        shown = "  ".join(f"{name}={visible(_in_words(value))}" for name, value in wanted.items())
-        return f"{now():%Y-%m-%dT%H:%M:%SZ}  {words}  {shown}".rstrip()
+        wanted = {name: fields[name] for name in _TEXT_FIELDS if fields.get(name) is not None}
+        shown = "  ".join(f"{name}={visible(_value_text(value))}" for name, value in wanted.items())
+        return f"{now():%Y-%m-%dT%H:%M:%SZ}  {text}  {shown}".rstrip()
 
     def _json_line(self, event: str, fields: dict[str, Any]) -> str:
-        level = "warning" if event in _TROUBLES else "debug" if event == "step" else "info"
-        said = {name: _plain(value) for name, value in _named(fields).items()}
-        return json.dumps({"at": _plain(now()), "level": level, "event": event, **said}, default=str)
+        level = "warning" if event in _WARNINGS else "debug" if event == "step" else "info"
+        shown = {name: _plain(value) for name, value in _named(fields).items()}
+        return json.dumps({"at": _plain(now()), "level": level, "event": event, **shown}, default=str)
 
 
-def _in_words(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return (
         ", ".join(f"{name} {number}" for name, number in value.items())
         if isinstance(value, dict)
@@ -152,7 +152,7 @@ def _in_words(value: Any) -> str:
 
 
 def _named(fields: dict[str, Any]) -> dict[str, Any]:
-    """An attempt is named by its run, its task, its instance and its number."""
+    """The fields, with an attempt key replaced by its run, task, index and number."""
     key = fields.get("attempt")
     if not isinstance(key, AttemptKey):
         return fields

@@ -1,4 +1,4 @@
-"""What commands share: options, settings, an open installation, and the two ways to run its coroutines."""
+"""Shared by all commands: options, settings, and functions that open the installation and run a coroutine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def store_options(command: F) -> F:
-    """`--store`, `--objects` and `--server`, as on the program itself."""
+    """`--store`, `--objects` and `--server`, as for `ork` itself."""
     command = click.option("--server", metavar="URL", hidden=True, expose_value=False, callback=_remember)(command)
     command = click.option("--objects", metavar="URL", hidden=True, expose_value=False, callback=_remember)(command)
     return click.option("--store", metavar="URL", hidden=True, expose_value=False, callback=_remember)(command)
@@ -49,19 +49,19 @@ def task_user_option(command: F) -> F:
 
 
 def json_option(command: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
 def current_settings() -> Settings:
-    """Those of the current folder's project, or of the files that `settings_of` was called with."""
+    """The settings of the current folder's project, or of the project set by `settings_of`."""
     given = click.get_current_context().ensure_object(dict)
     return _load(given, given.get("folder"))
 
 
 def settings_of(*files: str) -> Settings:
-    """The settings of the project that these workflow files belong to, wherever the command was started.
+    """The settings of the project that these workflow files belong to, regardless of the current folder.
 
-    They hold for the rest of the command: `look` and `serve` open the store of that project.
+    They apply to the rest of the command: `run_short` and `run_long` open the store of that project.
     """
     folders = {project_folder(file): file for file in files}
     if len(folders) > 1:
@@ -75,19 +75,19 @@ def settings_of(*files: str) -> Settings:
 
 
 def settings_for(file: str) -> Settings:
-    """The settings for reading one file; the rest of the command keeps its own."""
+    """The settings for reading one file, without changing those of the command."""
     return _load(click.get_current_context().ensure_object(dict), project_folder(file))
 
 
 def note_other_project(settings: Settings) -> None:
-    """Tells a person on stderr where the history is, if commands in the current folder would not find it."""
+    """Prints on stderr which project is used, if it is not that of the current folder."""
     if settings.server is None and settings.home in settings.store and find_root(os.getcwd()) != settings.root:
-        print(f"note: the project is {settings.root}; run `ork` there to see what becomes of it", file=sys.stderr)
+        print(f"note: the project is {settings.root}; run `ork` there to see its runs", file=sys.stderr)
 
 
 def _load(given: dict[str, Any], folder: str | None) -> Settings:
     if given.get("store") and not given.get("is_warned"):
-        given["is_warned"] = _warn_of_password(given["store"])
+        given["is_warned"] = _warn_about_password(given["store"])
     return load_settings(
         store=given.get("store"),
         objects=given.get("objects"),
@@ -97,8 +97,8 @@ def _load(given: dict[str, Any], folder: str | None) -> Settings:
     )
 
 
-def _warn_of_password(store: str) -> bool:
-    """A command's arguments can be read by every user of the machine."""
+def _warn_about_password(store: str) -> bool:
+    """Warns if --store contains a password: every user of the machine can read a command's arguments."""
     from ork.state.urls import without_password
 
     if without_password(store) != store:
@@ -110,12 +110,12 @@ def _warn_of_password(store: str) -> bool:
     return True
 
 
-def settings_beside_the_store(command: str) -> Settings:
-    """For commands that need the store itself, or the machine it is on."""
+def local_settings(command: str) -> Settings:
+    """The settings for a command that cannot work through a server."""
     settings = current_settings()
     if settings.server is not None:
-        hint = "leave --server and ORK_SERVER away, where the store can be reached"
-        raise UsageError(f"`ork {command}` cannot go through a server", hint=hint)
+        hint = "run it without --server and ORK_SERVER, where the store can be reached"
+        raise UsageError(f"`ork {command}` does not work through a server", hint=hint)
     return settings
 
 
@@ -133,51 +133,52 @@ def print_json(value: object) -> None:
     sys.stdout.write("\n")
 
 
-def look(
+def run_short(
     work: Callable[[Installation], Coroutine[Any, Any, T]], *, creates: bool = False, may_be_new: bool = False
 ) -> T:
-    """Opens the installation for a few reads or one small write and runs `work`, without an event loop if it can.
+    """Opens the installation and runs `work`, which makes a few reads or one small write.
 
-    A store in a file never waits for anything but the disk, so that there is nothing to loop over, and the command
-    does not pay for importing asyncio.
+    A store in a file waits only for the disk, so it needs no event loop, and the command saves importing asyncio.
     """
-    from ork.app.installation import answers_at_once, open_for_a_look
+    from ork.app.installation import open_briefly, runs_without_event_loop
 
     settings = current_settings()
-    looking = _with_installation(open_for_a_look(settings, creates=creates, may_be_new=may_be_new), work)
-    if answers_at_once(settings):
-        return _drive(looking)
+    coroutine = _with_installation(open_briefly(settings, creates=creates, may_be_new=may_be_new), work)
+    if runs_without_event_loop(settings):
+        return _drive(coroutine)
     import asyncio
 
-    return asyncio.run(looking)
+    return asyncio.run(coroutine)
 
 
-def serve(work: Callable[[Installation], Coroutine[Any, Any, T]]) -> T:
-    """Opens the installation for work that goes on for a while and runs it in an event loop."""
+def run_long(work: Callable[[Installation], Coroutine[Any, Any, T]]) -> T:
+    """Opens the installation and runs `work`, which takes a while, in an event loop."""
     import asyncio
 
     from ork.app.installation import open_installation
 
     settings = current_settings()
-    warn_of_workers(settings)
+    warn_about_workers(settings)
     return asyncio.run(_with_installation(open_installation(settings), work))
 
 
-def warn_of_workers(settings: Settings) -> None:
-    """A mistake in workers.yaml stops only the tasks that need it, so it is shown and work goes on."""
+def warn_about_workers(settings: Settings) -> None:
+    """Prints errors in workers.yaml. They affect only the tasks that use the broken configs."""
     problems = settings.project.worker_problems if settings.project is not None else ()
     if problems and settings.server is None:
         from ork.cli.definitions import print_problems
 
         print_problems(problems)
         broken = ", ".join(sorted(settings.project.broken_workers)) if settings.project is not None else ""
-        what = f"tasks that use them ({broken}) fail" if broken else "the rest of the file holds"
-        print(f"warning: workers.yaml has mistakes; {what} until it is corrected", file=sys.stderr)
+        what = f"tasks that use them ({broken}) fail" if broken else "the rest of the file applies"
+        print(f"warning: workers.yaml has errors; {what} until it is corrected", file=sys.stderr)
 
 
-def keep_serving(work: Callable[[Installation], Coroutine[Any, Any, None]], log: Callable[..., None]) -> None:
-    """Like `serve`, for services: one that is started before its database, or while that restarts, says so and tries
-    again. Once it runs it goes on through such times by itself."""
+def run_service(work: Callable[[Installation], Coroutine[Any, Any, None]], log: Callable[..., None]) -> None:
+    """Like `run_long`, but retries while the store is unavailable, for services that start before their database.
+
+    A service that has started once handles outages of the store itself.
+    """
     from time import sleep
 
     from ork.telemetry import TelemetryEvent
@@ -185,7 +186,7 @@ def keep_serving(work: Callable[[Installation], Coroutine[Any, Any, None]], log:
     pause = 1.0
     while True:
         try:
-            return serve(work)
+            return run_long(work)
         except StoreUnavailableError as problem:
             log(TelemetryEvent.STORE_FAILED, {"why": problem.message})
         sleep(pause)

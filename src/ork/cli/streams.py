@@ -1,4 +1,4 @@
-"""Streams that cannot write everything: what they cannot is written in ASCII, never a reason to fail."""
+"""Replaces characters that a stream cannot encode with ASCII."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PLAIN = {
 }
 
 
-def write_what_can_be_written(*streams: IO[str] | None, ascii_only: bool = False) -> None:
+def replace_unencodable(*streams: IO[str] | None, ascii_only: bool = False) -> None:
     codecs.register_error(HANDLER, _replaced)
     encoding = "ascii" if ascii_only else None
     for stream in streams:

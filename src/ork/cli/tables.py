@@ -15,8 +15,8 @@ LEAST_COLUMN = 12
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[Span | str]], *, less: Sequence[int] = ()) -> list[Line]:
-    """Each column as wide as its widest cell. On a terminal that is too narrow for that, the columns in `less` are left
-    out, in that order, until the rest fits; then the widest columns but the first are shortened. No row ever wraps."""
+    """Each column is as wide as its widest cell. On a narrow terminal, the columns in `less` are omitted in that order
+    until the rest fits; then the widest columns except the first are shortened, so that rows do not wrap."""
     cells = [[Span(title, "dim") for title in titles]]
     cells += [[cell if isinstance(cell, Span) else Span(cell) for cell in row] for row in rows]
     widths = [max(columns(row[place].text) for row in cells) for place in range(len(titles))]

@@ -1,4 +1,4 @@
-"""One task in one line (and, when it failed, why): what stays on the screen when the run is over."""
+"""Renders a task as one line, and the reason if it failed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import datetime
 from itertools import islice
 
 from ork.cli.failure import INDENT, MAX_TEXT, explanation, headline
-from ork.cli.looks import glyph
 from ork.cli.paint import NAME, REST, Line, Span, line
+from ork.cli.state_style import glyph
 from ork.cli.visible import shorten, visible
 from ork.model.task import Attempt, InlineOutput, StoredOutput, Task, TaskStatus
 from ork.model.workflow import Approval
@@ -33,7 +33,7 @@ def name_width(view: RunView) -> int:
 
 
 def header(view: RunView) -> Line:
-    """A task counts once, however many instances it has; those are named beside it."""
+    """Workflow, run, and the number of tasks; instances are counted separately."""
     tasks = count(len(view.specs), "task")
     if view.instances:
         tasks += f", {count(view.total, 'instance')}"
@@ -41,7 +41,7 @@ def header(view: RunView) -> Line:
 
 
 def ended_lines(view: RunView, task: Task, *, full: bool = False) -> list[Line]:
-    """The lasting lines of a task that has ended; a fan-out is told in one, its failed instances in theirs."""
+    """The permanent lines of a task that has ended; a fan-out is one line."""
     if is_group(task):
         return [group_line(view, task)]
     start = line("  ", glyph(task.status), " ", name_span(view, task))
@@ -63,7 +63,7 @@ def ended_lines(view: RunView, task: Task, *, full: bool = False) -> list[Line]:
 
 
 def any_lines(view: RunView, task: Task, now: datetime, *, full: bool = False) -> list[Line]:
-    """A task in whatever state it is."""
+    """The lines of a task in any status."""
     if task.status.is_final:
         return ended_lines(view, task, full=full)
     if task.retry_at is not None and task.status is TaskStatus.PENDING:
@@ -80,7 +80,7 @@ def any_lines(view: RunView, task: Task, now: datetime, *, full: bool = False) -
 
 
 def retry_lines(view: RunView, task: Task, now: datetime) -> list[Line]:
-    """A try that failed and will be repeated."""
+    """An attempt that failed and will be retried."""
     this, most = view.attempt_numbers(task)
     wait = (task.retry_at - now).total_seconds() if task.retry_at else 0
     when = f"retry in {duration(wait)}" if wait > 0 else "retry now"
@@ -90,25 +90,25 @@ def retry_lines(view: RunView, task: Task, now: datetime) -> list[Line]:
     ]
 
 
-def past_try_line(view: RunView, task: Task, attempt: Attempt) -> Line:
-    """A try that failed and has been repeated already."""
+def past_attempt_line(view: RunView, task: Task, attempt: Attempt) -> Line:
+    """An attempt that failed and was already retried."""
     most = view.attempt_numbers(task)[1]
-    tries = f"attempt {attempt.key.number - task.earlier_attempts} of {most}, tried again   "
+    tries = f"attempt {attempt.key.number - task.earlier_attempts} of {most}, retried   "
     return line("  ", Span("✗", "wait"), " ", name_span(view, task), tries, Span(headline(attempt.failure), "bad"))
 
 
 def earlier_lines(task: Task, attempts: Sequence[Attempt]) -> list[Line]:
-    """How the tries before the last one went, in one line if there were any."""
-    said = earlier_attempts_text(task, attempts)
-    return [line(INDENT, Span(shorten(visible(said), MAX_TEXT), "dim"))] if said else []
+    """One line about the attempts before the last one, if there were any."""
+    text = earlier_attempts_text(task, attempts)
+    return [line(INDENT, Span(shorten(visible(text), MAX_TEXT), "dim"))] if text else []
 
 
 def fact_lines(attempts: Sequence[Attempt], *, full: bool) -> list[Line]:
     """The metrics of the last attempt; with `full`, where each attempt ran."""
     lines = []
-    said = metrics_text(attempts[-1]) if attempts else ""
-    if said:
-        lines.append(line(INDENT, Span(shorten(visible(said), MAX_TEXT), "dim")))
+    metrics = metrics_text(attempts[-1]) if attempts else ""
+    if metrics:
+        lines.append(line(INDENT, Span(shorten(visible(metrics), MAX_TEXT), "dim")))
     for attempt in attempts if full else ():
         where = f"attempt {attempt.key.number}: {ran_in_text(attempt)}"
         lines.append(line(INDENT, Span(visible(where), "dim")))
@@ -116,7 +116,7 @@ def fact_lines(attempts: Sequence[Attempt], *, full: bool) -> list[Line]:
 
 
 def group_line(view: RunView, task: Task, now: datetime | None = None) -> Line:
-    """All instances of a task: a bar, and how many are in which state."""
+    """All instances of a task: a bar, and the number in each status."""
     instances = view.instances.get(task.key.name) or Instances()
     total = task.instances or 0
     cancelled = instances.counts[TaskStatus.CANCELLED]
@@ -136,7 +136,7 @@ def group_line(view: RunView, task: Task, now: datetime | None = None) -> Line:
 
 
 def instance_lines(view: RunView, name: str, now: datetime, *, full: bool = False) -> list[Line]:
-    """The instances a person wants to see even when they are folded: failed ones and those to be retried, a few each."""
+    """A few failed instances and a few that will be retried; shown even if instances are folded."""
     instances = view.instances.get(name)
     if instances is None:
         return []
@@ -150,7 +150,7 @@ def instance_lines(view: RunView, name: str, now: datetime, *, full: bool = Fals
 
 
 def decision_line(view: RunView, task: Task, now: datetime) -> Line:
-    """A task that waits for a person, with what that person can do."""
+    """A task that waits for approval, with the command that approves it."""
     spec = view.specs[task.key.name]
     question = spec.action.message if isinstance(spec.action, Approval) else ""
     waited = duration((now - task.started_at).total_seconds()) if task.started_at else ""
@@ -202,17 +202,17 @@ _COUNTED = (
 
 
 def next_steps(view: RunView, *, shown: bool = False) -> list[Line]:
-    """What one may do now, in commands that can be pasted; `shown` when `ork show` is what is being answered."""
+    """The commands that make sense next; `shown` omits `ork show`."""
     short = view.short
     failed = next(iter(view.by_status[TaskStatus.FAILED]), None)
     if failed is not None:
         name = argument(failed)
-        steps = [("all of it", f"ork logs {short} {name}"), ("fix, continue", f"ork retry {short}")]
+        steps = [("full log", f"ork logs {short} {name}"), ("fix, continue", f"ork retry {short}")]
         if view.by_status[TaskStatus.FAILED][failed].attempt:
-            steps.append(("look inside", f"ork debug {short} {name}"))
+            steps.append(("debug", f"ork debug {short} {name}"))
         return [line(Span(f"  {label:<15}", "dim"), command) for label, command in steps]
     if view.run.status != "success":
-        return [line(Span("  again          ", "dim"), f"ork retry {short}")]
+        return [line(Span("  retry          ", "dim"), f"ork retry {short}")]
     return [line(f"  ork logs {short}" + ("" if shown else f"   ork show {short}"))]
 
 
@@ -236,7 +236,7 @@ def _output(task: Task) -> str:
 
 
 def _spaced(text: str) -> str:
-    """Compact JSON with blanks after commas and colons; only as much of it as could be shown is worth the work."""
+    """Compact JSON with blanks after commas and colons, unless it is too long to be shown."""
     if len(text) > SPACED_UP_TO:
         return text
     import json

@@ -1,17 +1,17 @@
-"""Text from user code, made safe for a terminal: whatever could move the cursor or reorder text is shown, not obeyed."""
+"""Makes text from user code safe for terminals: control and bidirectional characters become visible."""
 
 from __future__ import annotations
 
 TAB_WIDTH = 4
 
-# Characters that change the direction or joining of what follows: a log line could be made to read as another one.
+# Characters that change text direction: a log line could be made to look like another one.
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _CONTROL_PICTURES = 0x2400
 _DELETE_PICTURE = "\u2421"
 
 
 class _Visible(dict[int, str]):
-    """A table for `str.translate` that works out each character once."""
+    """A table for `str.translate` that computes each character once."""
 
     def __missing__(self, code: int) -> str:
         shown = _shown(chr(code), code)
@@ -34,7 +34,7 @@ _TABLE[ord("\t")] = " " * TAB_WIDTH
 
 
 def visible(text: str) -> str:
-    """One line of text in which every control character can be seen and none acts."""
+    """One line of text with every control character replaced by a visible one."""
     if text.isascii() and text.isprintable():
         return text
     return text.translate(_TABLE)
@@ -46,21 +46,21 @@ def visible_bytes(data: bytes) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """At most `limit` characters, the last of them an ellipsis if something was left out."""
+    """At most `limit` characters, the last one an ellipsis if text is omitted."""
     if len(text) <= limit:
         return text
     return text[: max(limit - 1, 0)] + "…"
 
 
 def shorten_front(text: str, limit: int) -> str:
-    """At most `limit` characters, the first of them an ellipsis if something was left out before."""
+    """At most `limit` characters, the first one an ellipsis if text is omitted."""
     if len(text) <= limit:
         return text
     return "…" + text[len(text) - max(limit - 1, 0) :]
 
 
 def columns(text: str) -> int:
-    """How many terminal columns the text takes."""
+    """The number of terminal columns that the text takes."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width

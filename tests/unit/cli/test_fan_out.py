@@ -64,7 +64,7 @@ def test_show_folds_and_names_the_first_failed_instances() -> None:
     assert text[2] == "  ✗ load         0.1s    ████████████████  20 of 20, 7 failed"
     assert [line.split()[1] for line in text[3 : 3 + MAX_INSTANCES]] == [f"load[{index}]" for index in range(5)]
     assert text[3 + MAX_INSTANCES] == "      … 2 more instances of load failed"
-    assert "  look inside    ork debug 7f3k 'load[0]'" in text
+    assert "  debug          ork debug 7f3k 'load[0]'" in text
 
 
 def test_show_unfolds_on_demand() -> None:

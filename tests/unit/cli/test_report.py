@@ -84,7 +84,7 @@ def test_everything_is_on_the_page() -> None:
     )
     for part in ("exit code 3", "the last words", "{&quot;rows&quot;:12}", "log of 2", "load · 2", "✗ failed", RUN):
         assert part in text, part
-    assert "7 bytes before this are left out: ork logs 7f3k load --attempt 2" in text
+    assert "7 bytes before this are omitted: ork logs 7f3k load --attempt 2" in text
 
 
 def test_of_a_huge_run_what_failed_is_shown_and_the_rest_is_counted() -> None:

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import io
 
-from ork.cli.streams import write_what_can_be_written
+from ork.cli.streams import replace_unencodable
 
 
 def written(text: str, encoding: str) -> bytes:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding)
-    write_what_can_be_written(stream, None)
+    replace_unencodable(stream, None)
     stream.write(text)
     stream.flush()
     return raw.getvalue()

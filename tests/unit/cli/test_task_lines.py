@@ -57,9 +57,9 @@ hello · run 7f3k · 3 tasks
   ⊘ load         skipped: transform failed
 
 ✗ failed in 0.5s · 1 succeeded, 1 failed, 1 skipped
-  all of it      ork logs 7f3k transform
+  full log       ork logs 7f3k transform
   fix, continue  ork retry 7f3k
-  look inside    ork debug 7f3k transform
+  debug          ork debug 7f3k transform
 """
     )
     assert len(text.splitlines()) <= 15

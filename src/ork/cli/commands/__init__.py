@@ -1,1 +1,1 @@
-"""One file per command, or per family of commands; each is imported only when it is used."""
+"""One module per command or group of commands. A module is imported only when its command is used."""

@@ -1,4 +1,4 @@
-"""`ork alerts`: who can be told, what could not be sent, and a test message."""
+"""`ork alerts`: alert targets, unsent alerts, and test messages."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ork.cli.errors import DONE, FAILED
 from ork.cli.session import (
     current_settings,
     json_option,
-    look,
+    local_settings,
     now,
     palette,
     print_json,
-    settings_beside_the_store,
+    run_short,
     store_options,
 )
 from ork.errors import NotFoundError, UnreadableError
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 MAX_UNSENT = 100
 
 
-class Target(NamedTuple):
-    """One name of `alerts` in ork.yaml, and the workflows that name it."""
+class AlertTarget(NamedTuple):
+    """One entry of `alerts` in ork.yaml, and the workflows that use it."""
 
     channel: Channel
     workflows: tuple[str, ...]
@@ -42,7 +42,7 @@ class Target(NamedTuple):
 @store_options
 @click.pass_context
 def alerts_command(context: click.Context, as_json: bool) -> int | None:
-    """The alert targets of ork.yaml, the workflows that use them, and what could not be sent.
+    """List the alert targets in ork.yaml, the workflows that use them, and unsent alerts.
 
     \b
     Example:  ork alerts
@@ -51,13 +51,13 @@ def alerts_command(context: click.Context, as_json: bool) -> int | None:
     if context.invoked_subcommand is not None:
         return None
     settings = current_settings()
-    if settings.server is not None:  # its targets are in an ork.yaml that only the server reads
+    if settings.server is not None:  # the targets are in the server's ork.yaml
         channels: dict[str, Channel] = {}
     else:
         from ork.alerts.channels import read_channels
 
         channels = read_channels(settings.alerts)
-    targets, unsent = look(lambda installation: _gather(installation, channels))
+    targets, unsent = run_short(lambda installation: _gather(installation, channels))
     if as_json:
         from ork.status.overview import unsent_json
 
@@ -76,14 +76,14 @@ def alerts_command(context: click.Context, as_json: bool) -> int | None:
 @json_option
 @store_options
 def test_command(name: str, as_json: bool) -> int:
-    """Send a test message to one alert target now; exit 1 if it could not be sent.
+    """Send a test message to an alert target; exit 1 if it could not be sent.
 
     \b
     Example:  ork alerts test ops
     """
     from ork.alerts.channels import read_channels
 
-    settings = settings_beside_the_store("alerts test")
+    settings = local_settings("alerts test")
     channels = read_channels(settings.alerts)
     if name not in channels:
         known = ", ".join(sorted(channels)) or "none"
@@ -99,7 +99,7 @@ def test_command(name: str, as_json: bool) -> int:
 
 
 def _send(channel: Channel) -> str | None:
-    """None when it arrived, else why not."""
+    """None if the message was sent, else the reason why not."""
     from ork.alerts.not_sent import NotSentError
     from ork.alerts.send import send
     from ork.model.notice import Notice, NoticeKind
@@ -114,7 +114,7 @@ def _send(channel: Channel) -> str | None:
 
 
 async def workflows_by_alert(store: StateReader) -> dict[str, list[str]]:
-    """The deployed workflows that name each alert target, whether or not ork.yaml defines it. Damaged ones are left out."""
+    """The deployed workflows that use each alert target, whether or not ork.yaml defines it; damaged ones are skipped."""
     named: dict[str, list[str]] = {}
     for entry in await store.list_workflows():
         try:
@@ -128,14 +128,14 @@ async def workflows_by_alert(store: StateReader) -> dict[str, list[str]]:
 
 async def _gather(
     installation: Installation, channels: dict[str, Channel]
-) -> tuple[list[Target], tuple[UnsentAlert, ...]]:
+) -> tuple[list[AlertTarget], tuple[UnsentAlert, ...]]:
     store = installation.store
     named = await workflows_by_alert(store) if channels else {}
-    targets = [Target(channel, tuple(named.get(name, ()))) for name, channel in sorted(channels.items())]
+    targets = [AlertTarget(channel, tuple(named.get(name, ()))) for name, channel in sorted(channels.items())]
     return targets, await store.unsent_alerts(MAX_UNSENT)
 
 
-def _json(target: Target) -> dict[str, Any]:
+def _json(target: AlertTarget) -> dict[str, Any]:
     channel = target.channel
     return {
         "name": channel.name,
@@ -146,7 +146,7 @@ def _json(target: Target) -> dict[str, Any]:
     }
 
 
-def _lines(targets: list[Target]) -> list[Line]:
+def _lines(targets: list[AlertTarget]) -> list[Line]:
     from ork.cli.tables import table
     from ork.model.notice import KINDS
 

@@ -1,4 +1,4 @@
-"""`ork scheduler pause|resume|drain|list`: the maintenance switch of one scheduler, one host or the whole installation."""
+"""`ork scheduler pause|resume|drain|list`: maintenance of one scheduler, one host or the whole installation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.session import json_option, look, now, palette, print_json, store_options
+from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
 from ork.errors import RefusedError, UsageError
 from ork.model.installation import ALL_SCHEDULERS, Mode, host_of
 
@@ -20,25 +20,23 @@ if TYPE_CHECKING:
     from ork.model.installation import Control
     from ork.model.run import SchedulerEntry
 
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
 
 _target = click.argument("target", required=False, metavar="[ID|HOST]")
-_everybody = click.option(
-    "--all", "is_all", is_flag=True, help="The whole installation, also schedulers started later."
-)
-_reason = click.option("--reason", metavar="TEXT", help="Shown wherever people look why nothing starts.")
+_all = click.option("--all", "is_all", is_flag=True, help="The whole installation, including schedulers started later.")
+_reason = click.option("--reason", metavar="TEXT", help="Shown by `ork status` and `ork why`.")
 
 
 @click.command(name="pause")
 @_target
-@_everybody
+@_all
 @_reason
 @json_option
 @store_options
 def pause_command(target: str | None, is_all: bool, reason: str | None, as_json: bool) -> None:
-    """Start nothing new and fire no schedules; what runs is watched to its end. Stands until `resume`, also over restarts.
+    """Start no new tasks and fire no schedules; running tasks are watched to their end. Lasts until `resume`, across restarts.
 
-    A scheduler's id or a host's name, as `ork scheduler list` shows them. Runs of a paused scheduler go on with others.
+    Takes a scheduler's id or a host name, as shown by `ork scheduler list`. Other schedulers take over its runs.
 
     \b
     Example:  ork scheduler pause --all --reason "database upgrade"
@@ -48,49 +46,49 @@ def pause_command(target: str | None, is_all: bool, reason: str | None, as_json:
 
 @click.command(name="drain")
 @_target
-@_everybody
+@_all
 @_reason
-@click.option("--wait", "waits", is_flag=True, help="Return when nothing of theirs runs any more.")
+@click.option("--wait", "waits", is_flag=True, help="Return when none of their tasks is running.")
 @json_option
 @store_options
 def drain_command(target: str | None, is_all: bool, reason: str | None, waits: bool, as_json: bool) -> None:
-    """Like pause, and take over nothing from others. One scheduler (ID) exits when it is done; a host's or all stand by.
+    """Like pause, and take over no runs. A scheduler drained by ID exits when done; drained by host or --all, it waits.
 
     \b
     Example:  ork scheduler drain host-b --wait
     """
     where = _set(target, is_all, Mode.DRAINING, reason, as_json)
-    while waits and (left := look(lambda installation: _busy(installation, where))):
+    while waits and (left := run_short(lambda installation: _busy(installation, where))):
         if not as_json:
             print(f"waiting for {left}", file=sys.stderr)
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
     if waits and not as_json:
         print("drained")
 
 
 @click.command(name="resume")
 @_target
-@_everybody
+@_all
 @json_option
 @store_options
 def resume_command(target: str | None, is_all: bool, as_json: bool) -> None:
-    """End a pause or a drain. Times of schedules that went by meanwhile are treated as their `catchup` says.
+    """End a pause or a drain. Missed times of schedules are handled by their `catchup`.
 
     \b
     Example:  ork scheduler resume --all
     """
-    where = look(lambda installation: _resume(installation, _chosen(target, is_all)))
+    where = run_short(lambda installation: _resume(installation, _chosen(target, is_all)))
     if as_json:
         print_json({"target": where, "mode": None})
     else:
-        print(f"{_named(where)} works again")
+        print(f"{_named(where)} is resumed")
 
 
 @click.command(name="list")
 @json_option
 @store_options
 def list_command(as_json: bool) -> None:
-    """Schedulers with their ids and hosts, and what was paused.
+    """List schedulers with their ids and hosts, and pauses.
 
     \b
     Example:  ork scheduler list
@@ -102,7 +100,7 @@ def list_command(as_json: bool) -> None:
     from ork.status.formatting import ago
     from ork.status.schedulers import Liveness, liveness, unverified_text
 
-    entries, controls = look(_read)
+    entries, controls = run_short(_read)
     rows = []
     for entry in entries:
         control = control_for(controls, entry.id, entry.identity)
@@ -126,7 +124,7 @@ def list_command(as_json: bool) -> None:
 
 
 def _set(target: str | None, is_all: bool, mode: Mode, reason: str | None, as_json: bool) -> str:
-    from ork.cli.commands.act import who_asks
+    from ork.cli.commands.run_commands import current_user
     from ork.model.installation import Control
     from ork.status.controls import find_target
 
@@ -134,36 +132,36 @@ def _set(target: str | None, is_all: bool, mode: Mode, reason: str | None, as_js
 
     async def change(installation: Installation) -> str:
         where = find_target((await _read(installation))[0], asked)
-        await installation.store.set_control(Control(where, mode, who_asks(), now(), reason))
+        await installation.store.set_control(Control(where, mode, current_user(), now(), reason))
         action = "scheduler.pause" if mode is Mode.PAUSED else "scheduler.drain"
-        await installation.record(who_asks(), action, where, reason and json.dumps({"reason": reason}))
+        await installation.record(current_user(), action, where, reason and json.dumps({"reason": reason}))
         return where
 
-    where: str = look(change, creates=True)
+    where: str = run_short(change, creates=True)
     if as_json:
         print_json({"target": where, "mode": mode.value, "reason": reason})
     else:
-        print(f"{_named(where)} is {mode.value}; `ork scheduler resume {'--all' if is_all else where}` ends that")
+        print(f"{_named(where)} is {mode.value}; `ork scheduler resume {'--all' if is_all else where}` ends this")
     return where
 
 
 async def _resume(installation: Installation, asked: str) -> str:
-    from ork.cli.commands.act import who_asks
+    from ork.cli.commands.run_commands import current_user
     from ork.status.controls import find_control_target
 
     controls = await installation.store.list_controls()
     found = find_control_target(controls, asked)
     if found is None:
-        others = f"; what stands is for: {', '.join(control.target for control in controls)}" if controls else ""
+        others = f"; paused are: {', '.join(control.target for control in controls)}" if controls else ""
         raise RefusedError(f"{_named(asked)} is not paused{others}", hint="ork scheduler list")
     await installation.store.clear_control(found)
-    await installation.record(who_asks(), "scheduler.resume", found)
+    await installation.record(current_user(), "scheduler.resume", found)
     return found
 
 
 def _chosen(target: str | None, is_all: bool) -> str:
     if (target is None) == (not is_all):
-        raise UsageError("say which scheduler, or --all", hint="`ork scheduler list` shows ids and hosts")
+        raise UsageError("name a scheduler, or --all", hint="`ork scheduler list` shows ids and hosts")
     return target or ALL_SCHEDULERS
 
 
@@ -174,7 +172,7 @@ async def _read(installation: Installation) -> tuple[Sequence[SchedulerEntry], S
 
 
 async def _busy(installation: Installation, where: str) -> str | None:
-    """Who still has runs of its own, or is to exit and has not, in words."""
+    """The schedulers that still own runs, or have not exited yet, as text."""
     entries, _ = await _read(installation)
     mine = [entry for entry in entries if where in (ALL_SCHEDULERS, entry.id, host_of(entry.identity))]
     left = [entry for entry in mine if entry.active_runs or entry.id == where]

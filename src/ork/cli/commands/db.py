@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.errors import DONE, FAILED
-from ork.cli.session import json_option, look, now, print_json, settings_beside_the_store, store_options
+from ork.cli.session import json_option, local_settings, now, print_json, run_short, store_options
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 @click.group(name="db")
 def db_command() -> None:
-    """The store's schema (migrate, status) and what all its schedulers share (settings, use-settings)."""
+    """Manage the store's schema (migrate, status) and the settings shared by its schedulers (settings, use-settings)."""
 
 
 @db_command.command(name="migrate")
 @json_option
 @store_options
 def migrate_command(as_json: bool) -> None:
-    """Bring the store to the newest schema; it may be in use meanwhile.
+    """Migrate the store to the newest schema; it may be in use meanwhile.
 
     \b
     Example:  ork db migrate
     """
     from ork.app.stores import migrate_store
 
-    before, after = migrate_store(settings_beside_the_store("db"))
+    before, after = migrate_store(local_settings("db"))
     if as_json:
         print_json({"before": before, "schema": after})
     else:
@@ -42,7 +42,7 @@ def migrate_command(as_json: bool) -> None:
 @json_option
 @store_options
 def status_command(as_json: bool) -> int:
-    """Which schema the store has and which one this Ork knows; exit 1 if it must be migrated.
+    """Show the store's schema and the one this Ork knows; exit 1 if it must be migrated.
 
     \b
     Example:  ork db status
@@ -50,7 +50,7 @@ def status_command(as_json: bool) -> int:
     from ork.app.stores import store_schema
     from ork.state.urls import without_password
 
-    settings = settings_beside_the_store("db")
+    settings = local_settings("db")
     current, known = store_schema(settings)
     store = without_password(settings.store)
     if as_json:
@@ -66,7 +66,7 @@ def status_command(as_json: bool) -> int:
 @json_option
 @store_options
 def settings_command(as_json: bool) -> int:
-    """What all schedulers of this installation share, and what this machine has; exit 1 if they differ.
+    """Show the settings shared by all schedulers and those of this machine; exit 1 if they differ.
 
     \b
     Example:  ork db settings
@@ -74,8 +74,8 @@ def settings_command(as_json: bool) -> int:
     from ork.app.shared_settings import difference
     from ork.status.shapes import time_json
 
-    settings_beside_the_store("db")
-    recorded, mine = look(_read_settings)
+    local_settings("db")
+    recorded, mine = run_short(_read_settings)
     problem = None if recorded is None else difference(recorded, mine)
     if as_json:
         found = (
@@ -91,11 +91,11 @@ def settings_command(as_json: bool) -> int:
 
 
 @db_command.command(name="use-settings")
-@click.option("--force", is_flag=True, help="Also while attempts are active: they may be started a second time.")
+@click.option("--force", is_flag=True, help="Even while attempts are active: they may be started a second time.")
 @json_option
 @store_options
 def use_settings_command(as_json: bool, force: bool) -> None:
-    """Record the object store and the liveness times of this machine as those of the installation.
+    """Record the object store and the liveness timeouts of this machine as those of the installation.
 
     Refused while attempts are active. Schedulers with other settings stop with an error. Documents of earlier runs (logs,
     large outputs) are not moved: copy the folder first, with its identity.json.
@@ -103,8 +103,8 @@ def use_settings_command(as_json: bool, force: bool) -> None:
     \b
     Example:  ork --objects file:/mnt/ork/objects db use-settings
     """
-    settings_beside_the_store("db")
-    before, after = look(lambda installation: _use_settings(installation, force), creates=True)
+    local_settings("db")
+    before, after = run_short(lambda installation: _use_settings(installation, force), creates=True)
     if as_json:
         print_json({"before": None if before is None else _settings_json(before), "recorded": _settings_json(after)})
     else:
@@ -125,7 +125,7 @@ async def _read_settings(installation: Installation) -> tuple[SharedSettings | N
 async def _use_settings(installation: Installation, force: bool) -> tuple[SharedSettings | None, SharedSettings]:
     from ork.app.installation import objects_here
     from ork.app.shared_settings import use_settings
-    from ork.cli.commands.act import who_asks
+    from ork.cli.commands.run_commands import current_user
 
     before = await installation.store.read_shared_settings()
     objects = objects_here(installation.settings, creates=True)
@@ -135,7 +135,7 @@ async def _use_settings(installation: Installation, force: bool) -> tuple[Shared
         "before": None if before is None else _settings_json(before),
         "force": force,
     }
-    await installation.record(who_asks(), "settings.use", "installation", json.dumps(detail))
+    await installation.record(current_user(), "settings.use", "installation", json.dumps(detail))
     return before, after
 
 
@@ -154,7 +154,7 @@ def _settings_lines(recorded: SharedSettings | None, mine: SharedSettings | None
 
     lines = []
     if recorded is None:
-        lines.append("installation  nothing recorded yet: the first run or scheduler does that")
+        lines.append("installation  nothing recorded yet: the first run or scheduler records them")
     for label, each in (("installation", recorded), ("here", mine)):
         if each is not None:
             lines += [

@@ -1,4 +1,4 @@
-"""`ork debug`: one attempt again, here, where a person can look inside."""
+"""`ork debug`: runs one attempt again in this terminal, under a debugger."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ork.cli.naming import run_argument, task_argument
-from ork.cli.session import look, settings_beside_the_store, store_options
+from ork.cli.arguments import run_argument, task_argument
+from ork.cli.session import local_settings, run_short, store_options
 from ork.errors import NotFoundError, RefusedError, UsageError
 from ork.settings import Settings
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 @click.command(name="debug")
 @run_argument
 @task_argument
-@click.option("--attempt", "number", type=click.IntRange(min=1), help="An earlier try (default: the last one).")
-@click.option("--trace", is_flag=True, help="Stop at the function's first line, not only where it raises.")
+@click.option("--attempt", "number", type=click.IntRange(min=1), help="An earlier attempt (default: the last one).")
+@click.option("--trace", is_flag=True, help="Also stop at the function's first line.")
 @store_options
 def debug_command(run: str, task: str | None, number: int | None, trace: bool) -> None:
-    """Run one attempt again, here, with the same inputs and working folder, and look inside where it fails.
+    """Run an attempt again in this terminal with the same inputs and working folder, and stop where it fails.
 
-    A Python function that raises stops in pdb at that place. Nothing is recorded: the run stays as it is. What the
-    task itself does to files and services, it does again.
+    If a Python function raises, pdb starts there. Nothing is recorded: the run stays as it is. The task's own changes
+    to files and services happen again.
 
     \b
     Example:  ork debug @last transform
               ork debug 7f3k load[417] --attempt 1 --trace
     """
-    settings = settings_beside_the_store("debug")
-    found = look(lambda installation: _find(installation, run, task, number))
+    settings = local_settings("debug")
+    found = run_short(lambda installation: _find(installation, run, task, number))
     python = _interpreter(found)
     arguments = [
         _bootstrap(),
@@ -56,7 +56,7 @@ def debug_command(run: str, task: str | None, number: int | None, trace: bool) -
         **found.params,
     }
     sys.stdout.flush()
-    # The task gets the terminal to itself, and its end is this command's end.
+    # The task replaces this process: it owns the terminal, and its exit code is the command's.
     os.execve(python, [python, "-S", "-E", *arguments], environment)
 
 
@@ -65,7 +65,7 @@ class _Found(NamedTuple):
     spec: Mapping[str, Any]
     token: str
     objects_url: str
-    params: dict[str, str]  # sensitive ones, as variables
+    params: dict[str, str]  # sensitive params, as environment variables
 
 
 async def _find(installation: Installation, run: str, task: str | None, number: int | None) -> _Found:
@@ -81,20 +81,20 @@ async def _find(installation: Installation, run: str, task: str | None, number: 
     attempt = _chosen(await store.list_attempts(view.run.id, key), number, view, key)
     data = objects.read_spec(str(attempt.key))
     if data is None:
-        raise NotFoundError(f"what attempt {attempt.key.number} of `{key}` was given is no longer in the object store")
+        raise NotFoundError(f"the spec of attempt {attempt.key.number} of `{key}` is no longer in the object store")
     spec = open_signed(data, attempt.token_hash, limit=SPEC_LIMIT)
     if spec["kind"] == "workflow":
         raise RefusedError(f"`{key}` runs another workflow", hint="debug a task of that run: `ork runs`")
     if (container := spec.get("container")) is not None:
-        hint = f"look inside: docker run --rm -it --entrypoint sh {container['image']}"
-        raise RefusedError(f"`{key}` ran in an image, and nothing of that runs outside of it", hint=hint)
+        hint = f"to inspect the image: docker run --rm -it --entrypoint sh {container['image']}"
+        raise RefusedError(f"`{key}` ran in a container image and cannot run outside of it", hint=hint)
     signing_key = await store.signing_key()
     token = derive_token(signing_key, str(attempt.key))
     return _Found(attempt, spec, token, objects.url, all_opened(view.run, signing_key))
 
 
 def _task_of(view: RunView, task: str | None, instance: int | None) -> TaskKey:
-    """The task that is meant; without a name, and of a fan-out without an index, the first that failed."""
+    """The named task; without a name, or for a fan-out without an index, the first one that failed."""
     from ork.model.task import TaskStatus
     from ork.status.ids import Target, pick_tasks
     from ork.status.instances import is_group
@@ -104,7 +104,7 @@ def _task_of(view: RunView, task: str | None, instance: int | None) -> TaskKey:
     chosen = next((key for key in keys if key in failed), None)
     if chosen is None and len(keys) != 1:
         which = f"`{task}` has {len(keys)} instances" if task else "no task of this run failed"
-        raise UsageError(f"{which}: say which is meant", hint=f"ork debug {view.short} TASK")
+        raise UsageError(f"{which}: name a task", hint=f"ork debug {view.short} TASK")
     return chosen or keys[0]
 
 
@@ -115,7 +115,7 @@ def _chosen(attempts: tuple[Attempt, ...], number: int | None, view: RunView, ke
     if chosen is None:
         raise NotFoundError(f"`{key}` has no attempt {number}", hint=f"its last one is {attempts[-1].key.number}")
     if not chosen.status.is_final:
-        # A second process of the same attempt would be taken for the first.
+        # A second process of the same attempt would be mistaken for the first.
         raise RefusedError(f"`{key}` is still running", hint=f"ork logs {view.short} {key} -f")
     return chosen
 
@@ -140,7 +140,7 @@ def _bootstrap() -> str:
 
 
 def _secrets(spec: Mapping[str, Any], settings: Settings) -> dict[str, str]:
-    """Values are looked up anew: they were never written down."""
+    """The task's secrets as environment variables. They are read again, because specs do not contain values."""
     from ork.scheduler.spec_secrets import SECRET_PREFIX
 
     values = {}
@@ -154,7 +154,7 @@ def _secrets(spec: Mapping[str, Any], settings: Settings) -> dict[str, str]:
 
 
 def _secret_variables(bound: Any) -> Iterator[str]:
-    """The variables that bound values, however they are put together, take secrets from; data is not looked into."""
+    """The names of the environment variables that bound values take secrets from, also in nested values."""
     if isinstance(bound, dict):
         if isinstance(bound.get("secret"), str):
             yield bound["secret"]

@@ -1,4 +1,4 @@
-"""`ork doctor`: everything Ork needs here, one line each, with the fix."""
+"""`ork doctor`: checks everything that Ork needs on this machine, and suggests fixes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import click
 
 from ork.cli.errors import DONE, FAILED
-from ork.cli.session import current_settings, json_option, look, now, palette, print_json, store_options
+from ork.cli.session import current_settings, json_option, now, palette, print_json, run_short, store_options
 from ork.errors import OrkError
 from ork.settings import Settings
 
@@ -18,7 +18,7 @@ LOW_DISK_BYTES = 200 * 1024 * 1024
 
 
 class Finding(NamedTuple):
-    """One line. `fix` is there when something should be done; `broken` when nothing works until then."""
+    """The result of a check. `fix` is set if something should be done; `broken` if nothing works until then."""
 
     subject: str
     says: str
@@ -36,10 +36,10 @@ def doctor_command(as_json: bool) -> int:
     Example:  ork doctor
     """
     settings = current_settings()
-    checks = CHECKS if settings.server is None else CHECKS_OF_A_SERVER
+    checks = CHECKS if settings.server is None else CHECKS_THROUGH_SERVER
     found = [finding for check in checks for finding in _guarded(check, settings)]
-    # Several checks need the store: what is wrong with it is told by the first of them.
-    findings = [each for place, each in enumerate(found) if each.says not in (other.says for other in found[:place])]
+    # Several checks need the store: its problem is shown only by the first of them.
+    findings = [each for index, each in enumerate(found) if each.says not in (other.says for other in found[:index])]
     broken = any(finding.broken for finding in findings)
     if as_json:
         print_json({"ok": not broken, "checks": [finding._asdict() for finding in findings]})
@@ -85,7 +85,7 @@ def _store(settings: Settings) -> Iterator[Finding]:
 
     path = store_path(settings)
     if path is not None and not os.path.exists(path):
-        yield Finding("store", f"none yet: {path} is made by the first run")
+        yield Finding("store", f"none yet: the first run creates {path}")
         return
     current, known = store_schema(settings)
     if current != known:
@@ -97,18 +97,18 @@ def _store(settings: Settings) -> Iterator[Finding]:
         runs = (await store.list_runs(RunFilter())).runs
         return len(await store.list_workflows()), any(run.started_at for run in runs)
 
-    workflows, has_run = look(read)
+    workflows, has_run = run_short(read)
     writable = path is None or os.access(path, os.W_OK)
     fix = None if writable else f"chmod u+w {path}"
-    place = path or without_password(settings.store)
-    yield Finding("store", f"{place}, schema {current}, {count(workflows, 'workflow')}", fix, broken=not writable)
+    where = path or without_password(settings.store)
+    yield Finding("store", f"{where}, schema {current}, {count(workflows, 'workflow')}", fix, broken=not writable)
     objects = _objects_folder(settings)
     if has_run and not os.path.isdir(objects):
-        yield Finding("objects", f"{objects} is missing: logs and large outputs in it are gone", "bring it back")
+        yield Finding("objects", f"{objects} is missing: logs and large outputs in it are gone", "restore it")
 
 
 def _shared(settings: Settings) -> Iterator[Finding]:
-    """Whether this machine may work for the installation that the state store belongs to."""
+    """Whether the settings of this machine match those of the installation."""
     from ork.app.installation import Installation, objects_here
     from ork.app.shared_settings import difference, own_settings
     from ork.app.stores import store_schema
@@ -124,23 +124,23 @@ def _shared(settings: Settings) -> Iterator[Finding]:
         mine = own_settings(settings, objects, read_identity(objects))
         return None if recorded is None else difference(recorded, mine)
 
-    problem = look(read)
+    problem = run_short(read)
     if problem is not None:
         yield Finding("shared", problem.message, problem.hint, broken=True)
 
 
 def _clock(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
-    moment = now()
-    sane = 2024 < moment.year < 2200
-    yield Finding("clock", f"{moment:%Y-%m-%d %H:%M:%S} UTC", None if sane else "set the system clock", broken=not sane)
+    time = now()
+    sane = 2024 < time.year < 2200
+    yield Finding("clock", f"{time:%Y-%m-%d %H:%M:%S} UTC", None if sane else "set the system clock", broken=not sane)
 
 
 def _folders(settings: Settings) -> Iterator[Finding]:
-    place = settings.home if os.path.isdir(settings.home) else settings.root
-    writable = os.access(place, os.W_OK | os.X_OK)
-    fix = None if writable else f"make {place} writable for this user"
+    folder = settings.home if os.path.isdir(settings.home) else settings.root
+    writable = os.access(folder, os.W_OK | os.X_OK)
+    fix = None if writable else f"make {folder} writable for this user"
     yield Finding("folders", f"project {settings.root}", fix, broken=not writable)
-    yield from _disks(settings, place)
+    yield from _disks(settings, folder)
 
 
 def _objects_folder(settings: Settings) -> str:
@@ -149,13 +149,13 @@ def _objects_folder(settings: Settings) -> str:
     return os.path.join(settings.root, root_of_url(settings.objects))
 
 
-def _disks(settings: Settings, place: str) -> Iterator[Finding]:
-    """The disk of the project, and those of the store and the objects where they are others."""
+def _disks(settings: Settings, project: str) -> Iterator[Finding]:
+    """Free space on the disks of the project, the store and the objects, each disk once."""
     from ork.app.stores import store_path
 
     objects = _objects_folder(settings)
     seen = set()
-    for folder in (place, os.path.dirname(store_path(settings) or objects), objects):
+    for folder in (project, os.path.dirname(store_path(settings) or objects), objects):
         if not os.path.isdir(folder) or (number := os.stat(folder).st_dev) in seen:
             continue
         seen.add(number)
@@ -173,7 +173,7 @@ def _executors(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
 
 
 def _fork_server(settings: Settings) -> Iterator[Finding]:
-    """Starts one, and has it make a worker that does nothing."""
+    """Starts a fork server and a worker that does nothing."""
     if settings.isolation == "interpreter":
         return
     import asyncio
@@ -184,12 +184,12 @@ def _fork_server(settings: Settings) -> Iterator[Finding]:
     try:
         interpreter = Pythons(uses_project_python=True).of_project(settings.root)
     except InterpreterError:
-        return  # what is wrong with it is told where it is needed
+        return  # tasks that need it report the problem
     problem = asyncio.run(try_fork_server(interpreter, settings.environ))
     if problem is None:
         yield Finding("fork server", f"works in {interpreter}")
     else:
-        fix = "tasks run in interpreters of their own until this is mended, 20 times slower for small ones"
+        fix = "until this is fixed, each task starts its own interpreter, 20 times slower for small tasks"
         yield Finding("fork server", f"does not work in {interpreter}: {problem}", fix)
 
 
@@ -198,10 +198,10 @@ def _engines(settings: Settings) -> Iterator[Finding]:
         return
     import asyncio
 
-    from ork.cli.commands.workers import workers_here
+    from ork.cli.commands.workers import check_workers
 
-    told = [row["engine"] for row in asyncio.run(workers_here(settings)) if row["engine"] is not None]
-    for address, engine in {engine["address"]: engine for engine in told}.items():
+    engines = [row["engine"] for row in asyncio.run(check_workers(settings)) if row["engine"] is not None]
+    for address, engine in {engine["address"]: engine for engine in engines}.items():
         fix = None if engine["ok"] else "start it, or set `host` in workers.yaml"
         yield Finding(
             "containers", f"{address or 'engine'}: {engine['message']}" if engine["ok"] else engine["message"], fix
@@ -239,8 +239,8 @@ def _task_user(settings: Settings) -> Iterator[Finding]:
     done = subprocess.run(reads, user=user.uid, group=user.gid, extra_groups=[user.gid], cwd="/", check=False)
     can = done.returncode == 0
     fix = None if can else f"let {user.name} read {settings.root} and the folders above it"
-    said = f"tasks run as {user.name}" if can else f"{user.name} cannot read {settings.root}"
-    yield Finding("task user", said, fix, broken=not can)
+    says = f"tasks run as {user.name}" if can else f"{user.name} cannot read {settings.root}"
+    yield Finding("task user", says, fix, broken=not can)
 
 
 def _has_no_store_yet(settings: Settings) -> bool:
@@ -266,10 +266,10 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
         enabled = sum(entry.enabled for entry in await store.list_schedules())
         return await store.list_schedulers(), await store.list_controls(), enabled, await fires_schedules(store)
 
-    entries, controls, schedules, is_served = look(read)
+    entries, controls, schedules, is_served = run_short(read)
     for control in controls:
-        said, _, fix = control_text(control, now()).rpartition("; ")
-        yield Finding(control.mode, said, fix)
+        says, _, fix = control_text(control, now()).rpartition("; ")
+        yield Finding(control.mode, says, fix)
     dead = [entry for entry in entries if liveness(entry) is Liveness.DEAD]
     alive = [entry for entry in entries if liveness(entry) is Liveness.ALIVE]
     idle = [entry for entry in entries if liveness(entry) is Liveness.UNVERIFIED]
@@ -278,7 +278,7 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
         yield Finding(
             "schedulers",
             f"{len(dead)} died and left {count(runs, 'run')} behind",
-            "`ork tick` or `ork scheduler` goes on",
+            "`ork tick` or `ork scheduler` continues them",
         )
     yield Finding("schedulers", f"{len(alive)} running")
     for entry in idle:
@@ -291,7 +291,7 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
 
 
 def _quarantine(settings: Settings) -> Iterator[Finding]:
-    """Items that cannot be decoded or worked with: everything else goes on without them."""
+    """Quarantined items: they cannot be decoded or processed; everything else works without them."""
     from ork.app.installation import Installation
     from ork.model.quarantine import Quarantined
 
@@ -301,19 +301,19 @@ def _quarantine(settings: Settings) -> Iterator[Finding]:
     async def read(installation: Installation) -> tuple[Quarantined, ...]:
         return await installation.store.list_quarantined()
 
-    for item in look(read):
+    for item in run_short(read):
         yield Finding("set aside", f"{item.kind} {item.id}: {item.reason}", _FIXES[item.kind].format(id=item.id))
 
 
 _FIXES = {
     "run": "repair it and `ork resume {id}`, or `ork cancel {id}`",
-    "command": "ask again",
+    "command": "submit it again",
     "version": "`ork deploy` the workflow again",
     "workflow": "`ork deploy` it again",
     "schedule": "`ork deploy` the workflow again",
-    "location": "it is read again with its next refresh",
+    "location": "the next refresh reads it again",
     "token": "`ork token revoke {id}` and create another",
-    "alert": "it is not sent; `ork prune` forgets it with its run",
+    "alert": "it is not sent; `ork prune` deletes it with its run",
 }
 
 
@@ -325,26 +325,26 @@ def _alerts(settings: Settings) -> Iterator[Finding]:
 
     channels, own_value = read_channels(settings.alerts), settings.secrets.own_value
     missing = [name for channel in channels.values() for name in secrets_of(channel) if own_value(name) is None]
-    fix = f"give the secret {missing[0]}: in the environment, .env or .ork/secrets" if missing else None
-    yield Finding("alerts", f"lead to {', '.join(sorted(channels))}", fix)
+    fix = f"set the secret {missing[0]} in the environment, .env or .ork/secrets" if missing else None
+    yield Finding("alerts", f"are sent to {', '.join(sorted(channels))}", fix)
 
 
 def _undefined_alerts(settings: Settings) -> Iterator[Finding]:
-    """A target may be removed from ork.yaml after the workflow was deployed: nothing is sent to it then."""
+    """Alert targets that deployed workflows use but ork.yaml no longer defines."""
     from ork.cli.commands.alerts import workflows_by_alert
 
     if _has_no_store_yet(settings):
         return
-    named = look(lambda installation: workflows_by_alert(installation.store))
+    named = run_short(lambda installation: workflows_by_alert(installation.store))
     for name, workflows in sorted(named.items()):
         if name not in settings.alerts:
-            says = f"ork.yaml does not define `{name}`, which is named by {', '.join(workflows)}: nothing is sent to it"
+            says = f"ork.yaml does not define `{name}`, which is used by {', '.join(workflows)}: nothing is sent to it"
             fix = f"define `{name}` below `alerts` in ork.yaml, or remove it from the workflow and deploy that again"
             yield Finding("alerts", says, fix)
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:
-    """Whether the secrets that ork.yaml declares have values where this runs."""
+    """Whether the secrets that ork.yaml declares have values on this machine."""
     declared = settings.project.secrets if settings.project is not None else {}
     if not declared:
         return
@@ -354,16 +354,18 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
 
 
 def _traces(settings: Settings) -> Iterator[Finding]:
-    """Only where a collector is named or asked for."""
+    """Only if a collector is configured or required."""
     if settings.forbids_traces or not (settings.traces or settings.names_a_collector):
         return
     from importlib.util import find_spec
 
     if find_spec("opentelemetry") is None:
-        fix = "pip install 'ork-orchestrator[traces]', or say `traces: false`"
-        yield Finding("traces", "a collector is named, but nothing is sent to it", fix, broken=bool(settings.traces))
+        fix = "pip install 'ork-orchestrator[traces]', or set `traces: false`"
+        yield Finding(
+            "traces", "a collector is configured, but nothing is sent to it", fix, broken=bool(settings.traces)
+        )
     else:
-        yield Finding("traces", "are sent where the OTEL_ variables say")
+        yield Finding("traces", "are sent to the collector in the OTEL_ variables")
 
 
 def _server(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
@@ -373,11 +375,11 @@ def _server(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
     async def read(installation: Installation) -> tuple[str, int]:
         return installation.address, len(await installation.store.list_workflows())
 
-    address, workflows = look(read)
+    address, workflows = run_short(read)
     yield Finding("server", f"{address} answers, {count(workflows, 'workflow')}")
 
 
-CHECKS_OF_A_SERVER = (_interpreter, _server, _clock, _schedulers, _quarantine)
+CHECKS_THROUGH_SERVER = (_interpreter, _server, _clock, _schedulers, _quarantine)
 CHECKS = (
     _interpreter,
     _folders,

@@ -1,4 +1,4 @@
-"""`ork graph`: a workflow's shape."""
+"""`ork graph`: draws a workflow."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ork.cli.arguments import complete_file_or_workflow
 from ork.cli.definitions import default_file, is_file_name, read_versions
-from ork.cli.naming import complete_file_or_workflow
-from ork.cli.session import json_option, look, print_json, settings_of, store_options
+from ork.cli.session import json_option, print_json, run_short, settings_of, store_options
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @json_option
 @store_options
 def graph_command(workflow: str | None, name: str | None, form: str, as_json: bool) -> None:
-    """A workflow's graph as text, Mermaid or SVG. NAME says which one of a Python file is meant.
+    """Draw a workflow's graph as text, Mermaid or SVG. NAME selects a workflow of a Python file.
 
     \b
     Example:  ork graph etl.yaml --format svg > etl.svg
@@ -51,8 +51,8 @@ def _workflow(named: str | None, chosen: str | None) -> CompiledWorkflow:
         return read_versions(named, settings_of(named), chosen)[0].workflow
 
     async def read(installation: Installation) -> CompiledWorkflow:
-        from ork.cli.starting import known_version
+        from ork.cli.new_run import known_version
 
         return (await known_version(installation, named)).workflow
 
-    return look(read)
+    return run_short(read)

@@ -1,4 +1,4 @@
-"""`ork init`: a project that runs, with a test."""
+"""`ork init`: creates a project that runs, with a test."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_three_tasks_fit_together(tmp_path, monkeypatch):
 '''
 
 DOCKERFILE = """\
-# What is delivered: the code, what it needs, and Ork, whose `ork-parse` tells which workflows are in the image.
+# The image contains the code, its dependencies, and Ork, whose `ork-parse` lists the workflows in the image.
 ARG PYTHON=python:3.12-slim
 FROM ${PYTHON}
 RUN pip install --no-cache-dir ork-orchestrator
@@ -82,8 +82,8 @@ COPY workflow.yaml tasks.py ./
 """
 
 LOCATIONS = """\
-# Where workflows come from: this image, as it was built here last. Once it is in a registry, write its whole name
-# (registry.example.org/{image}:latest) and leave `pull` out.
+# Where workflows come from: the image as it was last built on this machine. Once it is in a registry, write its full
+# name (registry.example.org/{image}:latest) and remove `pull`.
 - name: {name}
   image: {image}
   pull: never
@@ -93,20 +93,20 @@ LOCATIONS = """\
 FILES = {
     "workflow.yaml": (WORKFLOW, "3 tasks, {lines} lines"),
     "tasks.py": (TASKS, "plain functions, nothing imported from Ork"),
-    "test_tasks.py": (TESTS, "tests the functions as they are"),
+    "test_tasks.py": (TESTS, "tests of the functions"),
 }
 DOCKER_FILES = {
-    "Dockerfile": (DOCKERFILE, "makes an image of the workflow and its functions"),
-    "locations.yaml": (LOCATIONS, "tells Ork to look into that image every minute"),
+    "Dockerfile": (DOCKERFILE, "builds an image of the workflow and its functions"),
+    "locations.yaml": (LOCATIONS, "makes Ork check that image every minute"),
 }
 
 
 @click.command(name="init")
 @click.argument("folder", default=".")
-@click.option("--docker", is_flag=True, help="With a Dockerfile, and a locations.yaml that finds the image.")
+@click.option("--docker", is_flag=True, help="Add a Dockerfile, and a locations.yaml for the image.")
 @json_option
 def init_command(folder: str, docker: bool, as_json: bool) -> None:
-    """A project that runs, with a test. Never overwrites a file.
+    """Create a project that runs, with a test. Never overwrites a file.
 
     \b
     Example:  ork init hello && cd hello && ork run
@@ -129,7 +129,7 @@ def _write(folder: str, files: dict[str, str]) -> None:
     taken = [name for name in files if os.path.lexists(os.path.join(folder, name))]
     if taken:
         raise RefusedError(
-            f"{', '.join(taken)} already there: nothing was written", hint="give another folder: ork init DIR"
+            f"{', '.join(taken)} already exists: nothing was written", hint="name another folder: ork init DIR"
         )
     written: list[str] = []
     try:
@@ -140,13 +140,13 @@ def _write(folder: str, files: dict[str, str]) -> None:
                 written.append(path)
                 out.write(text)
     except OSError as error:
-        for path in written:  # half a project would be in the way of the next try
+        for path in written:  # an incomplete project would block the next try
             os.unlink(path)
         raise UsageError(f"cannot write to {folder}: {error.strerror}; nothing was left there") from error
 
 
 def _write_schema(folder: str) -> None:
-    """What the first line of workflow.yaml names: editors complete and check keys with it. Good to have, not needed."""
+    """Writes the schema that workflow.yaml refers to, for completion and checks in editors. Optional: errors are ignored."""
     from ork.definition.schema import workflow_schema
 
     path = os.path.join(folder, SCHEMA)
@@ -166,7 +166,7 @@ def _next(name: str) -> str:
 
 
 def _workflow_name(folder: str) -> str:
-    """The folder's name, as far as it can name a workflow."""
+    """The folder's name without characters that are not allowed in a workflow's name."""
     import re
 
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", os.path.basename(os.path.abspath(folder))).strip("-.")
@@ -174,7 +174,7 @@ def _workflow_name(folder: str) -> str:
 
 
 def _image_name(name: str) -> str:
-    """Images are named in small letters, with single marks in between."""
+    """The workflow's name in lower case, with single dashes, as an image name requires."""
     import re
 
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "hello"

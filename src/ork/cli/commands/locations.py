@@ -1,4 +1,4 @@
-"""`ork locations`: the images and folders that workflows come from."""
+"""`ork locations`: lists and refreshes the images and folders that workflows come from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.errors import DONE, FAILED
-from ork.cli.session import current_settings, json_option, look, now, palette, print_json, serve, store_options
+from ork.cli.session import current_settings, json_option, now, palette, print_json, run_long, run_short, store_options
 from ork.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from ork.cli.paint import Line, Span
     from ork.status.locations import LocationView
 
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 _SHOWN_LINES = 20
-_DIGEST_LETTERS = 19  # sha256: and twelve letters of it
-_LOOKS = {"ok": ("✓", "good"), "failed": ("✗", "bad"), "looking": ("▶", "busy"), "new": ("◷", "dim")}
+_DIGEST_LETTERS = 19  # sha256: and twelve digits
+_STYLES = {"ok": ("✓", "good"), "failed": ("✗", "bad"), "looking": ("▶", "busy"), "new": ("◷", "dim")}
 
 
 @click.group(name="locations", invoke_without_command=True)
@@ -29,9 +29,9 @@ _LOOKS = {"ok": ("✓", "good"), "failed": ("✗", "bad"), "looking": ("▶", "b
 @store_options
 @click.pass_context
 def locations_command(context: click.Context, as_json: bool) -> int | None:
-    """The images and folders in locations.yaml, what was found there, and what is wrong.
+    """List the images and folders in locations.yaml, their workflows, and errors.
 
-    Mistakes in the file are told too, and exit 2.
+    Errors in the file are shown too, with exit code 2.
 
     \b
     Example:  ork locations
@@ -39,21 +39,21 @@ def locations_command(context: click.Context, as_json: bool) -> int | None:
     """
     if context.invoked_subcommand is not None:
         return None
-    views = look(_views)
+    views = run_short(_views)
     if as_json:
-        _check_the_file()
+        _check_file()
         _print_json(views)
         return DONE
     if views:
         palette(sys.stdout).write(sys.stdout, _lines(views))
     else:
-        print("no locations: a scheduler takes them from locations.yaml when it starts", file=sys.stderr)
-    _check_the_file()
+        print("no locations: a scheduler reads locations.yaml when it starts", file=sys.stderr)
+    _check_file()
     return DONE
 
 
-def _check_the_file() -> None:
-    """What is shown is what the last scheduler took from it: mistakes made since are told as well."""
+def _check_file() -> None:
+    """Raises if locations.yaml has errors: the store has what the last scheduler read, before later changes."""
     from ork.locations.written import read_locations
 
     settings = current_settings()
@@ -66,14 +66,14 @@ def _check_the_file() -> None:
 @json_option
 @store_options
 def refresh_command(names: tuple[str, ...], as_json: bool) -> int:
-    """Look into a location now, instead of at its next time, and show what came of it; exit 1 if it failed.
+    """Refresh locations now and show the result; exit 1 if one failed.
 
-    What was not good is looked into again, even if it is the same. Schedulers do the work where there are some.
+    A location that failed is read again even if it has not changed. Running schedulers do the work.
 
     \b
     Example:  ork locations refresh etl
     """
-    views = serve(lambda installation: _refresh(installation, names))
+    views = run_long(lambda installation: _refresh(installation, names))
     if as_json:
         _print_json(views)
     else:
@@ -88,7 +88,7 @@ async def _views(installation: Installation) -> list[LocationView]:
 
 
 async def _refresh(installation: Installation, names: tuple[str, ...]) -> list[LocationView]:
-    from ork.cli.commands.act import who_asks
+    from ork.cli.commands.run_commands import current_user
     from ork.status.schedulers import live_schedulers, present_schedulers
 
     known = live_schedulers if installation.can_work else present_schedulers
@@ -101,27 +101,27 @@ async def _refresh(installation: Installation, names: tuple[str, ...]) -> list[L
     before = {view.entry.name: view.entry.looked_at for view in await _views(installation)}
     for name in names:
         if not await installation.store.ask_refresh(name, now()):
-            hint = f"there is: {', '.join(before)}" if before else "a scheduler takes them from locations.yaml"
-            raise NotFoundError(f"no location `{name}` here", hint=hint)
-        await installation.record(who_asks(), "location.refresh", name)
+            hint = f"known are: {', '.join(before)}" if before else "a scheduler reads them from locations.yaml"
+            raise NotFoundError(f"no location `{name}`", hint=hint)
+        await installation.record(current_user(), "location.refresh", name)
     if refresher is not None:
         await refresher.refresh_due()
     elif not is_served:
-        raise UsageError("no scheduler is there to look", hint="start `ork serve`, or `ork tick` beside locations.yaml")
+        raise UsageError("no scheduler is running", hint="start `ork serve`, or call `ork tick` next to locations.yaml")
     else:
         await _wait_for(installation, {name: before[name] for name in names})
     return [view for view in await _views(installation) if view.entry.name in names]
 
 
 async def _wait_for(installation: Installation, before: dict[str, datetime | None]) -> None:
-    """Until somebody has looked into all of them since we asked."""
+    """Waits until all of them have been refreshed."""
     import asyncio
 
     while True:
         entries = {entry.name: entry for entry in await installation.store.list_locations()}
         if all(name not in entries or entries[name].looked_at != looked_at for name, looked_at in before.items()):
             return
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 def _print_json(views: list[LocationView]) -> None:
@@ -138,7 +138,7 @@ def _lines(views: list[LocationView]) -> list[Line]:
     )
     for view in views:
         if view.entry.error is not None:
-            lines += _trouble(view)
+            lines += _problem_lines(view)
     return lines
 
 
@@ -148,7 +148,7 @@ def _row(view: LocationView) -> tuple[Span | str, ...]:
     from ork.status.formatting import ago
 
     entry, status = view.entry, view.status(now())
-    glyph, style = _LOOKS[status]
+    glyph, style = _STYLES[status]
     gone = f" ({len(view.vanished)} gone)" if view.vanished else ""
     looked = "–" if entry.looked_at is None else ago(entry.looked_at, now())
     return (
@@ -162,13 +162,13 @@ def _row(view: LocationView) -> tuple[Span | str, ...]:
     )
 
 
-def _trouble(view: LocationView) -> list[Line]:
-    """What is wrong with it, and the end of what its parser said."""
+def _problem_lines(view: LocationView) -> list[Line]:
+    """The location's error, and the end of its parser's output."""
     from ork.cli.paint import Span, line
     from ork.cli.visible import visible
 
     entry = view.entry
-    goes_on = f"; {entry.digest[:_DIGEST_LETTERS]} goes on" if entry.digest else ""
-    said = (entry.output or "").splitlines()[-_SHOWN_LINES:] if entry.output != entry.error else []
-    lines = [line(), line(Span(f"✗ {entry.name}", "bad"), f"  {entry.code} {visible(entry.error or '')}{goes_on}")]
-    return lines + [line(Span(f"    {visible(text)}", "dim")) for text in said]
+    kept = f"; {entry.digest[:_DIGEST_LETTERS]} stays in use" if entry.digest else ""
+    output = (entry.output or "").splitlines()[-_SHOWN_LINES:] if entry.output != entry.error else []
+    lines = [line(), line(Span(f"✗ {entry.name}", "bad"), f"  {entry.code} {visible(entry.error or '')}{kept}")]
+    return lines + [line(Span(f"    {visible(text)}", "dim")) for text in output]

@@ -1,4 +1,4 @@
-"""`ork logs`: what tasks printed."""
+"""`ork logs`: shows the logs of tasks."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.naming import run_argument, task_argument
-from ork.cli.session import json_option, look, now, serve, store_options
+from ork.cli.arguments import run_argument, task_argument
+from ork.cli.session import json_option, now, run_long, run_short, store_options
 from ork.cli.visible import visible
 from ork.errors import NotFoundError, UsageError
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 @click.command(name="logs")
 @run_argument
 @task_argument
-@click.option("-f", "--follow", is_flag=True, help="Go on until the task or run has ended.")
-@click.option("--attempt", type=click.IntRange(min=1), help="An earlier try (default: the last one).")
+@click.option("-f", "--follow", is_flag=True, help="Follow until the task or run has ended.")
+@click.option("--attempt", type=click.IntRange(min=1), help="An earlier attempt (default: the last one).")
 @json_option
 @store_options
 def logs_command(run: str, task: str | None, follow: bool, attempt: int | None, as_json: bool) -> None:
-    """What tasks printed. Into a file or pipe byte by byte, on a terminal made safe to look at.
+    """Show the logs of tasks: unchanged into a file or pipe, made safe on a terminal.
 
-    Without TASK the logs of all tasks, each line behind its task's name.
+    Without TASK the logs of all tasks, each line after its task's name.
 
     \b
     Example:  ork logs @last transform -f
@@ -38,11 +38,11 @@ def logs_command(run: str, task: str | None, follow: bool, attempt: int | None, 
     target = parse_target(run, task)
     if follow and attempt is not None:
         message = "--follow goes with the current attempt, --attempt with an earlier one"
-        raise UsageError(message, hint="leave one of them out")
+        raise UsageError(message, hint="use only one of them")
     if follow:
-        serve(lambda installation: _follow(installation, target, as_json))
+        run_long(lambda installation: _follow(installation, target, as_json))
     else:
-        look(lambda installation: _print(installation, target, attempt, as_json))
+        run_short(lambda installation: _print(installation, target, attempt, as_json))
 
 
 async def _follow(installation: Installation, target: Target, as_json: bool) -> None:
@@ -62,17 +62,17 @@ async def _print(installation: Installation, target: Target, attempt: int | None
         if task.attempt:
             copier.copy(task, attempt or task.attempt)
     if not any(copier.view.tasks[key].attempt for key in keys):
-        await _tell_why_empty(installation, target)
+        await _print_why_empty(installation, target)
     elif copier.missing_store is not None:
         print(f"{copier.missing_store} is missing: logs and large outputs in it are gone", file=sys.stderr)
     elif copier.missing_folder is not None:
-        print(f"the logs of this run should be in {copier.missing_folder}, which is not there", file=sys.stderr)
+        print(f"the logs of this run should be in {copier.missing_folder}, which is missing", file=sys.stderr)
     elif len(keys) == 1 and attempt is None:
-        _tell_about_earlier(copier)
+        _print_earlier_hint(copier)
 
 
-async def _tell_why_empty(installation: Installation, target: Target) -> None:
-    """Nobody has to ask why there is nothing to see."""
+async def _print_why_empty(installation: Installation, target: Target) -> None:
+    """Prints on stderr why there is no log."""
     _, sentences = await installation.explain(target, now())
     subject = "nothing" if target.task is None else f"`{target.task}`"
     print(visible(f"{subject} has not started: {'; '.join(map(str.strip, sentences[:2]))}"), file=sys.stderr)
@@ -87,7 +87,7 @@ async def _copier(installation: Installation, target: Target, as_json: bool) -> 
     return LogCopier(installation, view, target, as_json=as_json)
 
 
-def _tell_about_earlier(copier: LogCopier) -> None:
+def _print_earlier_hint(copier: LogCopier) -> None:
     task = copier.view.tasks[copier.keys[0]]
     if task.attempt > 1:
         hint = f"ork logs {copier.view.short} {task.key} --attempt {task.attempt - 1}"

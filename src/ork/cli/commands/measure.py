@@ -11,7 +11,7 @@ import click
 from ork.cli.errors import DONE, FAILED
 from ork.cli.session import json_option, print_json
 
-# Rooms beside and above this one: known by name only, so that nothing down here depends on them.
+# Imported by name, so that this package does not depend on these packages.
 BENCH = "ork.bench.main"
 SIMULATION = "ork.testing.simulate"
 
@@ -19,10 +19,10 @@ SIMULATION = "ork.testing.simulate"
 @click.command(name="bench")
 @click.argument("scenario", default="quick")
 @click.option("--store", metavar="URL", help="Measure in new databases of this Postgres (default: SQLite).")
-@click.option("--compare", metavar="FILE", help="An earlier --json: exit 1 if something became worse.")
+@click.option("--compare", metavar="FILE", help="Earlier --json output: exit 1 if something became worse.")
 @json_option
 def bench_command(scenario: str, store: str | None, compare: str | None, as_json: bool) -> int:
-    """Measure speed against the floor of this machine.
+    """Measure speed, compared with the limits of this machine.
 
     \b
     A little of everything:  quick (default), standard, heavy
@@ -48,7 +48,7 @@ def bench_command(scenario: str, store: str | None, compare: str | None, as_json
 @click.option("--seeds", type=click.IntRange(min=1), help="Try this many seeds.")
 @json_option
 def sim_command(seed: int | None, seconds: float | None, seeds: int | None, as_json: bool) -> int:
-    """Simulate crashes, pauses and lost messages on virtual time and check every promise.
+    """Simulate crashes, pauses and lost messages in virtual time and check all guarantees.
 
     \b
     Example:  ork sim --seconds 30

@@ -1,4 +1,4 @@
-"""`ork output`: what a task returned, as JSON."""
+"""`ork output`: shows the output of a task as JSON."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.naming import run_argument, task_argument
-from ork.cli.session import json_option, look, store_options
+from ork.cli.arguments import run_argument, task_argument
+from ork.cli.session import json_option, run_short, store_options
 from ork.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @json_option
 @store_options
 def output_command(run: str, task: str | None, as_json: bool) -> None:  # noqa: ARG001 - it is JSON either way
-    """What a task returned, as JSON. A task without output prints `null`, one with instances the list of their outputs.
+    """Show the output of a task as JSON: `null` without an output, a list for a fan-out.
 
     \b
     Example:  ork output @last extract | jq .rows
@@ -39,7 +39,7 @@ def output_command(run: str, task: str | None, as_json: bool) -> None:  # noqa: 
             sys.stdout.write(_safe_text(part))
         sys.stdout.write("\n")
 
-    look(write)
+    run_short(write)
 
 
 async def _find(installation: Installation, run: str, task: str | None) -> tuple[RunView, Task]:
@@ -52,12 +52,12 @@ async def _find(installation: Installation, run: str, task: str | None) -> tuple
     view, _ = await open_view(installation.store, await resolve_run(installation.store, target.run))
     keys = pick_tasks(view.tasks or {}, target) if view.tasks else []
     if not keys:
-        raise RefusedError("the run has not begun", hint=f"ork why {view.short}")
-    return view, view.tasks[keys[0]]  # the whole task comes before its instances
+        raise RefusedError("the run has not started", hint=f"ork why {view.short}")
+    return view, view.tasks[keys[0]]  # the task itself precedes its instances
 
 
 def _safe_text(data: bytes) -> str:
-    """JSON text as it is; on a terminal with what could act there made visible."""
+    """The JSON text; on a terminal with control characters made visible."""
     if not sys.stdout.isatty():
         return data.decode("utf-8", "replace")
     from ork.cli.visible import visible_bytes

@@ -1,4 +1,4 @@
-"""`ork plan`: what a deploy would change."""
+"""`ork plan`: shows what a deploy would change."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ork.cli.definitions import default_file, mistakes, print_problems, read_definitions
+from ork.cli.definitions import default_file, definition_error, print_problems, read_definitions
 from ork.cli.errors import DONE, WRONG_USE
-from ork.cli.session import json_option, look, now, print_json, settings_of, store_options
+from ork.cli.session import json_option, now, print_json, run_short, settings_of, store_options
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
@@ -25,7 +25,7 @@ YEAR = timedelta(days=366)
 @json_option
 @store_options
 def plan_command(files: tuple[str, ...], as_json: bool) -> int:
-    """What `ork deploy` of these files would change: tasks, schedules, and when they would fire. Changes nothing.
+    """Show what `ork deploy` of these files would change, and when schedules would fire. Changes nothing.
 
     \b
     Example:  ork plan flows/*.yaml
@@ -38,11 +38,11 @@ def plan_command(files: tuple[str, ...], as_json: bool) -> int:
     problems = [problem for result in results for problem in result.problems]
     if problems:
         if as_json:
-            raise mistakes(problems)
+            raise definition_error(problems)
         print_problems(problems)
         return WRONG_USE
     versions = [make_version(read.workflow, read.root, read.file) for read in results if read.workflow]
-    plans = look(lambda installation: _plans(installation, versions), may_be_new=True)
+    plans = run_short(lambda installation: _plans(installation, versions), may_be_new=True)
     if as_json:
         print_json({"workflows": plans})
         return DONE
@@ -83,13 +83,13 @@ def _times(schedule: Schedule | None) -> dict[str, Any]:
 
     if schedule is None or not schedule.enabled:
         return {"schedule": schedule_json(schedule), "next": [], "warnings": []}
-    moment, zone = now(), ZoneInfo(schedule.timezone)
+    after, zone = now(), ZoneInfo(schedule.timezone)
     warnings = [
         f"there is no {moved.local:%H:%M} on {moved.local:%Y-%m-%d} in {schedule.timezone}: it fires "
         + (f"at {moved.instead.astimezone(zone):%H:%M} instead" if moved.instead else "not at all that time")
-        for moved in moved_times(schedule, moment, moment + YEAR)[:TIMES_SHOWN]
+        for moved in moved_times(schedule, after, after + YEAR)[:TIMES_SHOWN]
     ]
-    times = next_fire_times(schedule, moment, TIMES_SHOWN)
+    times = next_fire_times(schedule, after, TIMES_SHOWN)
     return {"schedule": schedule_json(schedule), "next": [time_json(time) for time in times], "warnings": warnings}
 
 
@@ -106,7 +106,7 @@ def _print(plan: dict[str, Any]) -> None:
         print("  ~ its folder")
     schedule = plan["schedule"]
     if schedule is not None:
-        times = ", ".join(plan["next"]) or "never: the schedule is off"
+        times = ", ".join(plan["next"]) or "never: the schedule is disabled"
         print(f"  schedule {schedule['cron']} {schedule['timezone']}: {times}")
     for warning in plan["warnings"]:
         print(f"  warning: {warning}", file=sys.stderr)

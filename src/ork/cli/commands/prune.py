@@ -1,4 +1,4 @@
-"""`ork prune`: old runs, and what was built for tasks and nobody needs any more."""
+"""`ork prune`: deletes old runs, and unused environments and programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ork.cli.errors import DONE
-from ork.cli.session import current_settings, json_option, look, now, print_json, store_options
+from ork.cli.session import current_settings, json_option, now, print_json, run_short, store_options
 from ork.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,35 +28,35 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 @click.command(name="prune")
-@click.option("--older-than", metavar="AGE", help="Forget runs that ended longer ago: 30d, 12h.")
+@click.option("--older-than", metavar="AGE", help="Delete runs that ended longer ago: 30d, 12h.")
 @click.option("--keep-last", type=click.IntRange(min=0), default=0, metavar="N", help="Keep each workflow's newest N.")
-@click.option("--dry-run", is_flag=True, help="Only say which runs would be forgotten.")
+@click.option("--dry-run", is_flag=True, help="Only list the runs that would be deleted.")
 @click.option(
     "--days",
     type=click.FloatRange(min=0),
     default=30.0,
     show_default=True,
-    help="Of builds: unused for how long.",
+    help="Remove builds that were not used for this many days.",
     metavar="N",
 )
 @json_option
 @store_options
 def prune_command(older_than: str | None, keep_last: int, dry_run: bool, days: float, as_json: bool) -> int:
-    """Forget old runs with their logs and outputs, and remove environments and programs that no task uses any more.
+    """Delete old runs with their logs and outputs, and remove unused environments and programs.
 
-    Runs are forgotten only with --older-than, a few at a time, so that nobody has to wait. What was built is built
-    again when it is needed.
+    Runs are deleted only with --older-than, a few per transaction, so that others do not wait. Removed builds are
+    built again when they are needed.
 
     \b
     Example:  ork prune --older-than 30d --keep-last 10
     """
     is_remote = current_settings().server is not None
     if is_remote and older_than is None:
-        raise UsageError("what was built is pruned where the schedulers are", hint="through a server: --older-than AGE")
+        raise UsageError("builds are not pruned through a server", hint="use --older-than AGE to delete old runs")
     runs: list[RunId] = []
     if older_than is not None:
         before = now() - read_age(older_than)
-        runs = look(lambda installation: _forget(installation, before, keep_last, dry_run))
+        runs = run_short(lambda installation: _prune(installation, before, keep_last, dry_run))
     removed = [] if dry_run or is_remote else _remove_builds(days)
     if as_json:
         print_json({"removed": removed, "runs": runs, "dry_run": dry_run})
@@ -66,51 +66,51 @@ def prune_command(older_than: str | None, keep_last: int, dry_run: bool, days: f
     if older_than is not None:
         for run in runs if dry_run else ():
             print(run)
-        print(f"{len(runs):,} run{'' if len(runs) == 1 else 's'} {'would be ' if dry_run else ''}forgotten.")
+        print(f"{len(runs):,} run{'' if len(runs) == 1 else 's'} {'would be ' if dry_run else ''}deleted.")
     if not dry_run and not is_remote:
         print(f"{len(removed)} removed." if removed else "Nothing to remove.")
     return DONE
 
 
-async def _forget(installation: Installation, before: datetime, keep_last: int, dry_run: bool) -> list[RunId]:
+async def _prune(installation: Installation, before: datetime, keep_last: int, dry_run: bool) -> list[RunId]:
     from ork.app.installation import RemoteInstallation
-    from ork.cli.commands.act import who_asks
+    from ork.cli.commands.run_commands import current_user
     from ork.status.pruning import prune_some
 
     if isinstance(installation, RemoteInstallation):
-        return _forget_there(installation.server, before, keep_last, dry_run)
+        return _prune_remotely(installation.server, before, keep_last, dry_run)
     if dry_run:
         return [*await installation.store.prunable_runs(before, DRY_RUN_LIMIT, keep_last)]
 
-    # ObjectsError if this is not the installation's object store: nothing is forgotten whose documents stay.
+    # ObjectsError if this is not the installation's object store: runs are not deleted without their documents.
     installation.objects.read_identity()
 
     async def delete(runs: Sequence[RunId]) -> None:
         installation.objects.delete_runs(runs)
 
-    forgotten: list[RunId] = []
+    deleted: list[RunId] = []
     while runs := await prune_some(installation.store, delete, before, keep_last):
-        forgotten += runs
-    if forgotten:
-        await installation.record(who_asks(), "runs.prune", f"{len(forgotten)} runs")
-    return forgotten
+        deleted += runs
+    if deleted:
+        await installation.record(current_user(), "runs.prune", f"{len(deleted)} runs")
+    return deleted
 
 
-def _forget_there(server: Server, before: datetime, keep_last: int, dry_run: bool) -> list[RunId]:
+def _prune_remotely(server: Server, before: datetime, keep_last: int, dry_run: bool) -> list[RunId]:
     body = {"before": before.isoformat(), "keep_last": keep_last}
     if dry_run:
         return list(server.post("prune", body={**body, "limit": DRY_RUN_LIMIT, "dry_run": True})["runs"])
-    forgotten: list[RunId] = []
+    deleted: list[RunId] = []
     while runs := server.post("prune", body=body)["runs"]:
-        forgotten += runs
-    return forgotten
+        deleted += runs
+    return deleted
 
 
 def _remove_builds(days: float) -> list[str]:
     from ork.worker.builds import SHELVES, prune
 
-    home, moment = current_settings().home, time.time()
-    return [folder for shelf in SHELVES for folder in prune(f"{home}/{shelf}", moment, days * DAY_SECONDS)]
+    home, at = current_settings().home, time.time()
+    return [folder for shelf in SHELVES for folder in prune(f"{home}/{shelf}", at, days * DAY_SECONDS)]
 
 
 def read_age(text: str) -> timedelta:

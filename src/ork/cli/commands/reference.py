@@ -1,4 +1,4 @@
-"""`ork help`, `ork explain`, `ork schema` and `ork completion`: what can be told without a store."""
+"""`ork help`, `ork explain`, `ork schema` and `ork completion`: commands that need no store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ork.errors import UsageError
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
 @click.pass_context
 def help_command(context: click.Context, words: tuple[str, ...]) -> None:
-    """How a command is used: the same as `ork COMMAND --help`.
+    """Show the help of a command, as `ork COMMAND --help` does.
 
     \b
     Example:  ork help run
@@ -22,7 +22,7 @@ def help_command(context: click.Context, words: tuple[str, ...]) -> None:
     shown = context.find_root()
     for word in words:
         if not isinstance(shown.command, click.Group):
-            raise UsageError(f"`{shown.command_path}` has no commands of its own")
+            raise UsageError(f"`{shown.command_path}` has no subcommands")
         _, command, _ = shown.command.resolve_command(shown, [word])
         assert command is not None
         shown = click.Context(command, info_name=word, parent=shown)
@@ -33,7 +33,7 @@ def help_command(context: click.Context, words: tuple[str, ...]) -> None:
 @click.argument("code")
 @json_option
 def explain_command(code: str, as_json: bool) -> None:
-    """What an error code means, with a wrong and a right example.
+    """Explain an error code, with a wrong and a right example.
 
     \b
     Example:  ork explain ORK201
@@ -51,7 +51,7 @@ def explain_command(code: str, as_json: bool) -> None:
 @click.argument("file", type=click.Choice(["workflow", "project", "workers", "locations"]), default="workflow")
 @json_option
 def schema_command(file: str, as_json: bool) -> None:  # noqa: ARG001 - it is JSON either way
-    """JSON Schema of the YAML files, for editors (workflow files, ork.yaml with `project`, workers.yaml, locations.yaml).
+    """Print the JSON Schema of workflow files, ork.yaml (`project`), workers.yaml or locations.yaml, for editors.
 
     \b
     Example:  ork schema > workflow.schema.json
@@ -71,7 +71,7 @@ def schema_command(file: str, as_json: bool) -> None:  # noqa: ARG001 - it is JS
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @json_option
 def completion_command(shell: str, as_json: bool) -> None:
-    """A completion script for your shell.
+    """Print a completion script for your shell.
 
     \b
     Example:  ork completion bash >> ~/.bashrc

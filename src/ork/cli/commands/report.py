@@ -1,4 +1,4 @@
-"""`ork report`: a run as one page."""
+"""`ork report`: writes a run as one HTML page."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.naming import run_argument
-from ork.cli.session import json_option, look, now, print_json, store_options
+from ork.cli.arguments import run_argument
+from ork.cli.session import json_option, now, print_json, run_short, store_options
 from ork.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,15 +27,15 @@ LOG_BYTES = 100_000
 @json_option
 @store_options
 def report_command(run: str, file: str | None, as_json: bool) -> None:
-    """A run as one page: graph, timeline, failures, tasks and logs. It needs nothing else, and can be sent to anybody.
+    """Write a run as one self-contained HTML page: graph, timeline, failures, tasks and logs.
 
-    Of long logs it holds the end, of large runs what failed and what took longest. Params, outputs and logs are in it
-    as the tasks left them.
+    Of long logs it contains the end, of large runs the failed and the longest tasks. It contains params, outputs and
+    logs, so check them before you share it.
 
     \b
     Example:  ork report @last -o report.html
     """
-    parts, short = look(lambda installation: _page(installation, run))
+    parts, short = run_short(lambda installation: _page(installation, run))
     text = "".join(parts)
     if file == "-":
         sys.stdout.write(text)
@@ -77,7 +77,7 @@ def _from_line(start: int, data: bytes) -> tuple[int, bytes]:
 
 
 def _write(path: str, text: str) -> int:
-    """All of it, or the file that was there before."""
+    """Replaces the file atomically."""
     temporary = f"{path}.{os.getpid()}.part"
     data = text.encode("utf-8", "replace")
     try:

@@ -1,4 +1,4 @@
-"""`ork run` and `ork watch`: stay with a run until it ends."""
+"""`ork run`, `rerun` and `watch`: follow a run until it ends."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ork.cli.arguments import complete_file_or_workflow, run_argument
 from ork.cli.errors import DONE, FAILED, INTERRUPTED, TIMED_OUT, WAITING
-from ork.cli.naming import complete_file_or_workflow, run_argument
-from ork.cli.session import json_option, look, now, palette, print_json, serve, store_options
+from ork.cli.session import json_option, now, palette, print_json, run_long, run_short, store_options
 from ork.errors import NotFoundError
 from ork.model.ids import RunId
 from ork.terminal import is_dumb_terminal
 
 if TYPE_CHECKING:
     from ork.app.installation import Installation
-    from ork.cli.attend import Ending, Interrupts
     from ork.cli.progress import Progress
+    from ork.cli.run_follower import Ending, Interrupts
     from ork.model.run import Run
     from ork.status.approvals import PendingApproval
     from ork.status.run_view import RunView
@@ -29,19 +29,19 @@ PROGRESS = click.option(
     "mode",
     type=click.Choice(["auto", "plain", "json", "quiet"]),
     default="auto",
-    help="How to show what goes on (auto: live on a terminal, else one line per change).",
+    help="How to show progress (auto: live on a terminal, else one line per change).",
 )
 TIMEOUT = click.option(
     "--timeout",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="After this long, cancel the run if this process does its work; else only stop waiting for it.",
+    help="After this time, cancel the run if this process schedules it; otherwise only stop waiting.",
 )
 PARAMS = click.option(
     "-p", "--param", "params", multiple=True, metavar="KEY=VALUE", help="A param of the run; may be repeated."
 )
-NO_CACHE = click.option("--no-cache", "fresh", is_flag=True, help="Run every task, also where an output is cached.")
-FULL = click.option("--full", is_flag=True, help="Every frame of a failure.")
+NO_CACHE = click.option("--no-cache", "fresh", is_flag=True, help="Run every task, even if its output is cached.")
+FULL = click.option("--full", is_flag=True, help="Show every frame of a failure.")
 
 
 @click.command(name="run")
@@ -49,7 +49,7 @@ FULL = click.option("--full", is_flag=True, help="Every frame of a failure.")
 @click.argument("name", required=False)
 @PARAMS
 @NO_CACHE
-@click.option("--detach", is_flag=True, help="Create the run, print its id and leave; a scheduler does the work.")
+@click.option("--detach", is_flag=True, help="Create the run, print its id and exit; a scheduler does the work.")
 @TIMEOUT
 @PROGRESS
 @FULL
@@ -66,16 +66,16 @@ def run_command(
     full: bool,
     as_json: bool,
 ) -> int:
-    """Run a workflow to its end and show how it goes.
+    """Run a workflow and show its progress.
 
-    A file is validated and registered first; without one it is workflow.yaml in this folder. NAME says which workflow
-    of a Python file is meant. If a scheduler serves this store it does the work, else this process does. Ctrl-C
-    cancels the run. Where nothing can go on before a person approves, it ends with exit code 5.
+    A file is validated and deployed first; the default is workflow.yaml in this folder. NAME selects a workflow of a
+    Python file. A scheduler service does the work; if none is running, this process does. Ctrl-C cancels the run. If
+    the run waits only for approval, the command ends with exit code 5.
 
     \b
     Example:  ork run etl.yaml -p day=2026-01-01
     """
-    from ork.cli.starting import create_run, prepare
+    from ork.cli.new_run import create_run, prepare
 
     prepared = prepare(workflow, params, as_json=as_json, chosen=name)
     if prepared is None:
@@ -83,16 +83,14 @@ def run_command(
 
     create = partial(create_run, prepared=prepared._replace(fresh=fresh))
     if detach:
-        created_for_others(create, as_json=as_json, creates=True)
+        create_detached(create, as_json=as_json, creates=True)
         return DONE
-    return _run_to_its_end(create, Attended(RunId(""), _progress(mode, full), timeout, as_json))
+    return _create_and_follow(create, FollowOptions(RunId(""), _progress(mode, full), timeout, as_json))
 
 
-def created_for_others(
-    create: Callable[[Installation], Coroutine[Any, Any, Run]], *, as_json: bool, creates: bool
-) -> Run:
-    """Creates a run for a scheduler to work on, prints its id, and says if there is nobody to do it."""
-    from ork.cli.commands.act import NOBODY_YET
+def create_detached(create: Callable[[Installation], Coroutine[Any, Any, Run]], *, as_json: bool, creates: bool) -> Run:
+    """Creates a run, prints its id, and warns if no scheduler is running."""
+    from ork.cli.commands.run_commands import NO_SCHEDULER_YET
 
     async def work(installation: Installation) -> tuple[Run, bool]:
         from ork.status.schedulers import present_schedulers
@@ -100,20 +98,20 @@ def created_for_others(
         run = await create(installation)
         return run, bool(await present_schedulers(installation.store, None))
 
-    run, is_served = look(work, creates=creates)
+    run, is_served = run_short(work, creates=creates)
     if as_json:
         print_json({"id": run.id})
     else:
         print(run.id, flush=True)
     if not is_served and not run.status.is_final:
-        print(f"  {NOBODY_YET}", file=sys.stderr, flush=True)
+        print(f"  {NO_SCHEDULER_YET}", file=sys.stderr, flush=True)
     return run
 
 
 @click.command(name="rerun")
 @run_argument
 @PARAMS
-@click.option("--latest", is_flag=True, help="The workflow as it is now, not as it was then.")
+@click.option("--latest", is_flag=True, help="Use the current version of the workflow, not the run's.")
 @NO_CACHE
 @TIMEOUT
 @PROGRESS
@@ -130,12 +128,12 @@ def rerun_command(
     full: bool,
     as_json: bool,
 ) -> int:
-    """A new run like an earlier one, linked to it: the same version and params, where no others are given.
+    """Start a new run with the version and params of an earlier one, except for the params given.
 
     \b
     Example:  ork rerun 7f3k -p day=2026-01-02
     """
-    from ork.cli.starting import create_rerun
+    from ork.cli.new_run import create_rerun
     from ork.status.ids import parse_target, resolve_run
 
     async def create(installation: Installation) -> Run:
@@ -145,24 +143,24 @@ def rerun_command(
             raise NotFoundError(f"no run `{run}`", hint="`ork runs` lists them")
         return await create_rerun(installation, earlier, params, fresh=fresh, latest=latest)
 
-    return _run_to_its_end(create, Attended(RunId(""), _progress(mode, full), timeout, as_json))
+    return _create_and_follow(create, FollowOptions(RunId(""), _progress(mode, full), timeout, as_json))
 
 
-def _run_to_its_end(create: Callable[[Installation], Coroutine[Any, Any, Run]], attended: Attended) -> int:
+def _create_and_follow(create: Callable[[Installation], Coroutine[Any, Any, Run]], options: FollowOptions) -> int:
     async def work(installation: Installation) -> int:
-        from ork.cli.attend import Interrupts
+        from ork.cli.run_follower import Interrupts
 
         await _refuse_if_paused(installation)
-        # Before there is a run: Ctrl-C at any later moment cancels it or says who goes on with it.
+        # Installed before the run exists, so that Ctrl-C at any time cancels it or reports that it continues.
         with Interrupts() as interrupts:
             run = await create(installation)
-            return await _attend(installation, attended._replace(run=run.id), interrupts)
+            return await _follow_run(installation, options._replace(run=run.id), interrupts)
 
-    return serve(work)
+    return run_long(work)
 
 
 async def _refuse_if_paused(installation: Installation) -> None:
-    """A run that nobody may start would be waited for in vain."""
+    """RefusedError if the installation is paused: the run would not start."""
     for control in await installation.store.list_controls():
         if control.target == "*":
             from ork.errors import RefusedError
@@ -179,26 +177,28 @@ async def _refuse_if_paused(installation: Installation) -> None:
 @json_option
 @store_options
 def watch_command(run: str, timeout: float | None, mode: str, full: bool, as_json: bool) -> int:
-    """The live view of a run that goes on elsewhere. Ctrl-C only stops watching.
+    """Follow a run in a live view. Ctrl-C only stops watching.
 
     \b
     Example:  ork watch @last
     """
 
     async def work(installation: Installation) -> int:
-        from ork.cli.attend import Interrupts
+        from ork.cli.run_follower import Interrupts
         from ork.status.ids import parse_target, resolve_run
 
         found = await resolve_run(installation.store, parse_target(run).run)
         with Interrupts() as interrupts:
-            attended = Attended(found, _progress(mode, full), timeout, as_json, may_work=False, waits_for_people=True)
-            return await _attend(installation, attended, interrupts)
+            options = FollowOptions(
+                found, _progress(mode, full), timeout, as_json, may_work=False, waits_for_people=True
+            )
+            return await _follow_run(installation, options, interrupts)
 
-    return serve(work)
+    return run_long(work)
 
 
-class Attended(NamedTuple):
-    """A run to stay with, and how."""
+class FollowOptions(NamedTuple):
+    """The run to follow, and how."""
 
     run: RunId
     progress: Progress
@@ -210,11 +210,11 @@ class Attended(NamedTuple):
     waits_for_machines: bool = True
 
 
-async def _attend(installation: Installation, attended: Attended, interrupts: Interrupts) -> int:
-    from ork.cli.attend import Attendant
+async def _follow_run(installation: Installation, options: FollowOptions, interrupts: Interrupts) -> int:
+    from ork.cli.run_follower import RunFollower
 
-    run, progress, timeout, as_json, may_work, is_quiet, waits_for_people, waits_for_machines = attended
-    attendant = Attendant(
+    run, progress, timeout, as_json, may_work, is_quiet, waits_for_people, waits_for_machines = options
+    follower = RunFollower(
         installation,
         run,
         progress,
@@ -224,25 +224,25 @@ async def _attend(installation: Installation, attended: Attended, interrupts: In
         waits_for_people=waits_for_people,
         waits_for_machines=waits_for_machines,
     )
-    view, ending = await attendant.stay()
+    view, ending = await follower.follow()
     if as_json:
         from ork.status.shapes import full_run_json
 
         attempts = await installation.store.list_attempts(run)
         print_json(full_run_json(view.run, view.version, view.tasks.values(), attempts))
-    elif not is_quiet and attendant.questions:
-        _print_questions(attendant.questions)
+    elif not is_quiet and follower.pending:
+        _print_pending(follower.pending)
     elif not is_quiet:
         _conclude(view, ending)
     return _exit_code(view, ending)
 
 
-def _print_questions(questions: list[PendingApproval]) -> None:
-    """What is asked on stdout; how to go on on stderr."""
+def _print_pending(pending: list[PendingApproval]) -> None:
+    """Prints the pending approvals on stdout and the next commands on stderr."""
     from ork.cli.paint import Span, line
 
     sys.stderr.write("\n")
-    for asked in questions:
+    for asked in pending:
         words = line(Span("◷", "wait"), f" run {asked.short} waits for a person: {asked.task}: {asked.message}")
         palette(sys.stdout).write(sys.stdout, [words])
         sys.stdout.flush()
@@ -252,7 +252,7 @@ def _print_questions(questions: list[PendingApproval]) -> None:
 
 
 def _conclude(view: RunView, ending: Ending) -> None:
-    """The result on stdout; what to do next on stderr."""
+    """Prints the result on stdout and the next commands on stderr."""
     from ork.cli.paint import line
     from ork.cli.task_lines import next_steps, summary
 
@@ -264,12 +264,12 @@ def _conclude(view: RunView, ending: Ending) -> None:
     if view.run.cancel_requested_at is not None:
         print(f"run {view.short} is being cancelled; `ork tick` finishes it", file=sys.stderr)
         return
-    print(f"{ending.value}: run {view.short} goes on", file=sys.stderr)
+    print(f"{ending.value}: run {view.short} continues", file=sys.stderr)
     palette(sys.stderr).write(sys.stderr, [line(f"  ork watch {view.short}   ork cancel {view.short}")])
 
 
 def _exit_code(view: RunView, ending: Ending) -> int:
-    from ork.cli.attend import Ending
+    from ork.cli.run_follower import Ending
 
     match ending:
         case Ending.TIMED_OUT:
@@ -300,28 +300,28 @@ def _progress(mode: str, full: bool) -> Progress:
 
 
 def wait_for_end(run: RunId) -> int:
-    """Waits without showing anything; 0 only if the run succeeded."""
-    return _stay(Attended(run, _progress("quiet", False), may_work=False, is_quiet=True, waits_for_people=True))
+    """Waits silently. Returns 0 only if the run succeeded."""
+    return _follow(FollowOptions(run, _progress("quiet", False), may_work=False, is_quiet=True, waits_for_people=True))
 
 
-def go_on(run: RunId, *, quietly: bool) -> int:
-    """Works on a run that was asked to go on, as `ork run` would."""
-    return _stay(Attended(run, _progress("quiet" if quietly else "auto", False), is_quiet=quietly))
+def continue_run(run: RunId, *, quietly: bool) -> int:
+    """Schedules and follows a run that a command continues, as `ork run` does."""
+    return _follow(FollowOptions(run, _progress("quiet" if quietly else "auto", False), is_quiet=quietly))
 
 
-def finish_quietly(run: RunId) -> None:
-    """Works on a run that is being cancelled until nothing of it is left, or until only a person can end what is left."""
+def finish_cancelled(run: RunId) -> None:
+    """Schedules a run that is being cancelled until it has ended, or until only `ork declare-dead` can end it."""
     from ork.cli.progress import NotesOnly
 
     progress = NotesOnly(sys.stderr)
-    _stay(Attended(run, progress, is_quiet=True, waits_for_people=True, waits_for_machines=False))
+    _follow(FollowOptions(run, progress, is_quiet=True, waits_for_people=True, waits_for_machines=False))
 
 
-def _stay(attended: Attended) -> int:
+def _follow(options: FollowOptions) -> int:
     async def work(installation: Installation) -> int:
-        from ork.cli.attend import Interrupts
+        from ork.cli.run_follower import Interrupts
 
         with Interrupts() as interrupts:
-            return await _attend(installation, attended, interrupts)
+            return await _follow_run(installation, options, interrupts)
 
-    return serve(work)
+    return run_long(work)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ork.cli.naming import complete_run, run_argument
-from ork.cli.session import json_option, look, now, palette, print_json, store_options
+from ork.cli.arguments import complete_run, run_argument
+from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
 from ork.model.sealed import redacted_params
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ STATUSES = ("pending", "running", "paused", "success", "failed", "cancelled")
 @click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
 @click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only these; may be repeated.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
-@click.option("--cursor", help="Go on where the previous page ended.")
+@click.option("--cursor", help="Continue after the previous page.")
 @json_option
 @store_options
 @click.pass_context
@@ -41,7 +41,7 @@ def runs_command(
     cursor: str | None,
     as_json: bool,
 ) -> None:
-    """The latest runs, newest first; or what differs between two.
+    """List the latest runs, newest first, or compare two.
 
     \b
     Example:  ork runs --workflow my_etl --status failed
@@ -52,7 +52,7 @@ def runs_command(
     from ork.state.records import RunFilter
 
     query = RunFilter(workflow, frozenset(map(RunStatus, statuses)), limit, cursor)
-    runs, short, zones, following = look(lambda installation: _page(installation, query))
+    runs, short, zones, following = run_short(lambda installation: _page(installation, query))
     if as_json:
         from ork.status.shapes import listed_run_json
 
@@ -72,14 +72,14 @@ def runs_command(
 @json_option
 @store_options
 def diff_command(a: str, b: str, as_json: bool) -> None:
-    """What differs between two runs: params, versions, states, durations, outputs.
+    """Show the differences between two runs: params, versions, states, durations, outputs.
 
     \b
     Example:  ork runs diff 4f2a @last
     """
     from ork.cli.run_diff import difference_lines, read_difference
 
-    difference = look(lambda installation: read_difference(installation, a, b))
+    difference = run_short(lambda installation: read_difference(installation, a, b))
     if as_json:
         print_json(difference)
     else:
@@ -89,7 +89,7 @@ def diff_command(a: str, b: str, as_json: bool) -> None:
 class _Page(NamedTuple):
     runs: tuple[Run, ...]
     short: dict[Any, str]
-    zones: dict[str, str]  # of the schedules of those workflows that have scheduled runs here
+    zones: dict[str, str]  # time zones of the schedules, by workflow
     cursor: str | None
 
 
@@ -105,7 +105,7 @@ async def _page(installation: Installation, query: RunFilter) -> _Page:
 
 
 def _runs_table(runs: tuple[Run, ...], short: dict[Any, str], zones: dict[str, str]) -> list[Line]:
-    from ork.cli.looks import run_word
+    from ork.cli.state_style import run_status_span
     from ork.cli.tables import table
     from ork.status.formatting import ago, between, slot_time
 
@@ -114,7 +114,7 @@ def _runs_table(runs: tuple[Run, ...], short: dict[Any, str], zones: dict[str, s
         (
             short[run.id],
             run.workflow,
-            run_word(run),
+            run_status_span(run),
             ago(run.created_at, moment),
             between(run.started_at, run.finished_at or (None if run.status.is_final else moment)),
             run.trigger.value,
@@ -129,12 +129,12 @@ def _runs_table(runs: tuple[Run, ...], short: dict[Any, str], zones: dict[str, s
 
 @click.command(name="show")
 @run_argument
-@click.option("--full", is_flag=True, help="Every frame of a failure, and where each attempt ran.")
-@click.option("--instances", "unfolded", is_flag=True, help="Every instance of a fan-out on a line of its own.")
+@click.option("--full", is_flag=True, help="Show every frame of a failure, and where each attempt ran.")
+@click.option("--instances", "unfolded", is_flag=True, help="Show each instance of a fan-out on its own line.")
 @json_option
 @store_options
 def show_command(run: str, full: bool, unfolded: bool, as_json: bool) -> None:
-    """One run and its tasks; for those that failed, why.
+    """Show a run and its tasks, and why tasks failed.
 
     \b
     Example:  ork show @last --instances
@@ -152,7 +152,7 @@ def show_command(run: str, full: bool, unfolded: bool, as_json: bool) -> None:
         attempts = await store.list_attempts(view.run.id) if wanted else ()
         return view, with_facts(installation.objects, attempts)
 
-    view, attempts = look(read)
+    view, attempts = run_short(read)
     if as_json:
         print_json(full_run_json(view.run, view.version, view.tasks.values(), attempts))
     else:
@@ -163,7 +163,7 @@ def show_command(run: str, full: bool, unfolded: bool, as_json: bool) -> None:
 def show_lines(
     view: RunView, moment: datetime, attempts: Sequence[Attempt] = (), *, full: bool = False, unfolded: bool = False
 ) -> list[Line]:
-    """The run as it stands: when, with what, each task, and how it all went."""
+    """The run with its facts, params and tasks, and a summary."""
     from ork.cli import task_lines
     from ork.cli.paint import Span, line
     from ork.cli.visible import visible

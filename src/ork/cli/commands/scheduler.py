@@ -1,4 +1,4 @@
-"""`ork scheduler` and `ork tick`: the services."""
+"""`ork scheduler` and `ork tick`: run a scheduler as a service, or once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ork.cli.service_log import LOG_FORMAT, LOG_FORMAT_OR_NONE, LOG_LEVEL, Servi
 from ork.cli.session import (
     current_settings,
     json_option,
-    keep_serving,
     now,
     print_json,
-    serve,
+    run_long,
+    run_service,
     store_options,
     task_user_option,
 )
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 @click.group(name="scheduler", invoke_without_command=True)
-@click.option("--metrics-port", type=click.IntRange(1, 65535), help="Answer GET /metrics here, for Prometheus.")
-@click.option("--metrics-host", default="127.0.0.1", show_default=True, help="Where to listen for that.")
+@click.option("--metrics-port", type=click.IntRange(1, 65535), help="Serve GET /metrics on this port, for Prometheus.")
+@click.option("--metrics-host", default="127.0.0.1", show_default=True, help="The address of the metrics port.")
 @LOG_FORMAT
 @LOG_LEVEL
 @task_user_option
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def scheduler_command(
     context: click.Context, log_format: str, log_level: str, metrics_port: int | None, metrics_host: str
 ) -> None:
-    """Work on runs until stopped (SIGTERM or Ctrl-C). Several may serve one store; what runs goes on without them.
+    """Run a scheduler until stopped (SIGTERM or Ctrl-C). Several can share one store; running tasks outlive them.
 
     The commands below pause, drain and list schedulers.
 
@@ -49,7 +49,7 @@ def scheduler_command(
         return
     check_project(current_settings())
     log = ServiceLog(log_format, log_level)
-    keep_serving(lambda installation: _work(installation, log, metrics_host, metrics_port), log)
+    run_service(lambda installation: _work(installation, log, metrics_host, metrics_port), log)
 
 
 for _command in COMMANDS:
@@ -74,7 +74,7 @@ async def _work(installation: Installation, log: ServiceLog, metrics_host: str, 
 
 @click.command(name="tick")
 @click.option(
-    "--stay", "stays", is_flag=True, help="Leave when no task runs any more: for containers that end with it."
+    "--stay", "stays", is_flag=True, help="Exit only when no task is running, for containers that end with it."
 )
 @LOG_FORMAT_OR_NONE
 @LOG_LEVEL
@@ -82,9 +82,9 @@ async def _work(installation: Installation, log: ServiceLog, metrics_host: str, 
 @task_user_option
 @store_options
 def tick_command(as_json: bool, log_format: str | None, log_level: str, stays: bool) -> None:
-    """Work until nothing is due, then print when to wake next. Tasks that were started go on without it.
+    """Do all work that is due, then print when to wake next. Started tasks continue without it.
 
-    On a terminal it answers in words, else in JSON.
+    Prints text on a terminal, otherwise JSON.
 
     \b
     Example:  ork tick
@@ -92,11 +92,11 @@ def tick_command(as_json: bool, log_format: str | None, log_level: str, stays: b
     from ork.status.shapes import time_json
 
     check_project(current_settings())
-    is_told = log_format is not None or log_level == "debug"
-    log = ServiceLog(log_format or "text", log_level) if is_told else None
-    report = serve(lambda installation: _tick(installation, log, stays=stays))
+    is_logged = log_format is not None or log_level == "debug"
+    log = ServiceLog(log_format or "text", log_level) if is_logged else None
+    report = run_long(lambda installation: _tick(installation, log, stays=stays))
     if sys.stdout.isatty() and not as_json:
-        print(_in_words(report))
+        print(_text(report))
         return
     print_json(
         {
@@ -108,15 +108,15 @@ def tick_command(as_json: bool, log_format: str | None, log_level: str, stays: b
     )
 
 
-def _in_words(report: TickReport) -> str:
+def _text(report: TickReport) -> str:
     from ork.status.formatting import ago, count
 
     done = [f"{count(report.launched, 'task')} started"] if report.launched else []
     done += [f"{count(report.finished, 'run')} ended"] if report.finished else []
-    said = ", ".join(done) or "nothing was due"
+    summary = ", ".join(done) or "nothing was due"
     if report.next_wake is None:
-        return f"{said}; nothing more to come"
-    return f"{said}; next wake-up {ago(report.next_wake, now())} ({report.next_wake.astimezone():%Y-%m-%d %H:%M:%S})"
+        return f"{summary}; nothing is scheduled"
+    return f"{summary}; next wake-up {ago(report.next_wake, now())} ({report.next_wake.astimezone():%Y-%m-%d %H:%M:%S})"
 
 
 async def _tick(installation: Installation, log: ServiceLog | None, *, stays: bool) -> TickReport:
@@ -124,8 +124,8 @@ async def _tick(installation: Installation, log: ServiceLog | None, *, stays: bo
 
     if isinstance(installation, RemoteInstallation):
         if stays:
-            raise UsageError("a server does not stay for its tasks", hint="leave --stay away, or --server")
-        return _tick_there(installation)
+            raise UsageError("--stay does not work through a server", hint="use --stay without --server")
+        return _tick_remotely(installation)
     from ork.telemetry import Telemetry, TelemetryEvent
 
     telemetry = Telemetry()
@@ -136,7 +136,7 @@ async def _tick(installation: Installation, log: ServiceLog | None, *, stays: bo
     return await installation.tick(telemetry, stays=stays)
 
 
-def _tick_there(installation: RemoteInstallation) -> TickReport:
+def _tick_remotely(installation: RemoteInstallation) -> TickReport:
     from ork.scheduler.service import TickReport
     from ork.status.wire import read_time
 

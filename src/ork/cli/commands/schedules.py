@@ -1,4 +1,4 @@
-"""`ork schedules`: what fires when, in its zone and here."""
+"""`ork schedules`: lists schedules and their next times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.session import json_option, look, now, palette, print_json, store_options
+from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
 from ork.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 @click.command(name="schedules")
 @click.option("--next", "count", type=click.IntRange(1, 1000), default=1, show_default=True, help="How many times.")
-@click.option("--after", metavar="TIME", help="Times later than this moment instead of now.")
+@click.option("--after", metavar="TIME", help="Show times after TIME instead of now.")
 @json_option
 @store_options
 def schedules_command(count: int, after: str | None, as_json: bool) -> None:
-    """What fires when, in its own time zone and here.
+    """List schedules and their next times, in their own time zone and in local time.
 
     \b
     Example:  ork schedules --next 5
     """
-    moment = now() if after is None else read_moment(after, "--after")
+    start = now() if after is None else parse_time(after, "--after")
     from ork.status.schedulers import NOTHING_FIRES
 
-    found, is_served = look(lambda installation: _upcoming(installation, moment, count))
+    found, is_served = run_short(lambda installation: _upcoming(installation, start, count))
     if as_json:
         from ork.status.shapes import upcoming_json
 
@@ -45,12 +45,12 @@ def schedules_command(count: int, after: str | None, as_json: bool) -> None:
             print(f"note: {NOTHING_FIRES}", file=sys.stderr)
 
 
-async def _upcoming(installation: Installation, moment: datetime, count: int) -> tuple[list[Upcoming], bool]:
+async def _upcoming(installation: Installation, start: datetime, count: int) -> tuple[list[Upcoming], bool]:
     from ork.status.schedulers import fires_schedules
     from ork.status.schedules import upcoming
 
     store = installation.store
-    found = [upcoming(entry, moment, count) for entry in await store.list_schedules()]
+    found = [upcoming(entry, start, count) for entry in await store.list_schedules()]
     return found, await fires_schedules(store)
 
 
@@ -65,18 +65,18 @@ def _table(found: list[Upcoming]) -> list[Line]:
         schedule = entry.schedule
         what = (entry.workflow, f"{schedule.cron} {schedule.timezone}", schedule.catchup.value)
         if not times:
-            rows.append((*what, problem or ("never" if entry.enabled else "off"), "", ""))
+            rows.append((*what, problem or ("never" if entry.enabled else "disabled"), "", ""))
         for time in times:
-            there = f"{time.astimezone(ZoneInfo(schedule.timezone)):%a %Y-%m-%d %H:%M:%S %Z}"
-            rows.append((*what, there, clock_time(time, now()), ago(time, now())))
+            scheduled = f"{time.astimezone(ZoneInfo(schedule.timezone)):%a %Y-%m-%d %H:%M:%S %Z}"
+            rows.append((*what, scheduled, clock_time(time, now()), ago(time, now())))
             what = ("", "", "")
-    return table(("workflow", "schedule", "catchup", "next", "here", ""), rows, less=(2, 4))
+    return table(("workflow", "schedule", "catchup", "next", "local time", ""), rows, less=(2, 4))
 
 
-def read_moment(text: str, option: str) -> datetime:
-    """RFC 3339; without an offset it is meant in local time, a date alone begins that day."""
+def parse_time(text: str, option: str) -> datetime:
+    """Parses RFC 3339. A time without an offset is local; a date means the start of that day."""
     try:
-        moment = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(f"{option} {text} is not a time", hint="such as 2026-03-01T12:00:00Z or 2026-03-01") from None
-    return moment.astimezone(UTC)
+    return time.astimezone(UTC)

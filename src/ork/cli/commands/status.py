@@ -1,4 +1,4 @@
-"""`ork status`: what goes on in this store right now."""
+"""`ork status`: shows schedulers, unfinished runs and limits in use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ork.cli.session import json_option, look, now, palette, print_json, store_options
+from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,12 +28,12 @@ MAX_SET_ASIDE = 5
 @json_option
 @store_options
 def status_command(as_json: bool) -> None:
-    """Schedulers and their leases, runs that have not ended, limits in use, and what waits or runs longest.
+    """Show schedulers and their leases, unfinished runs, limits in use, and the longest waiting and running tasks.
 
     \b
     Example:  ork status --json
     """
-    found = look(_gather)
+    found = run_short(_gather)
     if as_json:
         from ork.status.overview import overview_json
 
@@ -48,7 +48,7 @@ class Found(NamedTuple):
     overview: StoreOverview
     short: dict[RunId, str]
     is_disk_full: bool
-    schedules: int  # that are on
+    schedules: int  # enabled ones
     is_served: bool
 
 
@@ -66,8 +66,8 @@ async def _gather(installation: Installation) -> Found:
 
 
 def _lines(found: Found) -> list[Line]:
-    from ork.cli.looks import run_word
     from ork.cli.paint import line
+    from ork.cli.state_style import run_status_span
     from ork.cli.tables import table
     from ork.model.installation import host_of
     from ork.model.run import RunStatus
@@ -76,14 +76,14 @@ def _lines(found: Found) -> list[Line]:
     from ork.status.schedulers import NOTHING_FIRES, NOTHING_STARTS, Liveness, liveness, unverified_text
     from ork.status.why import FULL_DISK
 
-    moment, overview = now(), found.overview
+    time, overview = now(), found.overview
     lines = [_fact("store", found.store)]
     for entry in overview.schedulers:
         lease = f", lease {entry.lease_seconds_left:.0f}s" if entry.active_runs else ""
         if liveness(entry) is Liveness.UNVERIFIED:
             lines.append(_fact("scheduler", f"on {host_of(entry.identity)}: {unverified_text(entry)}"))
             continue
-        what = f"{entry.kind}, started {ago(entry.started_at, moment)}, {count(entry.active_runs, 'run')}{lease}"
+        what = f"{entry.kind}, started {ago(entry.started_at, time)}, {count(entry.active_runs, 'run')}{lease}"
         lines.append(_fact("scheduler", what))
         lines += [_fact("", f"slower than it should be: {note}") for note in entry.notes]
     if not overview.schedulers:
@@ -92,7 +92,7 @@ def _lines(found: Found) -> list[Line]:
         lines.append(_fact("schedules", f"{count(found.schedules, 'schedule')}: {NOTHING_FIRES}"))
     if overview.counts.get(RunStatus.PENDING) and not found.is_served:
         lines.append(_fact("waiting", f"{count(overview.counts[RunStatus.PENDING], 'run')}: {NOTHING_STARTS}"))
-    lines += [_fact(control.mode, control_text(control, moment)) for control in overview.controls]
+    lines += [_fact(control.mode, control_text(control, time)) for control in overview.controls]
     if found.is_disk_full:
         lines.append(_fact("disk", FULL_DISK))
     lines += [_fact("limit", f"{use.name}: {use.used} of {use.slots}") for use in overview.limits]
@@ -102,13 +102,13 @@ def _lines(found: Found) -> list[Line]:
     if overview.slowest:
         lines.append(_fact("slowest", _since(found, overview.slowest)))
     if overview.unsent:
-        lines.append(_fact("alerts", _about_unsent(overview.unsent, moment)))
+        lines.append(_fact("alerts", _about_unsent(overview.unsent, time)))
     lines += _about_quarantined(overview.quarantined)
     unfinished = [f"{number:,} {status}" for status, number in overview.counts.items() if number]
     lines.append(_fact("runs", ", ".join(unfinished) or "all have ended"))
     if not overview.runs:
         return lines
-    rows = [(found.short[r.id], r.workflow, run_word(r), ago(r.created_at, moment)) for r in overview.runs]
+    rows = [(found.short[r.id], r.workflow, run_status_span(r), ago(r.created_at, time)) for r in overview.runs]
     return [*lines, line(""), *table(("run", "workflow", "status", "created"), rows)]
 
 
@@ -120,7 +120,7 @@ def _about_quarantined(items: Sequence[Quarantined]) -> list[Line]:
     return [*shown, _fact("set aside", f"and {more} more, see ork doctor")] if more else shown
 
 
-def _about_unsent(unsent: Sequence[UnsentAlert], moment: datetime) -> str:
+def _about_unsent(unsent: Sequence[UnsentAlert], now: datetime) -> str:
     from ork.alerts.text import title
     from ork.status.formatting import ago
     from ork.status.overview import MAX_UNSENT
@@ -128,7 +128,7 @@ def _about_unsent(unsent: Sequence[UnsentAlert], moment: datetime) -> str:
     last = unsent[0]
     number = f"{MAX_UNSENT} or more" if len(unsent) == MAX_UNSENT else str(len(unsent))
     tried = "tried once" if last.notice.tries == 1 else f"tried {last.notice.tries} times"
-    then = "given up" if last.retry_at is None else f"due again {ago(last.retry_at, moment)}"
+    then = "given up" if last.retry_at is None else f"due again {ago(last.retry_at, now)}"
     return f"{number} could not be sent; the last is “{title(last.notice)}” ({tried}, {then}: {last.error})"
 
 
@@ -138,7 +138,7 @@ def _fact(label: str, words: str) -> Line:
     return line(Span(f"{label:<12}", "dim"), words)
 
 
-def _since(found: Found, moment: TaskSince) -> str:
+def _since(found: Found, task: TaskSince) -> str:
     from ork.status.formatting import duration
 
-    return f"{found.short[moment.run]}/{moment.task} for {duration((now() - moment.since).total_seconds())}"
+    return f"{found.short[task.run]}/{task.task} for {duration((now() - task.since).total_seconds())}"

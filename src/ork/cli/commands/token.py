@@ -1,4 +1,4 @@
-"""`ork token` and `ork audit`: who may do what through the API, and who did what."""
+"""`ork token` and `ork audit`: manages API tokens, and lists who changed what."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.session import json_option, look, now, palette, print_json, store_options
+from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
 from ork.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ ROLES = ("viewer", "operator", "admin")
 
 @click.group(name="token")
 def token_command() -> None:
-    """Who may do what through the API: create, list, rotate, revoke.
+    """Create, list, rotate and revoke API tokens.
 
     \b
     Example:  ork token create --role operator --name ci
@@ -31,20 +31,20 @@ def token_command() -> None:
 
 @token_command.command(name="create")
 @click.option("--role", type=click.Choice(ROLES), default="viewer", show_default=True)
-@click.option("--name", default="token", show_default=True, help="Stands in the audit trail beside what it does.")
-@click.option("--expires", metavar="AGE", help="After which it opens nothing: 90d, 12h (default: never).")
+@click.option("--name", default="token", show_default=True, help="Shown in the audit log.")
+@click.option("--expires", metavar="AGE", help="The token is valid for this time: 90d, 12h (default: forever).")
 @json_option
 @store_options
 def create_command(role: str, name: str, expires: str | None, as_json: bool) -> None:
-    """Make a token and print it, once: it is kept nowhere.
+    """Create a token and print it. It is not stored and cannot be shown again.
 
-    A viewer looks, an operator also starts, stops and decides, an admin also deploys and makes tokens.
+    A viewer reads; an operator also starts, stops and approves; an admin also deploys and manages tokens.
 
     \b
     Example:  export ORK_TOKEN=$(ork token create --role operator --name ci --expires 90d)
     """
     from ork.api.tokens import make_token
-    from ork.cli.commands.act import who_asks
+    from ork.cli.commands.run_commands import current_user
     from ork.model.access import Role
 
     text, token = make_token(name, Role(role), now(), _expiry(expires))
@@ -52,26 +52,26 @@ def create_command(role: str, name: str, expires: str | None, as_json: bool) -> 
     async def add(installation: Installation) -> None:
         await installation.store.add_token(token)
         detail = json.dumps({"name": name, "role": role})
-        await installation.record(who_asks(), "token.create", token.id, detail)
+        await installation.record(current_user(), "token.create", token.id, detail)
 
-    look(add, creates=True)
-    _tell(text, token, as_json)
+    run_short(add, creates=True)
+    _print_token(text, token, as_json)
 
 
 @token_command.command(name="rotate")
 @click.argument("id")
-@click.option("--overlap", metavar="AGE", default="1h", show_default=True, help="How long the old one stays valid.")
-@click.option("--expires", metavar="AGE", help="After which the new one opens nothing: 90d, 12h (default: never).")
+@click.option("--overlap", metavar="AGE", default="1h", show_default=True, help="How long the old token stays valid.")
+@click.option("--expires", metavar="AGE", help="The new token is valid for this time: 90d, 12h (default: forever).")
 @json_option
 @store_options
 def rotate_command(id: str, overlap: str, expires: str | None, as_json: bool) -> None:
-    """Make another token of the same name and role and print it, once. The old one expires when the overlap is over.
+    """Create a new token with the same name and role and print it. The old one expires after the overlap.
 
     \b
     Example:  ork token rotate 3f9c01ab --overlap 1d --expires 90d
     """
     from ork.api.tokens import make_token
-    from ork.cli.commands.act import who_asks
+    from ork.cli.commands.run_commands import current_user
 
     until = _after(overlap, "--overlap")
 
@@ -82,20 +82,20 @@ def rotate_command(id: str, overlap: str, expires: str | None, as_json: bool) ->
         text, token = make_token(old.name, old.role, now(), _expiry(expires))
         if not await installation.store.rotate_token(id, token, until, now()):
             raise _not_in_use(id)
-        await installation.record(who_asks(), "token.rotate", id, json.dumps({"by": token.id}))
+        await installation.record(current_user(), "token.rotate", id, json.dumps({"by": token.id}))
         return text, token
 
-    text, token = look(rotate)
-    _tell(text, token, as_json)
+    text, token = run_short(rotate)
+    _print_token(text, token, as_json)
 
 
 def _expiry(age: str | None) -> datetime | None:
-    moment = None if age is None else _after(age, "--expires")
-    if moment is not None and moment <= now():
+    time = None if age is None else _after(age, "--expires")
+    if time is not None and time <= now():
         raise UsageError(
-            f"--expires {age} is no time from now", hint="such as 90d or 12h; without it a token never expires"
+            f"--expires {age} is not in the future", hint="such as 90d or 12h; without it a token never expires"
         )
-    return moment
+    return time
 
 
 def _after(age: str, option: str) -> datetime:
@@ -107,7 +107,7 @@ def _after(age: str, option: str) -> datetime:
         raise UsageError(f"{option} {age} is too long", hint="such as 90d or 12h") from None
 
 
-def _tell(text: str, token: Token, as_json: bool) -> None:
+def _print_token(text: str, token: Token, as_json: bool) -> None:
     if not as_json:
         print(text)
         return
@@ -118,14 +118,14 @@ def _tell(text: str, token: Token, as_json: bool) -> None:
 
 
 def _not_in_use(id: str) -> NotFoundError:
-    return NotFoundError(f"no token `{id}` that is in use", hint="`ork token list` lists them")
+    return NotFoundError(f"no valid token `{id}`", hint="`ork token list` lists them")
 
 
 @token_command.command(name="list")
 @json_option
 @store_options
 def list_command(as_json: bool) -> None:
-    """The tokens there are; not their texts.
+    """List the tokens, without their values.
 
     \b
     Example:  ork token list
@@ -134,7 +134,7 @@ def list_command(as_json: bool) -> None:
     async def read(installation: Installation) -> tuple[Token, ...]:
         return await installation.store.list_tokens()
 
-    tokens = look(read)
+    tokens = run_short(read)
     if as_json:
         from ork.status.shapes import token_json
 
@@ -170,20 +170,20 @@ def _state(token: Token) -> str:
 @click.argument("id")
 @store_options
 def revoke_command(id: str) -> None:
-    """From now on the token opens nothing.
+    """Revoke a token: it is rejected from now on.
 
     \b
     Example:  ork token revoke 3f9c01ab
     """
-    from ork.cli.commands.act import who_asks
+    from ork.cli.commands.run_commands import current_user
 
     async def revoke(installation: Installation) -> bool:
         is_done = await installation.store.revoke_token(id, now())
         if is_done:
-            await installation.record(who_asks(), "token.revoke", id)
+            await installation.record(current_user(), "token.revoke", id)
         return is_done
 
-    if not look(revoke):
+    if not run_short(revoke):
         raise _not_in_use(id)
     print(f"token {id} is revoked")
 
@@ -193,12 +193,12 @@ def revoke_command(id: str) -> None:
 @json_option
 @store_options
 def audit_command(limit: int, as_json: bool) -> None:
-    """Who changed what, newest first.
+    """List who changed what, newest first.
 
     \b
     Example:  ork audit --limit 20
     """
-    entries = look(lambda installation: installation.store.list_audit(limit))
+    entries = run_short(lambda installation: installation.store.list_audit(limit))
     if as_json:
         from ork.status.shapes import audit_json
 

@@ -1,4 +1,4 @@
-"""`ork validate`: all mistakes at once."""
+"""`ork validate`: checks workflow files and shows all errors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @click.command(name="validate")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
-@click.option("--format", "look", type=click.Choice(["full", "concise", "json", "github"]), default="full")
+@click.option("--format", "form", type=click.Choice(["full", "concise", "json", "github"]), default="full")
 @click.option("--strict", is_flag=True, help="Every input and output must have a type.")
 @json_option
 @store_options
-def validate_command(files: tuple[str, ...], look: str, strict: bool, as_json: bool) -> int:
-    """All mistakes in workflow files at once, each with its place and what would be right.
+def validate_command(files: tuple[str, ...], form: str, strict: bool, as_json: bool) -> int:
+    """Check workflow files and show all errors, each with its location and a fix.
 
     ork.yaml, workers.yaml and locations.yaml are checked as well.
 
@@ -31,15 +31,15 @@ def validate_command(files: tuple[str, ...], look: str, strict: bool, as_json: b
     """
     results = [read for file in files or (default_file(),) for read in _read(file, strict)]
     problems = [problem for result in results for problem in result.problems]
-    if as_json or look == "json":
+    if as_json or form == "json":
         _print_json(results)
-    elif look == "full":
+    elif form == "full":
         _print_full(results)
     else:
         from ork.definition.problems import render_concise, render_github
 
         for problem in problems:
-            print(render_github(problem) if look == "github" else render_concise(problem))
+            print(render_github(problem) if form == "github" else render_concise(problem))
     return WRONG_USE if problems else DONE
 
 

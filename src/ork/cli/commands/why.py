@@ -1,11 +1,11 @@
-"""`ork why`: the question people ask most."""
+"""`ork why`: explains why a run or task is (not) running."""
 
 from __future__ import annotations
 
 import click
 
-from ork.cli.naming import run_argument, task_argument
-from ork.cli.session import json_option, look, now, print_json, store_options
+from ork.cli.arguments import run_argument, task_argument
+from ork.cli.session import json_option, now, print_json, run_short, store_options
 
 
 @click.command(name="why")
@@ -14,7 +14,7 @@ from ork.cli.session import json_option, look, now, print_json, store_options
 @json_option
 @store_options
 def why_command(run: str, task: str | None, as_json: bool) -> None:
-    """Why a run or a task is (not) running, what happens next and when.
+    """Explain why a run or task is (not) running, what happens next and when.
 
     \b
     Example:  ork why @last transform
@@ -22,7 +22,7 @@ def why_command(run: str, task: str | None, as_json: bool) -> None:
     from ork.status.ids import parse_target
 
     target = parse_target(run, task)
-    title, sentences = look(lambda installation: installation.explain(target, now()))
+    title, sentences = run_short(lambda installation: installation.explain(target, now()))
     if as_json:
         print_json({"subject": title, "why": [sentence.strip() for sentence in sentences]})
         return

@@ -1,4 +1,4 @@
-"""`ork workers`: the worker configs of workers.yaml, and whether what they need is there."""
+"""`ork workers`: lists the worker configs in workers.yaml, and checks their container engines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ork.cli.errors import DONE, WRONG_USE
-from ork.cli.session import current_settings, json_option, palette, print_json, store_options, warn_of_workers
+from ork.cli.session import current_settings, json_option, palette, print_json, store_options, warn_about_workers
 from ork.errors import OrkError
 from ork.model.infra import Where
 
@@ -24,15 +24,15 @@ ANSWER_SECONDS = 5.0
 @json_option
 @store_options
 def workers_command(as_json: bool) -> int:
-    """The worker configs in workers.yaml: where tasks run, how large they may be, and whether their engines answer.
+    """List the worker configs in workers.yaml: where tasks run, their limits, and whether container engines respond.
 
-    Mistakes in the file are shown too, and exit 2.
+    Errors in the file are shown too, with exit code 2.
 
     \b
     Example:  ork workers
     """
     settings = current_settings()
-    rows = _of_server(settings) if settings.server is not None else asyncio.run(workers_here(settings))
+    rows = _workers_of_server(settings) if settings.server is not None else asyncio.run(check_workers(settings))
     if as_json:
         print_json({"workers": rows, "notes": _notes(settings)})
     elif rows:
@@ -40,14 +40,14 @@ def workers_command(as_json: bool) -> int:
         for note in _notes(settings):
             print(f"note: {note}", file=sys.stderr)
     else:
-        print("no worker configs: write them into workers.yaml, beside ork.yaml", file=sys.stderr)
-    warn_of_workers(settings)
-    has_mistakes = settings.project is not None and bool(settings.project.worker_problems)
-    return WRONG_USE if has_mistakes and settings.server is None else DONE
+        print("no worker configs: add them to workers.yaml, next to ork.yaml", file=sys.stderr)
+    warn_about_workers(settings)
+    has_errors = settings.project is not None and bool(settings.project.worker_problems)
+    return WRONG_USE if has_errors and settings.server is None else DONE
 
 
 def _notes(settings: Settings) -> list[str]:
-    """How limits of local tasks are kept on this machine, where that is less than a control group would."""
+    """How limits of local tasks are enforced if control groups are not available."""
     limited = [config.resources for config in settings.workers.values() if config.where in (None, Where.LOCAL)]
     has_memory, has_cpu = any(each.memory for each in limited), any(each.cpu for each in limited)
     if settings.server is not None or not (has_memory or has_cpu):
@@ -57,15 +57,15 @@ def _notes(settings: Settings) -> list[str]:
     how, notes = enforcement(), []
     if has_memory and how["memory"] != "cgroup":
         notes.append(
-            "memory of local tasks: no control group can be made here, so each process gets an address-space limit"
+            "memory of local tasks: control groups are not available, so each process gets an address-space limit"
         )
     if has_cpu and how["cpu"] != "cgroup":
-        notes.append("cpu of local tasks: no control group can be made here, so they are bound to as many processors")
+        notes.append("cpu of local tasks: control groups are not available, so tasks are bound to that many processors")
     return notes
 
 
-def _of_server(settings: Settings) -> list[dict[str, Any]]:
-    """What the server tells; engines are for its schedulers to reach, not for us."""
+def _workers_of_server(settings: Settings) -> list[dict[str, Any]]:
+    """The server's worker configs. Engines are not checked: only the server's schedulers can reach them."""
     from ork.api.client.connection import Server
 
     server = Server(str(settings.server), settings.token, settings.home)
@@ -79,8 +79,8 @@ def _of_server(settings: Settings) -> list[dict[str, Any]]:
             return rows
 
 
-async def workers_here(settings: Settings) -> list[dict[str, Any]]:
-    """What workers.yaml says, with what the engines answer."""
+async def check_workers(settings: Settings) -> list[dict[str, Any]]:
+    """The configs in workers.yaml, each with the response of its container engine."""
     from ork.status.workers import workers_json
 
     rows = workers_json(settings.workers)
@@ -89,7 +89,7 @@ async def workers_here(settings: Settings) -> list[dict[str, Any]]:
 
 
 async def _engine(row: dict[str, Any], settings: Settings) -> dict[str, Any] | None:
-    """What the config's engine says, or why it says nothing; None for those that need none."""
+    """The response of the config's container engine, or the error; None if it needs no engine."""
     if row["where"] not in ("docker", None) or (row["where"] is None and row["host"] is None):
         return None
     from ork.executors.docker.address import engine_address
@@ -123,8 +123,8 @@ def _cells(row: dict[str, Any]) -> tuple[Span | str, ...]:
     engine = row["engine"]
     says: Span | str = "–"
     if engine is not None:
-        mark, look = ("✓", "good") if engine["ok"] else ("✗", "bad")
-        says = Span(f"{mark} {visible(engine['message'])}", look)
+        mark, style = ("✓", "good") if engine["ok"] else ("✗", "bad")
+        says = Span(f"{mark} {visible(engine['message'])}", style)
     return (
         row["name"],
         row["where"] or "by task",

@@ -1,4 +1,4 @@
-"""`ork workflows` and `ork workflow show|enable|disable`."""
+"""`ork workflows` and `ork workflow show|enable|disable|delete`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ork.cli.naming import workflow_argument
-from ork.cli.session import json_option, look, now, palette, print_json, store_options
+from ork.cli.arguments import workflow_argument
+from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
 from ork.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 @json_option
 @store_options
 def workflows_command(as_json: bool) -> None:
-    """The workflows known here, with their schedules and last runs.
+    """List the deployed workflows with their schedules and last runs.
 
     \b
     Example:  ork workflows --json
     """
-    entries = look(_entries)
+    entries = run_short(_entries)
     if as_json:
         from ork.status.shapes import workflow_json
 
@@ -53,7 +53,7 @@ async def _entries(installation: Installation) -> list[tuple[WorkflowEntry, Run 
 
 
 def _table(entries: list[tuple[WorkflowEntry, Run | None, str]]) -> list[Line]:
-    from ork.cli.looks import state_word
+    from ork.cli.state_style import status_span
     from ork.cli.tables import table
     from ork.status.formatting import ago
 
@@ -62,7 +62,7 @@ def _table(entries: list[tuple[WorkflowEntry, Run | None, str]]) -> list[Line]:
             entry.name,
             "enabled" if entry.enabled else "disabled",
             f"{entry.schedule.cron} {entry.schedule.timezone}" if entry.schedule else "–",
-            state_word(run.status) if run else "–",
+            status_span(run.status) if run else "–",
             f"{short} {ago(run.created_at, now())}" if run else "–",
             entry.version,
         )
@@ -73,7 +73,7 @@ def _table(entries: list[tuple[WorkflowEntry, Run | None, str]]) -> list[Line]:
 
 @click.group(name="workflow")
 def workflow_command() -> None:
-    """Show, enable or disable one workflow."""
+    """Show, enable, disable or delete one workflow."""
 
 
 @workflow_command.command(name="show")
@@ -81,12 +81,12 @@ def workflow_command() -> None:
 @json_option
 @store_options
 def show_workflow(name: str, as_json: bool) -> None:
-    """One workflow: its version, params, schedule, tasks.
+    """Show a workflow: its version, params, schedule and tasks.
 
     \b
     Example:  ork workflow show my_etl
     """
-    entry, version, run = look(lambda installation: _one(installation, name))
+    entry, version, run = run_short(lambda installation: _one(installation, name))
     if as_json:
         from ork.compile.content import to_document
         from ork.status.shapes import workflow_json
@@ -132,7 +132,7 @@ def _workflow_lines(entry: WorkflowEntry, version: Version) -> list[Line]:
 @json_option
 @store_options
 def enable_workflow(name: str, as_json: bool) -> None:
-    """Let the schedule create runs again.
+    """Enable a workflow's schedule.
 
     \b
     Example:  ork workflow enable my_etl
@@ -145,7 +145,7 @@ def enable_workflow(name: str, as_json: bool) -> None:
 @json_option
 @store_options
 def disable_workflow(name: str, as_json: bool) -> None:
-    """Keep the history, create no new scheduled runs.
+    """Disable a workflow's schedule. Its runs are kept.
 
     \b
     Example:  ork workflow disable my_etl
@@ -157,36 +157,36 @@ def disable_workflow(name: str, as_json: bool) -> None:
 @workflow_argument
 @store_options
 def delete_workflow(name: str) -> None:
-    """Forget the name. Its runs stay; it is refused while one of them has not ended.
+    """Delete a workflow. Its runs are kept. Refused while one of them is unfinished.
 
     
     Example:  ork workflow delete my_etl
     """
 
     async def delete(installation: Installation) -> bool:
-        from ork.cli.commands.act import who_asks
+        from ork.cli.commands.run_commands import current_user
 
         is_known = await installation.store.delete_workflow(name)
         if is_known:
-            await installation.record(who_asks(), "workflow.delete", name)
+            await installation.record(current_user(), "workflow.delete", name)
         return is_known
 
-    if not look(delete):
+    if not run_short(delete):
         raise _unknown(name)
-    print(f"workflow {name} is deleted; its runs stay")
+    print(f"workflow {name} is deleted; its runs are kept")
 
 
 def _set_enabled(name: str, enabled: bool, as_json: bool) -> None:
     async def change(installation: Installation) -> bool:
-        from ork.cli.commands.act import who_asks
+        from ork.cli.commands.run_commands import current_user
         from ork.status.schedules import set_schedule_enabled
 
         is_known = await set_schedule_enabled(installation.store, name, enabled, now())
         if is_known:
-            await installation.record(who_asks(), "workflow.enable" if enabled else "workflow.disable", name)
+            await installation.record(current_user(), "workflow.enable" if enabled else "workflow.disable", name)
         return is_known
 
-    if not look(change):
+    if not run_short(change):
         raise _unknown(name)
     if as_json:
         print_json({"name": name, "enabled": enabled})
@@ -195,4 +195,4 @@ def _set_enabled(name: str, enabled: bool, as_json: bool) -> None:
 
 
 def _unknown(name: str) -> NotFoundError:
-    return NotFoundError(f"no workflow `{name}` here", hint="`ork workflows` lists them")
+    return NotFoundError(f"no workflow `{name}`", hint="`ork workflows` lists them")

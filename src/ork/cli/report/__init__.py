@@ -1,1 +1,1 @@
-"""A run as one page that needs nothing else: no scripts, nothing from elsewhere, and nothing in it is taken for markup."""
+"""A run as one self-contained HTML page without scripts; all text in it is escaped."""

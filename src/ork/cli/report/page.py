@@ -1,4 +1,4 @@
-"""The page: what ran, how it went, the graph, the timeline, the tasks, and what they printed."""
+"""The page: facts about the run, failures, graph, timeline, tasks and logs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from ork import __version__
 from ork.cli.failure import explanation, headline
-from ork.cli.looks import state_text, style_of
-from ork.cli.report.timeline import Span, chosen, draw_timeline
+from ork.cli.report.timeline import TimeRange, chosen, draw_timeline
+from ork.cli.state_style import state_text, style_of
 from ork.cli.visible import shorten, visible
 from ork.compile.drawing import draw_svg
 from ork.model.ids import AttemptKey
@@ -34,7 +34,7 @@ _VALUE = 400
 
 
 class Printed(NamedTuple):
-    """The end of a log, and how many bytes before it were left out."""
+    """The end of a log, and the number of bytes omitted before it."""
 
     text: str
     left_out: int
@@ -48,7 +48,7 @@ class Report(NamedTuple):
 
 
 def page(report: Report) -> Iterator[str]:
-    """The document, part by part."""
+    """The document in parts."""
     view = report.view
     style = files("ork.cli.report").joinpath("style.css").read_text(encoding="utf-8")
     yield _head(f"{view.run.workflow} · run {view.short}", style)
@@ -63,7 +63,7 @@ def page(report: Report) -> Iterator[str]:
 
 
 def _head(title: str, style: str) -> str:
-    # The style is named by its hash: nothing else on the page is obeyed, whatever found its way into it.
+    # The policy allows only this style, by its hash: anything injected into the page has no effect.
     digest = b64encode(sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     return (
@@ -91,7 +91,7 @@ def _facts(report: Report) -> str:
         ("scheduled for", _moment(run.scheduled_for)),
         ("params", _params(redacted_params(run.params))),
         ("version", run.version),
-        ("repeats", run.parent),
+        ("parent", run.parent),
         ("error", run.error),
     ]
     shown = "".join(f"<dt>{name}</dt><dd>{_text(shorten(text, _VALUE))}</dd>" for name, text in facts if text)
@@ -122,7 +122,7 @@ def _timeline(report: Report) -> Iterator[str]:
         return
     run = report.view.run
     ends = [run.finished_at or report.moment, *(each.finished_at for each in report.attempts if each.finished_at)]
-    span = Span(min(each.dispatched_at for each in report.attempts), max(ends))
+    span = TimeRange(min(each.dispatched_at for each in report.attempts), max(ends))
     shown = chosen(report.attempts)
     yield f'<h2>Timeline</h2><div class="scroll">{draw_timeline(shown, span)}</div>'
     yield _left_out(len(report.attempts) - len(shown), "attempt", f"ork show {report.view.short} --instances")
@@ -156,15 +156,15 @@ def _result(task: Task) -> str:
 
 
 def _logs(report: Report) -> Iterator[str]:
-    """Those of what did not succeed first, as far as a page can hold them."""
+    """The logs of unsuccessful attempts first, up to the limits of the page."""
     ranked = sorted(report.attempts, key=lambda each: each.status == "success")
-    room, shown = LOGS_IN_ALL, 0
+    left, shown = LOGS_IN_ALL, 0
     yield "<h2>Logs</h2>"
     for attempt in ranked[:MOST_LOGS]:
-        if room <= 0:
+        if left <= 0:
             break
         printed = report.read_log(attempt.key)
-        room -= len(printed.text)
+        left -= len(printed.text)
         shown += 1
         yield _log(report.view, attempt, printed)
     yield _left_out(len(ranked) - shown, "log", f"ork logs {report.view.short}")
@@ -175,7 +175,7 @@ def _log(view: RunView, attempt: Attempt, printed: Printed) -> str:
     if not printed.text:
         return f'<p>{name} <span class="note">printed nothing</span></p>'
     command = f"ork logs {view.short} {argument(attempt.key.task)} --attempt {attempt.key.number}"
-    before = _note(f"{printed.left_out:,} bytes before this are left out: {command}") if printed.left_out else ""
+    before = _note(f"{printed.left_out:,} bytes before this are omitted: {command}") if printed.left_out else ""
     is_open = "" if attempt.status == "success" else " open"
     text = _lines(printed.text.split("\n"))
     return f"<details{is_open}><summary>{name}</summary>{before}<pre>{text}</pre></details>"
@@ -202,5 +202,5 @@ def _lines(lines: Iterable[str]) -> str:
 
 
 def _text(text: str) -> str:
-    """Text from anywhere: control characters are shown, and nothing is markup."""
+    """Escapes untrusted text and makes control characters visible."""
     return escape(visible(text))

@@ -1,4 +1,4 @@
-"""When each attempt waited and ran, as bars."""
+"""Draws when each attempt waited and ran, as bars."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from html import escape
 from typing import NamedTuple
 
-from ork.cli.looks import style_of
+from ork.cli.state_style import style_of
 from ork.cli.visible import shorten, visible
 from ork.model.task import Attempt
 from ork.status.formatting import duration
@@ -19,8 +19,8 @@ _TICKS = 6
 _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400)
 
 
-class Span(NamedTuple):
-    """What the picture covers."""
+class TimeRange(NamedTuple):
+    """The time range of the timeline."""
 
     start: datetime
     end: datetime
@@ -29,20 +29,20 @@ class Span(NamedTuple):
     def seconds(self) -> float:
         return max((self.end - self.start).total_seconds(), 0.001)
 
-    def place(self, moment: datetime) -> float:
-        share = (moment - self.start).total_seconds() / self.seconds
+    def x(self, time: datetime) -> float:
+        share = (time - self.start).total_seconds() / self.seconds
         return _LABEL + min(max(share, 0.0), 1.0) * (_WIDTH - _LABEL)
 
 
 def chosen(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """As many as a picture can hold: those that did not succeed first, then the longest; in their own order."""
+    """At most MOST_ROWS attempts, preferring unsuccessful and then long ones, in their original order."""
     if len(attempts) <= MOST_ROWS:
         return list(attempts)
     ranked = sorted(range(len(attempts)), key=lambda place: _rank(attempts[place]))
     return [attempts[place] for place in sorted(ranked[:MOST_ROWS])]
 
 
-def draw_timeline(attempts: Sequence[Attempt], span: Span) -> str:
+def draw_timeline(attempts: Sequence[Attempt], span: TimeRange) -> str:
     height = _HEAD + len(attempts) * _ROW + 4
     rows = [_row(attempt, _HEAD + number * _ROW, span) for number, attempt in enumerate(attempts)]
     return (
@@ -57,7 +57,7 @@ def _rank(attempt: Attempt) -> tuple[bool, float]:
     return attempt.status == "success", -took
 
 
-def _ticks(span: Span, height: int) -> list[str]:
+def _ticks(span: TimeRange, height: int) -> list[str]:
     step = next((step for step in _STEPS if span.seconds / step <= _TICKS), span.seconds / _TICKS)
     drawn = []
     for number in range(int(span.seconds / step) + 1):
@@ -69,7 +69,7 @@ def _ticks(span: Span, height: int) -> list[str]:
     return drawn
 
 
-def _row(attempt: Attempt, top: int, span: Span) -> str:
+def _row(attempt: Attempt, top: int, span: TimeRange) -> str:
     started, finished = attempt.started_at, attempt.finished_at or span.end
     name = f"{attempt.key.task} · {attempt.key.number}" if attempt.key.number > 1 else str(attempt.key.task)
     label = escape(shorten(visible(name), _LONGEST_LABEL))
@@ -78,10 +78,10 @@ def _row(attempt: Attempt, top: int, span: Span) -> str:
         bars += _bar(started, finished, top, span, style_of(attempt.status))
     waited = duration(((started or finished) - attempt.dispatched_at).total_seconds())
     ran = duration((finished - started).total_seconds()) if started else "never"
-    told = f"{attempt.key.task} attempt {attempt.key.number}: {attempt.status}, waited {waited}, ran {ran}"
-    return f'<g><title>{escape(visible(told))}</title><text x="0" y="{top + _BAR - 1}">{label}</text>{bars}</g>'
+    title = f"{attempt.key.task} attempt {attempt.key.number}: {attempt.status}, waited {waited}, ran {ran}"
+    return f'<g><title>{escape(visible(title))}</title><text x="0" y="{top + _BAR - 1}">{label}</text>{bars}</g>'
 
 
-def _bar(start: datetime, end: datetime, top: int, span: Span, kind: str) -> str:
-    left, right = span.place(start), span.place(end)
+def _bar(start: datetime, end: datetime, top: int, span: TimeRange, kind: str) -> str:
+    left, right = span.x(start), span.x(end)
     return f'<rect class="{kind}" x="{left:.1f}" y="{top}" width="{max(right - left, 1):.1f}" height="{_BAR}" rx="2"/>'

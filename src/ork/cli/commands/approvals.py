@@ -1,4 +1,4 @@
-"""`ork approve` and `ork reject`: what a person says to a task that waits for one."""
+"""`ork approvals`, `approve` and `reject`: tasks that wait for approval."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.commands.act import Wish, ask
+from ork.cli.arguments import run_argument, task_argument
+from ork.cli.commands.run_commands import CommandRequest, submit
 from ork.cli.errors import DONE
-from ork.cli.naming import run_argument, task_argument
-from ork.cli.session import json_option, look, now, palette, print_json, store_options
+from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
 from ork.cli.visible import visible
 
 if TYPE_CHECKING:
     from ork.cli.paint import Line
     from ork.status.approvals import PendingApproval
 
-COMMENT = click.option("--comment", metavar="TEXT", help="Kept with the decision.")
-DETACH = click.option("--detach", is_flag=True, help="Only decide; some scheduler will go on with the run.")
+COMMENT = click.option("--comment", metavar="TEXT", help="Stored with the decision.")
+DETACH = click.option("--detach", is_flag=True, help="Only decide; a scheduler continues the run.")
 
 
 @click.command(name="approve")
@@ -29,9 +29,9 @@ DETACH = click.option("--detach", is_flag=True, help="Only decide; some schedule
 @json_option
 @store_options
 def approve_command(run: str, task: str | None, comment: str | None, detach: bool, as_json: bool) -> int:
-    """Say yes to a task that waits for a person. Who decided is kept.
+    """Approve a task that waits for approval. The name of the approver is recorded.
 
-    If nobody works on the run, this process does, and shows how it goes.
+    If no scheduler is running, this process continues the run and shows its progress.
 
     \b
     Example:  ork approve 7f3k release --comment "numbers look right"
@@ -47,7 +47,7 @@ def approve_command(run: str, task: str | None, comment: str | None, detach: boo
 @json_option
 @store_options
 def reject_command(run: str, task: str | None, comment: str | None, detach: bool, as_json: bool) -> int:
-    """Say no to a task that waits for a person: it fails, and what depends on it is skipped.
+    """Reject a task that waits for approval: it fails, and tasks that depend on it are skipped.
 
     \b
     Example:  ork reject 7f3k release --comment "not before Monday"
@@ -59,24 +59,24 @@ def reject_command(run: str, task: str | None, comment: str | None, detach: bool
 @json_option
 @store_options
 def approvals_command(as_json: bool) -> int:
-    """What waits for a person: the questions, for whom they are, since when, and until when.
+    """List the tasks that wait for approval: who may approve, since when, and until when.
 
     \b
     Example:  ork approvals
     """
     from ork.status.approvals import approval_json, list_pending_approvals
 
-    questions = look(lambda installation: list_pending_approvals(installation.store))
+    pending = run_short(lambda installation: list_pending_approvals(installation.store))
     if as_json:
-        print_json({"approvals": [approval_json(each) for each in questions]})
-    elif questions:
-        palette(sys.stdout).write(sys.stdout, _lines(questions))
+        print_json({"approvals": [approval_json(each) for each in pending]})
+    elif pending:
+        palette(sys.stdout).write(sys.stdout, _lines(pending))
     else:
-        print("nothing waits for a person", file=sys.stderr)
+        print("nothing waits for approval", file=sys.stderr)
     return DONE
 
 
-def _lines(questions: list[PendingApproval]) -> list[Line]:
+def _lines(pending: list[PendingApproval]) -> list[Line]:
     from ork.cli.tables import table
     from ork.status.formatting import ago
 
@@ -90,7 +90,7 @@ def _lines(questions: list[PendingApproval]) -> list[Line]:
             "never" if asked.due is None else ago(asked.due, now()),
             visible(asked.message),
         )
-        for asked in questions
+        for asked in pending
     ]
     return table(("run", "workflow", "task", "for", "waits since", "fails", "question"), rows)
 
@@ -98,12 +98,12 @@ def _lines(questions: list[PendingApproval]) -> list[Line]:
 def _decide(kind: str, run: str, task: str | None, comment: str | None, detach: bool, as_json: bool) -> int:
     from ork.status.approval_targets import waiting_task
 
-    asked = ask(run, Wish(kind, task, comment=comment, choose=waiting_task), as_json, detach=detach)
+    asked = submit(run, CommandRequest(kind, task, comment=comment, choose=waiting_task), as_json, detach=detach)
     if detach or asked.is_served:
         return DONE
-    from ork.cli.commands.run import go_on
+    from ork.cli.commands.run import continue_run
     from ork.status.ids import topmost_run
 
-    # What the run is a part of goes on with it, and nobody else would work on that.
-    go_on(look(lambda installation: topmost_run(installation.store, asked.run)), quietly=as_json)
+    # The outermost run is continued, because no scheduler works on it either.
+    continue_run(run_short(lambda installation: topmost_run(installation.store, asked.run)), quietly=as_json)
     return DONE

@@ -1,4 +1,4 @@
-"""A scheduler and an API that live and die together."""
+"""Runs a scheduler and an API in one process: when one ends, so does the other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Watcher(Protocol):
-    """Whatever else is to run beside them."""
+    """A further part of the process."""
 
     async def run(self) -> None: ...
 
@@ -28,8 +28,8 @@ class Watcher(Protocol):
 
 
 @dataclass
-class Parts:
-    """What runs in this process; either may be missing."""
+class Services:
+    """The parts that run in this process; each is optional."""
 
     service: SchedulerService | None
     server: ApiServer | None = None
@@ -40,11 +40,11 @@ class Parts:
     drains: bool = False
     _pressed: int = field(default=0)
 
-    def heed_signal(self) -> None:
-        """The first one stops, or drains if that is wished; the second one stops in any case."""
+    def on_signal(self) -> None:
+        """The first signal stops, or drains if `drains` is set; the second one always stops."""
         self._pressed += 1
         if self.service is not None and self.drains and self._pressed == 1:
-            self.service.request_drain()  # the API goes on answering meanwhile
+            self.service.request_drain()  # the API stays available meanwhile
         else:
             self.stop()
 
@@ -59,24 +59,26 @@ class Parts:
             self.watcher.stop()
 
 
-async def work_together(parts: Parts, log: ServiceLog) -> None:
-    """Until a signal; when one part ends or fails, the other one ends as well."""
+async def run_services(services: Services, log: ServiceLog) -> None:
+    """Runs all parts until a signal, or until one of them ends or fails."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, parts.heed_signal)
-    ready = _readiness(parts)
+        loop.add_signal_handler(number, services.on_signal)
+    ready = _readiness(services)
     work = [
-        asyncio.create_task(part.run()) for part in (parts.service, parts.server, parts.watcher) if part is not None
+        asyncio.create_task(part.run())
+        for part in (services.service, services.server, services.watcher)
+        if part is not None
     ]
-    telling = asyncio.create_task(_tell_when_ready(parts, ready, log))
+    readiness = asyncio.create_task(_log_when_ready(services, ready, log))
     try:
-        await asyncio.wait([*work, telling], return_when=asyncio.FIRST_COMPLETED)
-        if telling.done() and telling.exception() is None:
+        await asyncio.wait([*work, readiness], return_when=asyncio.FIRST_COMPLETED)
+        if readiness.done() and readiness.exception() is None:
             await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        parts.stop()
-        telling.cancel()
-        ended = await asyncio.gather(*work, telling, return_exceptions=True)
+        services.stop()
+        readiness.cancel()
+        ended = await asyncio.gather(*work, readiness, return_exceptions=True)
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
     for problem in ended:
@@ -84,28 +86,28 @@ async def work_together(parts: Parts, log: ServiceLog) -> None:
             raise problem
 
 
-def _readiness(parts: Parts) -> asyncio.Event:
-    """Set when the scheduler has made its first step; at once where there is none."""
+def _readiness(services: Services) -> asyncio.Event:
+    """An event that is set after the scheduler's first step, or at once without a scheduler."""
     ready = asyncio.Event()
-    if parts.service is None:
+    if services.service is None:
         ready.set()
         return ready
 
-    def heed(_happening: TelemetryEvent, _fields: dict[str, object]) -> None:
+    def on_ready(_event: TelemetryEvent, _fields: dict[str, object]) -> None:
         ready.set()
 
-    parts.service.telemetry.listen(heed, TelemetryEvent.READY)
+    services.service.telemetry.listen(on_ready, TelemetryEvent.READY)
     return ready
 
 
-async def _tell_when_ready(parts: Parts, ready: asyncio.Event, log: ServiceLog) -> None:
-    """Not before our own health check has passed."""
+async def _log_when_ready(services: Services, ready: asyncio.Event, log: ServiceLog) -> None:
+    """Logs `ready` after the scheduler's first step and a passed health check."""
     await ready.wait()
     where: dict[str, object] = {}
-    if parts.server is not None:
-        await parts.server.check_health()
-        where["url"] = parts.server.url
-    if parts.token_file is not None:
-        where["token"] = os.path.relpath(parts.token_file)
+    if services.server is not None:
+        await services.server.check_health()
+        where["url"] = services.server.url
+    if services.token_file is not None:
+        where["token"] = os.path.relpath(services.token_file)
     with contextlib.suppress(BrokenPipeError):
-        log.tell("ready", where)
+        log.write_event("ready", where)

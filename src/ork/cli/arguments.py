@@ -16,12 +16,12 @@ MOST_OFFERED = 50
 
 
 def _offered(context: click.Context, read: Callable[[Installation], Coroutine[Any, Any, list[str]]]) -> list[str]:
-    """What the store has; nothing where it cannot be read, since a shell that completes shows no errors."""
-    from ork.cli.session import look
+    """Candidates from the store; empty if it cannot be read, since shell completion shows no errors."""
+    from ork.cli.session import run_short
 
     with context.scope(cleanup=False):
         try:
-            return look(read)[:MOST_OFFERED]
+            return run_short(read)[:MOST_OFFERED]
         except (OrkError, OSError):
             return []
 
@@ -39,7 +39,7 @@ def complete_run(context: click.Context, _parameter: click.Parameter, incomplete
 
 
 def complete_task(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """The tasks of the run that was named before."""
+    """The tasks of the run that precedes on the command line."""
     named = context.params.get("run")
 
     async def tasks(installation: Installation) -> list[str]:

@@ -1,4 +1,4 @@
-"""`ork declare-dead`: what a person knows and Ork cannot find out."""
+"""`ork declare-dead`: ends the wait for an attempt whose machine does not respond."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ork.cli.commands.act import Wish, ask
-from ork.cli.commands.decide import DETACH
+from ork.cli.commands.approvals import DETACH
+from ork.cli.commands.run_commands import CommandRequest, submit
 from ork.cli.errors import DONE
 from ork.cli.session import json_option, now, store_options
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 @json_option
 @store_options
 def declare_dead_command(run: str, task: str, detach: bool, as_json: bool) -> int:
-    """Say that an attempt is over whose machine no longer answers. The retry rule decides what follows.
+    """Declare an attempt dead whose machine does not respond. Its retry policy decides what follows.
 
-    Only for an attempt that is being given up: `ork why` says when this is waited for. If it is alive after all, its next
-    attempt runs beside it. Who said so is kept.
+    Only for an attempt that is being given up: `ork why` says if this is needed. If it is alive after all, the next
+    attempt overlaps with it. Your name is recorded.
 
     \b
     Example:  ork declare-dead 7f3k load[3]
     """
-    asked = ask(run, Wish("declare-dead", task, check=_check), as_json, detach=detach)
-    if detach or asked.is_served:
+    submitted = submit(run, CommandRequest("declare-dead", task, check=_check), as_json, detach=detach)
+    if detach or submitted.is_served:
         return DONE
-    from ork.cli.commands.run import go_on
+    from ork.cli.commands.run import continue_run
 
-    go_on(asked.run.id, quietly=as_json)
+    continue_run(submitted.run.id, quietly=as_json)
     return DONE
 
 
 async def _check(installation: Installation, view: RunView, key: TaskKey) -> None:
     if not installation.can_work:
-        return  # the server looks
+        return  # the server checks it
     from ork.status.declare_dead import check_declared_dead
 
     stale = installation.settings.stale_seconds

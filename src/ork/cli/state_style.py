@@ -1,4 +1,4 @@
-"""How states look: a glyph and a colour, always with the word beside it."""
+"""The glyph and colour of each status."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ork.model.quarantine import SET_ASIDE
 if TYPE_CHECKING:
     from ork.model.run import Run
 
-_LOOKS = {
+_STYLES = {
     "success": ("✓", "good"),
     "failed": ("✗", "bad"),
     "lost": ("✗", "bad"),
@@ -27,25 +27,25 @@ _LOOKS = {
 
 
 def glyph(state: str) -> Span:
-    symbol, style = _LOOKS[state]
+    symbol, style = _STYLES[state]
     return Span(symbol, style)
 
 
-def state_word(state: str) -> Span:
-    """Glyph and word together: a state is never told by colour alone."""
+def status_span(state: str) -> Span:
+    """Glyph and status text, so that colour is never the only sign."""
     return Span(state_text(state), style_of(state))
 
 
-def run_word(run: Run) -> Span:
-    """A run that was set aside, or whose row is damaged, says so instead of its status."""
+def run_status_span(run: Run) -> Span:
+    """Like `status_span`; a quarantined or damaged run is shown as such instead."""
     if run.status == "paused" and (run.note or "").startswith(SET_ASIDE):
-        return state_word("set aside")
-    return state_word("unreadable" if run.unreadable else run.status)
+        return status_span("set aside")
+    return status_span("unreadable" if run.unreadable else run.status)
 
 
 def state_text(state: str) -> str:
-    return f"{_LOOKS[state][0]} {state}"
+    return f"{_STYLES[state][0]} {state}"
 
 
 def style_of(state: str) -> str:
-    return _LOOKS[state][1]
+    return _STYLES[state][1]

@@ -1,4 +1,4 @@
-"""Staying with a run until it ends: showing it, working on it if nobody else does, and heeding Ctrl-C."""
+"""Follows a run until it ends: shows it, schedules it if no scheduler does, and handles Ctrl-C."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from ork.status.unreachable import unreachable_tasks
 from ork.telemetry import TelemetryEvent
 
 FRAME_SECONDS = 0.1
-# A wait may cost at most this share of the time the run has taken so far: short runs are not held up by frames.
+# A pause between frames is at most this share of the run's elapsed time, so that short runs are not delayed.
 FRAME_SHARE = 0.1
 HISTORY_AFTER_SECONDS = 2.0
-# Whatever news got lost, and a scheduler that died, are noticed after this long.
-LOOK_SECONDS = 2.0
+# Lost notifications and dead schedulers are noticed after this long.
+POLL_SECONDS = 2.0
 RETRY_SECONDS = 1.0
-# How long a cancel is tried on a store that cannot take it. Then this process ends all the same, as it was told to.
-CANCEL_PATIENCE_SECONDS = 10.0
+# How long a cancel is retried on a store that cannot accept it. After that the process exits anyway.
+CANCEL_TIMEOUT_SECONDS = 10.0
 LEAVE_SECONDS = 1.0
-SHOWN_LETTERS = 8
+ID_LENGTH = 8
 MAX_LINES = 10
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-TROUBLES = frozenset({TelemetryEvent.STORE_FAILED, TelemetryEvent.STEP_FAILED, TelemetryEvent.RUN_QUARANTINED})
-# Told once for all attempts they befall.
-DISK_TROUBLES = frozenset({TelemetryEvent.START_FAILED, TelemetryEvent.OBJECTS_FAILED})
+RETRIED_ERRORS = frozenset({TelemetryEvent.STORE_FAILED, TelemetryEvent.STEP_FAILED, TelemetryEvent.RUN_QUARANTINED})
+# Reported once, however many attempts they affect.
+DISK_ERRORS = frozenset({TelemetryEvent.START_FAILED, TelemetryEvent.OBJECTS_FAILED})
 
 
 class Ending(Enum):
@@ -54,11 +54,11 @@ class Ending(Enum):
 
 
 class Interrupts:
-    """Ctrl-C and SIGTERM, counted from the moment this is entered until it is left."""
+    """Context manager that counts Ctrl-C and SIGTERM."""
 
     def __init__(self) -> None:
         self.pressed = 0
-        self.words = "Ctrl-C"  # what the last one was
+        self.signal_name = "Ctrl-C"  # the last signal
         self.on_press: Callable[[], None] | None = None
 
     def __enter__(self) -> Interrupts:
@@ -72,13 +72,13 @@ class Interrupts:
 
     def _press(self, number: signal.Signals) -> None:
         self.pressed += 1
-        self.words = "Ctrl-C" if number is signal.SIGINT else number.name
+        self.signal_name = "Ctrl-C" if number is signal.SIGINT else number.name
         if self.on_press is not None:
             self.on_press()
 
 
-class Attendant:
-    """With `may_work` it becomes the run's scheduler whenever no other one serves the store."""
+class RunFollower:
+    """Shows a run until it ends. With `may_work` it schedules the run itself while no scheduler service is running."""
 
     def __init__(
         self,
@@ -101,107 +101,107 @@ class Attendant:
         self._timeout = timeout
         self._waits_for_people = waits_for_people
         self._waits_for_machines = waits_for_machines
-        self.questions: list[PendingApproval] = []  # what nothing of the run can go on without
-        self._news = asyncio.Event()
+        self.pending: list[PendingApproval] = []  # approvals that the whole run waits for
+        self._changed = asyncio.Event()
         self._service: SchedulerService | None = None
         self._work: asyncio.Task[None] | None = None
         self._ending: Ending | None = None
         self._leave = False
         self._history: History | None = None
-        self._told_trouble: str | None = None
+        self._last_problem: str | None = None
         self._cancelling: asyncio.Future[None] | None = None
-        self._told_attempts: dict[TaskKey, int] = {}
-        self._has_told_lost = False  # which machines do not answer
-        self._others: list[RunId] = []  # runs of others that we go on with
+        self._shown_attempts: dict[TaskKey, int] = {}
+        self._has_shown_unreachable = False
+        self._adopted_runs: list[RunId] = []  # other runs that our scheduler took over
 
-    async def stay(self) -> tuple[RunView, Ending]:
-        """Returns when the run is final, or when it is time to leave it."""
-        self._begun = asyncio.get_running_loop().time()
+    async def follow(self) -> tuple[RunView, Ending]:
+        """Returns when the run is final, or when following it ends for another reason."""
+        self._started = asyncio.get_running_loop().time()
         self.view, changed = await open_view(self._store, self._run)
         with self._progress.screen():
             try:
                 if self.view.run.status.is_final and not await self._is_over():
-                    changed = await self._what_stays(changed)
+                    changed = await self._without_retried(changed)
                 await self._work_if_needed()
-                self._heed_interrupts()
-                await self._follow(changed)
-                await self._see_others_through()
+                self._handle_interrupts()
+                await self._show_changes(changed)
+                await self._finish_adopted_runs()
             finally:
                 await self._stop_work()
         return self.view, self._ending or Ending.FINAL
 
-    async def _what_stays(self, tasks: list[Task]) -> list[Task]:
-        """Of a run that is about to go on: what is to be tried again is not worth telling again."""
+    async def _without_retried(self, tasks: list[Task]) -> list[Task]:
+        """The tasks without those that a pending retry command will run again."""
         commands = await self._store.pending_commands(self._run)
         again: set[TaskKey] = set()
         for command in commands:
             if command.kind is CommandKind.RETRY:
                 again.update(tasks_to_retry(self.view.version.workflow, self.view.tasks, command))
-        self._told_attempts = {task.key: task.attempt for task in tasks}
+        self._shown_attempts = {task.key: task.attempt for task in tasks}
         return [task for task in tasks if task.key not in again]
 
-    async def _tell_missed(self, changed: list[Task]) -> None:
-        """Tries that failed and were followed by the next one between two looks are told all the same."""
+    async def _show_missed(self, changed: list[Task]) -> None:
+        """Shows attempts that failed and were retried between two refreshes."""
         missed: list[Attempt] = []
-        for task in changed if self._progress.tells_attempts else ():
-            told = max(self._told_attempts.get(task.key, 0), task.earlier_attempts)
-            if task.key.index is None and task.attempt - told > 1:
+        for task in changed if self._progress.shows_attempts else ():
+            shown = max(self._shown_attempts.get(task.key, 0), task.earlier_attempts)
+            if task.key.index is None and task.attempt - shown > 1:
                 attempts = await self._store.list_attempts(self._run, task.key)
-                missed += [each for each in attempts if told < each.key.number < task.attempt]
-            # The row itself tells of the current try, once that is over.
+                missed += [each for each in attempts if shown < each.key.number < task.attempt]
+            # The current attempt is shown from the task's row once it is over.
             is_over = task.status.is_final or task.retry_at is not None
-            self._told_attempts[task.key] = max(task.attempt - (not is_over), told)
+            self._shown_attempts[task.key] = max(task.attempt - (not is_over), shown)
         self._progress.add_missed(missed)
 
-    async def _follow(self, changed: list[Task]) -> None:
-        await self._tell_missed(changed)
+    async def _show_changes(self, changed: list[Task]) -> None:
+        await self._show_missed(changed)
         while True:
             wait = self._progress.show(self.view, changed, datetime.now(UTC), self._history)
-            if self._leave or await self._is_over() or await self._only_people_are_missing():
+            if self._leave or await self._is_over() or await self._waits_only_for_approval():
                 return
-            if await self._only_machines_are_missing():
+            if await self._waits_only_for_machines():
                 return
             await self._wait(wait)
-            await self._heed_timeout()
+            await self._check_timeout()
             if self._work is not None and self._work.done():
-                self._work.result()  # a scheduler that ends before its run does has failed: this raises its error
-            changed = await self._look()
+                self._work.result()  # a scheduler that ends before its run has failed: this raises its error
+            changed = await self._refresh()
 
-    async def _look(self) -> list[Task]:
-        """What changed. A store that cannot be read for a while ends nothing: the run goes on behind it."""
+    async def _refresh(self) -> list[Task]:
+        """The tasks that changed. A store that is unavailable for a while is reported; the run continues."""
         changed: list[Task] = []
         try:
             changed = await refresh(self._store, self.view)
-            await self._tell_missed(changed)
-            await self._look_around()
+            await self._show_missed(changed)
+            await self._check_scheduler()
         except StoreUnavailableError as problem:
-            self._tell_once(f"{problem.message} (trying again)")
+            self._note_once(f"{problem.message} (trying again)")
         return changed
 
     async def _is_over(self) -> bool:
-        """A final run that somebody asked to retry is about to go on."""
+        """True if the run is final and has no pending retry."""
         return self.view.run.status.is_final and not await self._store.pending_commands(self._run)
 
-    async def _only_people_are_missing(self) -> bool:
-        """Then there is nothing to stay for: a decision may take days. What is being cancelled is seen to its end."""
+    async def _waits_only_for_approval(self) -> bool:
+        """True if only an approval can advance the run: it may take days, so following ends. Not while cancelling."""
         if self._waits_for_people or self._ending is not None:
             return False
-        self.questions = await only_pending_approvals(self._store, self.view)
-        if self.questions:
+        self.pending = await only_pending_approvals(self._store, self.view)
+        if self.pending:
             self._ending = Ending.WAITING
-        return bool(self.questions)
+        return bool(self.pending)
 
-    async def _only_machines_are_missing(self) -> bool:
-        """Of a cancelled run: says what it waits for. If that ends only when a person says something, this need not stay."""
+    async def _waits_only_for_machines(self) -> bool:
+        """For a cancelled run, shows which machines it waits for. True if only `ork declare-dead` can end the wait."""
         if self._waits_for_machines or self.view.run.cancel_requested_at is None:
             return False
         timeouts = timeouts_of(self._installation.settings)._asdict()
         served_by = tuple(await live_schedulers(self._store, None))
         known = Snapshot(view=self.view, now=datetime.now(UTC), schedulers=served_by, **timeouts)
         lost = await unreachable_tasks(self._store, self._installation.objects, known)
-        for text in lost.lines[:MAX_LINES] if lost is not None and not self._has_told_lost else ():
+        for text in lost.lines[:MAX_LINES] if lost is not None and not self._has_shown_unreachable else ():
             self._progress.note(visible(f"  {text}"))
-        self._has_told_lost = self._has_told_lost or lost is not None
+        self._has_shown_unreachable = self._has_shown_unreachable or lost is not None
         if lost is not None and lost.is_endless:
             self._ending = Ending.LOST
         return self._ending is Ending.LOST
@@ -209,23 +209,23 @@ class Attendant:
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────
 
     async def _wait(self, wanted: float | None) -> None:
-        """Until something changed or `wanted` seconds passed; then out of the frame, so that changes gather."""
-        waits = [wanted, self._left(), LOOK_SECONDS]
+        """Waits for a change or `wanted` seconds, then for the rest of the frame, so that changes are batched."""
+        waits = [wanted, self._left(), POLL_SECONDS]
         timeout = min(wait for wait in waits if wait is not None)
         if self._work is None:
             await self._wait_for_others(timeout)
         else:
             with suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
-                    await self._news.wait()
+                    await self._changed.wait()
         if not self._leave:
             await asyncio.sleep(min(FRAME_SECONDS, self._elapsed() * FRAME_SHARE))
-        self._news.clear()
+        self._changed.clear()
 
     async def _wait_for_others(self, timeout: float) -> None:
         change = asyncio.ensure_future(self._change_by_others(timeout))
-        news = asyncio.ensure_future(self._news.wait())
-        _, pending = await asyncio.wait({change, news}, return_when=asyncio.FIRST_COMPLETED)
+        event = asyncio.ensure_future(self._changed.wait())
+        _, pending = await asyncio.wait({change, event}, return_when=asyncio.FIRST_COMPLETED)
         for waiting in pending:
             waiting.cancel()
             with suppress(asyncio.CancelledError):
@@ -238,7 +238,7 @@ class Attendant:
             await asyncio.sleep(min(timeout, RETRY_SECONDS))
 
     def _elapsed(self) -> float:
-        return asyncio.get_running_loop().time() - self._begun
+        return asyncio.get_running_loop().time() - self._started
 
     def _left(self) -> float | None:
         if self._timeout is None or self._ending is not None:
@@ -247,7 +247,7 @@ class Attendant:
 
     # ── working ──────────────────────────────────────────────────────────────────────────────────
 
-    async def _look_around(self) -> None:
+    async def _check_scheduler(self) -> None:
         if self._history is None and self._progress.wants_history and self._elapsed() > HISTORY_AFTER_SECONDS:
             self._history = await load_history(self._store, self.view.run.workflow, self.view.total)
         await self._work_if_needed()
@@ -255,68 +255,66 @@ class Attendant:
     async def _work_if_needed(self) -> None:
         if self._work is not None or await self._is_over():
             return
-        # Where this process can do the work, it waits only for a scheduler that is certainly alive.
+        # If this process can schedule the run itself, it yields only to a scheduler that is certainly alive.
         if await (live_schedulers(self._store) if self._may_work else present_schedulers(self._store, None)):
             return
         if not self._may_work:
-            self._tell_once(NO_SCHEDULER)
+            self._note_once(NO_SCHEDULER)
             return
-        self._service = await self._installation.scheduler("run", on_commit=self._heed_commit, only=self._run)
-        self._service.telemetry.listen(self._heed_adopted, TelemetryEvent.RUN_ADOPTED)
-        told = (*TROUBLES, *DISK_TROUBLES, TelemetryEvent.STORE_RECOVERED, TelemetryEvent.ALERT_FAILED)
-        self._service.telemetry.listen(self._heed_trouble, *told)
-        self._service.telemetry.listen(self._heed_fallback, TelemetryEvent.FALLBACK)
+        self._service = await self._installation.scheduler("run", on_commit=self._on_commit, only=self._run)
+        self._service.telemetry.listen(self._on_adopted, TelemetryEvent.RUN_ADOPTED)
+        reported = (*RETRIED_ERRORS, *DISK_ERRORS, TelemetryEvent.STORE_RECOVERED, TelemetryEvent.ALERT_FAILED)
+        self._service.telemetry.listen(self._on_problem, *reported)
+        self._service.telemetry.listen(self._on_fallback, TelemetryEvent.FALLBACK)
         self._work = asyncio.create_task(self._service.run())
-        self._work.add_done_callback(lambda _: self._news.set())
+        self._work.add_done_callback(lambda _: self._changed.set())
 
-    def _heed_commit(self, runs: Sequence[RunId]) -> None:
-        if self._run in runs or self._others:
-            self._news.set()
+    def _on_commit(self, runs: Sequence[RunId]) -> None:
+        if self._run in runs or self._adopted_runs:
+            self._changed.set()
 
-    def _heed_fallback(self, _event: TelemetryEvent, fields: dict[str, object]) -> None:
-        self._tell_once(f"slower than it should be: {fields['component']}: {fields['why']} (see `ork doctor`)")
+    def _on_fallback(self, _event: TelemetryEvent, fields: dict[str, object]) -> None:
+        self._note_once(f"slower than it should be: {fields['component']}: {fields['why']} (see `ork doctor`)")
 
-    def _heed_adopted(self, _event: TelemetryEvent, fields: dict[str, object]) -> None:
-        """Another run whose process died in the middle is gone on with: a person is told so."""
+    def _on_adopted(self, _event: TelemetryEvent, fields: dict[str, object]) -> None:
+        """Reports that our scheduler took over another run whose process had died."""
         run = RunId(str(fields["run"]))
-        if run != self._run and "/" not in str(fields["parent"]) and run not in self._others:
-            self._others.append(run)
-            self._progress.note(
-                f"also going on with run {run[:SHOWN_LETTERS]} of {fields['workflow']}: nobody looked after it any more"
-            )
+        if run != self._run and "/" not in str(fields["parent"]) and run not in self._adopted_runs:
+            self._adopted_runs.append(run)
+            self._progress.note(f"also continuing run {run[:ID_LENGTH]} of {fields['workflow']}: its scheduler is gone")
 
-    async def _see_others_through(self) -> None:
-        """What was left in the middle by others is not left there by us: until nothing of it runs or is about to."""
-        is_told = False
-        while self._others and self._service is not None and self._work is not None and not self._work.done():
+    async def _finish_adopted_runs(self) -> None:
+        """Keeps working on adopted runs until none of their tasks is running or about to start."""
+        has_noted = False
+        while self._adopted_runs and self._service is not None and self._work is not None and not self._work.done():
             if self._leave or not await self._service.is_busy():
                 return
-            if not is_told:
-                is_told = True
+            if not has_noted:
+                has_noted = True
                 self._progress.note(
-                    "staying until the other runs have nothing running (Ctrl-C leaves them as they are)"
+                    "waiting until the other runs have no running tasks (Ctrl-C leaves them as they are)"
                 )
-            self._news.clear()
+            self._changed.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await self._news.wait()
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._changed.wait()
 
-    def _heed_trouble(self, event: TelemetryEvent, fields: dict[str, object]) -> None:
-        """Says once what is wrong, and once when it is over."""
+    def _on_problem(self, event: TelemetryEvent, fields: dict[str, object]) -> None:
+        """Reports a problem once, and its end once."""
         if event is TelemetryEvent.STORE_RECOVERED:
-            self._told_trouble = None
+            self._last_problem = None
             self._progress.note("the store works again")
         elif event is TelemetryEvent.ALERT_FAILED:
-            self._tell_once(f"alert not sent: {fields.get('why')}")
-        elif event in TROUBLES or (event in DISK_TROUBLES and not fields.get("final")):
-            kind = str(event) if event in DISK_TROUBLES else None
-            self._tell_once(f"{fields.get('why')} (trying again)", kind)
+            self._note_once(f"alert not sent: {fields.get('why')}")
+        elif event in RETRIED_ERRORS or (event in DISK_ERRORS and not fields.get("final")):
+            kind = str(event) if event in DISK_ERRORS else None
+            self._note_once(f"{fields.get('why')} (trying again)", kind)
 
-    def _tell_once(self, trouble: str, kind: str | None = None) -> None:
-        """Of one kind only the first is told, though their words differ."""
-        if (kind or trouble) != self._told_trouble:
-            self._told_trouble = kind or trouble
-            self._progress.note(visible(trouble))
+    def _note_once(self, problem: str, kind: str | None = None) -> None:
+        """Shows the problem unless it, or one of the same kind, was the last one shown."""
+        if (kind or problem) != self._last_problem:
+            self._last_problem = kind or problem
+            self._progress.note(visible(problem))
 
     async def _stop_work(self) -> None:
         if self._service is None or self._work is None:
@@ -326,13 +324,13 @@ class Attendant:
             await self._work
             return
         with suppress(TimeoutError, Exception):
-            await asyncio.wait_for(self._see_cancel_through(), LEAVE_SECONDS)
+            await asyncio.wait_for(self._wait_for_cancel(), LEAVE_SECONDS)
         self._service.request_stop()
         with suppress(TimeoutError, Exception):
             await asyncio.wait_for(self._work, LEAVE_SECONDS)
 
-    async def _see_cancel_through(self) -> None:
-        """Until the scheduler knows of it: then it tells the workers before it ends, and they end their tasks."""
+    async def _wait_for_cancel(self) -> None:
+        """Waits until the scheduler has read the cancel command: it then asks the workers to stop before it ends."""
         if self._cancelling is None:
             return
         await self._cancelling
@@ -341,27 +339,27 @@ class Attendant:
 
     # ── leaving ──────────────────────────────────────────────────────────────────────────────────
 
-    def _heed_interrupts(self) -> None:
-        """From now on at once; what was pressed before counts as one press."""
+    def _handle_interrupts(self) -> None:
+        """Handles signals from now on; those received earlier count as one."""
         self._interrupts.on_press = self._interrupt
         if self._interrupts.pressed:
             self._interrupt()
 
     def _interrupt(self) -> None:
         if self.view.run.status.is_final:
-            self._leave = True  # of this run there is nothing left to cancel
+            self._leave = True  # nothing is left to cancel
         elif self._work is None:
             self._ending, self._leave = Ending.DETACHED, True
         elif self._ending is None:
             self._ending = Ending.INTERRUPTED
-            words = self._interrupts.words
-            self._progress.note(f"{words}: cancelling run {self.view.short} ({words} again leaves at once)")
-            self._cancelling = asyncio.ensure_future(self._cancel(words))
+            name = self._interrupts.signal_name
+            self._progress.note(f"{name}: cancelling run {self.view.short} ({name} again exits at once)")
+            self._cancelling = asyncio.ensure_future(self._cancel(name))
         else:
             self._ending, self._leave = Ending.INTERRUPTED, True
-        self._news.set()
+        self._changed.set()
 
-    async def _heed_timeout(self) -> None:
+    async def _check_timeout(self) -> None:
         if self._left() != 0.0:
             return
         self._ending = Ending.TIMED_OUT
@@ -372,9 +370,9 @@ class Attendant:
         await self._cancel("--timeout")
 
     async def _cancel(self, by: str) -> None:
-        """A cancel is not given up because the store is busy or full for a moment."""
+        """Submits the cancel command, and retries while the store is unavailable."""
         command = RunCommand(self._run, CommandKind.CANCEL, by=by)
-        give_up_at = self._elapsed() + CANCEL_PATIENCE_SECONDS
+        give_up_at = self._elapsed() + CANCEL_TIMEOUT_SECONDS
         while True:
             try:
                 await self._store.submit_command(command, datetime.now(UTC))
@@ -383,7 +381,7 @@ class Attendant:
                 if self._elapsed() > give_up_at:
                     self._progress.note(visible(f"the cancel could not be stored: {problem.message}"))
                     self._leave = True
-                    self._news.set()
+                    self._changed.set()
                     return
                 await asyncio.sleep(RETRY_SECONDS)
         if self._service is not None:

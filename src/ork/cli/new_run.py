@@ -1,4 +1,4 @@
-"""From what a person named to a new run: a file that is deployed first, or a workflow that is known already."""
+"""Creates a run of a file, which is deployed first, or of a deployed workflow."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 
 class Prepared(NamedTuple):
-    """A version to deploy and run, or the name of a workflow to run as it is known."""
+    """A version to deploy and run, or the name of a deployed workflow."""
 
     version: Version | None
     name: str
     params: Sequence[str]
     key: str | None = None
-    fresh: bool = False  # nothing is taken from the cache
-    others: Sequence[Version] = ()  # what it runs as tasks, from the same file
+    fresh: bool = False  # without cached outputs
+    others: Sequence[Version] = ()  # its sub-workflows from the same file
 
 
 def prepare(named: str | None, params: Sequence[str], *, as_json: bool, chosen: str | None = None) -> Prepared | None:
-    """Checks everything that can be checked before a store is touched; None after telling a person what is wrong."""
+    """Checks everything that can be checked without a store. None if errors were printed."""
     named = named or default_file()
     if not is_file_name(named):
         if chosen is not None:
-            raise UsageError(f"`{named}` is no file", hint=f"write `ork run {chosen}` to run a known workflow")
+            raise UsageError(f"`{named}` is not a file", hint=f"`ork run {chosen}` runs a deployed workflow")
         return Prepared(None, named, params)
     settings = settings_of(named)
     try:
@@ -53,8 +53,8 @@ def prepare(named: str | None, params: Sequence[str], *, as_json: bool, chosen: 
 
 
 async def create_run(installation: Installation, prepared: Prepared) -> Run:
-    """The run is durable when this returns."""
-    from ork.cli.commands.act import who_asks
+    """Creates the run. It is stored durably when this returns."""
+    from ork.cli.commands.run_commands import current_user
 
     store, now = installation.store, datetime.now(UTC)
     version = prepared.version
@@ -64,7 +64,7 @@ async def create_run(installation: Installation, prepared: Prepared) -> Run:
     if version is None:
         version = await known_version(installation, prepared.name)
     if entry is not None and not entry.enabled:
-        await _leave_disabled(installation, prepared.name)
+        await _keep_disabled(installation, prepared.name)
     new = NewRun(
         id=new_run_id(),
         workflow=version.workflow.name,
@@ -72,7 +72,7 @@ async def create_run(installation: Installation, prepared: Prepared) -> Run:
         params=await stored_params(installation, version.workflow, parse_params(version.workflow, prepared.params)),
         key=prepared.key,
         fresh=prepared.fresh,
-        started_by=who_asks(),
+        started_by=current_user(),
     )
     return (await store.create_runs([new], now))[0]
 
@@ -80,8 +80,8 @@ async def create_run(installation: Installation, prepared: Prepared) -> Run:
 async def create_rerun(
     installation: Installation, earlier: Run, params: Sequence[str], *, fresh: bool, latest: bool
 ) -> Run:
-    """A run like an earlier one, linked to it: its version and its params, where no others are given."""
-    from ork.cli.commands.act import who_asks
+    """Creates a run with the version and params of an earlier one, except for those given, and links it to that run."""
+    from ork.cli.commands.run_commands import current_user
 
     store = installation.store
     version = None if latest else await store.get_version(earlier.version)
@@ -97,29 +97,29 @@ async def create_rerun(
         params=await stored_params(installation, workflow, parse_params(workflow, params, kept)),
         fresh=fresh,
         parent=earlier.id,
-        started_by=who_asks(),
+        started_by=current_user(),
     )
     return (await store.create_runs([new], datetime.now(UTC)))[0]
 
 
-async def _leave_disabled(installation: Installation, name: str) -> None:
-    """Who asks for a run by hand gets one, and nothing more: a schedule that was stopped is not begun again by it."""
+async def _keep_disabled(installation: Installation, name: str) -> None:
+    """Deploying enables a workflow; starting a run by hand must not enable its schedule."""
     await installation.store.set_enabled(name, False)
-    print(f"note: workflow {name} is disabled: its schedule stands still, this run goes ahead", file=sys.stderr)
+    print(f"note: workflow {name} is disabled: its schedule does not fire, but this run starts", file=sys.stderr)
 
 
 async def known_version(installation: Installation, name: str) -> Version:
     entry = await installation.store.get_workflow(name)
     version = await installation.store.get_version(entry.version) if entry else None
     if version is None:
-        raise NotFoundError(f"no workflow `{name}` here", hint="`ork workflows` lists them; `ork deploy FILE` adds one")
+        raise NotFoundError(f"no workflow `{name}`", hint="`ork workflows` lists them; `ork deploy FILE` adds one")
     return version
 
 
 async def stored_params(
     installation: Installation, workflow: CompiledWorkflow, params: dict[str, Any]
 ) -> dict[str, Any]:
-    """Checked params as a new run has them: sensitive ones are encrypted. A server does that itself."""
+    """Checked params in the form that a new run stores: sensitive ones are encrypted. A server does that itself."""
     if not installation.can_work:
         return params
     from ork.state.sealing import stored_params
