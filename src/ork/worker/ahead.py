@@ -45,26 +45,30 @@ def imported(folders: Sequence[str], known: int) -> dict[str, Any] | None:
     return {"names": names, "files": files} if 0 < len(names) <= MOST_MODULES else None
 
 
-def import_ahead(names: list[str]) -> None:
-    """What cannot be imported is left to the function, which will say why."""
+def import_ahead(names: list[str]) -> bool:
+    """True if that left this process with one thread and no new socket. What cannot be imported is left to the function,
+    which will say why."""
     from importlib import import_module
 
+    before = _sockets()
     for name in names:
         if name not in sys.modules:
             try:
                 import_module(name)
             except BaseException:
-                return
-
-
-def is_quiet() -> bool:
-    """Whether this process has one thread and no socket."""
+                break
     try:
-        if len(os.listdir("/proc/self/task")) > 1:
-            return False
-        return not any(_is_socket(descriptor) for descriptor in os.listdir("/proc/self/fd"))
+        return len(os.listdir("/proc/self/task")) == 1 and _sockets() == before
     except OSError:
         return False
+
+
+def _sockets() -> set[str]:
+    """Empty where the system does not tell."""
+    try:
+        return {name for name in os.listdir("/proc/self/fd") if _is_socket(name)}
+    except OSError:
+        return set()
 
 
 def _is_socket(descriptor: str) -> bool:

@@ -36,7 +36,7 @@ def become(python: str, objects: AttemptDocuments, spec: dict[str, Any], answer:
 def start(objects_url: str, handed: str, answer: str) -> int:
     """In the other interpreter: calls the function, and ends the process."""
     from ork.objects.opening import open_values
-    from ork.worker.invoke import run_function
+    from ork.worker.task_process import run_function
 
     with open(int(handed), "rb") as file:
         spec = strict_json(file.read(), max_size=SPEC_LIMIT, max_depth=MAX_DEPTH + 8)

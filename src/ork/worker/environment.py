@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _came_with: dict[str, str] | None = None
 _own_names: tuple[str, ...] = ()
 _without_own: dict[str, str] = {}
+_are_own_hidden = False
 
 
 def inherited() -> dict[str, str]:
@@ -32,6 +33,27 @@ def names_of_ork() -> tuple[str, ...]:
     """Those that this process came with."""
     inherited()
     return _own_names
+
+
+def set_environment(spec: dict[str, Any], bindings: Bindings) -> None:
+    """Gives this process the task's environment; `bindings` have the one it came with."""
+    added = additions(spec, bindings.environ, bindings)
+    hide_own_variables()
+    if spec["inputs"] or spec["env"]:
+        for name in hidden_names(spec, bindings.environ):
+            if name not in added:
+                os.environ.pop(name, None)
+    for name, value in added.items():
+        os.environ[name] = value
+
+
+def hide_own_variables() -> None:
+    """Removes Ork's own variables (tokens, URLs, secrets) from this process's environment. Done once."""
+    global _are_own_hidden
+    if not _are_own_hidden:
+        _are_own_hidden = True
+        for name in names_of_ork():
+            os.environ.pop(name, None)
 
 
 def hidden_names(spec: dict[str, Any], environ: Mapping[str, str]) -> list[str]:

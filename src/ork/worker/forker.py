@@ -13,13 +13,14 @@ import os
 from ork.worker import packages
 from ork.worker.ahead import time_of
 from ork.worker.child import Child
-from ork.worker.environment import inherited, names_of_ork
+from ork.worker.environment import hide_own_variables
 from ork.worker.hidden import hidden_modules
-from ork.worker.invoke import objects_at, use_packages, use_streams, wait_and_call
 from ork.worker.loading import make_ready
-from ork.worker.order import send
+from ork.worker.order import make_orders, send
 from ork.worker.process import become_child_of
 from ork.worker.pump import has_words
+from ork.worker.surroundings import use_packages, use_streams
+from ork.worker.task_process import objects_at, wait_and_call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Forker(Child):
     """`ends` tells how the process that was to call the function ended. OSError if no process can be made."""
 
     def __init__(self, mark: Mark, root: str, ahead: Ahead | None, objects: str, paths: Sequence[str] = ()) -> None:
-        orders, self._orders = os.pipe()
+        orders, self._orders = make_orders()
         go, self._go = os.pipe()
         self.ends, end = os.pipe()
         self.ahead = ahead
@@ -51,7 +52,6 @@ class Forker(Child):
         finally:
             for descriptor in (orders, go, end):
                 os.close(descriptor)
-        os.set_blocking(self._orders, False)
         self.root, self.paths = root, list(paths)
         self._is_asked = False
 
@@ -145,9 +145,7 @@ def _hidden_in(root: str, paths: Sequence[str]) -> list[dict[str, str]]:
 
 def _settle(root: str, paths: Sequence[str]) -> None:
     """What all tasks of the project need, done once; the task's own process reports what is wrong with the folder."""
-    inherited()
-    for name in names_of_ork():
-        os.environ.pop(name, None)
+    hide_own_variables()
     try:
         os.chdir(root)
     except OSError:

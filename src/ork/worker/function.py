@@ -12,11 +12,11 @@ from ork.objects.references import output_reference
 from ork.worker.child import Child, dismiss_waiting, keep, take_waiting
 from ork.worker.confinement import TaskUserError, confinement_of, is_confined
 from ork.worker.forker import Forker
-from ork.worker.invoke import call_here
 from ork.worker.loading import make_ready
 from ork.worker.process import ended_without_reply
 from ork.worker.pump import Stream
 from ork.worker.status import Ending, failed, returned
+from ork.worker.task_process import call_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

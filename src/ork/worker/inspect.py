@@ -10,8 +10,8 @@ import os
 import sys
 
 from ork.objects.json_text import dumps
-from ork.worker.invoke import use_packages, use_streams
 from ork.worker.loading import LoadError, load_file
+from ork.worker.surroundings import use_packages, use_streams
 from ork.worker.system import die_with_parent
 
 TYPE_CHECKING = False

@@ -1,4 +1,4 @@
-"""A task that is a Python function, seen from inside the child: load it, call it, answer with what came of it."""
+"""One call of a task's function: settle in, load, bind, call, encode. Whoever makes the call decides where the outcome goes."""
 
 from __future__ import annotations
 
@@ -8,103 +8,27 @@ import time
 
 from ork.errors import ObjectsError
 from ork.objects.json_text import dumps, strict_json
-from ork.objects.opening import open_values
-from ork.worker import packages
 from ork.worker.ahead import WORTH_SECONDS, imported
 from ork.worker.arguments import bind_arguments
 from ork.worker.bound import Bindings, InputError, param_bounds
-from ork.worker.environment import additions, hidden_names, inherited, task_id
-from ork.worker.hidden import import_before_hidden
-from ork.worker.leaving import finish_as_the_interpreter_would, flush_streams
+from ork.worker.environment import task_id
 from ork.worker.loading import LoadError, load_function
-from ork.worker.logging_setup import LoggingSetUp
-from ork.worker.order import receive
 from ork.worker.outputs import store_output
-from ork.worker.process import times_waited
 from ork.worker.results import ResultError, result_text
 from ork.worker.status import storable
+from ork.worker.surroundings import settle_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, NoReturn
+    from collections.abc import Callable
+    from typing import Any
 
     from ork.objects.attempt_documents import AttemptDocuments
     from ork.sdk.context import Context
-    from ork.worker.ahead import Ahead
     from ork.worker.arguments import Arguments
-    from ork.worker.mark import Mark
 
-_has_streams = _has_packages = False
-_objects: dict[tuple[str, str], AttemptDocuments] = {}
 _GENERATOR = 0x20
 _ASYNC_GENERATOR = 0x200
-
-
-def run_function(objects: AttemptDocuments, spec: dict[str, Any], answer: int) -> NoReturn:
-    """Ends the process. Whatever the user's code does, there is one reply or, if it ended the process itself, none."""
-    _perform(Call(objects, spec, inherited()), answer)
-
-
-def _perform(call: Call, answer: int, waited: int | None = None) -> NoReturn:
-    """`waited`: how often this process had waited when it was given its order, if that matters."""
-    call.perform()
-    finish_as_the_interpreter_would()
-    flush_streams()
-    call.is_swift = waited is not None and times_waited() == waited
-    call.reply(answer)
-    os._exit(call.exit_code)
-
-
-def wait_and_call(orders: int, answer: int, mark: Mark, ahead: Ahead | None) -> NoReturn:
-    """In a process forked before its task is known: one order, one call. Without an order it ends quietly."""
-    is_quiet = ahead is None or _import_ahead(ahead)
-    order = receive(orders)
-    if order is None:
-        os._exit(0)
-    os.close(orders)
-    waited, spec = times_waited(), order["spec"]
-    mark.write(spec["attempt"].encode())
-    objects = objects_at(order["objects"], spec["durability"])
-    _go_where_it_belongs(objects, spec, answer)
-    call = Call(objects, spec, inherited())
-    call.is_quiet = is_quiet
-    _perform(call, answer, waited)
-
-
-def call_here(objects: AttemptDocuments, spec: dict[str, Any], answer: int) -> NoReturn:
-    """In a child of the shim, which is as the task's own interpreter would be, or becomes that."""
-    use_streams()
-    _go_where_it_belongs(objects, spec, answer)
-    run_function(objects, spec, answer)
-
-
-def _go_where_it_belongs(objects: AttemptDocuments, spec: dict[str, Any], answer: int) -> None:
-    python = spec.get("python")
-    if python is not None:
-        from ork.worker.elsewhere import become
-
-        become(python, objects, spec, answer)
-
-
-def objects_at(url: str, durability: str) -> AttemptDocuments:
-    """The same for whoever asks for the same, also after a fork."""
-    if (url, durability) not in _objects:
-        _objects[url, durability] = open_values(url, durability)
-    return _objects[url, durability]
-
-
-def _import_ahead(ahead: Ahead) -> bool:
-    """In the project's folder, and with its import path; whether that left the process quiet."""
-    from ork.worker.ahead import import_ahead, is_quiet
-
-    try:
-        os.chdir(ahead.root)
-    except OSError:
-        return True
-    use_packages(ahead.root, ahead.paths)
-    import_ahead(ahead.names)
-    return is_quiet()
 
 
 class Call:
@@ -127,32 +51,31 @@ class Call:
         self._objects = objects
         self._spec = spec
 
-    @property
-    def has_failed(self) -> bool:
-        return self._failure is not None
-
     def perform(self) -> None:
         try:
-            self._run()
+            prepared = self._prepared()
+            if prepared is not None:
+                function, arguments = prepared
+                self._shown_inputs = arguments.shown
+                self._keep(call(function, arguments.positional, arguments.named))
+        except ResultError as error:
+            self._fail("output", str(error))
         except SystemExit as stop:
             self._exited(stop)
         except BaseException as error:
             self._raised(error)
 
-    def _run(self) -> None:
+    def _prepared(self) -> tuple[Callable[..., Any], Arguments] | None:
+        """None if that failed."""
         bindings = Bindings(self._objects, self._spec["output_limit"], self._environ)
         try:
             self.settle(bindings)
-            function, arguments = self.prepare(bindings)
+            return self.prepare(bindings)
         except LoadError as error:
-            return self._fail("start", str(error))
+            self._fail("start", str(error))
         except (InputError, ObjectsError) as error:
-            return self._fail("input", str(error))
-        self._shown_inputs = arguments.shown
-        try:
-            self._keep(call(function, arguments.positional, arguments.named))
-        except ResultError as error:
-            self._fail("output", str(error))
+            self._fail("input", str(error))
+        return None
 
     def _raised(self, error: BaseException) -> None:
         from ork.worker.failure import describe, print_traceback
@@ -191,7 +114,7 @@ class Call:
             document["is_swift"] = True
         if self._imports is not None:
             document["imports"] = self._imports
-        rest = memoryview(dumps(document).encode() + b"\n")
+        rest = f"{dumps(document)}\n".encode()
         while rest:
             rest = rest[os.write(answer, rest) :]
 
@@ -217,11 +140,26 @@ class Call:
     def _keep(self, result: Any) -> None:
         """What was returned is the output, or the jobs that will have it."""
         handover = sys.modules.get("ork.sdk.defer")
-        if handover is None or not isinstance(result, handover.Deferred):
-            self._store(result_text(result, self._spec["output_limit"]))
+        if handover is not None and isinstance(result, handover.Deferred):
+            text = result_text(result.jobs, handover.MOST_BYTES)
+            self._jobs = strict_json((text or "").encode(), max_size=handover.MOST_BYTES)
             return
-        text = result_text(result.jobs, handover.MOST_BYTES)
-        self._jobs = strict_json((text or "").encode(), max_size=handover.MOST_BYTES)
+        text = result_text(result, self._spec["output_limit"])
+        if self._spec.get("output_type") is not None and self._is_wrong(text):
+            return
+        if text is not None:
+            self._output = store_output(self._objects, self._spec["attempt"], text, self._spec["inline_limit"])
+            if self._output is None:
+                self._fail("output", "the output could not be stored: the disk is full")
+
+    def _is_wrong(self, text: str | None) -> bool:
+        """Whether it is not of the type that was declared."""
+        from ork.worker.declared import wrong_output
+
+        wrong = wrong_output(text, self._spec)
+        if wrong is not None:
+            self._fail("output", wrong["message"], wrong["detail"])
+        return wrong is not None
 
     def _make_context(self) -> Context:
         from ork.sdk.context import Context
@@ -248,20 +186,6 @@ class Call:
         bindings = Bindings(self._objects, spec["output_limit"], self._environ)
         return {name: bindings.value(bound) for name, bound in param_bounds(spec).items()}
 
-    def _store(self, text: str | None) -> None:
-        if self._spec.get("output_type") is not None:
-            from ork.worker.declared import wrong_output
-
-            wrong = wrong_output(text, self._spec)
-            if wrong is not None:
-                self._fail("output", wrong["message"], wrong["detail"])
-                return
-        if text is None:
-            return
-        self._output = store_output(self._objects, self._spec["attempt"], text, self._spec["inline_limit"])
-        if self._output is None:
-            self._fail("output", "the output could not be stored: the disk is full")
-
     def _fail(self, kind: str, message: str, detail: dict[str, str] | None = None) -> None:
         sys.stderr.write(message + "\n")
         self.exit_code = 1
@@ -273,31 +197,6 @@ def prepared(objects: AttemptDocuments, spec: dict[str, Any]) -> tuple[Callable[
     bindings = Bindings(objects, spec["output_limit"], dict(os.environ))
     settle_in(spec, bindings)
     return Call(objects, spec, bindings.environ).prepare(bindings)
-
-
-def settle_in(spec: dict[str, Any], bindings: Bindings) -> None:
-    """The process becomes the user's: folder, environment, packages, import path, standard streams."""
-    enter(spec, bindings)
-    use_streams()
-    use_packages(spec["root"], spec["paths"])
-
-
-def enter(spec: dict[str, Any], bindings: Bindings) -> None:
-    """The task's folder and environment, in a process whose environment is as it came."""
-    added = additions(spec, bindings.environ, bindings)
-    for name in hidden_names(spec, bindings.environ):
-        if name not in added:
-            os.environ.pop(name, None)
-    for name, value in added.items():
-        os.environ[name] = value
-    enter_folder(spec["root"])
-
-
-def enter_folder(root: str) -> None:
-    try:
-        os.chdir(root)
-    except OSError as error:
-        raise LoadError(f"cannot work in {root}: {error.strerror}") from None
 
 
 def call(function: Callable[..., Any], positional: list[Any], named: dict[str, Any]) -> Any:
@@ -315,36 +214,3 @@ def awaited(result: Any) -> Any:
         return await result
 
     return asyncio.run(wait())
-
-
-def use_streams() -> None:
-    """Text reaches the log line by line, and no character can make printing fail. Done once."""
-    global _has_streams
-    if _has_streams:
-        return
-    _has_streams = True
-    for descriptor, name in ((1, "stdout"), (2, "stderr")):
-        # New ones: those of the interpreter may have been made for another file than is there now.
-        stream: Any = open(  # noqa: SIM115 - stays open as long as the process lives
-            descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False
-        )
-        stream.buffer.raw.name = f"<{name}>"
-        setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)
-
-
-def use_packages(root: str, paths: Sequence[str] = ()) -> None:
-    """Import from what a plain start of this interpreter has, after the root and the project's `paths`. Done once."""
-    global _has_packages
-    if _has_packages:
-        return
-    _has_packages = True
-    packages.use_packages()
-    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
-    import_before_hidden(root, paths)
-    extra = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    sys.path[:0] = [root, *paths, *extra]
-    sys.argv = [""]
-    # `multiprocessing` would load the main file again in its children; there is none to load.
-    sys.modules["__main__"].__dict__.pop("__file__", None)
-    sys.meta_path.insert(0, LoggingSetUp())

@@ -1,5 +1,5 @@
 """What a call in a shared process may leave that is not seen in what it returns: processes, threads, and words nobody has
-read; whether it waited; and how much it took.
+read; and how much it took.
 
 To ask the system costs more than most calls take. So it is asked first for the process or thread that was started last on
 this machine, as far as we see it: if that is the one from before, nothing was started, and nothing can be left of it.
@@ -12,33 +12,13 @@ import os
 import time
 from resource import RUSAGE_CHILDREN, getrusage
 
-from ork.worker.process import times_waited
 from ork.worker.pump import has_words
 
-AT_ONCE_SECONDS = 0.00005
 LIGHT_SECONDS = 0.00015  # about what a task costs whoever asks for it
 _OF_LATE = 8
 _LAST_STARTED = "/proc/sys/kernel/ns_last_pid"
 _LONGEST_NUMBER = 32
 _THREADS, _ALONE = "/proc/self/task", 3
-
-
-class Waits:
-    """How often this process has waited for anything, as the system counts it."""
-
-    def __init__(self) -> None:
-        self._seen = times_waited()
-
-    def none_since(self, begun: float) -> bool:
-        """As far as it matters: who is back at once is not asked. To be asked after every call."""
-        if time.monotonic() - begun < AT_ONCE_SECONDS:
-            return True
-        before, self._seen = self._seen, times_waited()
-        return self._seen == before
-
-    def forget(self) -> None:
-        """There were some that are nobody's."""
-        self._seen = times_waited()
 
 
 class Effort:

@@ -13,21 +13,33 @@ if TYPE_CHECKING:
 
 
 class Ready:
-    """A file, its text, and what has been made of it: its code and, outside of packages, the module that has not run yet."""
+    """A file of the user's, compiled but not run yet."""
 
-    __slots__ = ("code", "file", "globals", "module", "name", "path", "source")
+    __slots__ = ("code", "file", "module", "name", "package", "path", "root", "source")
 
-    def __init__(self, file: str, path: str, source: bytes, code: CodeType, module: ModuleType | None) -> None:
-        self.file = os.fsencode(file)
+    def __init__(self, root: str, file: str, paths: Sequence[str], path: str, source: bytes) -> None:
+        self.root = root
+        self.file = file
         self.path = path
         self.source = source
-        self.code = code
-        self.module = module
-        self.name = module.__name__ if module is not None else ""
-        self.globals = module.__dict__ if module is not None else {}
+        # Not from its bytecode: that is told from older one by the second it was written in, and a person who mends a
+        # task and tries again is quicker than that.
+        self.code: CodeType = compile(source, path, "exec", dont_inherit=True)
+        self.name, self.package = _module_name(root, path, paths)
+        self.module = None if self.package else _new_module(self.name, path)
 
-    def is_for(self, path: str, source: bytes) -> bool:
-        return self.path == path and self.source == source
+    def run(self) -> ModuleType:
+        """Once. A package is imported first: it is the user's, and may do anything."""
+        module = self.module
+        if module is None:
+            from importlib import import_module
+
+            import_module(str(self.package))
+            module = _new_module(self.name, self.path)
+        # Before it runs: dataclasses and pickle look their module up by name.
+        sys.modules[self.name] = module
+        exec(self.code, module.__dict__)
+        return module
 
 
 _ready: Ready | None = None
@@ -55,31 +67,22 @@ def function_of(loaded: ModuleType, file: str | None, module: str | None, functi
     return found  # type: ignore[no-any-return]
 
 
-def make_ready(root: str, file: str, paths: Sequence[str] = ()) -> Ready | None:
-    """Compiles the file for processes that will be forked, unless the same text was compiled the last time.
-    What cannot be done without a word is left to them, whose words are the task's."""
+def make_ready(root: str, file: str, paths: Sequence[str] = ()) -> None:
+    """Compiles the file for processes that will be forked. If that fails, or warns, they do it themselves: what it prints
+    is the task's."""
     global _ready
-    path = _path(root, file)
+    path, heard = _path(root, file), _Heard()
     before, _ready = _ready, None
-    heard = _Heard()
     errors, sys.stderr = sys.stderr, heard
     try:
         source = _source(path)
-        if before is not None and before.is_for(path, source):
-            made = before
-        else:
-            made = Ready(file, path, source, _compiled(source, path), _empty_module(root, path, paths))
+        is_same = before is not None and (before.root, before.file, before.source) == (root, file, source)
+        made = before if is_same else Ready(root, file, paths, path, source)
     except Exception:
-        return None
+        return
     finally:
         sys.stderr = errors
     _ready = None if heard.is_told else made
-    return _ready
-
-
-def forget_ready() -> None:
-    global _ready
-    _ready = None
 
 
 class _Heard:
@@ -103,12 +106,6 @@ def _source(path: str) -> bytes:
         return file.readall()
 
 
-def _compiled(source: bytes, path: str) -> CodeType:
-    # Not from its bytecode: that is told from older one by the second it was written in, and a person who mends a
-    # task and tries again is quicker than that.
-    return compile(source, path, "exec", dont_inherit=True)
-
-
 def _import_module(name: str) -> ModuleType:
     from importlib import import_module
 
@@ -123,40 +120,30 @@ def _import_module(name: str) -> ModuleType:
 
 def load_file(root: str, file: str, paths: Sequence[str] = ()) -> ModuleType:
     """The file as a module, run once. LoadError if there is no such file."""
-    path = _path(root, file)
+    ready = _ready if _ready is not None and _ready.file == file and _ready.root == root else None
+    path = _path(root, file) if ready is None else ready.path
     try:
         source = _source(path)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         raise LoadError(f"there is no file {file} in {root}") from None
-    code, module = (_ready.code, _ready.module) if _ready and _ready.is_for(path, source) else (None, None)
-    name, package = _module_name(root, path, paths) if module is None else (module.__name__, None)
-    if package:
-        from importlib import import_module
+    if ready is None or ready.source != source:
+        if not file.endswith(".py"):
+            raise LoadError(f"{file} is not a Python file")
+        ready = Ready(root, file, paths, path, source)
+    return ready.run()
 
-        import_module(package)
-    if module is None:
-        module = _new_module(name, path)
-    if module is None:
-        raise LoadError(f"{file} is not a Python file")
-    # Before it runs: dataclasses and pickle look their module up by name.
-    sys.modules[name] = module
-    exec(code or _compiled(source, path), module.__dict__)
+
+def _new_module(name: str, path: str) -> ModuleType:
+    """As `importlib.util.module_from_spec` makes it, which takes 20 times as long to import."""
+    from importlib.machinery import ModuleSpec, SourceFileLoader
+
+    loader = SourceFileLoader(name, path)
+    spec = ModuleSpec(name, loader, origin=path)
+    spec.has_location = True
+    module = type(sys)(name)
+    module.__spec__, module.__loader__, module.__package__ = spec, loader, spec.parent
+    module.__file__ = path
     return module
-
-
-def _empty_module(root: str, path: str, paths: Sequence[str]) -> ModuleType | None:
-    """Not of a package, which is the user's to load first."""
-    name, package = _module_name(root, path, paths)
-    return None if package else _new_module(name, path)
-
-
-def _new_module(name: str, path: str) -> ModuleType | None:
-    """What `importlib.util` gives, without the modules that it imports itself; None if it is not a Python file."""
-    from _frozen_importlib import module_from_spec
-    from _frozen_importlib_external import spec_from_file_location
-
-    spec = spec_from_file_location(name, path)
-    return None if spec is None or spec.loader is None else module_from_spec(spec)
 
 
 def _module_name(root: str, path: str, paths: Sequence[str]) -> tuple[str, str | None]:

@@ -1,40 +1,41 @@
-"""Orders for a process that waits for a function to call: sent through a pipe, never waiting for the reader."""
+"""Orders for a process that waits for a function to call: messages on a socket that keeps them apart.
+
+The sender never waits: the process may be stuck, or dead.
+"""
 
 from __future__ import annotations
 
 import marshal
 import os
+from _socket import AF_UNIX, SOCK_SEQPACKET, socketpair
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-SIZE_BYTES = 4
-AT_ONCE = 4096  # a pipe takes that much whole, or not at all
-LARGEST = 1 << 16  # what a pipe usually holds
+LARGEST = 1 << 16
+
+
+def make_orders() -> tuple[int, int]:
+    """The end to receive orders from, and the one to send them to."""
+    receiver, sender = socketpair(AF_UNIX, SOCK_SEQPACKET)
+    sender.setblocking(False)
+    return receiver.detach(), sender.detach()
 
 
 def send(orders: int, document: dict[str, Any]) -> bool:
-    """False if the order does not fit into the pipe, or if its reader is gone: the reader may be stuck, or dead."""
-    data = marshal.dumps(document)
-    order = len(data).to_bytes(SIZE_BYTES, "little") + data
+    """False if nobody will receive it, or if it is too large: then the function is called in a process of its own."""
+    order = marshal.dumps(document, 0)
     if len(order) > LARGEST:
         return False
     try:
-        while order:
-            order = order[os.write(orders, order[:AT_ONCE]) :]
-    except (BrokenPipeError, BlockingIOError):
+        os.write(orders, order)
+    except OSError:
         return False
     return True
 
 
 def receive(orders: int) -> dict[str, Any] | None:
-    """Waits for one order; None if the sender closed its end before the order was complete."""
-    data = os.read(orders, LARGEST)
-    while len(data) < SIZE_BYTES or len(data) < SIZE_BYTES + int.from_bytes(data[:SIZE_BYTES], "little"):
-        more = os.read(orders, LARGEST)
-        if not more:
-            return None
-        data += more
-    order: dict[str, Any] = marshal.loads(data[SIZE_BYTES:])
-    return order
+    """Waits for one order; None if there will be none."""
+    order = os.read(orders, LARGEST)
+    return marshal.loads(order) if order else None

@@ -12,9 +12,10 @@ from ork.errors import ObjectsError
 from ork.objects.json_text import dumps, strict_json
 from ork.worker.bound import Bindings
 from ork.worker.failure import describe
-from ork.worker.invoke import call, settle_in
+from ork.worker.invoke import call
 from ork.worker.loading import LoadError, load_function
 from ork.worker.results import ResultError, result_text
+from ork.worker.surroundings import settle_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -67,13 +67,6 @@ def become_child_of(parent: int) -> None:
     system.die_with_parent(parent)
 
 
-def times_waited() -> int:
-    """How often this process gave up the processor to wait, for anything."""
-    from resource import RUSAGE_SELF, getrusage
-
-    return getrusage(RUSAGE_SELF).ru_nvcsw
-
-
 def has_waited(usage: resource.struct_rusage) -> bool:
     """Whether a process ever waited for anything but to be collected: if so, more of its kind at once than there are
     processors could get on faster."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import select
-from _collections import deque  # type: ignore[import-not-found]
 
 from ork.errors import ObjectsError
 from ork.objects.documents import Signer, token_hash
@@ -91,14 +90,13 @@ class Resident:
         self._loud: set[str] = set()  # projects in which importing ahead started threads, or opened sockets
         self._last_word = b""
         self._words: list[bytes] = []  # to be said together
-        self._waiting: deque[Order] = deque()  # what is to come next
+        self._waiting: list[Order] = []  # what is to come next
         self._sharing: Sharing | None = None
         self._is_known = self._has_told = False
         self._is_swift = False  # the last task never waited for anything
         self._poller = select.poll()
         self._poller.register(door, select.POLLIN)
         self._poller.register(self.signals.wake, select.POLLIN)
-        mark.keep_at_hand()
         process.private.update((door, self.signals.wake, self.signals.ring))
 
     def serve(self) -> int:
@@ -107,7 +105,7 @@ class Resident:
             if self._waiting[0].request["isolation"] == "shared":
                 self._share()
             else:
-                self._take(self._waiting.popleft())
+                self._take(self._waiting.pop(0))
         dismiss_waiting()
         if self._sharing is not None:
             self._sharing.dismiss()

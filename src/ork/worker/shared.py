@@ -18,17 +18,14 @@ from ork.objects.documents import Signer, token_hash, utc_text
 from ork.worker.ahead import time_of
 from ork.worker.confinement import is_confined
 from ork.worker.environment import additions, hidden_names, inherited
-from ork.worker.invoke import (
-    Call,
-    enter_folder,
-    use_packages,
-    use_streams,
-)
+from ork.worker.invoke import Call
 from ork.worker.leaving import finish_as_the_interpreter_would, flush_streams
-from ork.worker.left_behind import Effort, Starts, Traces, Waits
+from ork.worker.left_behind import Effort, Starts, Traces
 from ork.worker.loading import load_function
 from ork.worker.main import forget_opened, read_spec, win_gate
-from ork.worker.status import only_word, only_word_of_success, returned
+from ork.worker.status import only_word, returned
+from ork.worker.surroundings import enter_folder, use_packages, use_streams
+from ork.worker.waits import Waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,10 +42,7 @@ MOST_CALLS = 10_000
 LOOK_AGAIN_SECONDS = 0.002  # at its files, while there is always a next task: a change takes longer to bring one about
 LARGEST_ORDER = 1 << 17
 COUNT_BYTES = 8
-# As the system's library has them: those of `os.environ` are made anew whenever they are asked for.
-_ENVIRON = os.environ
-_VARIABLES: dict[bytes, bytes] = _ENVIRON._data  # type: ignore[attr-defined]
-_AS_BYTES = sys.getfilesystemencoding(), "surrogateescape"
+_ENVIRON, _ENVIRON_OF_BYTES = os.environ, os.environb
 
 # What it answers, in the order in which it was asked: a line each, a word, the attempt and what there is to say of it.
 DONE = b"done"  # how it ended; nothing of it is left
@@ -175,6 +169,20 @@ class Server:
             continue
 
 
+class _WatchedEnviron(type(os.environ)):  # type: ignore[misc]
+    """`os.environ` that notices changes: to compare all variables after each call would take longer than most calls."""
+
+    has_changed = False
+
+    def __setitem__(self, name: Any, value: Any) -> None:
+        _WatchedEnviron.has_changed = True
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name: Any) -> None:
+        _WatchedEnviron.has_changed = True
+        super().__delitem__(name)
+
+
 class _Place:
     """What all calls share: the environment the process came with, its streams and import path, functions it knows."""
 
@@ -188,7 +196,8 @@ class _Place:
         self._look_again_at = 0.0  # at those, whether they are as they were
         self._known = set(sys.modules)
         self._set: dict[str, str] | None = None  # variables of the last task
-        self._left: dict[bytes, bytes] = {}  # all variables, as they were left to it
+        for environ in (_ENVIRON, _ENVIRON_OF_BYTES):
+            environ.__class__ = _WatchedEnviron
 
     def settled(self) -> None:
         """As the first call found it, after its own settling in."""
@@ -199,25 +208,24 @@ class _Place:
         if not self._path:
             return False
         sys.path[:] = self._path
-        os.environ = _ENVIRON  # noqa: B003 - the very one that it was, whatever a call has put into its place
+        # The very ones that they were, whatever a call has put into their place.
+        os.environ, os.environb = _ENVIRON, _ENVIRON_OF_BYTES
         sys.stdout, sys.stderr = self._streams
         sys.argv = [""]
         return True
 
     def use_environment(self, spec: dict[str, Any], bindings: Bindings) -> None:
         """Each change is a call of the system's library, and between two tasks of a workflow most variables stay."""
-        if self._set is None or self._left != _VARIABLES:
+        if self._set is None or _WatchedEnviron.has_changed:
             self._restore_environment()
         before, wanted = self._set or {}, additions(spec, self.environ, bindings)
         if before.keys() != wanted.keys():
             for name in before.keys() - wanted.keys():
                 _set(name, self.environ.get(name))
         for name, value in wanted.items():
-            if before.get(name) != value:  # as `os.environ` does it, with fewer steps
-                variable, data = name.encode(*_AS_BYTES), value.encode(*_AS_BYTES)
-                os.putenv(variable, data)
-                _VARIABLES[variable] = data
-        self._set, self._left = wanted, _VARIABLES.copy()
+            if before.get(name) != value:
+                os.environ[name] = value
+        self._set, _WatchedEnviron.has_changed = wanted, False
 
     def _restore_environment(self) -> None:
         """As it came, but without what is not for tasks."""
@@ -272,12 +280,8 @@ class SharedCall(Call):
         return str(self._spec["durability"]).encode()
 
     def only_word(self, started_at: str) -> str:
-        """How it ended, to be signed."""
-        attempt, output = self._spec["attempt"], self._output or {"inline": None}
-        is_plain = self._failure is None and self._jobs is None and self._context is None
-        if is_plain and "inline" in output:
-            return only_word_of_success(attempt, started_at, output["inline"])
-        return only_word(attempt, started_at, returned(self.outcome()))
+        """The status document, to be signed."""
+        return only_word(self._spec["attempt"], started_at, returned(self.outcome()))
 
     def settle(self, bindings: Bindings) -> None:
         is_first = not self._place.restore()

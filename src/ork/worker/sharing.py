@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import time
-from _collections import deque  # type: ignore[import-not-found]
 
 from ork.errors import ObjectsError
 from ork.objects.documents import Signer, open_signed, token_hash, utc_text
@@ -60,10 +59,10 @@ class SharingShim(Shim):
 class Sharing:
     """`waiting` are the host's orders to come; those given to the process are taken from it, and may come back."""
 
-    def __init__(self, host: Resident, waiting: deque[Order]) -> None:
+    def __init__(self, host: Resident, waiting: list[Order]) -> None:
         self._host = host
         self._waiting = waiting
-        self._given: deque[Order] = deque()
+        self._given: list[Order] = []
         self._unwritten: list[Unwritten] = []  # ends that could not be written: nothing is begun until they are
         self._written: list[Unwritten] = []  # and were written, or given up, since then: to be told
         self._write_again_at = 0.0
@@ -101,7 +100,7 @@ class Sharing:
         attempts = self._process.take_back() if self._process is not None else ()
         for order in [order for order in reversed(self._given) if order.attempt in attempts]:
             self._given.remove(order)
-            self._waiting.appendleft(order)
+            self._waiting.insert(0, order)
         ended = [end.order.attempt for end in (*self._written, *self._unwritten)]
         return [*ended, *(order.attempt for order in self._given)]
 
@@ -141,7 +140,7 @@ class Sharing:
                 self._process = FunctionProcess(self._host)
             if not self._process.give(self._waiting[0]):
                 return
-            self._given.append(self._waiting.popleft())
+            self._given.append(self._waiting.pop(0))
             if len(self._given) == 1:
                 self._since = time.monotonic()
 
@@ -186,7 +185,7 @@ class Sharing:
                 if not self._given or self._given[0].attempt != answer.attempt:
                     raise RuntimeError(f"an answer for {answer.attempt!r}, which nobody asked for")
                 if answer.word in ENDS:
-                    ends.append((self._given.popleft(), answer))
+                    ends.append((self._given.pop(0), answer))
                 else:
                     self._write(ends)
                     self._answered(self._given[0], answer)
@@ -200,7 +199,7 @@ class Sharing:
             self.take_back()
             self._watch(answer)
             return
-        self._given.popleft()
+        self._given.pop(0)
         if answer.word == NOTHING:
             self._host.over(order, b"", why=answer.document.decode("utf-8", "replace"))
         else:
@@ -210,7 +209,7 @@ class Sharing:
                 self._host.perform_alone(order)
             else:
                 assert answer.word in (ALONE, UNFIT)
-                self._waiting.appendleft(order)
+                self._waiting.insert(0, order)
 
     def _write(self, ends: list[tuple[Order, Answer]]) -> None:
         """Their last words, together if that can be, and tells of them. Empties the list."""
@@ -281,10 +280,10 @@ class Sharing:
             return
         troubles = self._process.hear_troubles()
         self.dismiss()
-        order = self._given.popleft()
+        order = self._given.pop(0)
         order.tries += 1
         if order.tries < _MOST_TRIES and not self._host.signals.terms:
-            self._waiting.appendleft(order)
+            self._waiting.insert(0, order)
         else:
             self._host.over(order, b"", why=troubles)
 
@@ -301,7 +300,7 @@ class Sharing:
         shim.before_beat = self._write_again
         self._host.have(order, lambda _: None if shim.run() else self._host.leave())
         self._is_watched = False
-        self._given.popleft()
+        self._given.pop(0)
         self._host.over(order, b"")
         if not job.is_over or process.is_gone:
             self._process = None

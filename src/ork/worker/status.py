@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 600.0
 MESSAGE_CHARACTERS = 4000
 _LONGEST_PAUSE = 5.0
-_NO_OUTPUT: dict[str, Any] = {"inline": None}
 
 
 class Ending:
@@ -71,19 +70,7 @@ def storable(text: str, limit: int = MESSAGE_CHARACTERS) -> str:
 
 def only_word(attempt: str, started_at: str, ending: Ending) -> str:
     """Of an attempt that has said nothing before; to be signed."""
-    output = ending.output or _NO_OUTPUT
-    if ending.state == "success" and ending.metrics is None and "inline" in output:
-        return only_word_of_success(attempt, started_at, output["inline"])
     return dumps(_words(attempt, 1, ending.state, started_at, ending))
-
-
-def only_word_of_success(attempt: str, started_at: str, output: str | None) -> str:
-    """The same where there is nothing to be said but the output, a text that is small: in less than half the time."""
-    now, kept = utc_text(time.time_ns()), "null" if output is None else f'{{"inline":{dumps(output)}}}'
-    return (
-        f'{{"v":1,"attempt":{dumps(attempt)},"seq":1,"state":"success","at":"{now}","started_at":"{started_at}",'
-        f'"finished_at":"{now}","exit_code":0,"failure":null,"output":{kept},"metrics":null}}'
-    )
 
 
 def _words(attempt: str, number: int, state: str, started_at: str, ending: Ending | None) -> dict[str, Any]:
@@ -141,10 +128,7 @@ class StatusWriter:
     def finish(self, ending: Ending, *, is_told_to_go: Callable[[], bool]) -> bool:
         """The last word. Tried for long while the disk is full, unless somebody wants us gone."""
         self._seq += 1
-        if self._seq == 1:
-            document = self._signer.sign(only_word(self._attempt, self._started_at, ending))
-        else:
-            document = self._document(ending.state, ending)
+        document = self._document(ending.state, ending)
         try:
             self._put(document)
             is_written = True

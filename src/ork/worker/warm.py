@@ -28,13 +28,11 @@ AHEAD = "ahead"
 _USUAL = (
     "_ctypes",
     "fcntl",
-    "resource",
     "ork.worker.resident",
     "ork.worker.sharing",
     "ork.objects.journaled",
     "ork.worker.command",
     "ork.worker.function",
-    "ork.worker.invoke",
 )
 
 
@@ -48,7 +46,7 @@ def start(when: str = "") -> int:
     os.chdir("/")  # it belongs to no project; workers know the folders they need by their whole names
     # Who waits for the first one has it on its way before anything is loaded that only later ones profit from.
     if when == AHEAD or server.serve_one(None):
-        _load(mark)
+        _load()
         os.dup2(1, 2)  # it has come up: nobody reads more of what it says
         traces = packages.Traces()
         # One that is out of date leaves the request to others.
@@ -57,7 +55,7 @@ def start(when: str = "") -> int:
     return 0
 
 
-def _load(mark: Mark) -> None:
+def _load() -> None:
     """What is done here is done once for all, and in no child."""
     from importlib import import_module
 
@@ -66,7 +64,6 @@ def _load(mark: Mark) -> None:
         import_module(name)
     if trial.is_passed():
         packages.use_packages()
-    mark.keep_at_hand()
     system.own_process()
     _make_streams()
     # Collections in children would otherwise copy every page of what they share with us.
@@ -79,7 +76,7 @@ def _make_streams() -> None:
     reading, writing = os.pipe()
     for descriptor in (1, 2):
         os.dup2(writing, descriptor)
-    from ork.worker.invoke import use_streams
+    from ork.worker.surroundings import use_streams
 
     use_streams()
     for descriptor, null in zip((1, 2), kept, strict=True):

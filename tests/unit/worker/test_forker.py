@@ -6,7 +6,7 @@ import os
 import time
 
 from ork.worker.forker import Forker
-from ork.worker.order import LARGEST, send
+from ork.worker.order import LARGEST, make_orders, receive, send
 from ork.worker.pump import has_words
 
 _SLOW = 0.2
@@ -51,12 +51,23 @@ def test_an_end_that_is_told_is_taken_as_it_is() -> None:
 
 
 def test_nobody_waits_for_a_process_that_does_not_take_its_order() -> None:
-    taken, orders = os.pipe()
-    os.set_blocking(orders, False)
+    taken, orders = make_orders()
     assert not send(orders, {"spec": "x" * LARGEST})
     assert not has_words(taken)
-    assert send(orders, {"spec": "x" * (LARGEST - 10_000)})
-    assert not send(orders, {"spec": "x" * (LARGEST - 10_000)})
+    sent = 0
+    while send(orders, {"spec": "x" * (LARGEST - 10_000)}):
+        sent += 1
+    assert sent > 0
     os.close(taken)
     assert not send(orders, {})
     os.close(orders)
+
+
+def test_an_order_is_received_whole_and_its_end_is_no_order() -> None:
+    taken, orders = make_orders()
+    for size in (1, LARGEST - 100):
+        assert send(orders, {"spec": "x" * size})
+        assert receive(taken) == {"spec": "x" * size}
+    os.close(orders)
+    assert receive(taken) is None
+    os.close(taken)

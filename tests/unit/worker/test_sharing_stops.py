@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import pytest
@@ -53,8 +52,8 @@ class Process:
     def dismiss(self) -> None: ...
 
 
-def sharing(host: Host, attempt: bytes) -> tuple[Sharing, deque[Any]]:
-    waiting: deque[Any] = deque()
+def sharing(host: Host, attempt: bytes) -> tuple[Sharing, list[Any]]:
+    waiting: list[Any] = []
     made = Sharing(host, waiting)  # type: ignore[arg-type]
     made._given.append(Order(attempt))  # type: ignore[arg-type]
     made._process = Process(attempt)  # type: ignore[assignment]

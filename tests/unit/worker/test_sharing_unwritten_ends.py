@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import pytest
@@ -106,7 +105,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 class Scene:
     def __init__(self, disk: Disk) -> None:
         self.host, self.process = Host(), Process()
-        self.waiting: deque[Any] = deque()
+        self.waiting: list[Any] = []
         self.sharing = Sharing(self.host, self.waiting)  # type: ignore[arg-type]
         self.sharing._given.extend(map(Order, (FIRST, SECOND, THIRD)))  # type: ignore[arg-type]
         self.sharing._process = self.process  # type: ignore[assignment]
@@ -117,7 +116,7 @@ class Scene:
 
     def watch(self, _reply: object) -> None:
         """As a shim does, with a heartbeat before there is room again and one after."""
-        order = self.sharing._given.popleft()
+        order = self.sharing._given.pop(0)
         self.watched.append(order.attempt)
         self.sharing._write_again()
         self.given_by_then += self.process.given

@@ -14,18 +14,17 @@ import pytest
 from tests.unit.worker import every_kind_of_task
 
 SCRIPT = """
-import functools, json, os, resource, signal, sys, typing
+import functools, json, os, resource, signal, sys, time, typing
 from ork.objects.local import LocalObjects
 from ork.objects.references import output_reference
 from ork.worker import packages
 from ork.worker.child import Child
 from ork.worker.forker import Forker
-from ork.worker.invoke import call_here
+from ork.worker.task_process import call_here
 from ork.worker.mark import Mark
 
 way, folder, spec, tasks = sys.argv[1], sys.argv[2], *json.load(sys.stdin)
 mark = Mark()
-mark.keep_at_hand()
 packages.use_packages()
 objects = LocalObjects(folder + "/objects", "normal")
 
@@ -40,14 +39,16 @@ def all_of(pipe):
 
 def forked(spec, change):
     made.make_next("tasks.py")
-    while not open(f"/proc/{made.pid}/task/{made.pid}/children").read():
-        continue
-    change()
+    if change is not None:
+        while not open(f"/proc/{made.pid}/task/{made.pid}/children").read():
+            time.sleep(0.001)
+        change()
     assert made.give(objects, spec)
     return made, made.read_end()
 
 def in_a_process_of_its_own(spec, change):
-    change()
+    if change is not None:
+        change()
     mark.write(spec["attempt"].encode())  # as its worker does
     child = Child(lambda answer: call_here(objects, spec, answer))
     return child, os.waitpid(child.pid, 0)[1]
@@ -55,10 +56,11 @@ def in_a_process_of_its_own(spec, change):
 def answer(number, changes):
     text = changes.pop("changed to", None)
     def change():
-        if text is not None:
-            with open(folder + "/tasks.py", "w") as file:
-                file.write(text)
-    child, status = ways[way]({**spec, "attempt": f"r/t/{number}/1", "root": folder, **changes}, change)
+        with open(folder + "/tasks.py", "w") as file:
+            file.write(text)
+    child, status = ways[way](
+        {**spec, "attempt": f"r/t/{number}/1", "root": folder, **changes}, None if text is None else change
+    )
     said = [all_of(child.source), all_of(child.printed), status, objects.has_value(output_reference(f"r/t/{number}/1"))]
     if child is not made:
         child.close()
@@ -134,7 +136,7 @@ def answers(way: str, folder: Path) -> dict[str, Any]:
     answered = folder / "answers"
     command = [sys.executable, "-c", SCRIPT, way, str(folder), str(answered)]
     asked = json.dumps([SPEC, list(CASES.values())])
-    subprocess.run(command, input=asked, env=environ, text=True, check=True, timeout=60)
+    subprocess.run(command, input=asked, env=environ, text=True, check=True, timeout=180)
     return dict(zip(CASES, json.loads(answered.read_text().replace(str(folder), "FOLDER")), strict=True))
 
 
