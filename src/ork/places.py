@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from ork.errors import DefinitionError, UsageError
+from ork.errors import DefinitionError, StoreError, UsageError
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local import LocalExecutor
 from ork.executors.on_demand import OnDemand
@@ -18,6 +18,7 @@ from ork.model.ids import RunId, TaskKey
 from ork.model.workflow import Isolation
 from ork.objects.attempts import AttemptDocuments
 from ork.objects.opening import JOURNAL as JOURNAL_URL
+from ork.stores import create_home
 
 if TYPE_CHECKING:
     from ork.executors.executor import Executor
@@ -143,10 +144,14 @@ def _known_engines(settings: Settings) -> list[EngineKey]:
 
 
 def _remember_engines(settings: Settings, engines: list[EngineKey]) -> None:
+    """Where the store and the objects are elsewhere, this file may be the first thing that is kept in `.ork`."""
     known = _known_engines(settings)
     new = [engine for engine in engines if engine not in known]
-    if new:
-        with contextlib.suppress(OSError), open(_engines_file(settings), "w", encoding="utf-8") as file:
+    if not new:
+        return
+    with contextlib.suppress(OSError, StoreError):
+        create_home(settings)
+        with open(_engines_file(settings), "w", encoding="utf-8") as file:
             json.dump([*known, *new], file)
 
 
