@@ -164,6 +164,7 @@ async def _submit(installation: Installation, run: str, wish: Wish) -> Asked:
     from ork.model.ids import TaskKey
     from ork.model.run import CommandKind, RunCommand
     from ork.state.store import Accepted, TooLate
+    from ork.status.damage import check_readable
     from ork.status.follow import open_view
     from ork.status.ids import parse_target, resolve_run, short_id
     from ork.status.refusals import check_retry, too_late
@@ -184,7 +185,10 @@ async def _submit(installation: Installation, run: str, wish: Wish) -> Asked:
             await check_approver(store, view, task, who_asks())
     command = RunCommand(found, CommandKind(wish.kind), who_asks(), task, wish.everything, wish.comment)
     short = await short_id(store, found)
-    check_retry(command, await store.get_run(found), short)
+    before = await store.get_run(found)
+    check_retry(command, before, short)
+    if installation.can_work:  # else the server looks
+        await check_readable(store, command, before, short)
     answer = await store.submit_command(command, now())
     match answer:
         case Accepted(run=row):

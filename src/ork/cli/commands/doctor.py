@@ -49,15 +49,21 @@ def doctor_command(as_json: bool) -> int:
 
 
 def _print(findings: list[Finding]) -> None:
-    from ork.cli.paint import Span, line
+    from ork.cli.paint import Span, line, width_of
     from ork.cli.visible import visible
 
-    lines = []
+    on, lines = palette(sys.stdout), []
     for finding in findings:
         mark = Span("✗", "bad") if finding.broken else Span("!", "wait") if finding.fix else Span("✓", "good")
-        fix = f"   → {finding.fix}" if finding.fix else ""
-        lines.append(line(mark, f" {finding.subject:<13}{visible(finding.says)}", Span(fix, "wait")))
-    palette(sys.stdout).write(sys.stdout, lines)
+        label, says = f" {finding.subject:<13}", visible(finding.says)
+        fix = f"→ {finding.fix}" if finding.fix else ""
+        whole = line(mark, label, says, Span(f"   {fix}" if fix else "", "wait"))
+        if not on.is_terminal or width_of(whole) <= on.width:
+            lines.append(whole)
+            continue
+        lines += on.hang(line(mark, label, says))
+        lines += on.hang(line(" " * (1 + len(label)), Span(fix, "wait"))) if fix else []
+    on.write(sys.stdout, lines)
 
 
 def _guarded(check: Callable[[Settings], Iterator[Finding]], settings: Settings) -> list[Finding]:
@@ -305,6 +311,27 @@ def _quarantine(settings: Settings) -> Iterator[Finding]:
         yield Finding("set aside", f"{item.kind} {item.id}: {item.reason}", _FIXES[item.kind].format(id=item.id))
 
 
+def _damaged(settings: Settings) -> Iterator[Finding]:
+    """Runs with damaged rows that no scheduler has met yet, so that nobody has set them aside."""
+    from ork.app import Installation
+    from ork.model.quarantine import ItemKind
+    from ork.status.damage import damaged_runs
+    from ork.stores import store_path
+
+    path = store_path(settings)
+    if path is not None and not os.path.exists(path):
+        return
+
+    async def read(installation: Installation) -> dict[str, str]:
+        listed = await installation.store.list_quarantined()
+        known = {item.id for item in listed if item.kind is ItemKind.RUN}
+        found = await damaged_runs(installation.store)
+        return {run: reason for run, reason in found.items() if run not in known}
+
+    for run, reason in look(read).items():
+        yield Finding("damaged", f"run {run}: {reason}", f"repair it, or `ork cancel {run}`; other runs go on")
+
+
 _FIXES = {
     "run": "repair it and `ork resume {id}`, or `ork cancel {id}`",
     "command": "ask again",
@@ -391,6 +418,7 @@ CHECKS = (
     _task_user,
     _schedulers,
     _quarantine,
+    _damaged,
     _secrets,
     _alerts,
     _undefined_alerts,
