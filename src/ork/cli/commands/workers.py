@@ -32,6 +32,7 @@ def workers_command(as_json: bool) -> int:
     Example:  ork workers
     """
     settings = current_settings()
+    has_mistakes = settings.project is not None and bool(settings.project.worker_problems)
     rows = _of_server(settings) if settings.server is not None else asyncio.run(workers_here(settings))
     if as_json:
         print_json({"workers": rows, "notes": _notes(settings)})
@@ -39,10 +40,9 @@ def workers_command(as_json: bool) -> int:
         palette(sys.stdout).write(sys.stdout, _table(rows))
         for note in _notes(settings):
             print(f"note: {note}", file=sys.stderr)
-    else:
+    elif not has_mistakes:
         print("no worker configs: write them into workers.yaml, beside ork.yaml", file=sys.stderr)
     warn_of_workers(settings)
-    has_mistakes = settings.project is not None and bool(settings.project.worker_problems)
     return WRONG_USE if has_mistakes and settings.server is None else DONE
 
 
