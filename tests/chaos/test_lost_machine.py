@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -95,18 +95,23 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
         yield lambda way: Project(tmp_path, way, store)
 
 
-def scheduler(project: Project) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+@contextmanager
+def scheduler(project: Project) -> Iterator[None]:
+    """One that is ended whatever happens: a test that fails does not wait for it."""
+    with subprocess.Popen(
         [*ORK, "scheduler"], cwd=project.folder, env=project.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    ) as serving:
+        try:
+            yield
+        finally:
+            serving.terminate()
 
 
 def test_the_next_scheduler_finishes_the_run(make: Make) -> None:
     project = make("retry")
     project.lose_a_machine()
-    with scheduler(project) as serving:
+    with scheduler(project):
         project.until(lambda: project.run()["status"] == "success")
-        serving.terminate()
     assert project.ends() == ["lost", "success"]
 
 
@@ -131,7 +136,7 @@ def test_what_is_to_be_waited_for_waits_until_a_person_declares_it_dead(make: Ma
     host = os.uname().nodename
     early = project.ork("declare-dead", project.id(), "work", "--detach")
     assert (early.returncode, "work" in early.stderr) == (4, True), early.stderr
-    with scheduler(project) as serving:
+    with scheduler(project):
         declare = f"`ork declare-dead {project.id()[:4]}"
         project.until(
             lambda: f"if machine {host} does not answer, it is waited for" in project.ork("why", project.id()).stdout
@@ -141,7 +146,6 @@ def test_what_is_to_be_waited_for_waits_until_a_person_declares_it_dead(make: Ma
         said = project.ork("declare-dead", project.id(), "work")
         assert said.returncode == 0, said.stderr
         project.until(lambda: project.run()["status"] == "success")
-        serving.terminate()
     assert project.ends() == ["lost", "success"]
     assert "run.declare-dead" in project.ork("audit").stdout
 

@@ -5,25 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import click
 
+from ork.cli.damage_checks import Finding, damaged, has_no_store_yet, set_aside
 from ork.cli.errors import DONE, FAILED
 from ork.cli.session import current_settings, json_option, look, now, palette, print_json, store_options
 from ork.errors import OrkError
 from ork.settings import Settings
 
 LOW_DISK_BYTES = 200 * 1024 * 1024
-
-
-class Finding(NamedTuple):
-    """One line. `fix` is there when something should be done; `broken` when nothing works until then."""
-
-    subject: str
-    says: str
-    fix: str | None = None
-    broken: bool = False
 
 
 @click.command(name="doctor")
@@ -121,7 +112,7 @@ def _shared(settings: Settings) -> Iterator[Finding]:
     from ork.shared_settings import difference, own_settings
     from ork.stores import store_schema
 
-    if _has_no_store_yet(settings) or len(set(store_schema(settings))) > 1:
+    if has_no_store_yet(settings) or len(set(store_schema(settings))) > 1:
         return
 
     async def read(installation: Installation) -> SettingsDifferError | None:
@@ -249,13 +240,6 @@ def _task_user(settings: Settings) -> Iterator[Finding]:
     yield Finding("task user", said, fix, broken=not can)
 
 
-def _has_no_store_yet(settings: Settings) -> bool:
-    from ork.stores import store_path
-
-    path = None if settings.server is not None else store_path(settings)
-    return path is not None and not os.path.exists(path)
-
-
 def _schedulers(settings: Settings) -> Iterator[Finding]:
     from ork.app import Installation
     from ork.model.installation import Control, host_of
@@ -264,7 +248,7 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
     from ork.status.serving import Liveness, fires_schedules, liveness, unverified_words
     from ork.status.words import count
 
-    if _has_no_store_yet(settings):
+    if has_no_store_yet(settings):
         return
 
     async def read(installation: Installation) -> tuple[tuple[SchedulerEntry, ...], tuple[Control, ...], int, bool]:
@@ -296,54 +280,6 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
         yield Finding("schedules", f"{count(schedules, 'schedule')} and no scheduler: they do not fire", fix)
 
 
-def _quarantine(settings: Settings) -> Iterator[Finding]:
-    """Items that cannot be decoded or worked with: everything else goes on without them."""
-    from ork.app import Installation
-    from ork.model.quarantine import Quarantined
-
-    if _has_no_store_yet(settings):
-        return
-
-    async def read(installation: Installation) -> tuple[Quarantined, ...]:
-        return await installation.store.list_quarantined()
-
-    for item in look(read):
-        yield Finding("set aside", f"{item.kind} {item.id}: {item.reason}", _FIXES[item.kind].format(id=item.id))
-
-
-def _damaged(settings: Settings) -> Iterator[Finding]:
-    """Runs with damaged rows that no scheduler has met yet, so that nobody has set them aside."""
-    from ork.app import Installation
-    from ork.model.quarantine import ItemKind
-    from ork.status.damage import damaged_runs
-    from ork.stores import store_path
-
-    path = store_path(settings)
-    if path is not None and not os.path.exists(path):
-        return
-
-    async def read(installation: Installation) -> dict[str, str]:
-        listed = await installation.store.list_quarantined()
-        known = {item.id for item in listed if item.kind is ItemKind.RUN}
-        found = await damaged_runs(installation.store)
-        return {run: reason for run, reason in found.items() if run not in known}
-
-    for run, reason in look(read).items():
-        yield Finding("damaged", f"run {run}: {reason}", f"repair it, or `ork cancel {run}`; other runs go on")
-
-
-_FIXES = {
-    "run": "repair it and `ork resume {id}`, or `ork cancel {id}`",
-    "command": "ask again",
-    "version": "`ork deploy` the workflow again",
-    "workflow": "`ork deploy` it again",
-    "schedule": "`ork deploy` the workflow again",
-    "location": "it is read again with its next refresh",
-    "token": "`ork token revoke {id}` and create another",
-    "alert": "it is not sent; `ork prune` forgets it with its run",
-}
-
-
 def _alerts(settings: Settings) -> Iterator[Finding]:
     """Whether each alert target has the secrets that it needs."""
     if not settings.alerts:
@@ -360,7 +296,7 @@ def _undefined_alerts(settings: Settings) -> Iterator[Finding]:
     """A target may be removed from ork.yaml after the workflow was deployed: nothing is sent to it then."""
     from ork.cli.commands.alerts import workflows_by_alert
 
-    if _has_no_store_yet(settings):
+    if has_no_store_yet(settings):
         return
     named = look(lambda installation: workflows_by_alert(installation.store))
     for name, workflows in sorted(named.items()):
@@ -404,7 +340,7 @@ def _server(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
     yield Finding("server", f"{address} answers, {count(workflows, 'workflow')}")
 
 
-CHECKS_OF_A_SERVER = (_interpreter, _server, _clock, _schedulers, _quarantine)
+CHECKS_OF_A_SERVER = (_interpreter, _server, _clock, _schedulers, set_aside)
 CHECKS = (
     _interpreter,
     _folders,
@@ -417,8 +353,8 @@ CHECKS = (
     _permissions,
     _task_user,
     _schedulers,
-    _quarantine,
-    _damaged,
+    set_aside,
+    damaged,
     _secrets,
     _alerts,
     _undefined_alerts,
