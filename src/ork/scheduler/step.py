@@ -239,7 +239,9 @@ class Scheduler(Overview):
             await self._store.release(self.lead.id, tuple(self._to_release))
             self._to_release.clear()
         room, self._claimed_starved = self._room, self._runs.is_starved
-        claim, self._claim_at = await self.lead.claim(0 if self._is_draining else room, now)
+        self._claim_at = None  # before the claim: a wake-up that comes while it is answered asks for another one
+        claim, again_at = await self.lead.claim(0 if self._is_draining else room, now)
+        self._claim_at = self._claim_at if again_at is None else again_at
         if not self.lead.is_trusted or (claim.runs and self._runs.is_starved):
             self._claim_at = 0.0  # not trusted: we stood still for so long that the store may have answered a dead man
         for broken in claim.set_aside:

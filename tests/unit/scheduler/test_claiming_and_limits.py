@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from ork.core.limits import EVERYTHING
+from ork.model.ids import RunId
 from ork.model.record import replaced
+from ork.model.run import NewRun
 from ork.objects import documents, layout
 from ork.scheduler.runs import FIRST_LAUNCHES
 from tests.unit.core.flows import spec, workflow
@@ -186,3 +188,23 @@ def test_after_its_lease_was_lost_a_scheduler_claims_again_the_run_that_holds_th
         top.clock.advance(2)
         top.step(6)
     assert sorted(top.scheduler.owned_runs) == [holder, urgent]
+
+
+def test_a_run_that_is_created_while_a_claim_is_answered_is_claimed_by_the_next_step() -> None:
+    """The store has looked, and its answer is on its way: the notification of the new run comes first."""
+    top = BenchTop(workflow(spec("a")))
+    top.step()
+    claim_runs, late = top.store.claim_runs, []
+
+    async def claim_then_create(*args: Any, **kwargs: Any) -> Any:
+        claim = await claim_runs(*args, **kwargs)
+        if not late:
+            new = NewRun(RunId("late"), "flow", top.versions["flow"].id)
+            late.extend(await top.store.create_runs([new], top.clock.now()))
+            top.scheduler.wake()
+        return claim
+
+    top.store.claim_runs = claim_then_create  # type: ignore[method-assign]
+    top.scheduler.wake()
+    top.step(3)
+    assert top.statuses(RunId("late")) == {"a": "dispatched"}
