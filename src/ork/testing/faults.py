@@ -47,11 +47,15 @@ class FaultRates(Record):
     damages: int = 0  # rows of runs that can no longer be read
     vanishings: int = 0  # machines that are gone for ever, with everything on them
     clean_stops: int = 0
+    controls: int = 0  # pauses and drains of schedulers
     forgeries: int = 0
 
 
-def draw_rates(random: Random) -> FaultRates:
-    """Each fault is absent, rare or frequent on its own: some worlds are quiet but for one thing."""
+def draw_rates(random: Random, orders: Random | None) -> FaultRates:
+    """Each fault is absent, rare or frequent on its own: some worlds are quiet but for one thing.
+
+    `orders` draws the controls, apart from the rest: a world without them is what it would be if nobody paused anything.
+    """
 
     def rate(frequent: float) -> float:
         return random.choice((0.0, frequent / 5, frequent))
@@ -67,6 +71,7 @@ def draw_rates(random: Random) -> FaultRates:
         outages=windows(2), full_disks=windows(1), partitions=windows(2), reboots=windows(2), clean_stops=windows(2),
         forgeries=windows(6), meddling=rate(0.2), garbled_gate=rate(0.1), mistaken_status=rate(0.2),
         vanishings=windows(1), damages=random.choice((0, 0, 0, 1)), freezes=windows(2), late_write=rate(0.03), lock_wait=rate(0.05),
+        controls=0 if orders is None else orders.choice((0, 0, 0, orders.randint(1, 4))),
     )  # fmt: skip
 
 

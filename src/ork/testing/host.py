@@ -11,7 +11,7 @@ from ork.core.liveness import Patience
 from ork.errors import StoreError
 from ork.executors.executor import DEFERRED
 from ork.model.ids import SchedulerId
-from ork.model.installation import SharedSettings
+from ork.model.installation import Control, Mode, SharedSettings, control_for
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.step import Scheduler
 from ork.scheduler.subworkflow import WorkflowExecutor
@@ -19,6 +19,7 @@ from ork.scheduler.under_way import send_later
 from ork.state.store import StateStore
 from ork.testing.clock import EPOCH
 from ork.testing.cluster import Cluster, Machine
+from ork.testing.controls import OBEYED_AFTER_STEPS
 from ork.testing.executor import ScriptedExecutor
 from ork.testing.faults import LONGEST_LAG, Faults, Process
 from ork.testing.invariants import Judge
@@ -70,13 +71,14 @@ class Host:
         self._on_write = on_write
         self._options = options
         self._tick_seconds = tick_seconds
+        self._told: dict[Control, int] = {}  # at which step it was woken after a control was set
 
     async def live(self) -> None:
         while True:
             try:
                 await self._serve()
             except Crashed:
-                self._judge.trace("crashed", self._id)
+                self._judge.trace("crashed", self.id)
             self._bury_process()
             await self._kernel.pause(self._restart_seconds())
 
@@ -104,6 +106,7 @@ class Host:
 
     def wake(self) -> None:
         if self.scheduler is not None and self.process is not None:
+            self._note_controls(self.steps)
             self.scheduler.wake()
             self.process.news.set()
 
@@ -112,6 +115,8 @@ class Host:
         while not self.stop_requested:
             due = await self._step(scheduler, process)
             process.check_alive()
+            if scheduler.is_drained:
+                break
             if self._tick_seconds is not None and (due is None or due > process.clock.now() + SOON):
                 if await poller.settle():
                     continue
@@ -124,7 +129,7 @@ class Host:
             await scheduler.stop(process.clock.now())
         except StoreError:
             return  # its lease runs out instead
-        self._judge.stopped_cleanly(self._id)
+        self._judge.stopped_cleanly(self.id)
 
     async def _step(self, scheduler: Scheduler, process: Process) -> datetime | None:
         self._count_step()
@@ -134,33 +139,53 @@ class Host:
             self._check_trust(scheduler)
             return due
         except Exception as problem:
-            self._judge.violate("loop-lives", f"{self._id}: {problem!r} at {_place(problem)}")
+            self._judge.violate("loop-lives", f"{self.id}: {problem!r} at {_place(problem)}")
             raise Crashed from problem
 
     def trusts_its_lease(self, scheduler: SchedulerId) -> bool:
-        return scheduler == self._id and self.scheduler is not None and self.scheduler.lead.is_trusted
+        return scheduler == self.id and self.scheduler is not None and self.scheduler.lead.is_trusted
 
     def _check_trust(self, scheduler: Scheduler) -> None:
         """A scheduler that owns nothing may believe what it likes until it asks for work."""
         if scheduler.owned_runs:
-            self._judge.leases.check(self._id)
+            self._judge.leases.check(self.id)
 
     @property
-    def _id(self) -> SchedulerId:
+    def id(self) -> SchedulerId:
         return SchedulerId(f"s{self._number}.{self._incarnation}")
+
+    @property
+    def _identity(self) -> str:
+        """As real schedulers have it: host, boot, namespace, process, start."""
+        return f"{self._machine.name}/{self._machine.boot}/simulated/{self.id}/0"
+
+    def must_obey(self) -> Mode | None:
+        """The mode set by a control that this scheduler has had the time to read."""
+        known = [c for c in self._judge.controls.standing.values() if self._has_read(c)]
+        control = control_for(known, self.id, self._identity)
+        return None if control is None else control.mode
+
+    def _has_read(self, control: Control) -> bool:
+        return control in self._told and self.steps >= self._told[control] + OBEYED_AFTER_STEPS
+
+    def _note_controls(self, at_step: int) -> None:
+        for control in self._judge.controls.standing.values():
+            self._told.setdefault(control, at_step)
 
     def _start_process(self) -> tuple[Scheduler, Process, ScriptedPoller]:
         self._incarnation += 1
+        self._told = {}
+        self._note_controls(self.steps - OBEYED_AFTER_STEPS)  # it reads them before it does anything else
         machine = self._machine
-        process = Process(self._id, self._kernel, self._faults, lambda: self._cluster.stands_still(machine))
-        self._judge.alive.add(self._id)
+        process = Process(self.id, self._kernel, self._faults, lambda: self._cluster.stands_still(machine))
+        self._judge.alive.add(self.id)
         store = cast(StateStore, LaggingStore(self._store, process, self._judge, self._on_write))
         objects = FlakyObjects(self._cluster.objects, process)
         poller = ScriptedPoller(self._cluster, process, store, self.wake)
         workers = ScriptedExecutor(EXECUTOR, self._cluster, self._machine, process)
         scheduler = Scheduler(
-            id=self._id,
-            identity=self._id,
+            id=self.id,
+            identity=self._identity,
             kind="scheduler",
             store=store,
             objects=objects,
@@ -183,19 +208,20 @@ class Host:
     def _bury_process(self) -> None:
         if self.process is not None:
             self.process.is_dead = True
-        self._judge.alive.discard(self._id)
+        self._judge.alive.discard(self.id)
         self.process = self.scheduler = None
 
     def _is_provably_dead(self, identity: str) -> bool:
         """Only those that ran on this machine can be told dead for certain."""
-        number, _, incarnation = identity.partition(".")
+        id = identity.split("/")[3]
+        number, _, incarnation = id.partition(".")
         was_here = number == f"s{self._number}" and int(incarnation) >= self._first_here
-        return was_here and identity not in self._judge.alive
+        return was_here and id not in self._judge.alive
 
     def _count_step(self) -> None:
         self.steps += 1
         if self.steps == MOST_STEPS:
-            self._judge.violate("loop-lives", f"{self._id} went round {MOST_STEPS} times: it no longer waits")
+            self._judge.violate("loop-lives", f"{self.id} went round {MOST_STEPS} times: it no longer waits")
             self._kernel.stopped = True
 
 

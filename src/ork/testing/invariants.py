@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 
-from ork.core.commands import parse_key
 from ork.model.ids import RunId, SchedulerId, TaskKey
+from ork.model.installation import Control
 from ork.model.quarantine import SetAside
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
@@ -17,9 +17,10 @@ from ork.model.workflow import CompiledWorkflow, Rate
 from ork.objects.store import ObjectStore
 from ork.state.store import Accepted, Claim, ClaimedRun, Committed, RunChanges, TooLate
 from ork.testing.attempt_checks import AttemptChecks
+from ork.testing.controls import ControlChecks
 from ork.testing.language_checks import LanguageChecks, has_tried, is_cached, is_decided_by_people, is_hopeless
 from ork.testing.lease_checks import LeaseChecks
-from ork.testing.ledger import Ledger, RunRecord, comparable, may_start, must_skip, state_of
+from ork.testing.ledger import Ledger, RunRecord, comparable, is_applied, may_start, must_skip, state_of
 from ork.testing.rate_checks import RateChecks
 from ork.testing.values import Values
 from ork.testing.violations import Violation
@@ -46,6 +47,7 @@ class Judge:
         self.attempts = AttemptChecks(self.ledger, self.violate, self.trace, values)
         self.leases = LeaseChecks(self.ledger, self.violate, clock)
         self.rates = RateChecks(clock, self.violate)
+        self.controls = ControlChecks(self.violate)
         self._language = LanguageChecks(values, self.violate)
 
     def violate(self, invariant: str, detail: str) -> None:
@@ -87,6 +89,8 @@ class Judge:
             self.violate("one-fire", f"{workflow} was moved on from {expected}; it was at {self.next_fire[workflow]}")
         if answer:
             self.next_fire[workflow] = following
+        if answer and runs:
+            self.controls.check_fire(workflow)
         for new in runs if answer else ():
             self.trace("fired", f"{new.id} {new.scheduled_for}")
             if new.id not in self.ledger.runs:
@@ -107,6 +111,14 @@ class Judge:
             if record.run.status.is_final:
                 self.violate("cancel-binds", f"{command.run} is {record.run.status} and a cancel was accepted")
             record.cancel_stands = True
+
+    def set_control(self, _answer: None, control: Control) -> None:
+        self.trace(control.mode, control.target)
+        self.controls.set(control)
+
+    def clear_control(self, _answer: bool, target: str) -> None:
+        self.trace("resumed", target)
+        self.controls.clear(target)
 
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 
@@ -147,6 +159,7 @@ class Judge:
 
     def claim_runs(self, answer: Claim, scheduler: SchedulerId, _room: int, now: datetime, **_: object) -> None:
         self.leases.check(scheduler)
+        self.controls.check_claim(scheduler, answer)
         for broken in answer.set_aside:
             self.ledger.runs[broken.run].epoch += 1
             self._note_set_aside(scheduler, broken, now)
@@ -228,6 +241,7 @@ class Judge:
             else:
                 self._apply(record, change, answer, latest)
         self._check_limits(answer)
+        self.controls.check_starts(scheduler, tuple(answer.admitted))
         self.rates.check_refusals(answer.full)
 
     def _apply(self, record: RunRecord, change: RunChanges, answer: Committed, now: datetime) -> None:
@@ -349,7 +363,7 @@ class Judge:
                 self.violate("commands", f"{record.run.id}: command {number} was done with twice or never asked")
             elif any(waiting < number for waiting in record.commands):
                 self.violate("commands", f"{record.run.id}: command {number} overtook {min(record.commands)}")
-        if last is not None and not _is_applied(last, before, record):
+        if last is not None and not is_applied(last, before, record):
             self.violate("commands", f"{record.run.id}: {last.kind} is done with and was not applied")
 
     def _check_alerts(self, before: RunRecord, record: RunRecord, change: RunChanges, tasks: Sequence[Task]) -> None:
@@ -383,18 +397,3 @@ class Judge:
 def _slots_of(run: NewRun) -> list[tuple[str, str]]:
     slots = [] if run.key is None else [(run.workflow, f"key {run.key}")]
     return slots if run.scheduled_for is None else [*slots, (run.workflow, f"due {run.scheduled_for.isoformat()}")]
-
-
-def _is_applied(command: RunCommand, before: RunRecord, after: RunRecord) -> bool:
-    kind, run = command.kind, after.run
-    if kind is CommandKind.CANCEL:
-        pending = any(task.status is TaskStatus.PENDING for task in after.tasks.values())
-        return run.status.is_final or (run.cancel_requested_at is not None and not pending)
-    if kind is CommandKind.PAUSE:
-        return run.status is not RunStatus.RUNNING
-    if kind is CommandKind.RESUME:
-        return run.status is not RunStatus.PAUSED
-    if kind in (CommandKind.APPROVE, CommandKind.REJECT):
-        task = before.tasks.get(parse_key(command.task or ""))
-        return task is None or task.status is not TaskStatus.RUNNING or after.tasks[task.key].status.is_final
-    return kind is not CommandKind.RETRY or run.round > before.run.round or not before.run.status.is_final

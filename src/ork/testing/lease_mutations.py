@@ -36,3 +36,10 @@ def renew_what_is_gone(original: Any) -> Any:
         return True
 
     return renew
+
+
+def wake_and_go_on(_original: Any) -> Any:
+    async def keep_lease(self: Any, now: Any) -> None:
+        await self.lead.renew(now)
+
+    return keep_lease

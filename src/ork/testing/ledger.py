@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from ork.core.commands import parse_key
 from ork.core.limits import EVERYTHING
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey
 from ork.model.quarantine import SetAside
 from ork.model.record import replaced
-from ork.model.run import Run, RunCommand, RunStatus
+from ork.model.run import CommandKind, Run, RunCommand, RunStatus
 from ork.model.task import Attempt, AttemptStatus, Task, TaskStatus
 from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
 from ork.state.quarantine import note_of
@@ -133,3 +134,19 @@ def state_of(record: RunRecord) -> RunStatus | None:
 def comparable(run: Run) -> Run:
     """Without the cancel request, which people write and schedulers only carry along."""
     return replaced(run, cancel_requested_at=None)
+
+
+def is_applied(command: RunCommand, before: RunRecord, after: RunRecord) -> bool:
+    """Whether the commit that turned `before` into `after` did what the command asks for."""
+    kind, run = command.kind, after.run
+    if kind is CommandKind.CANCEL:
+        pending = any(task.status is TaskStatus.PENDING for task in after.tasks.values())
+        return run.status.is_final or (run.cancel_requested_at is not None and not pending)
+    if kind is CommandKind.PAUSE:
+        return run.status is not RunStatus.RUNNING
+    if kind is CommandKind.RESUME:
+        return run.status is not RunStatus.PAUSED
+    if kind in (CommandKind.APPROVE, CommandKind.REJECT):
+        task = before.tasks.get(parse_key(command.task or ""))
+        return task is None or task.status is not TaskStatus.RUNNING or after.tasks[task.key].status.is_final
+    return kind is not CommandKind.RETRY or run.round > before.run.round or not before.run.status.is_final

@@ -13,6 +13,7 @@ from ork.state.sqlite import ownership
 from ork.state.sqlite.store import SqliteStore
 from ork.testing import lease_mutations as leases
 from ork.testing import mutations as m
+from ork.testing.control_mutants import CONTROL_MUTANTS
 from ork.testing.executor import ScriptedExecutor
 from ork.testing.language_mutants import LANGUAGE_MUTANTS
 from ork.testing.machine_mutants import MACHINE_MUTANTS
@@ -45,6 +46,11 @@ MUTANTS = (
         "renewal-of-nothing",
         "the store renews leases that it has given up",
         ((SqliteStore, "renew", leases.renew_what_is_gone),),
+    ),
+    Mutant(
+        "wakes-and-goes-on",
+        "a frozen owner that wakes after its lease has expired goes on as if it still owned its runs",
+        ((step.Scheduler, "_keep_lease", leases.wake_and_go_on),),
     ),
     Mutant(
         "unreadable-gate",
@@ -189,6 +195,7 @@ MUTANTS = (
     Mutant(
         "commands-reversed", "the last command is applied first", ((ownership, "_commands", m.last_come_first_served),)
     ),
+    *CONTROL_MUTANTS,
     *LANGUAGE_MUTANTS,
     *MACHINE_MUTANTS,
     *SCHEDULE_MUTANTS,

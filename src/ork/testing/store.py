@@ -31,7 +31,7 @@ READS = frozenset(
     ]
 )
 # Calls that may take effect after their caller was told that they failed, as in a network partition.
-LATE = frozenset(["commit", "create_runs", "submit_command", "fire", "renew"])
+LATE = frozenset(["commit", "create_runs", "submit_command", "fire", "renew", "set_control", "clear_control"])
 # Reads whose arguments name the present moment: the last answer is the old one, whatever it was asked with.
 OF_NOW = frozenset(["due_schedules"])
 LATEST_SECONDS = 30.0

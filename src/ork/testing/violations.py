@@ -26,6 +26,7 @@ INVARIANTS = {
     "true-failure": "an attempt fails with an exit only if its user code did",
     "dispatch-rule": "a task is dispatched only when its rule holds in the same committed state",
     "paused-starts-nothing": "a run that is paused, ended or being cancelled dispatches nothing",
+    "held-starts-nothing": "a scheduler that is paused or drains starts nothing and fires nothing; one that drains claims nothing",
     "skip-at-once": "a task whose rule can no longer hold is skipped in the same commit, and no other is",
     "run-state": "a run's state is a function of its tasks' states",
     "cancel-binds": "a run whose cancel was accepted ends as cancelled",

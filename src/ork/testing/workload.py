@@ -11,6 +11,7 @@ from ork.compile.content import make_version
 from ork.core.limits import EVERYTHING
 from ork.errors import StoreError
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, RunId, TaskKey
+from ork.model.installation import Control, Mode
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, RunCommand
 from ork.model.workflow import (
@@ -127,6 +128,18 @@ class People:
     @property
     def are_done(self) -> bool:
         return self.have_acted and not self.waiting_for_an_answer
+
+    async def sleep(self, seconds: float) -> None:
+        await self._client.kernel.pause(seconds)
+
+    async def sleep_until(self, moment: float) -> None:
+        await self.sleep(max(0.0, moment - self._client.kernel.time))
+
+    async def set_control(self, target: str, mode: Mode) -> None:
+        await self._insist(self._store.set_control, Control(target, mode, "somebody", self._client.clock.now()))
+
+    async def clear_control(self, target: str) -> None:
+        await self._insist(self._store.clear_control, target)
 
     async def resume_all(self, every: float) -> None:
         """So that nothing is left paused when the time comes to see everything end."""

@@ -6,7 +6,8 @@ from functools import partial
 from random import Random
 from typing import cast
 
-from ork.model.ids import RunId, TaskKey
+from ork.model.ids import RunId, SchedulerId, TaskKey
+from ork.model.installation import Mode
 from ork.model.record import Record, replaced
 from ork.model.task import Attempt, TaskStatus
 from ork.model.workflow import Approval, CompiledWorkflow, OnUnreachable, SubWorkflow, TaskSpec
@@ -15,6 +16,7 @@ from ork.state.sqlite.store import SqliteStore
 from ork.state.store import StateStore
 from ork.testing.clock import EPOCH
 from ork.testing.cluster import Cluster
+from ork.testing.controls import Operators
 from ork.testing.damage import Damage
 from ork.testing.ending import check_end
 from ork.testing.faults import FaultRates, Faults, Process, draw_rates
@@ -33,7 +35,7 @@ from ork.testing.workload import POOL, Client, People, draw_limits, draw_version
 LONGEST_ATTEMPT = 150.0 + 75.0 + 100.0  # its work, the wait before it and the job it leaves behind
 MOST_INSTANCES = 10
 SCHEDULED_WORLDS = 0.25
-PARTS = ("fan-out", "sub-workflows", "schedules", "lost machines", "unreadable rows")
+PARTS = ("fan-out", "sub-workflows", "schedules", "lost machines", "paused schedulers", "unreadable rows")
 MOST_WORK = 15_000.0
 SLOW_LOOK_SECONDS = 5.0  # how soon a scheduler finds out by itself what no message told it
 CALM_SECONDS = (
@@ -69,7 +71,10 @@ class World:
         self.features = PLAIN if plain else replaced(draw_features(self._more), children=draw_children(kin))
         self.random = Random(f"world {seed}")
         self.kernel = Kernel(seed)
-        drawn = draw_rates(self.random)  # also when others are given: the rest of the world stays the same
+        orders = Random(f"controls {seed}")
+        drawn = draw_rates(
+            self.random, None if plain else orders
+        )  # also when others are given: the rest stays the same
         fate = Random(f"machines {seed}")
         self.faults = Faults(seed, self.kernel, rates or drawn)
         self.length = self.random.uniform(60, 400)
@@ -101,14 +106,21 @@ class World:
         self.damages = self.faults.rates.damages  # how many rows become unreadable; see `Damage`
         self.has_lost_a_machine = False
         self.hosts = [self._make_host(number) for number in range(self.random.choice((1, 2, 2, 3)))]
-        self.judge.leases.is_trusted = lambda id: any(host.trusts_its_lease(id) for host in self.hosts)
         client = Client("people", self.kernel, self.faults)
         more = None if plain else self._more
         triggered = tuple(version for version in self.versions if not version.workflow.params)
         self.people = People(self.random, client, self._seen_by(client), triggered, more, self._waiting_approvals)
+        self.operators = Operators(orders, self.people, self.judge.controls, self._control_targets)
         self.damage = Damage(seed, self.store._db.connection, self._unfinished)
         self.cluster.on_report = self._meddle
         self.cluster.sees_all = fate.random() < 0.5
+        self._inform_judge()
+
+    def _inform_judge(self) -> None:
+        """What the judge asks about the world while it checks."""
+        self.judge.leases.is_trusted = lambda id: any(host.trusts_its_lease(id) for host in self.hosts)
+        self.judge.controls.mode_of = self._mode_of
+        self.judge.controls.all_hold = self._all_hold
         self.judge.attempts.is_frozen = self.cluster.is_frozen
         self.judge.attempts.was_overwritten = self.cluster.was_overwritten
         self.judge.attempts.silent_for = lambda key: self.kernel.time - self.cluster.last_word_at(key)
@@ -132,6 +144,7 @@ class World:
             "sub-workflows": any(record.run.parent is not None for record in records),
             "schedules": any(record.run.workflow == TIMETABLE for record in records),
             "lost machines": self.has_lost_a_machine,
+            "paused schedulers": self.judge.controls.has_stood,
             "unreadable rows": bool(self.judge.ledger.were_set_aside),
         }
         return tuple(part for part in PARTS if played[part])
@@ -145,11 +158,15 @@ class World:
             self.kernel.spawn("second thoughts", self.people.think_again(self._more, self.length, self._ended_runs))
         if self.features.approvals:
             self.kernel.spawn("approver", self.people.decide(self._more))
+        if self.faults.rates.controls:
+            self.kernel.spawn("operators", self.operators.act(self.faults.rates.controls, self.length))
         self._plan_disasters()
         self.kernel.run(self.length, self._is_lost)
         self.faults.heal()
         self.damage.repair()
         self.kernel.spawn("resume", self.people.resume_all(every=30.0))
+        if self.faults.rates.controls:
+            self.kernel.spawn("resume schedulers", self.operators.resume_all(every=30.0))
         self.kernel.spawn("give up", self.people.cancel_all(30.0, lambda: sorted(self.judge.ledger.set_aside)))
         self.kernel.spawn("declare", self.people.declare_dead(30.0, self._unanswered))
         self.kernel.run(self.kernel.time + self._patience(), lambda: self._is_lost() or self._is_over())
@@ -212,6 +229,20 @@ class World:
         frozen = self.random.choice(self.cluster.machines)
         self.judge.trace("frozen", frozen.name)
         self.cluster.freeze(frozen, self.random.choice((20.0, 80.0, 150.0, 300.0)))
+
+    def _control_targets(self) -> list[str]:
+        living = [str(host.id) for host in self.hosts if host.process is not None]
+        return [*living, *(machine.name for machine in self.cluster.machines)]
+
+    def _mode_of(self, scheduler: SchedulerId) -> Mode | None:
+        """None also while a write is on its way: it may have been sent before schedulers knew."""
+        if self.faults.late_writes:
+            return None
+        return next((host.must_obey() for host in self.hosts if host.id == scheduler), None)
+
+    def _all_hold(self) -> bool:
+        living = [host.id for host in self.hosts if host.process is not None]
+        return bool(living) and all(self._mode_of(id) is not None for id in living)
 
     def _forge(self) -> None:
         """Somebody without the attempt's token claims that it has succeeded."""

@@ -11,7 +11,7 @@ from ork.testing.kernel import Crashed, Kernel
 
 
 def test_seeds_differ_in_kind() -> None:
-    drawn = [draw_rates(Random(seed)) for seed in range(200)]
+    drawn = [draw_rates(Random(seed), Random(seed)) for seed in range(200)]
     for name in FaultRates.__match_args__:
         assert len({getattr(rates, name) for rates in drawn}) >= 2, f"{name} is the same in every world"
         assert any(getattr(rates, name) == 0 for rates in drawn), f"{name} is never absent"
