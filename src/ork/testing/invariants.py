@@ -210,6 +210,7 @@ class Judge:
             records = [record for record in self.ledger.runs.values() if record.run.workflow == name]
             begun = [record for record in records if self._is_under_way(record)]
             first_round = [r.run.id for r in begun if r.run.round == 1 and not r.cancel_stands]
+            first_round = [id for id in first_round if id not in self.ledger.were_set_aside]  # they gave up their place
             if len(first_round) > most:
                 self.violate("max-active-runs", f"{name} allows {most}, under way: {first_round}")
 
