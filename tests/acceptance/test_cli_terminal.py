@@ -118,3 +118,27 @@ def test_tick_speaks_words_to_people_and_json_to_programs(
     assert ork_cli("tick", cwd=tmp_path).stdout.startswith('{"steps": ')
     assert on_terminal(tmp_path, plain_environment, "tick") == (0, "nothing was due; nothing is scheduled\n")
     assert on_terminal(tmp_path, plain_environment, "tick", "--json")[1].startswith('{"steps": ')
+
+
+def test_long_messages_are_wrapped_between_words(
+    tmp_path: Path, plain_environment: dict[str, str], ork_cli: OrkCli
+) -> None:
+    (tmp_path / "workflow.yaml").write_text("name: w\ntasks:\n  a: {command: 'true'}\n")
+    assert ork_cli("run", cwd=tmp_path).returncode == 0
+    for command, label in (("run", "error[ORK812]: "), ("doctor", "✗ shared       ")):
+        _, text = on_terminal(tmp_path, plain_environment, "--objects", f"file:{tmp_path}/else", command)
+        lines = without_escapes(text).splitlines()
+        assert any(line.startswith(label) for line in lines)
+        too_long = [line[len(label) :].strip() for line in lines if len(line) > 80]
+        assert not any(" " in words for words in too_long)  # but for a path that is longer than a line
+        assert "record this one in its place while nothing runs" in " ".join(" ".join(lines).split())
+
+
+def test_a_message_of_ork_itself_is_shown_whole(tmp_path: Path, ork_cli: OrkCli) -> None:
+    (tmp_path / "workflow.yaml").write_text("name: w\ntasks:\n  a: {file: a.py}\n")
+    (tmp_path / "a.py").write_text(
+        "import ork\ndef main():\n    return ork.defer(ork.http_job('http://127.0.0.1:9/a/long/path'))\n"
+    )
+    done = ork_cli("run", cwd=tmp_path)
+    assert done.returncode == 1
+    assert 'add `outbound: {allow: ["127.0.0.1:9"]}` to ork.yaml' in " ".join(done.stderr.split())

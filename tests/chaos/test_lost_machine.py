@@ -1,5 +1,5 @@
 """A machine that is gone with everything on it: a scheduler and its task die together with their pid namespace, as with a
-container, a pod or a virtual machine, and whoever comes next can neither see nor ask anything of them."""
+container, a pod or a virtual machine, and whoever comes next can neither see nor ask anything of them. On both stores."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.postgres import fresh_database
 
 pytestmark = [
     pytest.mark.slow,
@@ -37,9 +41,9 @@ ORK = [sys.executable, "-m", "ork"]
 
 
 class Project:
-    def __init__(self, folder: Path, way: str) -> None:
+    def __init__(self, folder: Path, way: str, store: dict[str, str]) -> None:
         self.folder = folder
-        self.env = {**os.environ, **SETTINGS}
+        self.env = {**os.environ, **SETTINGS, **store}
         (folder / "flow.yaml").write_text(FLOW.format(way=way))
 
     def ork(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -80,43 +84,59 @@ class Project:
         return [attempt["status"] for attempt in self.run()["tasks"][0]["attempts"]]
 
 
-def scheduler(project: Project) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+Make = Callable[[str], Project]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
+    """Makes a project whose task has the given `on_unreachable`."""
+    with ExitStack() as stack:
+        store = {"ORK_STORE": stack.enter_context(fresh_database())} if request.param == "postgres" else {}
+        yield lambda way: Project(tmp_path, way, store)
+
+
+@contextmanager
+def scheduler(project: Project) -> Iterator[None]:
+    """One that is ended whatever happens: a test that fails does not wait for it."""
+    with subprocess.Popen(
         [*ORK, "scheduler"], cwd=project.folder, env=project.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    ) as serving:
+        try:
+            yield
+        finally:
+            serving.terminate()
 
 
-def test_the_next_scheduler_finishes_the_run(tmp_path: Path) -> None:
-    project = Project(tmp_path, "retry")
+def test_the_next_scheduler_finishes_the_run(make: Make) -> None:
+    project = make("retry")
     project.lose_a_machine()
-    with scheduler(project) as serving:
+    with scheduler(project):
         project.until(lambda: project.run()["status"] == "success")
-        serving.terminate()
     assert project.ends() == ["lost", "success"]
 
 
-def test_separate_ticks_finish_the_run(tmp_path: Path) -> None:
-    project = Project(tmp_path, "retry")
+def test_separate_ticks_finish_the_run(make: Make) -> None:
+    project = make("retry")
     project.lose_a_machine()
     project.until(lambda: project.ork("tick").returncode == 0 and project.run()["status"] == "success")
     assert project.ends() == ["lost", "success"]
 
 
-def test_a_cancel_ends_it_in_bounded_time(tmp_path: Path) -> None:
-    project = Project(tmp_path, "retry")
+def test_a_cancel_ends_it_in_bounded_time(make: Make) -> None:
+    project = make("retry")
     project.lose_a_machine()
     assert project.ork("cancel", project.id()).returncode == 0
     project.until(lambda: project.ork("tick").returncode == 0 and project.run()["status"] == "cancelled")
     assert project.ends() == ["cancelled"]
 
 
-def test_what_is_to_be_waited_for_waits_until_a_person_declares_it_dead(tmp_path: Path) -> None:
-    project = Project(tmp_path, "wait")
+def test_what_is_to_be_waited_for_waits_until_a_person_declares_it_dead(make: Make) -> None:
+    project = make("wait")
     project.lose_a_machine()
     host = os.uname().nodename
     early = project.ork("declare-dead", project.id(), "work", "--detach")
     assert (early.returncode, "work" in early.stderr) == (4, True), early.stderr
-    with scheduler(project) as serving:
+    with scheduler(project):
         declare = f"`ork declare-dead {project.id()[:4]}"
         project.until(
             lambda: f"if machine {host} does not answer, it is waited for" in project.ork("why", project.id()).stdout
@@ -126,13 +146,27 @@ def test_what_is_to_be_waited_for_waits_until_a_person_declares_it_dead(tmp_path
         said = project.ork("declare-dead", project.id(), "work")
         assert said.returncode == 0, said.stderr
         project.until(lambda: project.run()["status"] == "success")
-        serving.terminate()
     assert project.ends() == ["lost", "success"]
     assert "run.declare-dead" in project.ork("audit").stdout
 
 
-def test_a_cancel_of_what_is_waited_for_says_so_and_returns(tmp_path: Path) -> None:
-    project = Project(tmp_path, "wait")
+@pytest.mark.parametrize("detach", [False, True])
+def test_without_a_scheduler_whoever_declares_it_dead_goes_on_with_the_run(make: Make, detach: bool) -> None:
+    project = make("wait")
+    project.lose_a_machine()
+    project.until(lambda: project.ork("tick").returncode == 0 and "declare-dead" in project.ork("why", "@last").stdout)
+    said = project.ork("declare-dead", "@last", "work", *(["--detach"] if detach else []))
+    assert said.returncode == 0, said.stderr
+    if detach:
+        assert "no scheduler is running: `ork tick` or `ork scheduler` carries it out" in said.stdout
+        assert project.ends() == ["running"]
+        project.until(lambda: project.ork("tick").returncode == 0 and project.run()["status"] == "success")
+    assert project.run()["status"] == "success", said.stdout + said.stderr
+    assert project.ends() == ["lost", "success"]
+
+
+def test_a_cancel_of_what_is_waited_for_says_so_and_returns(make: Make) -> None:
+    project = make("wait")
     project.lose_a_machine()
     project.until(lambda: not json.loads(project.ork("status", "--json").stdout)["schedulers"])
     said = project.ork("cancel", project.id())
@@ -141,8 +175,8 @@ def test_a_cancel_of_what_is_waited_for_says_so_and_returns(tmp_path: Path) -> N
     assert project.ends() == ["running"]
 
 
-def test_a_tick_does_not_stay_for_what_only_a_person_can_end(tmp_path: Path) -> None:
-    project = Project(tmp_path, "wait")
+def test_a_tick_does_not_stay_for_what_only_a_person_can_end(make: Make) -> None:
+    project = make("wait")
     project.lose_a_machine()
 
     def is_waited_for() -> bool:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from ork.errors import DefinitionError, UsageError
+from ork.app.stores import create_home
+from ork.errors import DefinitionError, StoreError, UsageError
 from ork.executors.executor import CONTAINER_TRAITS
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local import LocalExecutor
@@ -146,10 +147,14 @@ def _known_engines(settings: Settings) -> list[EngineKey]:
 
 
 def _remember_engines(settings: Settings, engines: list[EngineKey]) -> None:
+    """Where the store and the objects are elsewhere, this file may be the first thing that is kept in `.ork`."""
     known = _known_engines(settings)
     new = [engine for engine in engines if engine not in known]
-    if new:
-        with contextlib.suppress(OSError), open(_engines_file(settings), "w", encoding="utf-8") as file:
+    if not new:
+        return
+    with contextlib.suppress(OSError, StoreError):
+        create_home(settings)
+        with open(_engines_file(settings), "w", encoding="utf-8") as file:
             json.dump([*known, *new], file)
 
 

@@ -135,9 +135,15 @@ def migrate_store(settings: Settings) -> tuple[int, int]:
 
 
 def make_home(settings: Settings) -> None:
-    """`.ork` in the project, if anything is kept there, ignored by Git."""
+    """Create `.ork` in the project, if the store or the objects are kept there."""
+    if any(settings.home in url for url in (settings.store, settings.objects)):
+        create_home(settings)
+
+
+def create_home(settings: Settings) -> None:
+    """Create `.ork` in the project, ignored by Git. An existing one is left as it is."""
     ignored = os.path.join(settings.home, ".gitignore")
-    if not any(settings.home in url for url in (settings.store, settings.objects)) or os.path.exists(ignored):
+    if os.path.exists(ignored):
         return
     try:
         os.makedirs(settings.home, mode=0o700, exist_ok=True)

@@ -41,10 +41,23 @@ def report(error: OrkError, *, as_json: bool) -> int:
         print_problems(error.problems)
         return exit_code(error)
     code = f"[{error.code}]" if isinstance(error, SettingsDifferError) else ""  # the docs refer to it
-    print(f"error{code}: {_safe(error.message)}", file=sys.stderr)
+    _print_hanging(f"error{code}: ", _safe(error.message))
     if error.hint:
-        print(f"  {_safe(error.hint)}", file=sys.stderr)
+        _print_hanging("  ", _safe(error.hint))
     return exit_code(error)
+
+
+def _print_hanging(label: str, text: str) -> None:
+    """On a terminal, lines that are too long are wrapped behind the label."""
+    if not sys.stderr.isatty():
+        print(f"{label}{text}", file=sys.stderr)
+        return
+    from ork.cli.paint import line
+    from ork.cli.session import palette
+
+    on = palette(sys.stderr)
+    first, *more = text.splitlines() or [""]
+    on.write(sys.stderr, [*on.hang(line(label, first)), *(each for part in more for each in on.hang(line("", part)))])
 
 
 def report_usage(message: str, hint: str | None, *, as_json: bool) -> int:

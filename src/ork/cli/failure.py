@@ -13,6 +13,8 @@ INDENT = "      "
 MAX_OUTER_FRAMES = 2
 MAX_TAIL_LINES = 4
 MAX_TEXT = 160
+MAX_MESSAGE = 2000
+MESSAGE_WIDTH = 74  # behind the indent, on a terminal of 80 columns
 MAX_CAUSES = 3
 
 
@@ -22,6 +24,17 @@ def headline(failure: Failure | None) -> str:
         return "failed"
     first = failure.message.strip().partition("\n")[0]
     return shorten(visible(first), MAX_TEXT)
+
+
+def whole_message(failure: Failure | None) -> list[Line]:
+    """What `headline` had to cut of a message that nothing else explains: Ork's own, which ends with what to do."""
+    text = visible(failure.message.strip().partition("\n")[0]) if failure is not None else ""
+    if len(text) <= MAX_TEXT or (failure is not None and failure.detail):
+        return []
+    import textwrap
+
+    pieces = textwrap.wrap(shorten(text, MAX_MESSAGE), MESSAGE_WIDTH, break_long_words=False, break_on_hyphens=False)
+    return [line(INDENT, piece) for piece in pieces]
 
 
 def explanation(failure: Failure | None, *, full: bool = False) -> list[Line]:

@@ -24,6 +24,7 @@ REST = "rest"  # the style of text that may be cut at the end of the line, such 
 BAR = frozenset("█░")
 MIN_BAR = 8
 MIN_NAME = 10
+MIN_TEXT = 20
 
 
 class Span(NamedTuple):
@@ -43,9 +44,13 @@ def plain(spans: Line) -> str:
     return "".join(span.text for span in spans).rstrip()
 
 
+def width_of(spans: Line) -> int:
+    return sum(columns(span.text) for span in spans)
+
+
 def fit(spans: Line, width: int) -> Line:
     """The line cut to `width` columns, with an ellipsis where text is omitted."""
-    over = sum(columns(span.text) for span in spans) - width
+    over = width_of(spans) - width
     if over > 0:
         spans = _narrowed(spans, over)
     left = width
@@ -118,6 +123,19 @@ class Palette:
         if not self.colour:
             return plain(spans)
         return "".join(_styled(span) for span in spans).rstrip()
+
+    def hang(self, spans: Line) -> list[Line]:
+        """The line as lines that fit: on a terminal its last span is wrapped between words, behind the width of the others.
+        Elsewhere it stays one line, for programs that read it."""
+        *before, last = spans
+        indent = width_of(tuple(before))
+        room = max(self.width - indent, MIN_TEXT)
+        if not self.is_terminal or columns(last.text) <= room:
+            return [spans]
+        import textwrap
+
+        first, *more = textwrap.wrap(last.text, room, break_long_words=False, break_on_hyphens=False) or [""]
+        return [(*before, Span(first, last.style)), *(line(" " * indent, Span(text, last.style)) for text in more)]
 
     def write(self, stream: IO[str], lines: Iterable[Line]) -> None:
         text = "".join(self.render(spans) + "\n" for spans in lines)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import islice
 
-from ork.cli.failure import INDENT, MAX_TEXT, explanation, headline
+from ork.cli.failure import INDENT, MAX_TEXT, explanation, headline, whole_message
 from ork.cli.paint import NAME, REST, Line, Span, line
 from ork.cli.state_style import glyph
 from ork.cli.visible import shorten, visible
@@ -55,7 +55,7 @@ def ended_lines(view: RunView, task: Task, *, full: bool = False) -> list[Line]:
             first = start + line(_took(task), "   ", Span(headline(task.failure), "bad"), tries)
             end = failure_notes(view.specs.get(task.key.name), task)
             why_final = [line(INDENT, Span(visible(end), "dim"))] if end else []
-            return [first, *explanation(task.failure, full=full), *why_final]
+            return [first, *whole_message(task.failure), *explanation(task.failure, full=full), *why_final]
         case TaskStatus.SKIPPED:
             return [start + line(Span(f"skipped: {visible(task.reason or 'not needed')}", "dim"))]
         case _:

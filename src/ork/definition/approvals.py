@@ -51,6 +51,8 @@ def read_approval(node: Node, reading: Reading) -> dict[str, Any] | None:
     else:
         reading.expected("the question as text, or a map with `message`", node)
         return None
+    if "message" not in values and node.kind == Kind.MAP and "message" in APPROVAL_TABLE.meant(node):
+        return None  # misspelled, which is an error already
     if not str(values.get("message", "")).strip():
         reading.refuse("ORK102", "the approval has no `message`", node, hint="add `message: …`")
         return None

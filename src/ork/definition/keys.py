@@ -89,9 +89,16 @@ class Table:
         return values
 
     def missing(self, node: Node) -> list[str]:
-        """Required keys that are missing or have no value."""
+        """Required keys that are missing or have no value. A misspelled one is reported already."""
         written = {name.value for name, value in node.pairs() if not is_null(value)}
-        return [key.name for key in self.keys if key.required and key.name not in written]
+        missing = [key.name for key in self.keys if key.required and key.name not in written]
+        return [name for name in missing if name not in self.meant(node)] if missing else []
+
+    def meant(self, node: Node) -> set[str]:
+        """The keys that unknown keys of this map are probably meant to be."""
+        unknown = [name.value for name, _ in node.pairs() if name.value not in self.by_name]
+        found = (self._elsewhere.get(name) or Suggester(self.by_name).closest(name) for name in unknown)
+        return {name for name in found if name is not None}
 
     def _refuse_unknown(self, name: Node, reading: Reading) -> None:
         suggestion = self._elsewhere.get(name.value)

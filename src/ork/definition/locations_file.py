@@ -69,6 +69,8 @@ def _read_location(node: Node, reading: Reading) -> Location | None:
     for name in LOCATION_TABLE.missing(node):
         reading.refuse("ORK102", f"{LOCATION_TABLE.what} needs `{name}`", node)
     written = [name for name in ("image", "path") if node.get(name) is not None]
+    if not written and LOCATION_TABLE.meant(node) & {"image", "path"}:
+        return None  # misspelled, which is an error already
     if len(written) != 1:
         message = "a location has an `image` or a `path`" + (", not both" if written else "")
         reading.refuse("ORK701", message, node, hint="add `image: registry.example.org/etl:latest`, or `path: flows`")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ork.definition.actions import (
+    ACTION_KEYS,
     read_command,
     read_executor,
     read_function,
@@ -247,7 +248,8 @@ def read_task(key: Node, body: Node, defaults: dict[str, Any], reading: Reading)
     values = TASK_TABLE.read(body, reading)
     if values is None:
         return ParsedTask(TaskSpec(name, "", Command(())), key, body, is_complete=False)
-    settled = resolve_action(values, defaults.get("executor"), body, key, reading)
+    is_misspelled = _is_action_misspelled(body)  # which is an error already
+    settled = None if is_misspelled else resolve_action(values, defaults.get("executor"), body, key, reading)
     executor, action = settled or ("", Command(()))
     check_fan_out(values, key, body, reading)
     fields = {field: values[field] for field in _SPEC_FIELDS if field in values}
@@ -260,6 +262,12 @@ def read_task(key: Node, body: Node, defaults: dict[str, Any], reading: Reading)
         shared = defaults if "image" not in values else _without(defaults, ("environment", "isolation"))
         fields = with_defaults(fields, shared)
     return ParsedTask(TaskSpec(name, executor, action, **fields), key, body, settled is not None)
+
+
+def _is_action_misspelled(body: Node) -> bool:
+    """No key says what to run, and an unknown one is probably meant to."""
+    actions = (*ACTION_KEYS, "image")
+    return all(body.get(name) is None for name in actions) and not TASK_TABLE.meant(body).isdisjoint(actions)
 
 
 def with_defaults(fields: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:

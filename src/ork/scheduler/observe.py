@@ -159,15 +159,15 @@ class Observer:
                 self._telemetry.note_metrics(watched.attempt.key, status.metrics)
             self._report(watched, event, seen)
             return True
-        is_new = watched.running_since is None
-        if is_new or status.is_preparing:  # while what it needs is being built its timeout has not begun
+        is_first = watched.attempt.seq == 0  # a look at its gate alone may have made it count as running before
+        if watched.running_since is None or status.is_preparing:  # while it prepares its timeout has not begun
             watched.running_since = mono
         watched.attempt = Attempt.replaced(watched.attempt, seq=status.seq)
         if watched.is_adopted:  # of any other a heartbeat that was heard just now is not noted
             note_silence(watched, mono, self._options.liveness.stale_seconds / 2, seen)
         if isinstance(event, ev.Deferred):
             self._hand_over(watched, event.jobs, seen)
-        elif not is_new:
+        elif not is_first:
             event = ev.HeartbeatReceived(event.key, event.attempt, status.seq, status.is_preparing)
         seen.events.append((watched.attempt.key.run, event))
         # News may be of its worker's death, which a heartbeat that we read says nothing about; who brings us the heartbeat

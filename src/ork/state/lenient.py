@@ -25,6 +25,8 @@ from ork.state.rows import Row, RowCodec, failure_of, index_of, json_object, out
 T = TypeVar("T")
 
 UNREADABLE = "ORK813"
+UNREADABLE_ROW = "unreadable: "
+"""What the reason of a damaged task, and the failure of a damaged attempt, begins with."""
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _SHOWN_CHARACTERS = 60
 
@@ -105,7 +107,7 @@ class LenientRows:
             cache_key,
         )  # fmt: skip
         reason = fields.reason or "its row cannot be decoded"
-        return replaced(shown, reason=f"unreadable: {reason}"), f"task {key}: {reason}"
+        return replaced(shown, reason=f"{UNREADABLE_ROW}{reason}"), f"task {key}: {reason}"
 
     def attempt(self, row: Row) -> Attempt:
         """A damaged one says so in `failure`."""
@@ -129,7 +131,7 @@ class LenientRows:
             waits_for,
         )  # fmt: skip
         reason = fields.reason or "its row cannot be decoded"
-        damaged = Failure(FailureKind.INTERNAL, f"unreadable: {reason}")
+        damaged = Failure(FailureKind.INTERNAL, f"{UNREADABLE_ROW}{reason}")
         return replaced(shown, failure=damaged), f"attempt {key}: {reason}"
 
     def why_unreadable(self, run: Row, tasks: Iterable[Row] = (), attempts: Iterable[Row] = ()) -> str | None:
@@ -214,7 +216,7 @@ def shown_failure(text: str | None) -> Failure | None:
     try:
         return failure_of(text)
     except Exception as problem:
-        return Failure(FailureKind.INTERNAL, f"unreadable: {reason_of('failure', text, problem)}")
+        return Failure(FailureKind.INTERNAL, UNREADABLE_ROW + reason_of("failure", text, problem))
 
 
 NO_SCHEDULE = Schedule("unreadable", enabled=False)

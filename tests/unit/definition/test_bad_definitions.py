@@ -64,7 +64,7 @@ def test_a_file_that_cannot_be_a_workflow_is_refused_with_a_place(
 
 
 MISTAKES = [
-    ("unknown key of a workflow", "nam: w\ntasks: {a: {command: x}}", [("ORK101", 1, 1), ("ORK102", 1, 1)]),
+    ("unknown key of a workflow", "nam: w\ntasks: {a: {command: x}}", [("ORK101", 1, 1)]),
     ("unknown key of a task", in_task("comand: y"), [("ORK101", 5, 5)]),
     (
         "unknown key of a schedule",

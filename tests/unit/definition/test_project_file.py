@@ -46,7 +46,8 @@ def test_an_empty_file_sets_nothing(data: bytes) -> None:
     [
         (b"script-dir: x\n", "ORK101", 1, 1),
         (b"pools: {api: 0}\n", "ORK104", 1, 14),
-        (b"pools: {api: {slot: 1}}\n", "ORK102", 1, 14),
+        (b"pools: {api: {slot: 1}}\n", "ORK101", 1, 15),
+        (b"pools: {api: {rate: 5/min}}\n", "ORK102", 1, 14),
         (b"durability: maximal\n", "ORK104", 1, 13),
         (b"- a\n", "ORK103", 1, 1),
         (b"max_workers: many\n", "ORK103", 1, 14),

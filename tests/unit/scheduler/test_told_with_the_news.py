@@ -103,3 +103,14 @@ def test_an_order_carries_the_spec_as_it_was_written(top: BenchTop) -> None:
     order = top.order("a")
     assert order.spec == top.objects.read_spec(str(order.attempt.key))
     assert documents.open_signed(order.spec, order.attempt.token_hash)["task"] == "a"
+
+
+def test_a_look_between_the_gate_and_the_first_status_does_not_hide_the_start(top: BenchTop) -> None:
+    """As with a container: the gate is won, then the engine takes a while to start it."""
+    top.scheduler.news(top.order("a").attempt.key)
+    top.step()
+    assert status_of(top) == "dispatched"
+    top.say("a", "running", 1)
+    top.scheduler.news(top.order("a").attempt.key)
+    top.step()
+    assert status_of(top) == "running"

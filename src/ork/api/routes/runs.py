@@ -41,6 +41,7 @@ from ork.model.task import TaskStatus
 from ork.model.workflow import Trigger
 from ork.state.records import Accepted, RunFilter, TaskFilter, TooLate
 from ork.status.approval_targets import check_approver, named_task, waiting_task
+from ork.status.damage import check_readable
 from ork.status.declare_dead import check_declared_dead
 from ork.status.explain import explain
 from ork.status.facts import with_facts
@@ -262,7 +263,9 @@ async def _submit(api: Api, caller: Caller, kind: CommandKind, run: str, body: C
         stale = api.timeouts.stale_seconds
         await check_declared_dead(api.store, api.objects, view, parse_key(task), api.now(), stale)
     command = RunCommand(found, kind, caller.name, task, body.everything, body.comment)
-    check_retry(command, await api.store.get_run(found), found)
+    before = await api.store.get_run(found)
+    check_retry(command, before, found)
+    await check_readable(api.store, command, before, found)
     match await api.store.submit_command(command, api.now()):
         case Accepted(run=row, command_id=id):
             detail: dict[str, Any] = {"task": task} if task else {}

@@ -5,25 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import click
 
+from ork.cli.damage_checks import Finding, damaged, has_no_store_yet, set_aside
 from ork.cli.errors import DONE, FAILED
 from ork.cli.session import current_settings, json_option, now, palette, print_json, run_short, store_options
 from ork.errors import OrkError
 from ork.settings import Settings
 
 LOW_DISK_BYTES = 200 * 1024 * 1024
-
-
-class Finding(NamedTuple):
-    """The result of a check. `fix` is set if something should be done; `broken` if nothing works until then."""
-
-    subject: str
-    says: str
-    fix: str | None = None
-    broken: bool = False
 
 
 @click.command(name="doctor")
@@ -49,15 +40,21 @@ def doctor_command(as_json: bool) -> int:
 
 
 def _print(findings: list[Finding]) -> None:
-    from ork.cli.paint import Span, line
+    from ork.cli.paint import Span, line, width_of
     from ork.cli.visible import visible
 
-    lines = []
+    on, lines = palette(sys.stdout), []
     for finding in findings:
         mark = Span("✗", "bad") if finding.broken else Span("!", "wait") if finding.fix else Span("✓", "good")
-        fix = f"   → {finding.fix}" if finding.fix else ""
-        lines.append(line(mark, f" {finding.subject:<13}{visible(finding.says)}", Span(fix, "wait")))
-    palette(sys.stdout).write(sys.stdout, lines)
+        label, says = f" {finding.subject:<13}", visible(finding.says)
+        fix = f"→ {finding.fix}" if finding.fix else ""
+        whole = line(mark, label, says, Span(f"   {fix}" if fix else "", "wait"))
+        if not on.is_terminal or width_of(whole) <= on.width:
+            lines.append(whole)
+            continue
+        lines += on.hang(line(mark, label, says))
+        lines += on.hang(line(" " * (1 + len(label)), Span(fix, "wait"))) if fix else []
+    on.write(sys.stdout, lines)
 
 
 def _guarded(check: Callable[[Settings], Iterator[Finding]], settings: Settings) -> list[Finding]:
@@ -115,7 +112,7 @@ def _shared(settings: Settings) -> Iterator[Finding]:
     from ork.errors import SettingsDifferError
     from ork.objects.identity import read_identity
 
-    if _has_no_store_yet(settings) or len(set(store_schema(settings))) > 1:
+    if has_no_store_yet(settings) or len(set(store_schema(settings))) > 1:
         return
 
     async def read(installation: Installation) -> SettingsDifferError | None:
@@ -243,13 +240,6 @@ def _task_user(settings: Settings) -> Iterator[Finding]:
     yield Finding("task user", says, fix, broken=not can)
 
 
-def _has_no_store_yet(settings: Settings) -> bool:
-    from ork.app.stores import store_path
-
-    path = None if settings.server is not None else store_path(settings)
-    return path is not None and not os.path.exists(path)
-
-
 def _schedulers(settings: Settings) -> Iterator[Finding]:
     from ork.app.installation import Installation
     from ork.model.installation import Control, host_of
@@ -258,7 +248,7 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
     from ork.status.formatting import count
     from ork.status.schedulers import Liveness, fires_schedules, liveness, unverified_text
 
-    if _has_no_store_yet(settings):
+    if has_no_store_yet(settings):
         return
 
     async def read(installation: Installation) -> tuple[tuple[SchedulerEntry, ...], tuple[Control, ...], int, bool]:
@@ -290,33 +280,6 @@ def _schedulers(settings: Settings) -> Iterator[Finding]:
         yield Finding("schedules", f"{count(schedules, 'schedule')} and no scheduler: they do not fire", fix)
 
 
-def _quarantine(settings: Settings) -> Iterator[Finding]:
-    """Quarantined items: they cannot be decoded or processed; everything else works without them."""
-    from ork.app.installation import Installation
-    from ork.model.quarantine import Quarantined
-
-    if _has_no_store_yet(settings):
-        return
-
-    async def read(installation: Installation) -> tuple[Quarantined, ...]:
-        return await installation.store.list_quarantined()
-
-    for item in run_short(read):
-        yield Finding("set aside", f"{item.kind} {item.id}: {item.reason}", _FIXES[item.kind].format(id=item.id))
-
-
-_FIXES = {
-    "run": "repair it and `ork resume {id}`, or `ork cancel {id}`",
-    "command": "submit it again",
-    "version": "`ork deploy` the workflow again",
-    "workflow": "`ork deploy` it again",
-    "schedule": "`ork deploy` the workflow again",
-    "location": "the next refresh reads it again",
-    "token": "`ork token revoke {id}` and create another",
-    "alert": "it is not sent; `ork prune` deletes it with its run",
-}
-
-
 def _alerts(settings: Settings) -> Iterator[Finding]:
     """Whether each alert target has the secrets that it needs."""
     if not settings.alerts:
@@ -333,7 +296,7 @@ def _undefined_alerts(settings: Settings) -> Iterator[Finding]:
     """Alert targets that deployed workflows use but ork.yaml no longer defines."""
     from ork.cli.commands.alerts import workflows_by_alert
 
-    if _has_no_store_yet(settings):
+    if has_no_store_yet(settings):
         return
     named = run_short(lambda installation: workflows_by_alert(installation.store))
     for name, workflows in sorted(named.items()):
@@ -379,7 +342,7 @@ def _server(settings: Settings) -> Iterator[Finding]:  # noqa: ARG001
     yield Finding("server", f"{address} answers, {count(workflows, 'workflow')}")
 
 
-CHECKS_THROUGH_SERVER = (_interpreter, _server, _clock, _schedulers, _quarantine)
+CHECKS_THROUGH_SERVER = (_interpreter, _server, _clock, _schedulers, set_aside)
 CHECKS = (
     _interpreter,
     _folders,
@@ -392,7 +355,8 @@ CHECKS = (
     _permissions,
     _task_user,
     _schedulers,
-    _quarantine,
+    set_aside,
+    damaged,
     _secrets,
     _alerts,
     _undefined_alerts,

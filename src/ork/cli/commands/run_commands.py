@@ -164,6 +164,7 @@ async def _submit(installation: Installation, run: str, request: CommandRequest)
     from ork.model.ids import TaskKey
     from ork.model.run import CommandKind, RunCommand
     from ork.state.records import Accepted, TooLate
+    from ork.status.damage import check_readable
     from ork.status.ids import parse_target, resolve_run, short_id
     from ork.status.refusals import check_retry, command_refused
     from ork.status.run_view import open_view
@@ -184,7 +185,10 @@ async def _submit(installation: Installation, run: str, request: CommandRequest)
             await check_approver(store, view, task, current_user())
     command = RunCommand(found, CommandKind(request.kind), current_user(), task, request.everything, request.comment)
     short = await short_id(store, found)
-    check_retry(command, await store.get_run(found), short)
+    before = await store.get_run(found)
+    check_retry(command, before, short)
+    if installation.can_work:  # otherwise the server checks
+        await check_readable(store, command, before, short)
     answer = await store.submit_command(command, now())
     match answer:
         case Accepted(run=row):

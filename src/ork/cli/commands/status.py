@@ -40,7 +40,9 @@ def status_command(as_json: bool) -> None:
         about = {"store": found.store, "is_disk_full": found.is_disk_full, "schedules": found.schedules}
         print_json({**about, "is_served": found.is_served, **overview_json(found.overview, now())})
     else:
-        palette(sys.stdout).write(sys.stdout, _lines(found))
+        on = palette(sys.stdout)
+        facts, rows = _lines(found)
+        on.write(sys.stdout, [*(each for fact in facts for each in on.hang(fact)), *rows])
 
 
 class Found(NamedTuple):
@@ -65,7 +67,8 @@ async def _gather(installation: Installation) -> Found:
     return Found(installation.address, overview, short, is_full, schedules, await fires_schedules(store))
 
 
-def _lines(found: Found) -> list[Line]:
+def _lines(found: Found) -> tuple[list[Line], list[Line]]:
+    """The facts, which may be long, and the table below them."""
     from ork.cli.paint import line
     from ork.cli.state_style import run_status_span
     from ork.cli.tables import table
@@ -107,9 +110,9 @@ def _lines(found: Found) -> list[Line]:
     unfinished = [f"{number:,} {status}" for status, number in overview.counts.items() if number]
     lines.append(_fact("runs", ", ".join(unfinished) or "all have ended"))
     if not overview.runs:
-        return lines
+        return lines, []
     rows = [(found.short[r.id], r.workflow, run_status_span(r), ago(r.created_at, time)) for r in overview.runs]
-    return [*lines, line(""), *table(("run", "workflow", "status", "created"), rows)]
+    return lines, [line(""), *table(("run", "workflow", "status", "created"), rows)]
 
 
 def _about_quarantined(items: Sequence[Quarantined]) -> list[Line]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from ork.cli.arguments import run_argument, task_argument
-from ork.cli.session import json_option, now, print_json, run_short, store_options
+from ork.cli.session import json_option, now, palette, print_json, run_short, store_options
 
 
 @click.command(name="why")
@@ -26,8 +28,13 @@ def why_command(run: str, task: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"subject": title, "why": [sentence.strip() for sentence in sentences]})
         return
+    from ork.cli.paint import line
     from ork.cli.visible import visible
 
-    print(f"{title}: {visible(sentences[0])}")
+    on = palette(sys.stdout)
+    lines = on.hang(line(f"{title}: ", visible(sentences[0])))
     for sentence in sentences[1:]:
-        print(f"  {visible(sentence)}")
+        text = visible(sentence)
+        words = text.lstrip()
+        lines += on.hang(line(" " * (2 + len(text) - len(words)), words))
+    on.write(sys.stdout, lines)

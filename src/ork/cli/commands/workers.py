@@ -32,6 +32,7 @@ def workers_command(as_json: bool) -> int:
     Example:  ork workers
     """
     settings = current_settings()
+    has_errors = settings.project is not None and bool(settings.project.worker_problems)
     rows = _workers_of_server(settings) if settings.server is not None else asyncio.run(check_workers(settings))
     if as_json:
         print_json({"workers": rows, "notes": _notes(settings)})
@@ -39,10 +40,9 @@ def workers_command(as_json: bool) -> int:
         palette(sys.stdout).write(sys.stdout, _table(rows))
         for note in _notes(settings):
             print(f"note: {note}", file=sys.stderr)
-    else:
+    elif not has_errors:
         print("no worker configs: add them to workers.yaml, next to ork.yaml", file=sys.stderr)
     warn_about_workers(settings)
-    has_errors = settings.project is not None and bool(settings.project.worker_problems)
     return WRONG_USE if has_errors and settings.server is None else DONE
 
 
