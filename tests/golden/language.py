@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ork.compile.content import content_hash, to_document
-from ork.locations.files import Around, read_definitions
+from ork.locations.files import FileContext, read_definitions
 from ork.settings import load_settings
 
 FOLDER = Path(__file__).parent
@@ -17,7 +17,7 @@ FLOWS = ("graph.yaml", "fan_out.yaml", "kinds.yaml", "parent.yaml", "python_flow
 
 def compiled(folder: Path) -> dict[str, Any]:
     """Each workflow's name, with its hash and its document."""
-    around = Around(load_settings(folder=str(folder), environ={}).project)
+    around = FileContext(load_settings(folder=str(folder), environ={}).project)
     found = {}
     for flow in FLOWS:
         for read in read_definitions(str(folder / flow), around):

@@ -13,14 +13,14 @@ import pytest
 from ork.executors.docker.address import engine_address
 from ork.executors.docker.engine import Engine
 from ork.locations.document import read_document
-from ork.locations.image import LABEL, Image, Limits
-from ork.locations.place import LookError
+from ork.locations.image import LABEL, ImageSource, ParserLimits
+from ork.locations.source import ScanError
 from ork.model.location import Location, Lookup
 from tests.docker import Daemon, Registry, busybox, daemon_or_skip, fresh_name, own_registry
 from tests.integration.location_images import liar_image, location_image
 
 NO_LOGINS = "/nonexistent"
-TIGHT = Limits(seconds=5, memory=128 << 20, processes=40)
+TIGHT = ParserLimits(seconds=5, memory=128 << 20, processes=40)
 FLOWS = {
     "flow.yaml": "name: from_yaml\ntasks:\n  a: {command: 'echo 1'}\n",
     "code/flow.py": "from ork import Workflow\nw = Workflow('from_python')\n@w.task\ndef a() -> int:\n    return 1\n",
@@ -42,20 +42,20 @@ def engine(daemon: Daemon) -> Engine:
     return Engine(engine_address(daemon.url))
 
 
-def place(
+def source(
     daemon: Daemon,
     image: str,
     *,
     pull: Lookup = Lookup.ALWAYS,
     logins: str = NO_LOGINS,
-    limits: Limits | None = None,
+    limits: ParserLimits | None = None,
     container: str | None = None,
-) -> Image:
+) -> ImageSource:
     location = Location("etl", image=image, pull=pull)
-    return Image(location, engine(daemon), container or fresh_name("ork-parse"), logins, {}, limits)
+    return ImageSource(location, engine(daemon), container or fresh_name("ork-parse"), logins, {}, limits)
 
 
-def workflows_in(image: Image) -> list[str]:
+def workflows_in(image: ImageSource) -> list[str]:
     async def look() -> list[str]:
         answer = await image.parse(await image.digest())
         return [found.workflow.name for found in read_document(answer.document).found]
@@ -63,8 +63,8 @@ def workflows_in(image: Image) -> list[str]:
     return asyncio.run(look())
 
 
-def refused(image: Image) -> LookError:
-    with pytest.raises(LookError) as error:
+def refused(image: ImageSource) -> ScanError:
+    with pytest.raises(ScanError) as error:
         workflows_in(image)
     return error.value
 
@@ -72,7 +72,7 @@ def refused(image: Image) -> LookError:
 def test_the_workflows_of_an_image_are_found_by_its_digest(daemon: Daemon, registry: Registry) -> None:
     location_image(daemon, "flows", FLOWS)
     pushed = registry.push(daemon, "flows", "flows:latest")
-    image = place(daemon, f"{registry.address}/flows:latest")
+    image = source(daemon, f"{registry.address}/flows:latest")
     assert asyncio.run(image.digest()) == pushed
     assert sorted(workflows_in(image)) == ["from_python", "from_yaml"]
     assert daemon.containers(LABEL) == []
@@ -84,11 +84,11 @@ def test_an_image_the_engine_does_not_have_is_fetched(daemon: Daemon, registry: 
     for name in ("fetched", f"{registry.address}/fetched:latest"):
         daemon.docker("rmi", name)
     assert asyncio.run(engine(daemon).image(f"{registry.address}/fetched@{digest}")) is None
-    assert len(workflows_in(place(daemon, f"{registry.address}/fetched"))) == 2
+    assert len(workflows_in(source(daemon, f"{registry.address}/fetched"))) == 2
 
 
 def test_a_new_image_under_the_same_tag_has_another_digest(daemon: Daemon, registry: Registry) -> None:
-    image = place(daemon, f"{registry.address}/moving")
+    image = source(daemon, f"{registry.address}/moving")
     digests = []
     for word in ("1", "2"):
         location_image(daemon, "moving", {"flow.yaml": FLOWS["flow.yaml"].replace("echo 1", f"echo {word}")})
@@ -99,8 +99,8 @@ def test_a_new_image_under_the_same_tag_has_another_digest(daemon: Daemon, regis
 
 def test_an_image_that_was_built_here_needs_no_registry(daemon: Daemon) -> None:
     location_image(daemon, "built-here", FLOWS)
-    assert len(workflows_in(place(daemon, "built-here", pull=Lookup.NEVER))) == 2
-    missing = refused(place(daemon, "never-built", pull=Lookup.NEVER))
+    assert len(workflows_in(source(daemon, "built-here", pull=Lookup.NEVER))) == 2
+    missing = refused(source(daemon, "never-built", pull=Lookup.NEVER))
     assert (missing.code, "the engine has no image never-built" in missing.message) == ("ORK706", True)
 
 
@@ -112,17 +112,17 @@ def test_a_registry_with_a_password_is_shown_the_login(daemon: Daemon, tmp_path:
         daemon.docker("push", "-q", f"{registry.address}/secret")
         daemon.docker("rmi", f"{registry.address}/secret")
         image = f"{registry.address}/secret"
-        stranger = refused(place(daemon, image, logins=str(tmp_path)))
-        assert (stranger.code, "wants a login" in stranger.message) == ("ORK706", True)
+        stranger = refused(source(daemon, image, logins=str(tmp_path)))
+        assert (stranger.code, "requires a login" in stranger.message) == ("ORK706", True)
         auth = base64.b64encode(b"ork:open sesame").decode()
         (tmp_path / "config.json").write_text(json.dumps({"auths": {registry.address: {"auth": auth}}}))
-        assert len(workflows_in(place(daemon, image, logins=str(tmp_path)))) == 2
+        assert len(workflows_in(source(daemon, image, logins=str(tmp_path)))) == 2
 
 
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ("exit 3", "ended with exit code 3 and said nothing"),
+        ("exit 3", "ended with exit code 3 and printed nothing"),
         ("while :; do :; done", "took more than 5 seconds"),
         ("yes", "took more than 5 seconds|said more than 16 MiB"),
         ("cat /dev/zero", "said more than 16 MiB"),
@@ -136,7 +136,7 @@ def test_a_hostile_image_is_refused_within_its_limits(daemon: Daemon, script: st
     name = liar_image(daemon, fresh_name("liar"), script)
     # Time is short only where it is what must run out: a slow machine needs its while for 16 MiB.
     limits = TIGHT if "5 seconds" in why else TIGHT._replace(seconds=120)
-    error = refused(place(daemon, name, pull=Lookup.NEVER, limits=limits))
+    error = refused(source(daemon, name, pull=Lookup.NEVER, limits=limits))
     assert error.code == "ORK707"
     assert any(each in error.message for each in why.split("|")), error.message
     assert error.is_lasting
@@ -145,7 +145,7 @@ def test_a_hostile_image_is_refused_within_its_limits(daemon: Daemon, script: st
 
 def test_an_image_without_a_parser_is_told_what_it_lacks(daemon: Daemon) -> None:
     busybox(daemon, "bare")
-    error = refused(place(daemon, "bare", pull=Lookup.NEVER))
+    error = refused(source(daemon, "bare", pull=Lookup.NEVER))
     assert "there is no ork-parse in the image" in error.message
     assert error.is_lasting
 
@@ -155,12 +155,12 @@ def test_a_parser_has_no_network_no_rights_and_nothing_to_write_to(daemon: Daemo
         "touch /x 2>/dev/null && echo writes; touch /tmp/x || echo 'no tmp'; ls /sys/class/net; "
         "while read name value; do case $name in CapEff:|NoNewPrivs:) echo $name $value;; esac; done </proc/self/status"
     )
-    image = place(daemon, liar_image(daemon, "curious", script), pull=Lookup.NEVER)
+    image = source(daemon, liar_image(daemon, "curious", script), pull=Lookup.NEVER)
     answer = asyncio.run(_parse(image))
     assert answer.split() == [b"lo", b"CapEff:", b"0000000000000000", b"NoNewPrivs:", b"1"]
 
 
-async def _parse(image: Image) -> bytes:
+async def _parse(image: ImageSource) -> bytes:
     return (await image.parse(await image.digest())).document
 
 
@@ -168,12 +168,12 @@ def test_what_a_dead_scheduler_left_is_cleared_away(daemon: Daemon) -> None:
     location_image(daemon, "left", FLOWS)
     name = fresh_name("ork-parse")
     daemon.docker("run", "-d", "--network", "none", "--name", name, "--entrypoint", "sleep", "left", "1000")
-    assert len(workflows_in(place(daemon, "left", pull=Lookup.NEVER, container=name))) == 2
+    assert len(workflows_in(source(daemon, "left", pull=Lookup.NEVER, container=name))) == 2
     assert name not in daemon.docker("ps", "-a", "--format", "{{.Names}}").split()
 
 
 def test_who_is_stopped_while_a_parser_runs_takes_it_along(daemon: Daemon) -> None:
-    image = place(daemon, liar_image(daemon, "sleeper", "echo begun; sleep 1000"), pull=Lookup.NEVER)
+    image = source(daemon, liar_image(daemon, "sleeper", "echo begun; sleep 1000"), pull=Lookup.NEVER)
 
     async def scene() -> None:
         looking = asyncio.create_task(image.parse(await image.digest()))
@@ -188,6 +188,6 @@ def test_who_is_stopped_while_a_parser_runs_takes_it_along(daemon: Daemon) -> No
 
 def test_an_engine_out_of_reach_is_no_fault_of_the_image(daemon: Daemon) -> None:
     away = Engine(engine_address("unix:///nonexistent/docker.sock"))
-    image = Image(Location("etl", image="x", pull=Lookup.NEVER), away, "x", NO_LOGINS, {})
+    image = ImageSource(Location("etl", image="x", pull=Lookup.NEVER), away, "x", NO_LOGINS, {})
     error = refused(image)
     assert (error.code, error.is_lasting) == ("ORK612", False)

@@ -1,1 +1,1 @@
-"""Telling people: what the outbox holds goes out by webhook, Slack, mail or any service that Apprise knows, and stays until it has."""
+"""Sends alerts from the outbox in the store, by webhook, Slack, mail or Apprise, and keeps them until they are sent."""

@@ -1,4 +1,4 @@
-"""Notices through Apprise: whatever service has a URL there."""
+"""Sends alerts through Apprise, to any service that it has a URL for."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from ork.outbound.guarded import permitted_connections
 
 
 def notify(notice: Notice, text: str, url: str, rule: OutboundRule) -> None:
-    """NotSentError if it did not arrive. Nothing of the URL is ever told: most of them are secrets."""
+    """Raises NotSentError. No part of the URL is reported: most of them contain secrets."""
     service = _service(url)
     with permitted_connections(rule) as guard:
         has_arrived = service.notify(body=text, title=title(notice), notify_type=_kind(notice), body_format="text")
     if guard.refused is not None:
         raise NotSentError(guard.refused.message)
     if not has_arrived:
-        raise NotSentError(f"{service.service_name} did not take it")
+        raise NotSentError(f"{service.service_name} did not accept it")
 
 
 def _service(url: str) -> Any:
     from apprise import Apprise, AppriseAsset
 
-    # What it logs names URLs, and goes to stderr where nobody set anything else.
+    # Its log contains URLs, and goes to stderr by default.
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
     asset = AppriseAsset(app_id="Ork", app_desc="Ork", app_url="", async_mode=False, secure_logging=True)
     service = Apprise.instantiate(url, asset=asset)
     if service is None:
-        raise NotSentError("its address is not one that Apprise understands")
+        raise NotSentError("Apprise does not support its URL")
     return service
 
 

@@ -1,4 +1,4 @@
-"""Who can be told, as `alerts` in ork.yaml says it."""
+"""Alert channels, as defined by `alerts` in ork.yaml."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Mail(Record):
 
 
 class Channel(Record):
-    """One name of `alerts`: where it leads, and what it wants to hear of."""
+    """One entry of `alerts`: its target, and the kinds of alerts it receives."""
 
     name: str
     webhook: Word | None = None
@@ -42,25 +42,25 @@ class Channel(Record):
     template: str | None = None
 
     @property
-    def way(self) -> str:
-        """What it is sent by."""
-        return next(way for way in _WAYS if getattr(self, way) is not None)
+    def transport(self) -> str:
+        """The way it is sent."""
+        return next(transport for transport in _WAYS if getattr(self, transport) is not None)
 
 
 def read_channels(alerts: Mapping[str, Any]) -> dict[str, Channel]:
-    """By name; a UsageError names the first thing that makes no sense."""
+    """Channels by name. Raises UsageError for the first mistake."""
     return {
         name: _read(name, {"webhook": given} if isinstance(given, str) else given) for name, given in alerts.items()
     }
 
 
-def hears_of_all(alerts: Mapping[str, Any]) -> bool:
-    """Whether some target is told about every workflow."""
+def has_global_channel(alerts: Mapping[str, Any]) -> bool:
+    """True if a channel receives alerts of every workflow."""
     return any(isinstance(given, dict) and given.get("every_workflow") is True for given in alerts.values())
 
 
-def listeners(channels: Mapping[str, Channel], named: Iterable[str], kind: NoticeKind) -> list[Channel]:
-    """Those a workflow names, and those that want to hear of every workflow, in order."""
+def recipients(channels: Mapping[str, Channel], named: Iterable[str], kind: NoticeKind) -> list[Channel]:
+    """The channels that a workflow names, and those that receive alerts of every workflow, in order."""
     wanted = set(named)
     return [
         channel
@@ -70,7 +70,7 @@ def listeners(channels: Mapping[str, Channel], named: Iterable[str], kind: Notic
 
 
 def secrets_of(channel: Channel) -> list[str]:
-    """The names of what must be looked up to reach it."""
+    """The names of the secrets needed to reach it."""
     mail = channel.mail
     words = [channel.webhook, channel.slack, channel.apprise, *((mail.user, mail.password) if mail else ())]
     return [word.name for word in words if isinstance(word, Secret)]
@@ -92,9 +92,9 @@ def _read(name: str, given: Any) -> Channel:
         every_workflow=given.get("every_workflow") is True,
         template=_template(where, given.get("template")),
     )
-    if [getattr(channel, way) for way in _WAYS].count(None) != len(_WAYS) - 1:
+    if [getattr(channel, transport) for transport in _WAYS].count(None) != len(_WAYS) - 1:
         raise UsageError(
-            f"{where} leads to none or several of {', '.join(_WAYS)}",
+            f"{where} needs exactly one of {', '.join(_WAYS)}",
             hint="give each a name of its own: one that cannot be reached is tried again, the others are not",
         )
     if channel.apprise is not None:
@@ -107,7 +107,7 @@ def _need_apprise(where: str) -> None:
 
     if find_spec("apprise") is None:
         raise UsageError(
-            f"{where} needs a package that is not here: apprise", hint="pip install 'ork-orchestrator[alerts]'"
+            f"{where} needs the package apprise, which is not installed", hint="pip install 'ork-orchestrator[alerts]'"
         )
 
 
@@ -138,7 +138,7 @@ def _refuse_others(where: str, given: dict[str, Any], known: frozenset[str]) -> 
 
 
 def _is_address(text: Any) -> bool:
-    # A line break would let an address add headers of its own.
+    # A line break would let an address add mail headers.
     return isinstance(text, str) and "@" in text and text.isprintable()
 
 

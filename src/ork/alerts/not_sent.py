@@ -1,7 +1,7 @@
-"""Why a notice did not arrive."""
+"""The error of an alert that was not sent."""
 
 from __future__ import annotations
 
 
 class NotSentError(Exception):
-    """A sentence saying why. It names no URL: addresses may carry secrets."""
+    """The message says why. It names no URL, which may contain secrets."""

@@ -1,6 +1,6 @@
-"""Sends what the store says people are to be told, without ever holding up a scheduler's step.
+"""Sends the alerts in the store, without delaying the scheduler's steps.
 
-What cannot be sent is tried again, later and later. Whoever dies while sending leaves the notice to the next one.
+An alert that cannot be sent is retried with growing delays. If the process dies while sending, another one sends it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ AT_ONCE = 8
 HOLD_SECONDS = 120.0
 FIRST_RETRY_SECONDS = 10.0
 LONGEST_RETRY_SECONDS = 3600.0
-MOST_TRIES = 16  # about half a day
+MAX_TRIES = 16  # about half a day
 STORE_RETRY_SECONDS = 5.0
 LEAST_PAUSE_SECONDS = 0.5
 OTHERS_SECONDS = 10.0
@@ -59,17 +59,17 @@ class Outbox:
         self._is_delivering = False
         self._is_finishing = False
 
-    def look_soon(self) -> None:
-        """Something may be due."""
+    def wake(self) -> None:
+        """Check soon: an alert may be due."""
         self._wake.set()
 
     def others_changed(self) -> None:
-        """Somebody else wrote to the store, and may have died before sending what it raised."""
+        """Another process wrote to the store, and may have died before sending its alerts."""
         if asyncio.get_running_loop().time() - self._looked_at > OTHERS_SECONDS:
             self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         due: datetime | None = None
         while True:
             await self._wait_until(due)
@@ -86,9 +86,9 @@ class Outbox:
             await asyncio.sleep(LEAST_PAUSE_SECONDS)
 
     async def finish(self, task: asyncio.Task[None], seconds: float) -> None:
-        """The loop ends; what is due is sent first, for as long as that takes, but no longer than `seconds`.
+        """Stop the loop after sending what is due, for at most `seconds`.
 
-        What is being sent is not cut off: it would count as being sent by us until its hold has run out.
+        An alert being sent is not interrupted: it would count as ours until its hold expires.
         """
         self._is_finishing = True
         if not self._is_delivering and not self._wake.is_set():
@@ -97,19 +97,19 @@ class Outbox:
             await asyncio.wait_for(task, seconds)
 
     async def deliver(self) -> datetime | None:
-        """Sends everything that is due. Returns when something is due again."""
+        """Send everything that is due. Returns when the next alert is due."""
         self._looked_at = asyncio.get_running_loop().time()
         while notices := await self._store.take_alerts(AT_ONCE, self._now(), HOLD_SECONDS):
             await asyncio.gather(*(self._deliver_one(notice) for notice in notices))
         return await self._store.next_alert_at()
 
     async def _deliver_one(self, notice: Notice) -> None:
-        from ork.alerts.channels import listeners
+        from ork.alerts.channels import recipients
         from ork.alerts.text import with_question
 
         workflow = await self._workflow_of(notice)
         notice = with_question(notice, workflow)
-        wanted = listeners(self._channels, workflow.alerts if workflow is not None else (), notice.kind)
+        wanted = recipients(self._channels, workflow.alerts if workflow is not None else (), notice.kind)
         missing = [channel for channel in wanted if channel.name not in notice.sent]
         answers = await asyncio.gather(*(self._send(notice, channel) for channel in missing))
         failed = [f"{channel.name}: {why}" for channel, why in zip(missing, answers, strict=True) if why is not None]
@@ -122,7 +122,7 @@ class Outbox:
         await self._store.settle_alert(notice.id, sent, retry_at, "; ".join(failed) or None)
 
     async def _send(self, notice: Notice, channel: Channel) -> str | None:
-        """None when it arrived, else why not."""
+        """None if it was sent, else the reason."""
         from ork.alerts.not_sent import NotSentError
         from ork.alerts.send import send
         from ork.model.outbound import OutboundRule
@@ -132,30 +132,30 @@ class Outbox:
             await asyncio.to_thread(work)
         except NotSentError as error:
             return await asyncio.to_thread(self._masked, str(error), channel)
-        except Exception as error:  # whatever one channel does must not keep the others from being told
+        except Exception as error:  # an error of one channel must not affect the others
             return await asyncio.to_thread(self._masked, repr(error), channel)
         return None
 
     def _masked(self, why: str, channel: Channel) -> str:
-        """Without the values of the channel's secrets: servers like to repeat what they refuse."""
+        """The reason without the values of the channel's secrets: servers often repeat what they reject."""
         from ork.alerts.channels import secrets_of
         from ork.model.masking import Mask
 
         return Mask(value for name in secrets_of(channel) if (value := self._secrets(name))).text(why)
 
     async def _workflow_of(self, notice: Notice) -> CompiledWorkflow | None:
-        """Of the version that ran, or the present one where nothing did."""
+        """The workflow of the version that ran, or the current one if no run is involved."""
         run = None if notice.run is None else await self._store.get_run(notice.run)
         entry = None if run is not None else await self._store.get_workflow(notice.workflow)
         id = run.version if run is not None else entry.version if entry is not None else None
         try:
             version = None if id is None else await self._store.get_version(id)
         except UnreadableError:
-            version = None  # those that are told of everything are told of this, too
+            version = None  # channels for all workflows get it nevertheless
         return None if version is None else version.workflow
 
     def _retry_at(self, notice: Notice) -> datetime | None:
-        if notice.tries >= MOST_TRIES:
+        if notice.tries >= MAX_TRIES:
             return None
         pause = min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** (notice.tries - 1))
         return self._now() + timedelta(seconds=pause)

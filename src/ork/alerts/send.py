@@ -1,4 +1,4 @@
-"""Sends one notice to one channel. It blocks: call it in a thread."""
+"""Sends one alert to one channel. Blocking: call it in a thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Secrets = Callable[[str], str | None]
 
 
 def send(notice: Notice, channel: Channel, secrets: Secrets, rule: OutboundRule) -> None:
-    """NotSentError if it did not arrive; trying again may help."""
+    """Raises NotSentError if it was not sent; a retry may help."""
     text = words(notice, channel.template)
     if channel.webhook is not None:
         _post(_value(channel.webhook, secrets), document(notice, text), notice.id, rule)
@@ -47,7 +47,7 @@ def _value(word: Word, secrets: Secrets) -> str:
 
 
 def _post(url: str, body: Any, id: str, rule: OutboundRule) -> None:
-    """Redirects are not followed: a notice goes only to the host that its channel names."""
+    """Redirects are not followed: an alert is sent only to the host of its channel."""
     from ork.outbound.fetch import fetch
 
     headers = {"Content-Type": "application/json", "Idempotency-Key": f"ork-alert-{id}"}
@@ -63,7 +63,7 @@ def _post(url: str, body: Any, id: str, rule: OutboundRule) -> None:
     except (BlockedAddressError, NoAnswerError) as error:
         raise NotSentError(error.message) from None
     if not 200 <= answer.status < 300:
-        raise NotSentError(f"{host} answered {answer.status}")
+        raise NotSentError(f"{host} returned status {answer.status}")
 
 
 def _mail(notice: Notice, text: str, mail: Mail, secrets: Secrets, rule: OutboundRule) -> None:
@@ -77,7 +77,7 @@ def _mail(notice: Notice, text: str, mail: Mail, secrets: Secrets, rule: Outboun
     message["From"] = mail.sender
     message["To"] = ", ".join(mail.to)
     message["Date"] = format_datetime(notice.raised_at)
-    # The same for every try: mail programs show a message they have seen before only once.
+    # The same for every retry: mail programs show a message with a known id only once.
     message["Message-ID"] = (
         f"<ork-alert-{notice.id}-{int(notice.raised_at.timestamp())}@{mail.sender.rpartition('@')[2]}>"
     )
@@ -98,4 +98,4 @@ def _mail(notice: Notice, text: str, mail: Mail, secrets: Secrets, rule: Outboun
     except (OSError, smtplib.SMTPException) as error:
         if guard.refused is not None:
             raise NotSentError(guard.refused.message) from None
-        raise NotSentError(f"the mail server {mail.host}:{mail.port} did not take it: {error}") from error
+        raise NotSentError(f"the mail server {mail.host}:{mail.port} did not accept it: {error}") from error

@@ -1,4 +1,4 @@
-"""What a notice says, in words."""
+"""The text of alerts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
 def check_template(template: str, where: str) -> None:
-    """Only `{field}` of the known fields, and doubled braces. Nothing in a template is ever evaluated."""
+    """Only `{field}` with known fields, and doubled braces, are allowed. Nothing in a template is evaluated."""
     for found in _FIELD.finditer(template):
         if found[0] not in ("{{", "}}") and found[1] not in FIELDS:
             hint = "write {{ or }} for a brace" if found[1] is None else f"one of: {', '.join(FIELDS)}"
@@ -32,7 +32,7 @@ def words(notice: Notice, template: str | None = None) -> str:
 
 
 def with_question(notice: Notice, workflow: CompiledWorkflow | None) -> Notice:
-    """What a task asks is in its workflow, not in the store's notice."""
+    """Add the question of an approval, which is in the workflow, not in the stored alert."""
     if notice.kind is not NoticeKind.APPROVAL or workflow is None or notice.task is None:
         return notice
     actions = {spec.name: spec.action for spec in workflow.tasks}
@@ -76,7 +76,7 @@ def title(notice: Notice) -> str:
 
 
 def document(notice: Notice, text: str) -> dict[str, Any]:
-    """The JSON of a webhook. `id` is the same each time a notice is sent, so that a receiver can tell."""
+    """The JSON of a webhook. `id` is the same for every retry, so that a receiver can detect duplicates."""
     failure = notice.failure
     return {
         "id": notice.id,

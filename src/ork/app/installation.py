@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ork.status.explain import ExplainTimeouts, WhyAnswer
     from ork.status.ids import Target
     from ork.telemetry import Telemetry
-    from ork.traces.sender import Traces
+    from ork.traces.exporter import TraceExporter
 
 OnCommit = Callable[[Sequence[RunId]], None]
 
@@ -55,7 +55,7 @@ class Installation:
         self.shared: SharedSettings | None = None  # what all schedulers have in common, once that is known
         self._executors: list[Executor] = []
         self._service: SchedulerService | None = None
-        self._traces: Traces | None = None
+        self._traces: TraceExporter | None = None
         set_secret_lookup(lambda names: settings.secrets.values_at_hand(names))
 
     async def scheduler(
@@ -134,9 +134,9 @@ class Installation:
         None where the project does not have any."""
         if not os.path.exists(os.path.join(self.settings.root, LOCATIONS_FILE)):
             return None
-        from ork.locations.written import usable_locations
+        from ork.locations.project_locations import valid_locations
 
-        locations, problems = usable_locations(self.settings.root) or ({}, ())
+        locations, problems = valid_locations(self.settings.root) or ({}, ())
         known: dict[str, str] = {}
         if not self.looks_into_images:
             locations = {name: location for name, location in locations.items() if location.path is not None}
@@ -153,11 +153,11 @@ class Installation:
         if found is None:
             return None
         from ork.executors.local_environment import inherited
-        from ork.locations.places import Places
         from ork.locations.refresh import Refresher
+        from ork.locations.sources import WorkflowSources
 
         settings, (locations, problems) = self.settings, found
-        places = Places(
+        places = WorkflowSources(
             settings.root,
             os.path.join(settings.home, "cache"),
             inherited(settings.environ, settings.pass_env),

@@ -14,7 +14,7 @@ from ork.settings import Settings
 
 if TYPE_CHECKING:
     from ork.telemetry import Telemetry
-    from ork.traces.sender import Traces
+    from ork.traces.exporter import TraceExporter
 
 # How late a scheduled time may be and still be on time. Ticks come when somebody calls them.
 SERVICE_GRACE, TICK_GRACE = 60.0, 900.0
@@ -56,13 +56,13 @@ def rates_of(settings: Settings) -> dict[str, Rate]:
     return {f"pool:{name}": rate for name, rate in settings.pool_rates.items()}
 
 
-def start_traces(settings: Settings, telemetry: Telemetry) -> Traces | None:
+def start_traces(settings: Settings, telemetry: Telemetry) -> TraceExporter | None:
     """If they are asked for. Who only has OpenTelemetry's variables set, for other programs perhaps, may lack its
     packages; who asks Ork for traces may not."""
     if settings.forbids_traces or not (settings.traces or settings.names_a_collector):
         return None
     try:
-        from ork.traces.sender import Traces
+        from ork.traces.exporter import TraceExporter
     except ImportError as error:
         if settings.traces:
             raise UsageError(
@@ -71,6 +71,6 @@ def start_traces(settings: Settings, telemetry: Telemetry) -> Traces | None:
         return None
     from ork.telemetry import TelemetryEvent
 
-    traces = Traces(telemetry)
+    traces = TraceExporter(telemetry)
     telemetry.listen(traces, TelemetryEvent.RUN_FINISHED, TelemetryEvent.ATTEMPT_ENDED)
     return traces

@@ -13,7 +13,7 @@ from ork.settings import Settings
 
 if TYPE_CHECKING:
     from ork.definition.problems import Problem
-    from ork.locations.files import Around, Read
+    from ork.locations.files import Definition, FileContext
     from ork.model.workflow import CompiledWorkflow, Version
 
 DEFAULT_FILES = ("workflow.yaml", "workflow.yml", "workflow.py")
@@ -37,22 +37,22 @@ def is_file_name(text: str) -> bool:
     return text.endswith(SUFFIXES) or "/" in text or os.path.isfile(text)
 
 
-def read_definitions(file: str, settings: Settings, *, strict: bool = False) -> list[Read]:
+def read_definitions(file: str, settings: Settings, *, strict: bool = False) -> list[Definition]:
     """Everything a file defines; `strict` requires types. NotFoundError if the file is missing."""
     from ork.locations import files
 
     return files.read_definitions(file, around(settings), strict=strict)
 
 
-def around(settings: Settings) -> Around:
+def around(settings: Settings) -> FileContext:
     """The project settings that definitions are checked against."""
-    from ork.locations.files import Around
+    from ork.locations.files import FileContext
     from ork.model.record import replaced
 
     # script_dir is absolute, so that it does not depend on the workflow's folder.
     project = replaced(settings.project_with_secrets, script_dir=settings.script_dir)
     # Reading a file must not create a project folder.
-    return Around(project, os.path.join(settings.home, "cache") if os.path.isdir(settings.home) else None)
+    return FileContext(project, os.path.join(settings.home, "cache") if os.path.isdir(settings.home) else None)
 
 
 def read_versions(file: str, settings: Settings, name: str | None = None) -> list[Version]:
@@ -70,7 +70,7 @@ def read_versions(file: str, settings: Settings, name: str | None = None) -> lis
     return [make_version(workflow, read.root, os.path.abspath(read.file)) for read, workflow in _used(chosen, reads)]
 
 
-def _chosen(file: str, reads: Sequence[Read], name: str | None) -> Read:
+def _chosen(file: str, reads: Sequence[Definition], name: str | None) -> Definition:
     own = [read for read in reads if read.is_own]
     names = [read.workflow.name for read in own if read.workflow is not None]
     if name is None and len(own) == 1:
@@ -82,7 +82,7 @@ def _chosen(file: str, reads: Sequence[Read], name: str | None) -> Read:
     return own[names.index(name)]
 
 
-def _used(chosen: Read, reads: Sequence[Read]) -> list[tuple[Read, CompiledWorkflow]]:
+def _used(chosen: Definition, reads: Sequence[Definition]) -> list[tuple[Definition, CompiledWorkflow]]:
     """The chosen workflow and its sub-workflows from the same file."""
     from ork.locations.files import sub_workflows
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from ork.cli.definitions import print_problems
 from ork.cli.session import now, palette
-from ork.locations.develop import Outcome, Workbench
-from ork.locations.folder import Folder
-from ork.locations.place import LookError
+from ork.locations.develop import DeployOutcome, DevelopmentDeployer
+from ork.locations.folder import FolderSource
+from ork.locations.project_locations import read_locations
+from ork.locations.source import ScanError
 from ork.locations.watch import Watch
-from ork.locations.written import read_locations
 from ork.settings import PROJECT_FILE
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class DevLoop:
         }
         project = os.path.join(settings.root, PROJECT_FILE)
         cache_dir = os.path.join(settings.home, "cache")
-        place = Folder(self._root, project=project, cache_dir=cache_dir, environ=settings.environ)
-        self._bench = Workbench(
+        place = FolderSource(self._root, project=project, cache_dir=cache_dir, environ=settings.environ)
+        self._bench = DevelopmentDeployer(
             self._store, self._root, place, [path for path in self._locations if path != self._root]
         )
         self._watch = Watch([*{self._root: None, **dict.fromkeys(self._locations)}])
@@ -71,7 +71,7 @@ class DevLoop:
             return  # the whole folder is a location
         try:
             outcome = await self._bench.deploy()
-        except LookError as error:
+        except ScanError as error:
             print(f"error: {error.message}", error.output or "", sep="\n", file=sys.stderr, flush=True)
             return
         self._show(outcome)
@@ -85,14 +85,14 @@ class DevLoop:
         if self._service is not None:
             self._service.wake()
 
-    def _show(self, outcome: Outcome) -> None:
+    def _show(self, outcome: DeployOutcome) -> None:
         """Prints changes only."""
         from ork.cli.paint import Line, Span, line
 
         lines: list[Line] = [
             line(Span("✓", "good"), f" {each.name}  version {each.version}")
             for each in outcome.deployed
-            if each.is_news
+            if each.is_changed
         ]
         lines += [line(Span("⊘", "wait"), f" {name}  is gone: disabled") for name in outcome.gone]
         lines += [line(Span("✗", "bad"), f" {sentence}") for sentence in outcome.refused]

@@ -174,7 +174,7 @@ def nodes_of_manifest(manifest: Mapping[str, object], selected: Collection[str] 
     """The nodes of a `manifest.json`, sorted so that equal projects give equal workflows."""
     nodes = manifest.get("nodes")
     if not isinstance(nodes, dict):
-        raise ImportFailedError("the manifest has no nodes", "make it again with `dbt parse`")
+        raise ImportFailedError("the manifest has no nodes", "create it again with `dbt parse`")
     return [_node(nodes[key], selected) for key in sorted(nodes) if isinstance(nodes[key], dict)]
 
 
@@ -195,5 +195,5 @@ def _node(document: dict[str, Any], selected: Collection[str] | None) -> DbtNode
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ImportFailedError(
-            f"the manifest cannot be understood: {error!r}", "make it again with `dbt parse`"
+            f"the manifest cannot be understood: {error!r}", "create it again with `dbt parse`"
         ) from None

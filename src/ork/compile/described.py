@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ork.model.types import TypeJson
 
 
-class Parameter(NamedTuple):
+class DescribedParameter(NamedTuple):
     """A parameter for a single value; `type` is None without an annotation."""
 
     name: str
@@ -25,7 +25,7 @@ class Signature(NamedTuple):
 
     name: str
     position: str  # file:line
-    parameters: dict[str, Parameter]
+    parameters: dict[str, DescribedParameter]
     returns: Typed | None
     takes_any_name: bool
 
@@ -47,7 +47,7 @@ def read_signature(key: str, described: Mapping[str, Any]) -> Signature:
     names = described["types"]
     kinds = {each["kind"] for each in described["parameters"]}
     parameters = {
-        each["name"]: Parameter(each["name"], each["required"], _typed(each["type"], names))
+        each["name"]: DescribedParameter(each["name"], each["required"], _typed(each["type"], names))
         for each in described["parameters"]
         if each["kind"] in ("positional_only", "named")
     }

@@ -15,11 +15,11 @@ from ork.core.bind import BindError, Scope
 from ork.core.effects import Alert, Stop
 from ork.core.events import CacheAnswer
 from ork.core.fanout import Group, group_failure, output_of
-from ork.core.graph import Node, link
+from ork.core.graph import TaskNode, link
 from ork.core.limits import Capacity
 from ork.core.prepare import CACHE, Expand, Question, Skip, Start, Unanswerable, prepare
 from ork.core.ready import ReadyTasks
-from ork.core.rules import Verdict, judge
+from ork.core.rules import StartVerdict, judge
 from ork.core.run_rows import RunRows
 from ork.core.timers import Timers
 from ork.core.transitions import TaskStep
@@ -40,10 +40,10 @@ class Flow:
         self._questions: list[Question] = []
         self._answers: dict[TaskKey, dict[str, Any]] = {}
         self._failing_fast = False
-        self._to_consider: deque[Node] = deque()
+        self._to_consider: deque[TaskNode] = deque()
         self._considering = False
 
-    def node(self, key: TaskKey) -> Node:
+    def node(self, key: TaskKey) -> TaskNode:
         return self._nodes[key.name]
 
     # ── starting ─────────────────────────────────────────────────────────────────────────────────
@@ -88,7 +88,7 @@ class Flow:
                 self._continue_group(node, now)
         return unsatisfiable
 
-    def _rebuild_node(self, node: Node, task: Task) -> None:
+    def _rebuild_node(self, node: TaskNode, task: Task) -> None:
         if task.status.is_final:
             for below in node.below:
                 below.count_upstream_end(task)
@@ -117,17 +117,17 @@ class Flow:
             if task is None or task.status is not TaskStatus.PENDING:
                 continue
             verdict = judge(node.spec.run_if, node.upstream)
-            if verdict is Verdict.SKIP:
+            if verdict is StartVerdict.SKIP:
                 unsatisfiable.append(node.key)
             if task.retry_at is not None:
                 self.set_timer(task.retry_at, task.key)
-            elif verdict is Verdict.START:
+            elif verdict is StartVerdict.START:
                 self._consider(node, now)
         return unsatisfiable
 
     # ── from "may start" to "ready" ──────────────────────────────────────────────────────────────
 
-    def _consider(self, node: Node, now: datetime) -> None:
+    def _consider(self, node: TaskNode, now: datetime) -> None:
         """Evaluate the conditions and fan-out of a task whose `run_if` holds. Asks for values that are not inline."""
         key = node.key
         if node.is_plain:
@@ -153,7 +153,7 @@ class Flow:
             case _:
                 assert_never(found)
 
-    def _make_ready(self, node: Node, key: TaskKey, now: datetime) -> None:
+    def _make_ready(self, node: TaskNode, key: TaskKey, now: datetime) -> None:
         """Mark a task or instance as ready: only limits can delay it now."""
         if isinstance(node.spec.action, Approval):
             self._rows.write(task := rows.begun(self._rows.tasks[key], now))
@@ -197,7 +197,7 @@ class Flow:
 
     # ── fan-out ──────────────────────────────────────────────────────────────────────────────────
 
-    def _expand(self, node: Node, task: Task, expand: Expand, now: datetime) -> None:
+    def _expand(self, node: TaskNode, task: Task, expand: Expand, now: datetime) -> None:
         if node.group is not None:  # a retry of some instances: keep the existing fan-out
             self._rows.write(rows.begun(task, now))
             self._continue_group(node, now)
@@ -231,7 +231,7 @@ class Flow:
                 self._rows.write(rows.not_run(old, step, reason, task.cause, now))
             index += 1
 
-    def _fill_slots(self, node: Node, now: datetime) -> None:
+    def _fill_slots(self, node: TaskNode, now: datetime) -> None:
         if node.group is not None:
             for index in node.group.take_slots():
                 self._make_ready(node, TaskKey(node.spec.name, index), now)
@@ -251,7 +251,7 @@ class Flow:
             group.note_end(instance)
             self._continue_group(node, now)
 
-    def _continue_group(self, node: Node, now: datetime) -> None:
+    def _continue_group(self, node: TaskNode, now: datetime) -> None:
         """Give free slots to more instances; after the last one, end the task."""
         group = node.group
         if group is None or group.unfinished:
@@ -299,9 +299,9 @@ class Flow:
                 if waiting.status is not TaskStatus.PENDING:
                     continue
                 verdict = judge(node.spec.run_if, node.upstream)
-                if verdict is Verdict.START:
+                if verdict is StartVerdict.START:
                     self._to_consider.append(node)
-                elif verdict is Verdict.SKIP:
+                elif verdict is StartVerdict.SKIP:
                     skipped = rows.not_run(waiting, TaskStep.SKIP, node.skip_reason, node.upstream.cause, now)
                     self._rows.write(skipped)  # before its downstream tasks: it may be reached again on another path
                     self._end_group(skipped, now)

@@ -12,13 +12,13 @@ from ork.model.task import Task, TaskStatus
 from ork.model.workflow import CompiledWorkflow, RunIf, TaskSpec
 
 
-class Node(Record, frozen=False):
+class TaskNode(Record, frozen=False):
     spec: TaskSpec
     key: TaskKey  # of the whole task, without an index
     is_plain: bool  # no condition and no fan-out
     ordinal: int
     lane: Lane
-    below: list[Node]
+    below: list[TaskNode]
     upstream: Upstream
     group: Group | None = None  # set once it has fanned out
 
@@ -52,7 +52,7 @@ class Node(Record, frozen=False):
         return f"{self.upstream.culprit} did not run"
 
 
-def link(workflow: CompiledWorkflow) -> dict[str, Node]:
+def link(workflow: CompiledWorkflow) -> dict[str, TaskNode]:
     lanes: dict[object, Lane] = {}  # equal lanes share one object: most tasks of a wide workflow have the same lane
     nothing_above = Upstream(0)  # never changed, so one for all tasks without dependencies
     nodes = {}
@@ -62,7 +62,7 @@ def link(workflow: CompiledWorkflow) -> dict[str, Node]:
         if lane is None:
             lane = lanes[counts_as] = lane_of(workflow.name, spec)
         upstream = Upstream(len(spec.depends_on)) if spec.depends_on else nothing_above
-        nodes[spec.name] = Node(spec, TaskKey(spec.name), is_plain(spec), ordinal, lane, [], upstream)
+        nodes[spec.name] = TaskNode(spec, TaskKey(spec.name), is_plain(spec), ordinal, lane, [], upstream)
     for spec in workflow.tasks:
         for above in spec.depends_on:
             nodes[above].below.append(nodes[spec.name])

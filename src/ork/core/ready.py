@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TypeAlias
 
-from ork.core.graph import Node
+from ork.core.graph import TaskNode
 from ork.core.limits import Capacity, Lane
 from ork.model.ids import TaskKey
 
@@ -18,7 +18,7 @@ class ReadyTasks:
         self._lanes: dict[Lane, list[_Entry]] = {}  # never with an empty list
         self._keys: set[TaskKey] = set()  # a task queued twice would start again too early
 
-    def push(self, key: TaskKey, node: Node) -> None:
+    def push(self, key: TaskKey, node: TaskNode) -> None:
         if key in self._keys:
             return
         self._keys.add(key)

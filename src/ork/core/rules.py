@@ -9,7 +9,7 @@ from ork.model.record import Record
 from ork.model.workflow import RunIf
 
 
-class Verdict(StrEnum):
+class StartVerdict(StrEnum):
     WAIT = "wait"
     START = "start"
     SKIP = "skip"
@@ -26,14 +26,14 @@ class Upstream(Record, frozen=False):
     culprit: str | None = None  # the direct upstream task without success, shown to people
 
 
-def judge(rule: RunIf, upstream: Upstream) -> Verdict:
+def judge(rule: RunIf, upstream: Upstream) -> StartVerdict:
     """ALL_SUCCESS is decided by the first upstream task without success; the other rules wait for all."""
     if rule is RunIf.ALL_SUCCESS and (upstream.failed or upstream.other):
-        return Verdict.SKIP
+        return StartVerdict.SKIP
     if upstream.waiting:
-        return Verdict.WAIT
+        return StartVerdict.WAIT
     if rule is RunIf.ANY_FAILED:
-        return Verdict.START if upstream.failed else Verdict.SKIP
+        return StartVerdict.START if upstream.failed else StartVerdict.SKIP
     if rule is RunIf.ANY_SUCCESS:
-        return Verdict.START if upstream.succeeded else Verdict.SKIP
-    return Verdict.START
+        return StartVerdict.START if upstream.succeeded else StartVerdict.SKIP
+    return StartVerdict.START

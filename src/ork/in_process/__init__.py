@@ -1,1 +1,2 @@
-"""A Python workflow run here and now, for tests and notebooks: the real rules, without store, scheduler or workers."""
+"""Runs a Python workflow in this process, for tests and notebooks: the real state machine, without store, scheduler and
+workers."""

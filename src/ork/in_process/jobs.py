@@ -1,4 +1,4 @@
-"""Jobs that a task handed over to, waited for here: the same questions, asked one after the other."""
+"""Waits for the jobs of a deferred task, polling one after the other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Secrets = Callable[[str], str]
 
 
 class JobFailedError(Exception):
-    """A job has ended badly."""
+    """A job has failed."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -27,7 +27,7 @@ class JobFailedError(Exception):
 
 
 def wait_for(deferred: Deferred, root: str, secrets: Secrets, limit: int) -> str | None:
-    """The result as JSON: of one job its own, of several the list of theirs."""
+    """The result as JSON: of a single job, or a list for several."""
     texts = [_wait_for_one(job, root, secrets, limit) for job in deferred.jobs]
     return texts[0] if len(texts) == 1 else _list_of(texts)
 

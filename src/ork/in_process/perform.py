@@ -1,4 +1,4 @@
-"""One attempt, performed here: the worker's own binding, conversion and checks, without its process."""
+"""Performs one attempt in this process: binding, conversion and checks of the worker, without its process."""
 
 from __future__ import annotations
 
@@ -39,35 +39,37 @@ from ork.worker.results import ResultError, result_text
 OUTPUT_LIMIT = 256 * 1024 * 1024
 
 
-class Ended(NamedTuple):
-    """How an attempt ended: with an output, or with a failure and the exception behind it."""
+class AttemptOutcome(NamedTuple):
+    """How an attempt ended: with an output, or with a failure and its exception."""
 
     output: InlineOutput | None = None
     failure: Failure | None = None
     error: BaseException | None = None
 
 
-class RunChild(Protocol):
-    """Runs another workflow with these params and gives the output of its last tasks; raises what failed in it."""
+class RunSubWorkflow(Protocol):
+    """Runs another workflow with these params and returns the output of its last tasks; raises if it failed."""
 
     def __call__(self, workflow: Workflow, params: dict[str, Any]) -> Any: ...
 
 
 class Performer:
-    def __init__(self, workflow: Workflow, machine: RunMachine, root: str, secrets: Any, run_child: RunChild) -> None:
+    def __init__(
+        self, workflow: Workflow, machine: RunMachine, root: str, secrets: Any, run_child: RunSubWorkflow
+    ) -> None:
         self._workflow = workflow
         self._machine = machine
         self._root = root
         self._secrets = secrets
         self._run_child = run_child
 
-    def perform(self, key: AttemptKey) -> Ended:
-        """Whatever the task does is in the answer; only an interruption by a person goes through."""
+    def perform(self, key: AttemptKey) -> AttemptOutcome:
+        """Never raises because of the task, except for KeyboardInterrupt."""
         try:
             spec = self._machine.spec(key.task)
             document, secrets = self._document(key, spec), self._found_secrets(spec)
             text = self._output_text(spec, document, Bindings(open_objects(FILE + self._root), OUTPUT_LIMIT, secrets))
-            return Ended(InlineOutput(text) if text is not None else None)
+            return AttemptOutcome(InlineOutput(text) if text is not None else None)
         except (BindError, InputError, SecretError) as error:
             return _failed(FailureKind.INPUT, error)
         except ResultError as error:
@@ -77,12 +79,12 @@ class Performer:
         except _ExitError as error:
             return _failed(FailureKind.EXIT, error)
         except JobFailedError as error:
-            return Ended(failure=error.failure, error=TaskError(str(error)))
+            return AttemptOutcome(failure=error.failure, error=TaskError(str(error)))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             told = describe(error, self._root, {})
-            return Ended(failure=Failure(FailureKind.EXCEPTION, told["message"], told["detail"]), error=error)
+            return AttemptOutcome(failure=Failure(FailureKind.EXCEPTION, told["message"], told["detail"]), error=error)
 
     def _output_text(self, spec: TaskSpec, document: dict[str, Any], bindings: Bindings) -> str | None:
         entry = self._workflow.tasks[spec.name]
@@ -114,7 +116,7 @@ class Performer:
         return result_text(result, OUTPUT_LIMIT)
 
     def _document(self, key: AttemptKey, spec: TaskSpec) -> dict[str, Any]:
-        """What a worker would find in its spec, as far as it is needed here."""
+        """The part of a worker's spec that is needed here."""
         machine, run = self._machine, self._machine.run
         scope, place = machine.scope(key.task), machine.position(key.task)
         argv = spec.action.argv if isinstance(spec.action, Command) else ()
@@ -164,7 +166,7 @@ def _values_of(spec: TaskSpec) -> list[Any]:
 
 
 class _ExitError(Exception):
-    """A program ended with something else than 0."""
+    """A program exited with a non-zero code."""
 
 
 def _run_command(document: dict[str, Any], bindings: Bindings) -> str | None:
@@ -176,7 +178,7 @@ def _run_command(document: dict[str, Any], bindings: Bindings) -> str | None:
         argv = find_program(document["argv"], document["root"], None, env.get("PATH", os.defpath))
         with open(env["ORK_INPUT_FILE"], "rb") as stdin:
             done = subprocess.run(argv, stdin=stdin, stdout=subprocess.PIPE, env=env, cwd=document["root"], check=False)
-        # Through Python's own stream: a notebook and pytest look there.
+        # Through sys.stdout: notebooks and pytest capture that.
         sys.stdout.write(done.stdout.decode("utf-8", "replace"))
         if done.returncode:
             raise _ExitError(f"exit code {done.returncode}")
@@ -194,7 +196,7 @@ def _written_output(path: str) -> str:
         try:
             return dumps(strict_json(file.read(), max_size=OUTPUT_LIMIT))
         except DocumentError as error:
-            message = f"what was written to $ORK_OUTPUT_FILE cannot be used: {error}"
+            message = f"the content of $ORK_OUTPUT_FILE is invalid: {error}"
             raise ResultError(message) from None
 
 
@@ -224,8 +226,8 @@ def _context(document: dict[str, Any]) -> Context:
     )
 
 
-def _failed(kind: FailureKind, error: Exception) -> Ended:
-    return Ended(failure=Failure(kind, str(error)), error=TaskError(str(error)))
+def _failed(kind: FailureKind, error: Exception) -> AttemptOutcome:
+    return AttemptOutcome(failure=Failure(kind, str(error)), error=TaskError(str(error)))
 
 
 def _word(bound: dict[str, Any]) -> str:

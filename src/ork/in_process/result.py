@@ -1,4 +1,4 @@
-"""What came of a run in this process."""
+"""The result of a run in this process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _GLYPHS = {"success": "✓", "failed": "✗", "skipped": "–", "cancelled": "�
 
 
 class TaskResult(Record):
-    """`output` is what other tasks were given: dates as text, objects as dicts. `error` is what the task raised."""
+    """`output` is what downstream tasks received: dates as text, objects as dicts. `error` is the exception of the
+    task."""
 
     name: str
     status: str
@@ -24,7 +25,7 @@ class TaskResult(Record):
 
 
 class Result(Record):
-    """`result["task"]` is a task's output. Nothing of it is kept anywhere else."""
+    """`result["task"]` is a task's output. Nothing is stored elsewhere."""
 
     workflow: str
     status: str
@@ -43,7 +44,7 @@ class Result(Record):
         )
 
     def _repr_html_(self) -> str:
-        """For notebooks. Everything that came from outside is escaped."""
+        """For notebooks. All values are escaped."""
         rows = "".join(
             f"<tr><td>{_glyph(task)}</td><td>{escape(task.name)}</td><td>{task.seconds:.2f} s</td>"
             f'<td style="text-align:left"><code>{escape(_told(task))}</code></td></tr>'

@@ -1,4 +1,4 @@
-"""A whole workflow, here and now: the real machine decides, this performs what it wants, one attempt after the other."""
+"""Runs a whole workflow in this process: the state machine decides, attempts are performed one after the other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ork.core.machine import RunMachine
 from ork.definition.document_tree import document_tree
 from ork.definition.report import Report
 from ork.errors import UsageError
-from ork.in_process.perform import Ended, Performer
+from ork.in_process.perform import AttemptOutcome, Performer
 from ork.in_process.result import Result, TaskResult
 from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
@@ -30,22 +30,22 @@ from ork.worker.inspect import type_in_words
 MOST_DEPTH = 10
 
 
-def run_here(workflow: Workflow, params: dict[str, Any], *, check: bool = True, depth: int = 0) -> Result:
-    """Raises DefinitionError or UsageError before anything has run; with `check`, what the first failed task raised."""
+def run_in_process(workflow: Workflow, params: dict[str, Any], *, check: bool = True, depth: int = 0) -> Result:
+    """Raises DefinitionError or UsageError before anything runs; with `check`, the exception of the first failed task."""
     if depth > MOST_DEPTH:
         raise TaskError(f"workflow {workflow.name} runs itself, {MOST_DEPTH} levels deep", retry=False)
     settings = _settings_of(workflow)
     compiled = _compiled(workflow, settings)
-    _check_can_run_here(compiled)
+    _check_supported(compiled)
     values = check_params(compiled, {name: plain(value, name) for name, value in params.items()})
-    result = _Rehearsal(workflow, compiled, values, settings, depth).result()
+    result = _InProcessRun(workflow, compiled, values, settings, depth).result()
     if check and result.status != "success":
         raise _first_error(result)
     return result
 
 
-class _Rehearsal:
-    """Time is skipped where the machine would only wait: retries come at once."""
+class _InProcessRun:
+    """Skips waiting times: retries are immediate."""
 
     def __init__(
         self, workflow: Workflow, compiled: CompiledWorkflow, params: dict[str, Any], settings: Settings, depth: int
@@ -82,7 +82,7 @@ class _Rehearsal:
             wishes = machine.offer(1, _name, self._now())
             for attempt in machine.settle(frozenset(wish.attempt.key for wish in wishes)):
                 self._perform(attempt)
-            if not wishes and not self._decide_for_people() and not self._skip_time():
+            if not wishes and not self._approve_waiting() and not self._skip_time():
                 raise RuntimeError(f"{machine.run.workflow} has nothing left to do and is not over")
             machine.take()
         tasks = {spec.name: self._told(machine.tasks[TaskKey(spec.name)]) for spec in self._compiled.tasks}
@@ -100,15 +100,15 @@ class _Rehearsal:
         else:
             self._failed(attempt, ended, ended.failure, begun)
 
-    def _failed(self, attempt: Attempt, ended: Ended, failure: Failure, begun: datetime) -> None:
+    def _failed(self, attempt: Attempt, ended: AttemptOutcome, failure: Failure, begun: datetime) -> None:
         key = attempt.key
         if ended.error is not None:
             self._errors[key.task.name] = ended.error
         event = ev.Failed(key.task, key.number, attempt.seq + 1, failure, begun, self._now())
         self._machine.handle(event, self._now())
 
-    def _decide_for_people(self) -> bool:
-        """Nobody is asked here: what waits for a person is approved."""
+    def _approve_waiting(self) -> bool:
+        """Approve everything that waits for a person."""
         machine = self._machine
         asked = [spec.name for spec in self._compiled.tasks if isinstance(spec.action, Approval)]
         waiting = [name for name in asked if machine.tasks[TaskKey(name)].status is TaskStatus.RUNNING]
@@ -145,7 +145,7 @@ class _Rehearsal:
         return sum(task.attempt for key, task in self._machine.tasks.items() if key.name == name)
 
     def _run_child(self, workflow: Workflow, params: dict[str, Any]) -> Any:
-        result = run_here(workflow, params, depth=self._depth + 1)
+        result = run_in_process(workflow, params, depth=self._depth + 1)
         compiled = _compiled(workflow, _settings_of(workflow))
         used = {name for spec in compiled.tasks for name in spec.depends_on}
         last = {spec.name: result[spec.name] for spec in compiled.tasks if spec.name not in used}
@@ -165,13 +165,13 @@ def _compiled(workflow: Workflow, settings: Settings) -> CompiledWorkflow:
     return load_tree(tree, report, read=None, project=settings.project).require()
 
 
-def _check_can_run_here(workflow: CompiledWorkflow) -> None:
-    """Told before anything has run: half a workflow is of no use to a test."""
+def _check_supported(workflow: CompiledWorkflow) -> None:
+    """Raise before anything runs: running half of a workflow does not help a test."""
     for spec in workflow.tasks:
         is_local = isinstance(spec.action, Custom | SubWorkflow | Approval) or spec.executor in ("python", "process")
         if not is_local:
             message = (
-                f"task `{spec.name}` is run by the executor `{spec.executor}`, which a run in process does not have"
+                f"task `{spec.name}` needs the executor `{spec.executor}`, which a run in this process does not support"
             )
             raise UsageError(message, hint="`ork run` runs it; for a test make it a function")
 

@@ -1,1 +1,1 @@
-"""Where workflows come from: finding them in files without letting user code into our own processes."""
+"""Finds and reads workflows in files, folders and images, without running user code in this process."""

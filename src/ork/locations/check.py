@@ -1,4 +1,4 @@
-"""Types across a workflow: has its functions described by a process that may import them, then compares."""
+"""Checks types across a workflow: lets a child process describe its functions, then compares types."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def check_types(
     strict: bool = False,
     known: dict[tuple[str, str], Inspected] | None = None,
 ) -> Loaded:
-    """The same with every problem of types added. User code is only loaded if a function has annotations, or if
-    `strict`; a file that cannot be loaded is left for the run to complain about, unless `strict`.
+    """The result with all type problems added. User code is loaded only if a function has annotations, or if `strict`;
+    a file that cannot be loaded is reported at run time, unless `strict`.
 
-    `known` holds what has been found out before, by file and interpreter, and is added to.
+    `known` caches inspections by file and interpreter.
     """
     draft = loaded.draft
     if draft is None or draft.report.is_full:
@@ -48,7 +48,7 @@ def _asked(draft: WorkflowDraft, strict: bool) -> Iterator[tuple[PythonCall, Tas
         action = spec.action
         if not isinstance(action, PythonCall) or spec.image is not None or spec.name in draft.found.missing:
             continue
-        # Nobody has looked into a module yet: it is found by its file, if that is the project's own.
+        # Modules are not inspected yet: their file is, if it belongs to the project.
         if strict or spec.name in draft.found.annotated or action.file is None:
             yield action, spec
 
@@ -60,7 +60,7 @@ def _has_types(workflow: CompiledWorkflow) -> bool:
 
 
 class _Files:
-    """Each file is looked into once, by the interpreter its tasks run in."""
+    """Inspects each file once, with the interpreter of its tasks."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class _Files:
         self._inspected = known
 
     def function(self, action: PythonCall, spec: TaskSpec, is_seen: bool) -> Signature | UninspectedFunction | None:
-        """None only if it is certainly not there: neither described nor, by `is_seen`, found in the file's text."""
+        """None only if the function certainly does not exist: neither described nor, by `is_seen`, found in the source."""
         file = self._file(action)
         interpreter = self._interpreter_of(spec)
         if file is None:
@@ -95,7 +95,7 @@ class _Files:
         return UninspectedFunction("it cannot be described") if is_seen or is_out_of_sight else None
 
     def _look(self, file: str, interpreter: str) -> Inspected:
-        # Most workflows have nothing to look into: starting must not wait for what that takes.
+        # Most workflows need no inspection: import late to start faster.
         from ork.locations.inspect import inspect_file
 
         key = (file, interpreter)
@@ -106,7 +106,7 @@ class _Files:
         return self._inspected[key]
 
     def _file(self, action: PythonCall) -> str | None:
-        """Seen from the root, as the described functions are keyed."""
+        """Relative to the root, like the keys of described functions."""
         if action.file is not None:
             return os.path.normpath(os.path.relpath(os.path.join(self._root, action.file), self._root))
         path = str(action.module).replace(".", "/")

@@ -1,6 +1,6 @@
-"""The nodes of a dbt project, read from its manifest, or asked of dbt in a child process where that is out of date.
+"""Reads the nodes of a dbt project from its manifest, or runs dbt in a child process if that is out of date.
 
-Answers of dbt are kept by content: the project's files, and what was asked for.
+The output of dbt is cached by content: the project's files, and the selection.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LEFT_OUT = frozenset({"target", "logs", "dbt_packages", "dbt_modules", "__pycac
 
 
 class DbtProjects:
-    """Reads projects below `root`; `cache_dir` is where answers are kept, if anywhere."""
+    """Reads projects below `root`; `cache_dir` is the folder of the cache, if any."""
 
     def __init__(self, root: str, cache_dir: str | None) -> None:
         self._root = root
@@ -60,17 +60,17 @@ class DbtProjects:
 
     def _program(self, entry: ParsedImport) -> str:
         environment = entry.fields.get("environment")
-        places = [".venv"]
+        sources = [".venv"]
         if isinstance(environment, Environment) and environment.path is not None:
-            places.insert(0, environment.path)
-        for place in places:
-            program = os.path.join(self._root, place, "bin", "dbt")
+            sources.insert(0, environment.path)
+        for source in sources:
+            program = os.path.join(self._root, source, "bin", "dbt")
             if os.access(program, os.X_OK):
                 return program
         found = shutil.which("dbt")
         if found is None:
             hint = f"install dbt in .venv or on PATH, or run `dbt parse` in {entry.dbt} wherever it is installed"
-            raise ImportFailedError("there is no dbt here to read the project with", hint)
+            raise ImportFailedError("dbt is not installed", hint)
         return found
 
     def _run(self, argv: list[str], entry: ParsedImport) -> str:
@@ -115,13 +115,13 @@ def _listed(printed: str) -> Iterator[str]:
 
 
 def _source_files(folder: str) -> Iterator[str]:
-    for place, folders, names in os.walk(folder):
+    for source, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _LEFT_OUT and not name.startswith("."))
-        yield from (os.path.join(place, name) for name in sorted(names) if name.endswith(_SOURCES))
+        yield from (os.path.join(source, name) for name in sorted(names) if name.endswith(_SOURCES))
 
 
 def _is_fresh(manifest: str, files: list[str]) -> bool:
-    """Whether nothing in the project is younger than its manifest."""
+    """True if no file of the project is newer than its manifest."""
     try:
         made = os.stat(manifest).st_mtime_ns
         return all(os.stat(file).st_mtime_ns <= made for file in files)
@@ -143,10 +143,10 @@ def _read_json(path: str) -> dict[str, Any]:
             document = json.loads(file.read(_MOST_BYTES))
     except (OSError, ValueError) as error:
         raise ImportFailedError(
-            f"the manifest {path} cannot be read: {error}", "make it again with `dbt parse`"
+            f"the manifest {path} cannot be read: {error}", "create it again with `dbt parse`"
         ) from None
     if not isinstance(document, dict):
-        raise ImportFailedError(f"{path} is not a manifest", "make it again with `dbt parse`")
+        raise ImportFailedError(f"{path} is not a manifest", "create it again with `dbt parse`")
     return document
 
 
@@ -166,7 +166,7 @@ def _read_kept(path: str | None) -> list[DbtNode] | None:
 
 
 def _keep(path: str | None, nodes: Sequence[DbtNode]) -> None:
-    """Written whole or not at all; of older answers only the last ones stay. Without it dbt is asked again."""
+    """Write the entry atomically, and remove old ones. If that fails, dbt runs again next time."""
     if path is None:
         return
     with suppress(OSError):

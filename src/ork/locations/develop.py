@@ -1,4 +1,4 @@
-"""A project under work: whatever of it is right is deployed, file by file, and the rest is told."""
+"""Deploys a project during development: each valid workflow is deployed, and problems are reported."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import NamedTuple
 
 from ork.definition.problems import Problem
 from ork.errors import DocumentError, RefusedError
-from ork.locations.document import Found, read_document
-from ork.locations.folder import Folder
-from ork.locations.place import LookError
+from ork.locations.document import FoundWorkflow, read_document
+from ork.locations.folder import FolderSource
+from ork.locations.source import ScanError
 from ork.state.schedules import ScheduleStore
 from ork.status.schedules import deploy, set_schedule_enabled
 
 
 class Deployed(NamedTuple):
-    """`is_news`: another version than before, or it was not there before."""
+    """`is_news`: the version changed, or the workflow is new."""
 
     name: str
     version: str
-    is_news: bool
+    is_changed: bool
 
 
-class Outcome(NamedTuple):
-    """`refused` holds a sentence for each workflow that somebody else has; `gone` names those that are disabled now."""
+class DeployOutcome(NamedTuple):
+    """`refused` has a message for each workflow that belongs to another source; `gone` names those that were disabled."""
 
     deployed: tuple[Deployed, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -34,23 +34,25 @@ class Outcome(NamedTuple):
     gone: tuple[str, ...] = ()
 
 
-class Workbench:
-    """`elsewhere` are folders that are looked into by others: what is in them is not ours to deploy."""
+class DevelopmentDeployer:
+    """`elsewhere` are folders of other locations, whose workflows are not deployed here."""
 
-    def __init__(self, store: ScheduleStore, folder: str, place: Folder, elsewhere: Sequence[str] = ()) -> None:
+    def __init__(
+        self, store: ScheduleStore, folder: str, source: FolderSource, other_folders: Sequence[str] = ()
+    ) -> None:
         self._store = store
         self._folder = folder
-        self._place = place
-        self._elsewhere = tuple(os.path.join(path, "") for path in elsewhere)
-        self._known: dict[str, str] = {}  # workflows of ours, and their files
+        self._source = source
+        self._elsewhere = tuple(os.path.join(path, "") for path in other_folders)
+        self._deployed: dict[str, str] = {}  # workflows deployed here, and their files
 
-    async def deploy(self) -> Outcome:
-        """LookError if nothing can be told at all."""
-        answer = await self._place.parse("")
+    async def deploy(self) -> DeployOutcome:
+        """Raises LookError if the folder cannot be read at all."""
+        answer = await self._source.parse("")
         try:
             parsed = await asyncio.to_thread(read_document, answer.document)
         except DocumentError as error:
-            raise LookError(f"ork-parse answered {error.message}", output=answer.said) from None
+            raise ScanError(f"invalid output of ork-parse: {error.message}", output=answer.stderr) from None
         found = [each for each in parsed.found if not each.file.startswith(self._elsewhere)]
         broken = {os.path.join(self._folder, problem.file) for problem in parsed.problems}
         problems = [
@@ -58,26 +60,26 @@ class Workbench:
         ]
         deployed, refused = await self._deploy(found)
         gone = await self._disable({each.workflow.name for each in found}, broken)
-        self._known |= {each.workflow.name: each.file for each in found}
-        return Outcome(tuple(deployed), tuple(problems), tuple(refused), gone)
+        self._deployed |= {each.workflow.name: each.file for each in found}
+        return DeployOutcome(tuple(deployed), tuple(problems), tuple(refused), gone)
 
-    async def _deploy(self, found: Sequence[Found]) -> tuple[list[Deployed], list[str]]:
+    async def _deploy(self, found: Sequence[FoundWorkflow]) -> tuple[list[Deployed], list[str]]:
         deployed, refused = [], []
         for each in found:
-            version = self._place.version(each, "")
+            version = self._source.version(each, "")
             try:
                 is_new = await deploy(self._store, version, origin=version.source, now=datetime.now(UTC))
             except RefusedError as error:
                 refused.append(error.message)
             else:
                 name = version.workflow.name
-                deployed.append(Deployed(name, version.id, is_new or name not in self._known))
+                deployed.append(Deployed(name, version.id, is_new or name not in self._deployed))
         return deployed, refused
 
-    async def _disable(self, there: set[str], broken: set[str]) -> tuple[str, ...]:
-        """What we deployed and cannot find any more; not what only has a mistake in it at the moment."""
-        gone = tuple(name for name, file in self._known.items() if name not in there and file not in broken)
+    async def _disable(self, present: set[str], broken: set[str]) -> tuple[str, ...]:
+        """Disable deployed workflows that no longer exist, but not those whose file has a mistake at the moment."""
+        gone = tuple(name for name, file in self._deployed.items() if name not in present and file not in broken)
         for name in gone:
             await set_schedule_enabled(self._store, name, False, datetime.now(UTC))
-            del self._known[name]
+            del self._deployed[name]
         return gone

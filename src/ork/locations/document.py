@@ -1,4 +1,4 @@
-"""What `ork-parse` answered, believed only as far as it can be checked."""
+"""Reads the output of `ork-parse`. It is untrusted, so everything is checked."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from ork.locations.parse import FORMAT
 from ork.model.workflow import CompiledWorkflow
 from ork.objects.json_text import strict_json
 
-MOST_BYTES = 16 << 20
+MAX_BYTES = 16 << 20
 MOST_PROBLEMS = 1000
 _MOST_TEXT = 4000
 
 
-class Found(NamedTuple):
-    """A workflow of a location; `file` and `root` as seen where `ork-parse` ran, absolute."""
+class FoundWorkflow(NamedTuple):
+    """A workflow of a location; `file` and `root` are absolute paths where `ork-parse` ran."""
 
     workflow: CompiledWorkflow
     file: str
     root: str
 
 
-class Parsed(NamedTuple):
-    found: tuple[Found, ...]
+class ParsedDocument(NamedTuple):
+    found: tuple[FoundWorkflow, ...]
     problems: tuple[Problem, ...]
 
 
-def read_document(data: bytes) -> Parsed:
-    """DocumentError, with a sentence that says why, for anything `ork-parse` would not have written."""
-    document = strict_json(data, max_size=MOST_BYTES)
+def read_document(data: bytes) -> ParsedDocument:
+    """Raises DocumentError for anything that `ork-parse` would not have written."""
+    document = strict_json(data, max_size=MAX_BYTES)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise DocumentError(f"not a document of ork-parse in format {FORMAT}")
     try:
@@ -43,17 +43,17 @@ def read_document(data: bytes) -> Parsed:
         raise DocumentError(f"not a document of ork-parse: {error!r}") from None
     names = [each.workflow.name for each in found]
     if not os.path.isabs(folder) or (len(set(names)) != len(names) and not problems):
-        raise DocumentError("not a document of ork-parse: it contradicts itself")
-    return Parsed(found, problems)
+        raise DocumentError("not a document of ork-parse: it is inconsistent")
+    return ParsedDocument(found, problems)
 
 
-def _found(entry: dict[str, Any], folder: str) -> Found:
+def _found(entry: dict[str, Any], folder: str) -> FoundWorkflow:
     try:
         workflow = received_workflow(entry["definition"])
     except DefinitionError as error:
         raise DocumentError(error.message) from None
     file, root = (os.path.normpath(os.path.join(folder, _text(entry[name]))) for name in ("file", "root"))
-    return Found(workflow, file, root)
+    return FoundWorkflow(workflow, file, root)
 
 
 def _problem(entry: dict[str, Any]) -> Problem:

@@ -1,4 +1,4 @@
-"""Which files of a folder define workflows, told by their names and texts alone: nothing in them is run."""
+"""Finds the files of a folder that define workflows, by name and content, without running them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OTHER_FILES = frozenset({"ork.yaml", "workers.yaml", "locations.yaml"})
 _LEFT_OUT = frozenset(
     {"__pycache__", "node_modules", "site-packages", "dist-packages", "venv", "dbt_packages", "dbt_modules", "target"}
 )
-# An image without a working directory has its workflows beside these, or nowhere.
+# Folders of the system, in an image without a working directory.
 _OF_THE_SYSTEM = frozenset(
     {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "media", "mnt", "proc", "run", "sbin", "sys", "usr", "var"}
 )
@@ -25,26 +25,26 @@ _MAKES_WORKFLOW = re.compile(rb"\bWorkflow\s*\(")
 
 
 class TooManyFilesError(Exception):
-    """The folder holds more than anybody would look through."""
+    """The folder contains too many files for a project."""
 
 
 def definition_files(folder: str) -> list[str]:
-    """Seen from the folder, in order: YAML files with `name` and `tasks` at the top level, and Python files that import
-    Ork and make a `Workflow`. Tests, hidden folders and installed packages are left out."""
+    """Sorted paths relative to the folder: YAML files with `name` and `tasks` at the top level, and Python files that
+    import Ork and create a `Workflow`. Tests, hidden folders and installed packages are skipped."""
     return sorted(path for path in files_below(folder) if _defines(folder, path))
 
 
 def files_below(folder: str) -> Iterator[str]:
-    """All files a project has, seen from its folder; TooManyFilesError where that is no project. Links to folders are
-    not followed."""
+    """Yield all files of a project, relative to its folder. Raises TooManyFilesError. Links to folders are not
+    followed."""
     seen = 0
-    for place, folders, names in os.walk(folder):
-        out = _LEFT_OUT | _OF_THE_SYSTEM if os.path.abspath(place) == "/" else _LEFT_OUT
+    for source, folders, names in os.walk(folder):
+        out = _LEFT_OUT | _OF_THE_SYSTEM if os.path.abspath(source) == "/" else _LEFT_OUT
         folders[:] = sorted(name for name in folders if name not in out and not name.startswith("."))
         seen += len(names)
         if seen > MOST_FILES:
             raise TooManyFilesError(f"{folder} has more than {MOST_FILES:,} files")
-        yield from (os.path.relpath(os.path.join(place, name), folder) for name in names if not name.startswith("."))
+        yield from (os.path.relpath(os.path.join(source, name), folder) for name in names if not name.startswith("."))
 
 
 def _defines(folder: str, path: str) -> bool:
@@ -56,7 +56,7 @@ def _defines(folder: str, path: str) -> bool:
 
 
 def _has(folder: str, path: str, *marks: re.Pattern[bytes]) -> bool:
-    """A file that cannot be read defines nothing that anybody could run."""
+    """False for a file that cannot be read."""
     full = os.path.join(folder, path)
     try:
         if not os.path.isfile(full):

@@ -13,18 +13,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from ork.compile.content import make_version
-from ork.locations.document import MOST_BYTES, Found
+from ork.locations.document import MAX_BYTES, FoundWorkflow
 from ork.locations.find import TooManyFilesError, files_below
-from ork.locations.place import PARSE_SECONDS, TAIL_BYTES, Answer, LookError
+from ork.locations.source import PARSE_SECONDS, TAIL_BYTES, ScanError, SourceReading
 from ork.model.workflow import Version
 
 _READ_WHOLE = 1 << 20
 _CHUNK = 1 << 16
 
 
-class Folder:
-    """`project` is the ork.yaml that holds for it, `environ` what its parser may see of our environment; `user`, if it
-    runs as another one than we do. That one has no access to our cache."""
+class FolderSource:
+    """`project` is its ork.yaml, `environ` the environment of its parser, `user` the user that runs it, if not the
+    current one. Another user has no access to the cache."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Folder:
     async def digest(self) -> str:
         return await asyncio.to_thread(folder_digest, self._path)
 
-    async def parse(self, digest: str) -> Answer:  # noqa: ARG002 (a folder has but one state)
+    async def parse(self, digest: str) -> SourceReading:  # noqa: ARG002 (a folder has only its current content)
         words = [] if self._project is None else ["--project", self._project]
         words += [] if self._cache_dir is None else ["--cache", self._cache_dir]
         child = await asyncio.create_subprocess_exec(
@@ -54,21 +54,21 @@ class Folder:
         )  # fmt: skip
         try:
             async with asyncio.timeout(PARSE_SECONDS):
-                return await _heard(child)
+                return await _read_output(child)
         except TimeoutError:
-            message = f"looking into {self._path} took more than {PARSE_SECONDS:g} seconds"
-            raise LookError(message, is_lasting=True) from None
+            message = f"reading {self._path} took more than {PARSE_SECONDS:g} seconds"
+            raise ScanError(message, is_lasting=True) from None
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             await child.wait()
 
-    def version(self, found: Found, digest: str) -> Version:  # noqa: ARG002 (its files are read when tasks run)
+    def version(self, found: FoundWorkflow, digest: str) -> Version:  # noqa: ARG002 (its files are read when tasks run)
         return make_version(found.workflow, found.root, found.file)
 
 
 def _credentials(user: str) -> dict[str, Any]:
-    """For a child process; nothing if that is the user we are. That there is such a user is known."""
+    """Arguments for a child process; empty for the current user. The user is known to exist."""
     import pwd
 
     known = pwd.getpwuid(int(user)) if user.isdecimal() else pwd.getpwnam(user)
@@ -79,14 +79,14 @@ def _credentials(user: str) -> dict[str, Any]:
 
 
 def folder_digest(path: str) -> str:
-    """Of the names and contents of its files; of large ones, of their size and time."""
+    """A hash of the names and contents of its files; of large files, of size and modification time."""
     whole = hashlib.sha256()
     try:
         names = sorted(files_below(path))
     except TooManyFilesError as error:
-        raise LookError(str(error), code="ORK704") from None
+        raise ScanError(str(error), code="ORK704") from None
     if not names and not os.path.isdir(path):
-        raise LookError(f"there is no folder {path}", code="ORK704")
+        raise ScanError(f"there is no folder {path}", code="ORK704")
     for name in names:
         whole.update(os.fsencode(name) + b"\0" + _file_digest(os.path.join(path, name)))
     return f"sha256:{whole.hexdigest()}"
@@ -103,22 +103,22 @@ def _file_digest(path: str) -> bytes:
         return b"unreadable"
 
 
-async def _heard(child: Process) -> Answer:
+async def _read_output(child: Process) -> SourceReading:
     assert child.stdout is not None
     assert child.stderr is not None
-    document, said = await asyncio.gather(_all(child.stdout), _end(child.stderr))
+    document, stderr = await asyncio.gather(_all(child.stdout), _end(child.stderr))
     code = await child.wait()
     if not document:
-        raise LookError(f"ork-parse ended with exit code {code} and said nothing", output=said)
-    return Answer(document, said)
+        raise ScanError(f"ork-parse ended with exit code {code} and printed nothing", output=stderr)
+    return SourceReading(document, stderr)
 
 
 async def _all(stream: asyncio.StreamReader) -> bytes:
     data = bytearray()
     while part := await stream.read(_CHUNK):
         data += part
-        if len(data) > MOST_BYTES:
-            raise LookError(f"ork-parse said more than {MOST_BYTES >> 20} MiB", is_lasting=True)
+        if len(data) > MAX_BYTES:
+            raise ScanError(f"ork-parse printed more than {MAX_BYTES >> 20} MiB", is_lasting=True)
     return bytes(data)
 
 

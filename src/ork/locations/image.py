@@ -1,4 +1,4 @@
-"""An image as a location: its registry says which one it is, and `ork-parse` runs in that very one, shut in."""
+"""An image as a location: the registry resolves its digest, and `ork-parse` runs isolated in exactly this image."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ork.errors import EngineError, EngineUnreachableError
 from ork.executors.docker.credentials import credentials_for
 from ork.executors.docker.frames import STDOUT
 from ork.executors.docker.names import read_image_name
-from ork.locations.document import MOST_BYTES, Found
+from ork.locations.document import MAX_BYTES, FoundWorkflow
 from ork.locations.pinning import pinned_version
-from ork.locations.place import PARSE_SECONDS, TAIL_BYTES, Answer, LookError
 from ork.locations.registry import RegistryError, ask_digest
+from ork.locations.source import PARSE_SECONDS, TAIL_BYTES, ScanError, SourceReading
 from ork.model.infra import WorkerConfig
 from ork.model.location import Location, Lookup
 from ork.model.workflow import Version
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from ork.executors.docker.engine import Engine
 
 LABEL = "ork.location"
-_MOST_SAID = 4 * MOST_BYTES
+_MAX_OUTPUT = 4 * MAX_BYTES
 _MIB = 1 << 20
 
 
-class Limits(NamedTuple):
-    """What the parser of an image may use."""
+class ParserLimits(NamedTuple):
+    """Resource limits of the parser."""
 
     seconds: float = PARSE_SECONDS
     memory: int = 1024 * _MIB
@@ -36,9 +36,9 @@ class Limits(NamedTuple):
     processors: float = 1.0
 
 
-class Image:
-    """`container` names the one its parser runs in: of this installation and this location, so that what a scheduler
-    left behind when it died is found. `config_dir` is where `docker login` keeps what it knows."""
+class ImageSource:
+    """`container` is the name of the parser's container, derived from installation and location, so that one left by a
+    dead scheduler is found. `config_dir` is the folder of the credentials of `docker login`."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Image:
         container: str,
         config_dir: str,
         workers: Mapping[str, WorkerConfig],
-        limits: Limits | None = None,
+        limits: ParserLimits | None = None,
     ) -> None:
         assert location.image is not None
         self._location = location
@@ -56,7 +56,7 @@ class Image:
         self._container = container
         self._config_dir = config_dir
         self._workers = workers
-        self._limits = limits or Limits()
+        self._limits = limits or ParserLimits()
 
     async def digest(self) -> str:
         if self._location.pull is Lookup.NEVER:
@@ -65,32 +65,32 @@ class Image:
             known = await asyncio.to_thread(credentials_for, self._name.registry, self._config_dir)
             return await ask_digest(self._name, known)
         except RegistryError as error:
-            raise LookError(str(error), code="ORK706") from None
+            raise ScanError(str(error), code="ORK706") from None
 
-    async def parse(self, digest: str) -> Answer:
+    async def parse(self, digest: str) -> SourceReading:
         async with _engine_errors():
             await self._fetch(digest)
             async with self._running(digest) as container:
                 try:
                     async with asyncio.timeout(self._limits.seconds):
-                        return await self._heard(container)
+                        return await self._read_output(container)
                 except TimeoutError:
                     message = f"ork-parse took more than {self._limits.seconds:g} seconds"
-                    raise LookError(message, is_lasting=True) from None
+                    raise ScanError(message, is_lasting=True) from None
 
-    def version(self, found: Found, digest: str) -> Version:
+    def version(self, found: FoundWorkflow, digest: str) -> Version:
         return pinned_version(found, self._reference(digest), self._workers)
 
     def _reference(self, digest: str) -> str:
-        """What the engine calls that very image."""
+        """The reference of exactly this image for the engine."""
         return digest if self._location.pull is Lookup.NEVER else self._name.at(digest)
 
     async def _digest_here(self) -> str:
         async with _engine_errors():
             image = await self._engine.image(str(self._location.image))
         if image is None:
-            message = f"the engine has no image {self._location.image}, and `pull: never` forbids to fetch it"
-            raise LookError(message, code="ORK706")
+            message = f"the engine has no image {self._location.image}, and `pull: never` does not allow pulling it"
+            raise ScanError(message, code="ORK706")
         return str(image["Id"])
 
     async def _fetch(self, digest: str) -> None:
@@ -101,10 +101,10 @@ class Image:
 
     @asynccontextmanager
     async def _running(self, digest: str) -> AsyncIterator[str]:
-        """A container that is gone afterwards, whatever happens to us."""
+        """A running container that is always removed afterwards."""
         config = parser_config(self._reference(digest), self._location.name, self._limits)
         made = await self._engine.create(self._container, config)
-        if not made.is_new:  # left by somebody who died
+        if not made.is_new:  # left by a scheduler that died
             await self._engine.remove(made.id, force=True)
             made = await self._engine.create(self._container, config)
         try:
@@ -120,35 +120,35 @@ class Image:
         except EngineError as error:
             if "ork-parse" not in error.message:
                 raise
-            message = "there is no ork-parse in the image: `pip install ork-orchestrator` in its Dockerfile"
-            raise LookError(message, output=error.message, is_lasting=True) from None
+            message = "ork-parse is not installed in the image: `pip install ork-orchestrator` in its Dockerfile"
+            raise ScanError(message, output=error.message, is_lasting=True) from None
 
-    async def _heard(self, container: str) -> Answer:
-        document, said, heard = bytearray(), b"", 0
+    async def _read_output(self, container: str) -> SourceReading:
+        document, stderr, heard = bytearray(), b"", 0
         async for stream, data in self._engine.logs(container, follow=True):
             heard += len(data)
             if stream == STDOUT:
                 document += data
             else:
-                said = (said + data)[-TAIL_BYTES:]
-            if len(document) > MOST_BYTES or heard > _MOST_SAID:
-                raise LookError(f"ork-parse said more than {MOST_BYTES // _MIB} MiB", is_lasting=True)
+                stderr = (stderr + data)[-TAIL_BYTES:]
+            if len(document) > MAX_BYTES or heard > _MAX_OUTPUT:
+                raise ScanError(f"ork-parse printed more than {MAX_BYTES // _MIB} MiB", is_lasting=True)
         code = await self._engine.wait(container)
         if not document:
-            raise await self._silence(container, code, said.decode("utf-8", "replace"))
-        return Answer(bytes(document), said.decode("utf-8", "replace"))
+            raise await self._no_output_error(container, code, stderr.decode("utf-8", "replace"))
+        return SourceReading(bytes(document), stderr.decode("utf-8", "replace"))
 
-    async def _silence(self, container: str, code: int, said: str) -> LookError:
+    async def _no_output_error(self, container: str, code: int, stderr: str) -> ScanError:
         facts = await self._engine.inspect(container)
         if facts is not None and facts["State"].get("OOMKilled"):
-            message = f"ork-parse ran out of memory (it may use {self._limits.memory // _MIB} MiB)"
+            message = f"ork-parse ran out of memory (limit: {self._limits.memory // _MIB} MiB)"
         else:
-            message = f"ork-parse ended with exit code {code} and said nothing"
-        return LookError(message, output=said, is_lasting=True)
+            message = f"ork-parse ended with exit code {code} and printed nothing"
+        return ScanError(message, output=stderr, is_lasting=True)
 
 
-def parser_config(image: str, location: str, limits: Limits) -> Mapping[str, Any]:
-    """Nothing of the image is trusted: no network, no rights, nothing to write to but a small /tmp."""
+def parser_config(image: str, location: str, limits: ParserLimits) -> Mapping[str, Any]:
+    """The image is untrusted: no network, no privileges, no writable files but a small /tmp."""
     host = {
         "NetworkMode": "none",
         "Memory": limits.memory,
@@ -169,6 +169,6 @@ async def _engine_errors() -> AsyncIterator[None]:
     try:
         yield
     except EngineUnreachableError as error:
-        raise LookError(f"no container engine: {error.message}", code=error.code) from None
+        raise ScanError(f"no container engine: {error.message}", code=error.code) from None
     except EngineError as error:
-        raise LookError(error.message, code=error.code) from None
+        raise ScanError(error.message, code=error.code) from None

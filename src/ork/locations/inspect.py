@@ -1,6 +1,6 @@
-"""What is in a Python file of the user's, found out by a child process: this one never runs user code.
+"""Inspects a Python file of the user in a child process: this process never runs user code.
 
-Answers are kept by content: the file, every file of the project that it loaded, the interpreter and Ork's version.
+Results are cached by content: the file, every project file it loaded, the interpreter and Ork's version.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import IO, Any, NamedTuple
 
 from ork import __version__
 from ork.errors import DocumentError
-from ork.locations.answers import Answers
+from ork.locations.inspection_cache import InspectionCache
 from ork.objects.json_text import strict_json
 
 WALL_SECONDS = 60.0
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 _SHOWN_LINES = 20
 _SHOWN_BYTES = 8192
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _BOOTSTRAP = os.path.join(_PACKAGE, "worker", "bootstrap.py")
-# Who makes the answer: in a development tree they change without a new version.
+# The code that produces results; in a development tree it changes without a new version.
 _MAKERS = ("worker/inspect.py", "worker/annotations.py", "sdk/workflow.py", "sdk/parameters.py", "sdk/values.py")
 
 
 class Inspected(NamedTuple):
-    """`workflows` as documents with places, `functions` by "<file>:<name>", and why the file could not be loaded.
+    """`workflows` as documents with positions, `functions` by "<file>:<name>", and why the file could not be loaded.
 
     An error has `type`, `message` and the user's own `frames`, outermost first.
     """
@@ -44,11 +44,11 @@ class Inspected(NamedTuple):
 def inspect_file(
     path: str, *, root: str, interpreter: str, cache_dir: str | None, paths: Sequence[str] = ()
 ) -> Inspected:
-    """`path` is seen from `root`; `paths` are more folders to import from. Never raises because of what the file says or
-    does."""
+    """`path` is relative to `root`; `paths` are further folders to import from. Never raises because of the file's
+    content."""
     root = os.path.abspath(root)
     file = os.path.normpath(os.path.relpath(os.path.join(root, path), root))
-    answers = Answers(cache_dir) if cache_dir is not None else None
+    answers = InspectionCache(cache_dir) if cache_dir is not None else None
     key = _key(root, file, interpreter, paths)
     answer = answers.find(key, root) if answers is not None else None
     if answer is None:
@@ -59,12 +59,12 @@ def inspect_file(
 
 
 def _key(root: str, file: str, interpreter: str, paths: Sequence[str]) -> str:
-    """Everything that is known before the child has spoken; what else it loaded is checked with the answer."""
+    """A key of everything known before the child runs; the other files it loaded are checked with the result."""
     facts = [__version__, os.path.abspath(interpreter), root, file, *paths]
     config = os.path.join(os.path.dirname(interpreter), "..", "pyvenv.cfg")
-    for place in (interpreter, config, *(os.path.join(_PACKAGE, maker) for maker in _MAKERS)):
+    for source in (interpreter, config, *(os.path.join(_PACKAGE, maker) for maker in _MAKERS)):
         try:
-            stat = os.stat(place)
+            stat = os.stat(source)
             facts.append(f"{stat.st_size}:{stat.st_mtime_ns}")
         except OSError:
             facts.append("none")
@@ -95,7 +95,7 @@ def _ask_child(root: str, file: str, interpreter: str, paths: Sequence[str]) -> 
 def _start(
     root: str, file: str, interpreter: str, paths: Sequence[str], answer: int, printed: IO[bytes]
 ) -> subprocess.Popen[bytes]:
-    # -S and -E as for any worker: what is installed for Ork must not be what the user's code sees.
+    # -S and -E as for any worker: user code must not see packages installed for Ork.
     arguments = ["ork.worker.inspect", str(os.getpid()), str(answer), root, file, *paths]
     return subprocess.Popen(
         [interpreter, "-S", "-E", _BOOTSTRAP, *arguments],
@@ -109,12 +109,11 @@ def _start(
 
 
 def _read(source: int, deadline: float) -> tuple[bytes, bool]:
-    """What the child answers, and whether it did so in time. An answer is one line: what it has left running may
-    hold the pipe open."""
+    """The child's output, and whether it came in time. It is one line: processes left running may hold the pipe open."""
     import select
 
     data = bytearray()
-    while len(data) <= MOST_BYTES:
+    while len(data) <= MAX_BYTES:
         ready, _, _ = select.select([source], [], [], max(deadline - time.monotonic(), 0))
         if not ready:
             return b"", False
@@ -128,7 +127,7 @@ def _read(source: int, deadline: float) -> tuple[bytes, bool]:
 
 
 def _end(child: subprocess.Popen[bytes], patience: float) -> None:
-    """Nothing of it stays: it has said what it had to say, or its time is up."""
+    """End the child and all its processes."""
     with suppress(subprocess.TimeoutExpired):
         child.wait(timeout=patience)
     with suppress(ProcessLookupError, PermissionError):
@@ -139,10 +138,10 @@ def _end(child: subprocess.Popen[bytes], patience: float) -> None:
 def _understood(data: bytes, code: int, file: str, printed: IO[bytes]) -> dict[str, Any]:
     if not data:
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-        said = _last_lines(printed)
-        return _failed("Ended", f"loading {file} ended {how} before it was done" + (f":\n{said}" if said else ""))
+        output = _last_lines(printed)
+        return _failed("Ended", f"loading {file} ended {how} before it was done" + (f":\n{output}" if output else ""))
     try:
-        answer = strict_json(data, max_size=MOST_BYTES)
+        answer = strict_json(data, max_size=MAX_BYTES)
         if not isinstance(answer, dict) or not {"workflows", "functions", "files", "errors"} <= answer.keys():
             raise DocumentError("not an answer")
     except DocumentError as error:

@@ -1,7 +1,7 @@
-"""`ork-parse`: every workflow of a folder, told as one JSON document on stdout.
+"""`ork-parse`: prints all workflows of a folder as one JSON document.
 
-Runs inside images, where Ork asks it what there is, and anywhere else for whoever wants to see the same. User code is
-only loaded by children, within limits; what it prints cannot get into the document. See docs/locations.md.
+Ork runs it inside images; people can run it anywhere. User code is only loaded by child processes with limits, and
+cannot write into the document. See docs/locations.md.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ork.definition.problems import Problem, quoted, render_concise
 from ork.definition.project import Project
 from ork.definition.project_file import load_project
 from ork.errors import OrkError
-from ork.locations.files import Around, Read, read_definitions
+from ork.locations.files import Definition, FileContext, read_definitions
 from ork.locations.find import TooManyFilesError, definition_files
 from ork.model.record import replaced
 from ork.objects.json_text import dumps
@@ -31,7 +31,7 @@ _PROJECT_FILE = "ork.yaml"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the document, and what is wrong once more for a person on stderr."""
+    """Print the document to stdout, and the problems for people to stderr."""
     options = _options(sys.argv[1:] if arguments is None else arguments)
     document, problems = parse_folder(options.folder, project_file=options.project, cache_dir=options.cache)
     sys.stdout.write(dumps(document) + "\n")
@@ -44,17 +44,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parse_folder(
     folder: str, *, project_file: str | None = None, cache_dir: str | None = None
 ) -> tuple[dict[str, Any], list[Problem]]:
-    """The document, and the problems in it as they are. Paths in it are seen from the folder."""
+    """The document, and its problems. Paths are relative to the folder."""
     folder = os.path.abspath(folder)
     project, problems = _project(os.path.abspath(project_file or os.path.join(folder, _PROJECT_FILE)))
     if project_file is None and not (project.workers or project.broken_workers):
-        # In an image nobody knows which worker configs there are where it will run.
+        # In an image, the worker configs of the installation are unknown.
         project = replaced(project, workers=None)
     if project_file is None and not project.alerts:
-        project = replaced(project, alerts=None)  # nor which alerts
-    project = _placed_project(project, folder)
-    reads, more = _reads(folder, Around(project, cache_dir)) if not problems else ([], [])
-    problems += [*more, *(_placed(problem, read.root) for read in reads for problem in read.problems), *_doubled(reads)]
+        project = replaced(project, alerts=None)  # and so are its alerts
+    project = _project_of(project, folder)
+    reads, more = _reads(folder, FileContext(project, cache_dir)) if not problems else ([], [])
+    problems += [
+        *more,
+        *(_relative_problem(problem, read.root) for read in reads for problem in read.problems),
+        *_duplicates(reads),
+    ]
     problems = [replaced(problem, file=os.path.relpath(problem.file, folder)) for problem in problems]
     workflows = [_workflow_json(read, folder) for read in reads if read.workflow is not None]
     document = {
@@ -67,7 +71,7 @@ def parse_folder(
     return document, problems
 
 
-def _reads(folder: str, around: Around) -> tuple[list[Read], list[Problem]]:
+def _reads(folder: str, context: FileContext) -> tuple[list[Definition], list[Problem]]:
     if not os.path.isdir(folder):
         return [], [Problem("ORK704", f"there is no folder {folder}", folder)]
     try:
@@ -75,26 +79,29 @@ def _reads(folder: str, around: Around) -> tuple[list[Read], list[Problem]]:
     except TooManyFilesError as error:
         hint = "name the folder of the workflows; in an image, WORKDIR says it"
         return [], [Problem("ORK704", str(error), folder, hint=hint)]
-    reads: list[Read] = []
+    reads: list[Definition] = []
     for file in files:
-        reads += _read(os.path.join(folder, file), around)
+        reads += _read(os.path.join(folder, file), context)
     return reads, []
 
 
-def _read(file: str, around: Around) -> Iterator[Read]:
-    """What the file itself defines: what it only uses has a file of its own. One bad file does not hide the others."""
+def _read(file: str, context: FileContext) -> Iterator[Definition]:
+    """Yield the workflows that the file itself defines; those it only uses have their own file. An invalid file does
+    not hide others."""
     try:
-        reads = read_definitions(file, around)
+        reads = read_definitions(file, context)
     except OrkError as error:
-        reads = [Read(file, os.path.dirname(file), None, (Problem(error.code, error.message, file, hint=error.hint),))]
+        reads = [
+            Definition(file, os.path.dirname(file), None, (Problem(error.code, error.message, file, hint=error.hint),))
+        ]
     for read in reads:
         makes_nothing = any(problem.code == _NO_WORKFLOW for problem in read.problems)
         if read.is_own and not makes_nothing:
             yield read
 
 
-def _doubled(reads: Sequence[Read]) -> Iterator[Problem]:
-    """A name stands for one workflow: which of two is meant, nobody can tell."""
+def _duplicates(reads: Sequence[Definition]) -> Iterator[Problem]:
+    """Workflow names must be unique."""
     counts = Counter(read.workflow.name for read in reads if read.workflow is not None)
     for read in reads:
         name = read.workflow.name if read.workflow is not None else ""
@@ -103,7 +110,7 @@ def _doubled(reads: Sequence[Read]) -> Iterator[Problem]:
 
 
 def _project(file: str) -> tuple[Project, list[Problem]]:
-    """What `ork.yaml`, and `workers.yaml` beside it, say; nothing where they are not there."""
+    """The settings of `ork.yaml`, and of `workers.yaml` next to it; defaults without them."""
     from ork.definition.workers_file import WORKERS_FILE, read_workers
 
     folder = os.path.dirname(file)
@@ -114,7 +121,7 @@ def _project(file: str) -> tuple[Project, list[Problem]]:
     except OSError as error:
         return Project(), [Problem("ORK501", f"cannot read {error.filename}: {error.strerror}", file)]
     script_dir = project.script_dir and os.path.join(folder, project.script_dir)
-    # A mistake in a worker config is reported by the tasks that name it, and stops no other workflow.
+    # A mistake in a worker config is reported for the tasks that use it, and does not affect other workflows.
     return replaced(
         project,
         folder=folder,
@@ -124,8 +131,8 @@ def _project(file: str) -> tuple[Project, list[Problem]]:
     ), list(problems)
 
 
-def _placed_project(project: Project, folder: str) -> Project:
-    """A folder is its own project, unless it is inside the one whose ork.yaml holds for it."""
+def _project_of(project: Project, folder: str) -> Project:
+    """A folder is its own project, unless it is inside the project whose ork.yaml applies."""
     return (
         project if project_folder_of(project, folder) is not None else replaced(project, folder=folder, pythonpath=())
     )
@@ -139,12 +146,12 @@ def _content(file: str) -> bytes:
         return b""
 
 
-def _placed(problem: Problem, root: str) -> Problem:
-    """A file that a workflow speaks of is named as seen from the workflow's folder."""
+def _relative_problem(problem: Problem, root: str) -> Problem:
+    """Make the path of another file in a problem relative to the workflow's folder."""
     return replaced(problem, file=os.path.join(root, problem.file))
 
 
-def _workflow_json(read: Read, folder: str) -> dict[str, Any]:
+def _workflow_json(read: Definition, folder: str) -> dict[str, Any]:
     assert read.workflow is not None
     return {
         "name": read.workflow.name,
@@ -155,7 +162,7 @@ def _workflow_json(read: Read, folder: str) -> dict[str, Any]:
 
 
 def _problem_json(problem: Problem) -> dict[str, Any]:
-    """All of it, so that whoever reads the document can show it as if the file were there."""
+    """All fields, so that a reader of the document can show the problem without the file."""
     return {field: getattr(problem, field) for field in Problem._fields}
 
 

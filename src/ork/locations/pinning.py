@@ -1,4 +1,4 @@
-"""Workflows of an image, bound to that very image: nothing of them ever runs anywhere else."""
+"""Binds workflows of an image to exactly this image: their tasks never run elsewhere."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from ork.compile.content import make_version
 from ork.compile.workers import fits
 from ork.definition.problems import quoted
-from ork.locations.document import Found
-from ork.locations.place import LookError
+from ork.locations.document import FoundWorkflow
+from ork.locations.source import ScanError
 from ork.model.infra import IMAGE_ROOT, WorkerConfig
 from ork.model.record import replaced
 from ork.model.workflow import Approval, RustProgram, SubWorkflow, TaskSpec, Version
@@ -16,9 +16,9 @@ from ork.model.workflow import Approval, RustProgram, SubWorkflow, TaskSpec, Ver
 _EXECUTOR = "container"
 
 
-def pinned_version(found: Found, image: str, workers: Mapping[str, WorkerConfig]) -> Version:
-    """The same workflow with every task of its own in `image`, whose files are there; tasks that name another image keep
-    it. LookError if it names worker configs that are not there, or asks for what is built outside of images."""
+def pinned_version(found: FoundWorkflow, image: str, workers: Mapping[str, WorkerConfig]) -> Version:
+    """The workflow with all its tasks in `image`, which contains their files; tasks with another image keep it. Raises
+    LookError if it names unknown worker configs, or needs something built outside of images."""
     tasks = tuple(_pinned(spec, image) for spec in found.workflow.tasks)
     for spec in tasks:
         _check_worker(spec, workers)
@@ -31,14 +31,12 @@ def _pinned(spec: TaskSpec, image: str) -> TaskSpec:
         return spec
     if spec.environment is not None or isinstance(spec.action, RustProgram):
         what = "`environment`" if spec.environment is not None else "a program to be compiled"
-        raise LookError(
-            f"task {quoted(spec.name)}: {what} belongs into the image itself", code="ORK708", is_lasting=True
-        )
+        raise ScanError(f"task {quoted(spec.name)}: {what} must be part of the image", code="ORK708", is_lasting=True)
     return replaced(spec, image=image, executor=_EXECUTOR, isolation=None)
 
 
 def _check_worker(spec: TaskSpec, workers: Mapping[str, WorkerConfig]) -> None:
-    """Where the image was looked into nobody knew which there are here."""
+    """The worker configs of this installation are unknown inside the image, so they are checked here."""
     if spec.worker is None:
         return
     config = workers.get(spec.worker)
@@ -47,4 +45,4 @@ def _check_worker(spec: TaskSpec, workers: Mapping[str, WorkerConfig]) -> None:
         message = (
             f"task {quoted(spec.name)}: workers.yaml has no config {quoted(spec.worker)} for it (there is: {known})"
         )
-        raise LookError(message, code="ORK606")
+        raise ScanError(message, code="ORK606")

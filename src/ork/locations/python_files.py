@@ -1,4 +1,4 @@
-"""Workflows written in Python: the file's own account of itself, read by the same code as YAML."""
+"""Workflows in Python: the documents they produce, parsed by the same code as YAML."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_WORKFLOW_HINT = 'make one at the top level of the file: `etl = Workflow("etl
 
 
 class PythonWorkflow(NamedTuple):
-    """`file` as a person would name it. `is_own`: made by the file that was asked for, not only used by it."""
+    """`file` is for display. `is_own`: defined by the given file, not only used by it."""
 
     name: str
     file: str
@@ -48,7 +48,7 @@ def load_python(
     project: Project | None = None,
     imports: ReadNodes | None = None,
 ) -> PythonFile:
-    """`file` is as a person wrote it; `read` and `exists` are asked for paths relative to `root`, its folder."""
+    """`file` is as given by a person; `read` and `exists` get paths relative to `root`, its folder."""
     folder = os.path.dirname(file)
     if inspected.errors:
         return PythonFile((), tuple(_problem(error, file, interpreter) for error in inspected.errors))
@@ -62,24 +62,24 @@ def load_python(
         loaded = load_tree(tree, report, read=read, exists=exists, root=root, project=project, imports=imports)
         workflows.append(PythonWorkflow(str(told["document"]["name"]), shown, loaded, told["is_own"]))
     if not any(workflow.is_own for workflow in workflows):
-        problem = Problem("ORK511", "no workflow is made in this file", file, hint=_NO_WORKFLOW_HINT)
+        problem = Problem("ORK511", "this file defines no workflow", file, hint=_NO_WORKFLOW_HINT)
         return PythonFile((), (problem,))
     return PythonFile(tuple(workflows))
 
 
 def add_mistakes(report: Report, mistakes: Iterable[Mapping[str, Any]]) -> None:
-    """Those that only a Python file can have; each has `code`, `message`, `line` and `hint`."""
-    places = PythonPositions(report.text)
+    """Add mistakes that only a Python file can have; each has `code`, `message`, `line` and `hint`."""
+    sources = PythonPositions(report.text)
     for mistake in mistakes:
-        line, column, width = places.definition_span(mistake["line"])
+        line, column, width = sources.definition_span(mistake["line"])
         report.add_at(mistake["code"], mistake["message"], line, column, width=width, hint=mistake["hint"])
 
 
 def _problem(error: dict[str, Any], file: str, interpreter: str) -> Problem:
-    """At the innermost of the user's own lines."""
+    """A problem at the innermost line of user code."""
     folder = os.path.dirname(file)
-    said = f"{error['type']}: {error['message']}" if error["message"] else error["type"]
-    message = f"this file cannot be loaded: {said}" if error["frames"] else error["message"]
+    summary = f"{error['type']}: {error['message']}" if error["message"] else error["type"]
+    message = f"this file cannot be loaded: {summary}" if error["frames"] else error["message"]
     hint = f"it was loaded by {interpreter}" if error["type"] in ("ModuleNotFoundError", "ImportError") else None
     if not error["frames"]:
         return Problem("ORK510", message, file, hint=hint)

@@ -1,7 +1,7 @@
-"""Looks into code locations when they are due and takes over what is found. Never in the way of a scheduler's step.
+"""Scans code locations when they are due and deploys their workflows. Runs beside the scheduler's steps.
 
-The image or folder is the source of truth: all of what it holds is taken over, or nothing is and the last good version
-goes on. Of several schedulers one looks.
+The image or folder is the source of truth: either all its workflows are deployed, or none and the last good version
+stays in use. Only one scheduler scans a location at a time.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from datetime import UTC, datetime, timedelta
 from ork.core.cron import first_fire
 from ork.definition.problems import render_concise
 from ork.errors import DocumentError, OrkError, StoreError
-from ork.locations.document import Found, Parsed, read_document
-from ork.locations.place import LookError, Place
+from ork.locations.document import FoundWorkflow, ParsedDocument, read_document
+from ork.locations.source import ScanError, WorkflowSource
 from ork.model.location import Location, LocationEntry, LocationScan, location_of, origin_of
 from ork.model.workflow import Schedule, WorkflowEntry
 from ork.state.schedules import ScheduleStore
@@ -28,7 +28,7 @@ OTHERS_SECONDS = 1.0
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 _SHOWN_PROBLEMS = 20
 
-PlaceOf = Callable[[Location], Place]
+SourceOf = Callable[[Location], WorkflowSource]
 
 
 def _now() -> datetime:
@@ -36,13 +36,13 @@ def _now() -> datetime:
 
 
 class Refresher:
-    """`on_change` is called when workflows have been written through our own store handle, which tells only others."""
+    """`on_change` is called after workflows were written: the store notifies only other processes."""
 
     def __init__(
         self,
         store: ScheduleStore,
         locations: Mapping[str, Location],
-        place_of: PlaceOf,
+        source_of: SourceOf,
         telemetry: Telemetry,
         *,
         mistakes: Sequence[str] = (),
@@ -51,19 +51,19 @@ class Refresher:
     ) -> None:
         self._store = store
         self._locations = locations
-        self._place_of = place_of
+        self._source_of = source_of
         self._telemetry = telemetry
         self._mistakes = mistakes  # in locations.yaml; reported once
         self._on_change = on_change
         self._now = now
         self._wake = asyncio.Event()
 
-    def look_soon(self) -> None:
-        """Somebody may have asked for a scan."""
+    def wake(self) -> None:
+        """A scan may have been requested."""
         self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled. Sleeps until a location is due."""
+        """Run until cancelled. Sleeps until a location is due."""
         while True:
             self._wake.clear()
             try:
@@ -71,10 +71,10 @@ class Refresher:
             except StoreError:
                 due = self._now() + timedelta(seconds=STORE_RETRY_SECONDS)
             await self._wait_until(due)
-            await asyncio.sleep(OTHERS_SECONDS)  # whatever else happens in the store wakes us too
+            await asyncio.sleep(OTHERS_SECONDS)  # limits how often other changes of the store wake it
 
     async def refresh_due(self) -> datetime | None:
-        """Looks into all that are due, one after the other. Returns when one is due again."""
+        """Scan all locations that are due, one after the other. Returns when the next one is due."""
         while self._mistakes:
             first, *self._mistakes = self._mistakes
             self._telemetry.emit(TelemetryEvent.LOCATION_FAILED, why=first)
@@ -91,24 +91,24 @@ class Refresher:
             scan = await self._scan(location, held)
         finally:
             lease.end()
-            await keeping  # what is on its way must arrive first
-            if scan is None:  # we are stopped: whoever comes next may scan at once
+            await keeping  # let a pending renewal finish first
+            if scan is None:  # stopped: release it, so that another scheduler can scan at once
                 await self._store.keep_location(lease.held, self._now(), 0.0)
         due = first_fire(Schedule(location.refresh), location.name, self._now()) or NEVER
         if await self._store.settle_location(lease.held, scan, due, self._now()):
-            self._tell(held, scan)
+            self._emit_change(held, scan)
 
     async def _scan(self, location: Location, held: LocationEntry) -> LocationScan:
-        """One bad location never stops the loop or its neighbours, whatever is wrong with it."""
+        """Scan one location. An error of any kind affects only this location."""
         digest: str | None = None
         try:
-            place = self._place_of(location)
-            digest = await place.digest()
-            if not needs_look(held, digest):
-                return LocationScan(digest, digest) if digest == held.digest else _as_before(held)
-            await self._take_over(location.name, held, place, digest)
+            source = self._source_of(location)
+            digest = await source.digest()
+            if not needs_scan(held, digest):
+                return LocationScan(digest, digest) if digest == held.digest else _unchanged(held)
+            await self._deploy_all(location.name, held, source, digest)
             return LocationScan(digest, digest)
-        except LookError as error:
+        except ScanError as error:
             seen = digest if error.is_lasting else held.seen
             return LocationScan(seen, None, error.code, error.message, error.output)
         except StoreError:
@@ -116,40 +116,40 @@ class Refresher:
         except OrkError as error:
             return LocationScan(held.seen, None, error.code, error.message)
         except Exception as error:
-            return LocationScan(held.seen, None, OrkError.code, f"looking failed: {error!r}")
+            return LocationScan(held.seen, None, OrkError.code, f"scan failed: {error!r}")
 
-    async def _take_over(self, name: str, held: LocationEntry, place: Place, digest: str) -> None:
-        answer = await place.parse(digest)
+    async def _deploy_all(self, name: str, held: LocationEntry, source: WorkflowSource, digest: str) -> None:
+        answer = await source.parse(digest)
         try:
-            # In a thread: a large document must not hold up the scheduler beside us.
+            # In a thread: a large document must not delay the scheduler.
             parsed = await asyncio.to_thread(read_document, answer.document)
         except DocumentError as error:
-            shown = answer.said or answer.document[:2000].decode("utf-8", "replace")
-            raise LookError(f"ork-parse answered {error.message}", output=shown, is_lasting=True) from None
-        _refuse_problems(parsed)
+            shown = answer.stderr or answer.document[:2000].decode("utf-8", "replace")
+            raise ScanError(f"invalid output of ork-parse: {error.message}", output=shown, is_lasting=True) from None
+        _raise_problems(parsed)
         known = {entry.name: entry for entry in await self._store.list_workflows()}
-        await self._refuse_others(name, parsed, known)
-        versions = [place.version(found, digest) for found in parsed.found]
+        await self._check_owners(name, parsed, known)
+        versions = [source.version(found, digest) for found in parsed.found]
         for version in versions:
             before = known.get(version.workflow.name)
             await deploy(self._store, version, origin=origin_of(name, digest), now=self._now())
-            if was_switched_off(before, held):
+            if was_disabled_by_person(before, held):
                 await self._store.set_enabled(version.workflow.name, False)
-        for entry in vanished(name, parsed.found, known):
+        for entry in removed_workflows(name, parsed.found, known):
             await set_schedule_enabled(self._store, entry.name, False, self._now())
         self._on_change()
 
-    async def _refuse_others(self, name: str, parsed: Parsed, known: Mapping[str, WorkflowEntry]) -> None:
-        """Before anything is written: a name that another location has cannot be had."""
+    async def _check_owners(self, name: str, parsed: ParsedDocument, known: Mapping[str, WorkflowEntry]) -> None:
+        """Checked before anything is written: a workflow name cannot be taken from another location."""
         locations = {entry.name for entry in await self._store.list_locations()}
         for found in parsed.found:
             entry = known.get(found.workflow.name)
             owner = None if entry is None else location_of(entry.origin)
             if owner is not None and owner != name and owner in locations:
-                raise LookError(f"workflow {found.workflow.name} belongs to location {owner} already", code="ORK710")
+                raise ScanError(f"workflow {found.workflow.name} already belongs to location {owner}", code="ORK710")
 
-    def _tell(self, held: LocationEntry, scan: LocationScan) -> None:
-        """Only what is news."""
+    def _emit_change(self, held: LocationEntry, scan: LocationScan) -> None:
+        """Emit an event if the result changed."""
         if scan.error is not None:
             if (scan.code, scan.error, scan.seen) != (held.code, held.error, held.seen):
                 self._telemetry.emit(
@@ -166,7 +166,7 @@ class Refresher:
 
 
 class _Lease:
-    """A location that is ours for as long as the scan takes, and free a minute after we died."""
+    """The lease of a location during a scan. It expires a minute after its owner died."""
 
     def __init__(self, store: ScheduleStore, held: LocationEntry, now: Callable[[], datetime]) -> None:
         self.held = held
@@ -178,7 +178,7 @@ class _Lease:
         self._is_over.set()
 
     async def keep(self) -> None:
-        """Until it ends, or is lost: then what comes of our scan is refused."""
+        """Renew until the end of the scan, or until the lease is lost: then the store rejects the result."""
         while not self._is_over.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(HOLD_SECONDS / 3):
@@ -191,15 +191,16 @@ class _Lease:
                 self.held = kept
 
 
-def needs_look(held: LocationEntry, digest: str) -> bool:
-    """Something new is there, or what is there could not be looked into for a reason that may have gone."""
+def needs_scan(held: LocationEntry, digest: str) -> bool:
+    """True if there is new content, or the last scan failed for a reason that may be gone."""
     if digest == held.digest:
         return False
     return digest != held.seen or held.code not in (None, "ORK707", "ORK708")
 
 
-def was_switched_off(entry: WorkflowEntry | None, held: LocationEntry) -> bool:
-    """By a person: it was in the last good digest, and yet it is disabled. One that had vanished comes back enabled."""
+def was_disabled_by_person(entry: WorkflowEntry | None, held: LocationEntry) -> bool:
+    """True if a person disabled it: it was in the last good digest and is disabled. One that had vanished is enabled
+    again."""
     return (
         entry is not None
         and not entry.enabled
@@ -208,21 +209,23 @@ def was_switched_off(entry: WorkflowEntry | None, held: LocationEntry) -> bool:
     )
 
 
-def vanished(name: str, found: tuple[Found, ...], known: Mapping[str, WorkflowEntry]) -> list[WorkflowEntry]:
-    """Workflows of the location that are not in it any more."""
-    there = {each.workflow.name for each in found}
+def removed_workflows(
+    name: str, found: tuple[FoundWorkflow, ...], known: Mapping[str, WorkflowEntry]
+) -> list[WorkflowEntry]:
+    """Workflows of the location that no longer exist in it."""
+    present = {each.workflow.name for each in found}
     ours = [entry for entry in known.values() if location_of(entry.origin) == name]
-    return [entry for entry in ours if entry.enabled and entry.name not in there]
+    return [entry for entry in ours if entry.enabled and entry.name not in present]
 
 
-def _refuse_problems(parsed: Parsed) -> None:
+def _raise_problems(parsed: ParsedDocument) -> None:
     if not parsed.problems:
         return
     first, rest = parsed.problems[0], len(parsed.problems) - 1
     more = f" (and {rest:,} more)" if rest else ""
     shown = "\n".join(render_concise(problem) for problem in parsed.problems[:_SHOWN_PROBLEMS])
-    raise LookError(f"{render_concise(first)}{more}", code="ORK708", output=shown, is_lasting=True)
+    raise ScanError(f"{render_concise(first)}{more}", code="ORK708", output=shown, is_lasting=True)
 
 
-def _as_before(held: LocationEntry) -> LocationScan:
+def _unchanged(held: LocationEntry) -> LocationScan:
     return LocationScan(held.seen, None, held.code, held.error, held.output)

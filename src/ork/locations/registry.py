@@ -1,4 +1,4 @@
-"""Asks a registry for the current digest of an image, without fetching the image."""
+"""Asks a registry for the current digest of an image, without pulling it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LARGEST_MANIFEST = 4 << 20
 _LARGEST_TOKEN = 1 << 20
 _HUB_HOST = "registry-1.docker.io"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-# An image for several kinds of machines has one digest too, that of its list.
+# A multi-platform image has one digest too, that of its index.
 _MANIFESTS = ", ".join(
     (
         "application/vnd.oci.image.index.v1+json",
@@ -35,11 +35,11 @@ _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 
 
 class RegistryError(Exception):
-    """A sentence: why the registry did not say which image it is."""
+    """The message says why the registry returned no digest."""
 
 
 async def ask_digest(image: ImageName, credentials: Credentials | None) -> str:
-    """The digest of the image, in one small request (and two more where a login is asked for)."""
+    """The digest of the image, in one small request (plus two if a login is required)."""
     if image.is_fixed:
         return image.reference
     host = _HUB_HOST if image.registry == DOCKER_HUB else image.registry
@@ -53,7 +53,7 @@ async def ask_digest(image: ImageName, credentials: Credentials | None) -> str:
     digest = answer.headers.get("docker-content-digest", "")
     if _DIGEST.fullmatch(digest):
         return digest
-    # Not every registry says so in the head: the digest is that of the manifest's bytes.
+    # Not every registry sends the header: the digest is the hash of the manifest.
     answer = await _request("GET", url, headers, _LARGEST_MANIFEST)
     _check(answer, image)
     return f"sha256:{hashlib.sha256(answer.body).hexdigest()}"
@@ -63,13 +63,13 @@ def _check(answer: FetchedAnswer, image: ImageName) -> None:
     if answer.status == 404:
         raise RegistryError(f"{image.registry} has no image {image.repository}:{image.reference}")
     if answer.status in (401, 403):
-        raise RegistryError(f"{image.registry} does not let us see {image.repository} (it answered {answer.status})")
+        raise RegistryError(f"{image.registry} does not allow access to {image.repository} (status {answer.status})")
     if answer.status != 200:
-        raise RegistryError(f"{image.registry} answered {answer.status}")
+        raise RegistryError(f"{image.registry} returned status {answer.status}")
 
 
 def _challenge(answer: FetchedAnswer) -> str:
-    """How to log in: by a token, where the registry offers several ways."""
+    """The challenge to answer: a token, if the registry offers several ways."""
     offered = answer.headers.get_list("www-authenticate")
     return next((each for each in offered if each.lower().startswith("bearer ")), offered[0] if offered else "")
 
@@ -79,28 +79,28 @@ async def _login(challenge: str, image: ImageName, credentials: Credentials | No
     kind, _, rest = challenge.partition(" ")
     if kind.lower() == "basic":
         if credentials is None or "username" not in credentials:
-            raise RegistryError(f"{image.registry} wants a login, and none is known: docker login {image.registry}")
+            raise RegistryError(f"{image.registry} requires a login: docker login {image.registry}")
         return {"Authorization": _basic(credentials)}
     if kind.lower() != "bearer":
-        raise RegistryError(f"{image.registry} wants a login of a kind that is not known here ({kind[:20]})")
+        raise RegistryError(f"{image.registry} requires an unsupported kind of login ({kind[:20]})")
     return {"Authorization": f"Bearer {await _token(dict(_CHALLENGE.findall(rest)), image, credentials, host)}"}
 
 
 async def _token(told: dict[str, str], image: ImageName, credentials: Credentials | None, host: str) -> str:
     realm = told.get("realm", "")
-    # A password goes out in the clear only where nobody can listen.
+    # Credentials are sent unencrypted only over loopback.
     if urlsplit(realm).scheme != "https" and not (urlsplit(realm).scheme == "http" and _is_loopback(host)):
-        raise RegistryError(f"{image.registry} names no safe place to log in ({realm[:100]})")
+        raise RegistryError(f"{image.registry} names no secure URL for the login ({realm[:100]})")
     scope = told.get("scope") or f"repository:{image.repository}:pull"
     wanted = {"scope": scope} | ({"service": told["service"]} if "service" in told else {})
     answer = await _token_answer(realm, wanted, credentials)
     if answer.status != 200:
-        raise RegistryError(f"{image.registry} refused the login (it answered {answer.status})")
+        raise RegistryError(f"{image.registry} rejected the login (status {answer.status})")
     try:
         document = json.loads(answer.body)
         return str(document.get("token") or document["access_token"])
     except (ValueError, KeyError, AttributeError):
-        raise RegistryError(f"the login at {image.registry} gave no token") from None
+        raise RegistryError(f"the login at {image.registry} returned no token") from None
 
 
 async def _token_answer(realm: str, wanted: dict[str, str], credentials: Credentials | None) -> FetchedAnswer:
@@ -121,7 +121,7 @@ def _basic(credentials: Credentials) -> str:
 async def _request(
     method: str, url: str, headers: dict[str, str], limit: int, body: bytes | None = None
 ) -> FetchedAnswer:
-    """Redirects are not followed: credentials go only to the host that they are for."""
+    """Redirects are not followed: credentials are sent only to their own host."""
     from ork.outbound.fetch import fetch
 
     try:
@@ -129,10 +129,10 @@ async def _request(
             url, None, method=method, headers=headers, body=body, timeout=SECONDS, limit=limit, redirects=0
         )
     except (NoAnswerError, UsageError, ValueError) as error:
-        raise RegistryError(f"the registry cannot be asked: {error}") from None
+        raise RegistryError(f"the registry cannot be reached: {error}") from None
 
 
 def _is_loopback(host: str) -> bool:
-    """Where engines speak plain HTTP too."""
+    """Hosts for which engines use plain HTTP too."""
     name = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
     return name == "localhost" or name.startswith("127.") or name == "[::1]"

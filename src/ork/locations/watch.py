@@ -1,5 +1,5 @@
-"""Notices that files change, for as long as somebody works on them. Looks at names, sizes and times a few times a second:
-that works on every file system and costs little for a project, and nothing of it runs outside development."""
+"""Detects changes of files during development, by polling names, sizes and times a few times a second: this works on
+every file system and costs little for a project."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ Snapshot: TypeAlias = frozenset[tuple[str, int, int]]
 
 
 class Watch:
-    """Of folders; what is below one that is watched too belongs to that one alone."""
+    """Watches folders; files below a nested watched folder belong to that one only."""
 
     def __init__(self, folders: Sequence[str], look_seconds: float = LOOK_SECONDS) -> None:
         self._folders = tuple(folders)
         self._look_seconds = look_seconds
-        self._known = [self._snapshot(folder) for folder in self._folders]
+        self._deployed = [self._snapshot(folder) for folder in self._folders]
 
     async def changed(self) -> tuple[str, ...]:
-        """The folders in which something has changed since the last call, once it has come to rest: who saves many files
-        at once is told once."""
+        """The folders that changed since the last call, once the changes have settled: saving many files at once is one
+        change."""
         while True:
             before = await self._look()
-            if before != self._known:
+            if before != self._deployed:
                 await asyncio.sleep(self._look_seconds)
                 now = await self._look()
                 if now == before:
-                    pairs = zip(self._folders, self._known, now, strict=True)
-                    self._known, found = now, tuple(folder for folder, old, new in pairs if old != new)
+                    pairs = zip(self._folders, self._deployed, now, strict=True)
+                    self._deployed, found = now, tuple(folder for folder, old, new in pairs if old != new)
                     return found
             else:
                 await asyncio.sleep(self._look_seconds)
@@ -60,5 +60,5 @@ def _facts(path: str) -> tuple[str, int, int]:
     try:
         facts = os.stat(path)
     except OSError:
-        return path, -1, -1  # it went while we looked
+        return path, -1, -1  # removed meanwhile
     return path, facts.st_size, facts.st_mtime_ns

@@ -12,7 +12,7 @@ from ork.model.outbound import OutboundRule
 from ork.outbound.addresses import NoAnswerError, check_url
 from ork.outbound.checked import CheckedTransport
 from ork.outbound.clients import async_client, proxy_for, reason, shown_proxy, transport_to
-from ork.sdk.web import LIMIT, Answer
+from ork.sdk.web import LIMIT, HttpResponse
 
 MOST_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -20,7 +20,7 @@ _CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization"})
 _BODY_HEADERS = frozenset({"content-type", "content-length", "content-encoding"})
 
 
-class FetchedAnswer(Answer):
+class FetchedAnswer(HttpResponse):
     __slots__ = ("headers",)
 
     def __init__(self, status: int, headers: httpx2.Headers, body: bytes) -> None:

@@ -43,7 +43,7 @@ class JobFailed(Record):
 
 
 Answer = NotYet | Done | JobFailed
-Fetch: TypeAlias = Callable[..., Awaitable[web.Answer]]
+Fetch: TypeAlias = Callable[..., Awaitable[web.HttpResponse]]
 
 
 OpenParams: TypeAlias = Callable[[RunId], Awaitable[dict[str, str]]]
@@ -122,7 +122,7 @@ class Jobs:
 
     async def _fetch(
         self, url: str, method: str, headers: Mapping[str, Any] | None, spec: dict[str, Any]
-    ) -> web.Answer:
+    ) -> web.HttpResponse:
         def prepare() -> tuple[Fetch, dict[str, str]]:
             from ork.outbound.fetch import fetch  # loads httpx2, which would block the event loop for 0.1 s
 
@@ -181,7 +181,7 @@ def _opened(value: Any, secrets: Callable[[str], str]) -> str:
     return secrets(str(value.get("secret"))) if isinstance(value, dict) else str(value)
 
 
-def judge_answer(job: dict[str, Any], answer: web.Answer) -> Answer:
+def judge_answer(job: dict[str, Any], answer: web.HttpResponse) -> Answer:
     """What an HTTP answer says about the job. A status that may pass says nothing yet."""
     if answer.status in _TEMPORARY:
         return NotYet(f"answered {answer.status}")
@@ -204,7 +204,7 @@ def _result(job: dict[str, Any], value: Any) -> str | None:
     return None if found is None else json.dumps(found, separators=(",", ":"))
 
 
-def _json_or_text(answer: web.Answer) -> Any:
+def _json_or_text(answer: web.HttpResponse) -> Any:
     if "json" in answer.content_type:
         return answer.json()
     return answer.text or None

@@ -56,7 +56,7 @@ class Refreshing(Protocol):
 
     async def refresh_due(self) -> datetime | None: ...
 
-    def look_soon(self) -> None: ...
+    def wake(self) -> None: ...
 
 
 class SchedulerService:
@@ -234,7 +234,7 @@ class SchedulerService:
     def _tell_people(self) -> None:
         if self._outbox is not None and self.scheduler.has_news_for_people:
             self.scheduler.has_news_for_people = False
-            self._outbox.look_soon()
+            self._outbox.wake()
 
     async def _note_fallbacks(self) -> None:
         """In our row of the store, where other processes can read them. Again after a while: a row that was lost is new."""
@@ -286,7 +286,7 @@ class SchedulerService:
         if self._outbox is not None:
             self._outbox.others_changed()
         if self._refresher is not None:
-            self._refresher.look_soon()
+            self._refresher.wake()
         self._wake.set()
 
     # ── schedulers on the same machine ───────────────────────────────────────────────────────────

@@ -1,1 +1,1 @@
-"""What user code may import. Standard library only, and cheap to load."""
+"""The API for user code. Standard library only, and cheap to import."""

@@ -1,4 +1,4 @@
-"""What a task may know about itself: pass it on by naming a parameter `ctx` or annotating it `ork.Context`."""
+"""The context of a task: get it by naming a parameter `ctx` or annotating it `ork.Context`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _field(value: object) -> str:
-    """A field's value on a line: numbers, booleans and None as JSON; plain words as they are; all else as JSON text."""
+    """The value of a log field: numbers, booleans and None as JSON; plain words unchanged; anything else as JSON text."""
     import json
 
     if value is None or isinstance(value, (bool, int, float)):
@@ -27,8 +27,8 @@ def _field(value: object) -> str:
 
 
 class Log:
-    """Writes lines to the attempt's log. Messages take `%` arguments, as `logging` does, and fields by name:
-    `ctx.log.info("loaded", rows=12)` writes `INFO loaded rows=12`, and `ork logs --json` gives `rows` as a field."""
+    """Writes lines to the attempt's log. Messages take `%` arguments like `logging`, and named fields:
+    `ctx.log.info("loaded", rows=12)` writes `INFO loaded rows=12`, and `ork logs --json` has `rows` as a field."""
 
     def debug(self, message: object, /, *args: object, **fields: object) -> None:
         self._write("DEBUG", message, args, fields)
@@ -43,7 +43,7 @@ class Log:
         self._write("ERROR", message, args, fields)
 
     def exception(self, message: object, /, *args: object, **fields: object) -> None:
-        """As `error`, with the traceback of the exception being handled."""
+        """Like `error`, with the traceback of the current exception."""
         import traceback
 
         self._write("ERROR", message, args, fields)
@@ -53,14 +53,14 @@ class Log:
         text = str(message) % args if args else str(message)
         if fields:
             text = " ".join([text, *(f"{name}={_field(value)}" for name, value in fields.items())])
-        # What was printed before must stand before it in the log.
+        # Earlier prints must come first in the log.
         sys.stdout.flush()
         sys.stderr.write(f"{level} {text}\n")
         sys.stderr.flush()
 
 
 class Metrics:
-    """Numbers about this attempt, kept with its result: `ctx.metrics.set("rows", 12)`, `ctx.metrics.incr("retries")`."""
+    """Numbers about this attempt, stored with its result: `ctx.metrics.set("rows", 12)`, `ctx.metrics.incr("retries")`."""
 
     MAX_NAMES = 1000
 
@@ -98,7 +98,7 @@ class Metrics:
 class Context:
     """`attempt` starts at 1; the parallel fields are None for a task without instances. `scheduled_for` is RFC 3339.
 
-    `upstream_states` says how each task this one depends on ended, for tasks that run whatever happened.
+    `upstream_states` has the status of each upstream task, for tasks that run even after failures.
     """
 
     __slots__ = (
@@ -145,5 +145,5 @@ class Context:
 
     @property
     def failed(self) -> list[str]:
-        """The tasks this one depends on that did not succeed."""
+        """The upstream tasks that did not succeed."""
         return [name for name, state in self.upstream_states.items() if state != "success"]

@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEFAULT_EVERY_SECONDS = 10.0
-LEAST_EVERY_SECONDS = 0.05
-MOST_JOBS = 1000
+MIN_EVERY_SECONDS = 0.05
+MAX_JOBS = 1000
 MOST_BYTES = 512 * 1024
 
 _OPS = ("equals", "not_equals", "lt", "le", "gt", "ge", "in", "exists")
 
 
 class Deferred:
-    """What a task returns in place of its output: the jobs that will have it."""
+    """Returned by a task instead of its output: the jobs that produce the output."""
 
     __slots__ = ("jobs",)
 
     def __init__(self, jobs: list[dict[str, Any]]) -> None:
         if not jobs:
             raise ValueError("nothing to wait for: give at least one job")
-        if len(jobs) > MOST_JOBS:
-            raise ValueError(f"more than {MOST_JOBS} jobs")
+        if len(jobs) > MAX_JOBS:
+            raise ValueError(f"more than {MAX_JOBS} jobs")
         self.jobs = [checked_job(job) for job in jobs]
 
 
 def defer(*jobs: dict[str, Any]) -> Deferred:
-    """Jobs are made by `http_job` and `call_job`."""
+    """Defer to jobs made by `http_job` and `call_job`."""
     return Deferred(list(jobs))
 
 
@@ -53,11 +53,13 @@ def http_job(
     output: str | None = None,
     cancel: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A status URL, asked `every` so many seconds. A header may be {"secret": NAME}.
+    """A job with a status URL, polled `every` so many seconds. A header may be {"secret": NAME}.
 
-    `done` and `failed` are conditions on the JSON answer: {"path": "state", "equals": "finished"}, with the comparisons
-    of `when`. Without `done` a 200 is the end and a 202 is not. `output` is the path of the result in the answer
-    (all of it when left out). `cancel` is {"url": …, "method": "DELETE"}.
+    `done` and `failed` are conditions on the JSON response: {"path": "state", "equals": "finished"}, with the
+    comparisons
+    of `when`. Without `done`, status 200 means finished and 202 means running. `output` is the path of the result in
+    the
+    response (default: all of it). `cancel` is {"url": …, "method": "DELETE"}.
     """
     job = {"http": url, "method": method, "headers": headers, "every": every}
     return checked_job({**job, "done": done, "failed": failed, "output": output, "cancel": cancel})
@@ -70,16 +72,17 @@ def call_job(
     every: float = DEFAULT_EVERY_SECONDS,
     cancel: str | None = None,
 ) -> dict[str, Any]:
-    """A function (`module:function`) of the project, called with `args` `every` so many seconds in a short process.
+    """A job polled by a function of the project (`module:function`), called with `args` `every` so many seconds in a
+    short process.
 
-    It returns None for not yet, anything else as the result, or raises: then the attempt has failed. `cancel` is
-    a function that is called with the same arguments when the task is cancelled.
+    The function returns None while the job runs, or else its result; an exception fails the attempt. `cancel` names a
+    function that is called with the same arguments when the task is cancelled.
     """
     return checked_job({"call": function, "args": args, "every": every, "cancel": cancel})
 
 
 def checked_job(job: Any) -> dict[str, Any]:
-    """The job with its defaults, in JSON's own types; ValueError says what is wrong with it."""
+    """The job with defaults, as plain JSON types. Raises ValueError if it is invalid."""
     if not isinstance(job, dict) or ("http" in job) == ("call" in job):
         raise ValueError("a job is a map with `http` (a status URL) or `call` (a function)")
     known = _HTTP_KEYS if "http" in job else _CALL_KEYS
@@ -87,15 +90,15 @@ def checked_job(job: Any) -> dict[str, Any]:
     if unknown:
         raise ValueError(f"a job has no key `{unknown[0]}`; known: {', '.join(sorted(known))}")
     every = job.get("every") or DEFAULT_EVERY_SECONDS
-    if isinstance(every, bool) or not isinstance(every, (int, float)) or not LEAST_EVERY_SECONDS <= every < 1e7:
-        raise ValueError(f"`every` is a number of seconds, at least {LEAST_EVERY_SECONDS}")
+    if isinstance(every, bool) or not isinstance(every, (int, float)) or not MIN_EVERY_SECONDS <= every < 1e7:
+        raise ValueError(f"`every` is a number of seconds, at least {MIN_EVERY_SECONDS}")
     made = {name: value for name, value in job.items() if value is not None} | {"every": every}
     _check_http(made) if "http" in job else _check_call(made)
     return made
 
 
 def is_met(condition: dict[str, Any], value: Any) -> bool:
-    """Whether the value satisfies every comparison of the condition; what is not there satisfies none."""
+    """True if the value satisfies every comparison of the condition; a missing value satisfies none."""
     found = follow(value, condition.get("path", ""))
     is_there = found is not _NOTHING
     for op, wanted in condition.items():
@@ -110,7 +113,7 @@ def is_met(condition: dict[str, Any], value: Any) -> bool:
 
 
 def follow(value: Any, path: str) -> Any:
-    """What the path (`state.jobs[0].id`) leads to; `NOTHING` if it leads nowhere."""
+    """The value at the path (`state.jobs[0].id`), or `NOTHING`."""
     for step in _steps(path):
         try:
             value = value[step]
@@ -142,7 +145,7 @@ def _compares(op: str, found: Any, wanted: Any) -> bool:
                 return bool(found > wanted)
             case _:
                 return bool(found >= wanted)
-    except TypeError:  # a text and a number have no order
+    except TypeError:  # text and numbers cannot be compared
         return False
 
 
@@ -178,7 +181,7 @@ def _check_condition(name: str, condition: Any) -> None:
         raise ValueError(f'`{name}` is a condition such as {{"path": "state", "equals": "finished"}}')
     unknown = sorted(set(condition) - {"path", *_OPS})
     if unknown:
-        raise ValueError(f"`{name}` knows no comparison `{unknown[0]}`; known: {', '.join(_OPS)}")
+        raise ValueError(f"`{name}` has an unknown comparison `{unknown[0]}`; known: {', '.join(_OPS)}")
 
 
 def _check_call(job: dict[str, Any]) -> None:

@@ -1,10 +1,10 @@
-"""What user code may raise."""
+"""Exceptions for user code to raise."""
 
 from __future__ import annotations
 
 
 class TaskError(Exception):
-    """The task fails with this sentence; with `retry=False` it is not tried again."""
+    """Fails the task with this message; with `retry=False` it is not retried."""
 
     def __init__(self, message: str, *, retry: bool = True) -> None:
         super().__init__(message)

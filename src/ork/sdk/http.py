@@ -1,4 +1,4 @@
-"""The executor `http`: a request as a task, its answer as the output."""
+"""The executor `http`: sends a request; the response is the output."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 from ork.sdk.context import Context
 from ork.sdk.errors import TaskError
-from ork.sdk.web import LIMIT, Answer, WebError, check_url, fetch
+from ork.sdk.web import LIMIT, HttpResponse, WebError, check_url, fetch
 
-# The other end may be all right the next time.
+# Responses worth a retry.
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 @dataclass
 class Defaults:
-    """From ork.yaml: what all tasks of this executor share."""
+    """Settings in ork.yaml, shared by all tasks of this executor."""
 
     base_url: str = ""
     headers: dict[str, str] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class Defaults:
 
 
 class HttpExecutor:
-    """Fails, and may be retried, when nobody answers or with a status that is not expected."""
+    """Fails, and may be retried, if there is no response or an unexpected status."""
 
     @dataclass
     class TaskConfig:
@@ -42,7 +42,7 @@ class HttpExecutor:
         self._defaults = config
 
     def run(self, context: Context, config: TaskConfig, inputs: dict[str, Any]) -> Any:
-        """Inputs are sent as a JSON object by POST, PUT and PATCH unless the task says what to send."""
+        """Inputs are sent as a JSON object by POST, PUT and PATCH, unless the task sets a body."""
         method = config.method.upper()
         headers = {**self._defaults.headers, **config.headers}
         body = _body(config, method, inputs, headers)
@@ -97,18 +97,18 @@ def _body(
     return json.dumps(value, allow_nan=False).encode()
 
 
-def _check_status(answer: Answer, expect: int | list[int] | None) -> None:
+def _check_status(answer: HttpResponse, expect: int | list[int] | None) -> None:
     if expect is None:
         is_expected, wanted = 200 <= answer.status < 300, "2xx"
     else:
         several = expect if isinstance(expect, list) else [expect]
         is_expected, wanted = answer.status in several, " or ".join(map(str, several))
     if not is_expected:
-        message = f"answered {answer.status}, expected {wanted}: {answer.shown() or '(empty)'}"
+        message = f"returned status {answer.status}, expected {wanted}: {answer.shown() or '(empty)'}"
         raise TaskError(message, retry=answer.status in _TEMPORARY or answer.status < 400)
 
 
-def _output(answer: Answer, wanted: str) -> Any:
+def _output(answer: HttpResponse, wanted: str) -> Any:
     if wanted not in ("auto", "json", "text", "none"):
         raise TaskError(f"`output: {wanted}` is none of auto, json, text, none", retry=False)
     if wanted == "none" or (wanted == "auto" and not answer.body):

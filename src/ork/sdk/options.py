@@ -1,6 +1,6 @@
-"""The options of tasks and workflows as type checkers and editors see them; nothing imports this at run time.
+"""The options of tasks and workflows, for type checkers and editors; not imported at run time.
 
-The keys are those of a YAML file. What they may hold is said once, in `ork.definition`, for both ways of writing.
+The keys are those of a YAML file. Their values are defined once, in `ork.definition`, for YAML and Python.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Task = str | Callable[..., Any]
 
 
 class Defaults(TypedDict, total=False):
-    """What a task may leave to the workflow."""
+    """Options that a workflow may set for all its tasks."""
 
     executor: str
     env: dict[str, Any]
@@ -32,7 +32,7 @@ class Defaults(TypedDict, total=False):
 
 
 class TaskOptions(Defaults, total=False):
-    """Every key of a task besides those that say what to run."""
+    """All keys of a task except its action."""
 
     depends_on: Task | Sequence[Task]
     inputs: dict[str, Any]
@@ -54,7 +54,7 @@ class TaskOptions(Defaults, total=False):
 
 
 class WorkflowOptions(TypedDict, total=False):
-    """Every key of a workflow besides its name and its tasks."""
+    """All keys of a workflow except its name and tasks."""
 
     description: str
     params: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What a function asks for, read from its code object: `inspect` would cost a worker its quick start."""
+"""The parameters of a function, read from its code object: importing `inspect` would slow down the start of workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCALARS = ("str", "int", "float", "bool", "date", "datetime")
 
 
 class Parameter:
-    """One that takes a single value; `default` is NOTHING when there is none."""
+    """A parameter for a single value; `default` is NOTHING if there is none."""
 
     __slots__ = ("annotation", "default", "name")
 
@@ -31,7 +31,7 @@ class Parameter:
 
 
 def parameters_of(function: Callable[..., Any]) -> Iterator[Parameter]:
-    """In the order they are written. Of a decorated function, those of what it wraps."""
+    """Yield parameters in order. For a decorated function, those of the wrapped one."""
     found = unwrapped(function)
     code = getattr(found, "__code__", None)
     if code is None:
@@ -55,7 +55,7 @@ def unwrapped(function: Callable[..., Any]) -> Any:
 
 
 def as_param(parameter: Parameter, function: Any, type_of: DescribeType | None) -> dict[str, Any] | None:
-    """The parameter as a param of the workflow; None if its default is nothing a run could be given."""
+    """The parameter as a param of the workflow; None if its default is not JSON."""
     param: dict[str, Any] = {}
     alternatives = [name for name in _alternatives(parameter.annotation) if name not in ("None", "NoneType")]
     if len(alternatives) == 1 and alternatives[0] in _SCALARS:
@@ -71,20 +71,20 @@ def as_param(parameter: Parameter, function: Any, type_of: DescribeType | None) 
 
 
 def type_name(annotation: Any) -> str | None:
-    """The name a definition has for the type; None if it has none."""
+    """The name of the type in a definition; None if it has none."""
     name = getattr(annotation, "__name__", None)
     return name if isinstance(annotation, type) and name in _SCALARS else None
 
 
 def _alternatives(annotation: Any) -> list[str]:
-    """The last names of the types it may be: `datetime.date | None` is `date` or `None`."""
+    """The unqualified names of the types in a union: `datetime.date | None` is `date` or `None`."""
     if annotation is NOTHING:
         return []
     if not isinstance(annotation, str):
         members = getattr(annotation, "__args__", ())
         if type(annotation).__name__ not in ("UnionType", "_UnionGenericAlias", "Union"):
             members = ()
-        # A generic such as `list[str]` also has the name of its origin; it is no scalar either way.
+        # A generic such as `list[str]` has the name of its origin; neither is a scalar.
         return [getattr(each, "__name__", str(each)) for each in members or (annotation,)]
     text = annotation.strip()
     if text.startswith(("Optional[", "typing.Optional[")) and text.endswith("]"):

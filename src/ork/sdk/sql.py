@@ -1,4 +1,4 @@
-"""The executor `sql`: a query as a task, its rows as the output. Inputs are bound parameters, never part of the text."""
+"""The executor `sql`: runs a query; its rows are the output. Inputs are bound parameters, never part of the text."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ FETCHES = ("all", "one", "none")
 
 @dataclass
 class Defaults:
-    """From ork.yaml: the database all tasks of this executor use unless they name another."""
+    """Settings in ork.yaml: the default database of all tasks of this executor."""
 
     url: str | None = None
 
 
 class SqlExecutor:
-    """One statement (or with `fetch: none` and no parameters several) in one transaction."""
+    """One statement (or several, with `fetch: none` and without parameters) in one transaction."""
 
     @dataclass
     class TaskConfig:
@@ -36,7 +36,7 @@ class SqlExecutor:
         self._connection: Connection | None = None
 
     def run(self, context: Context, config: TaskConfig, inputs: dict[str, Any]) -> Any:
-        """`:name` in the query is the input of that name; lists and objects are passed on as JSON text."""
+        """`:name` in the query is the input of that name; lists and objects are passed as JSON text."""
         query = _query(config)
         if config.fetch not in FETCHES:
             raise TaskError(f"`fetch: {config.fetch}` is none of {', '.join(FETCHES)}", retry=False)

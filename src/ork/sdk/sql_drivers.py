@@ -1,4 +1,4 @@
-"""Databases by URL: SQLite by the standard library, Postgres through whichever driver the interpreter has."""
+"""Databases by URL: SQLite from the standard library, Postgres with any installed driver."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 Rows = list[dict[str, Any]]
 
-# What may hold a colon without meaning a parameter, then a cast, then a parameter.
+# Tokens that may contain a colon without being a parameter; then casts; then parameters.
 _TOKENS = re.compile(
     r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ | \$(?P<tag>\w*)\$.*?\$(?P=tag)\$ | :: | :(?P<name>[A-Za-z_]\w*)""",
     re.S | re.X,
@@ -16,7 +16,7 @@ _BUSY_SECONDS = 30.0
 
 
 class SqlError(Exception):
-    """What the database said; `is_temporary` where trying again may help."""
+    """An error of the database; `is_temporary` if a retry may help."""
 
     def __init__(self, message: str, *, is_temporary: bool = True) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class SqlError(Exception):
 
 class Connection(Protocol):
     def execute(self, query: str, values: dict[str, Any], *, limit: int) -> tuple[Rows | None, int]:
-        """The rows, None for a statement that gives none, and how many it changed; all of it committed."""
+        """The rows (None for a statement without rows) and the number of changed rows. The transaction is committed."""
         ...
 
     def give_up(self) -> None: ...
@@ -40,18 +40,18 @@ def connect(url: str) -> Connection:
     if separator and scheme in ("postgresql", "postgres"):
         return _postgres(url)
     raise SqlError(
-        f"`{scheme[:40]}` is no database known here: use sqlite:///file or postgresql://…", is_temporary=False
+        f"`{scheme[:40]}` is not a supported database: use sqlite:///file or postgresql://…", is_temporary=False
     )
 
 
 def parameters_of(query: str) -> list[str]:
-    """The names of the parameters in a query, each once, in order."""
+    """The names of the parameters in a query, without duplicates, in order."""
     found = (match["name"] for match in _TOKENS.finditer(query))
     return list(dict.fromkeys(name for name in found if name))
 
 
 def bound_values(query: str, values: dict[str, Any]) -> dict[str, Any]:
-    """A value for each parameter; SqlError names those that nothing provides."""
+    """A value for each parameter. Raises SqlError naming the missing ones."""
     names = parameters_of(query)
     missing = [name for name in names if name not in values]
     if missing:
@@ -70,7 +70,7 @@ def _as_parameter(value: Any) -> Any:
 
 
 def _sqlite_path(rest: str) -> str:
-    """As SQLAlchemy has it: three slashes before a relative path, four before an absolute one."""
+    """Like SQLAlchemy: three slashes before a relative path, four before an absolute one."""
     path = rest.removeprefix("/")
     if not path:
         raise SqlError("the URL names no file: write sqlite:///path/to/file.db", is_temporary=False)
@@ -83,7 +83,7 @@ class SqliteConnection:
 
         self._errors = sqlite3
         try:
-            # Its own transactions are in the way: there is one, from the first statement to the last.
+            # Disable its implicit transactions: there is exactly one, from the first statement to the last.
             self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
         except sqlite3.Error as error:
             raise SqlError(f"cannot open {path}: {error}", is_temporary=False) from None
@@ -148,7 +148,7 @@ class DbApiConnection:
         bound = bound_values(query, values)
         try:
             cursor = self._connection.cursor()
-            # Without values the text is taken as it stands, percent signs and all.
+            # Without values the text is not interpreted, so percent signs are safe.
             cursor.execute(*self._statement(query, bound)) if bound else cursor.execute(query)
             rows = _rows_of(cursor, limit)
             self._connection.commit()
@@ -170,7 +170,7 @@ class DbApiConnection:
 
 
 class Pg8000Connection(DbApiConnection):
-    """The same manners, but it numbers its parameters and wants the parts of the URL one by one."""
+    """Like DbApiConnection, but with numbered parameters and separate connection arguments."""
 
     def _open(self, url: str) -> Any:
         from urllib.parse import unquote, urlsplit
@@ -190,7 +190,7 @@ class Pg8000Connection(DbApiConnection):
 
 
 class AsyncpgConnection:
-    """asyncpg: parameters as `$1`, and a loop of its own."""
+    """asyncpg: parameters as `$1`, with its own event loop."""
 
     def __init__(self, driver: Any, url: str) -> None:
         import asyncio
@@ -238,7 +238,7 @@ def _numbered(query: str, bound: dict[str, Any], style: str) -> str:
 
 
 def _in_style(query: str, style: str) -> str:
-    """The parameters as the driver writes them; a percent sign of the query itself is doubled."""
+    """Write parameters in the style of the driver; percent signs of the query are doubled."""
     parts, end = [], 0
     for match in _TOKENS.finditer(query):
         if match["name"]:
@@ -271,7 +271,7 @@ def _changed(status: str | None) -> int:
 
 
 def _first_line(error: BaseException) -> str:
-    """psycopg adds the place in the query, pg8000 speaks in a dictionary."""
+    """psycopg adds the position in the query, pg8000 raises a dictionary."""
     first = error.args[0] if error.args else None
     if isinstance(first, dict) and "M" in first:
         return str(first["M"])

@@ -1,4 +1,4 @@
-"""Values as a definition holds them: what JSON knows, and pointers to what is known only later."""
+"""Values in definitions: JSON, references and secrets."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _SIMPLE = (str, int, float, bool, type(None))
 
 
 def ref(path: str) -> dict[str, str]:
-    """A value that exists when the task starts: `ref("tasks.extract.output.rows")`, `ref("params.day")`."""
+    """A value known only when the task starts: `ref("tasks.extract.output.rows")`, `ref("params.day")`."""
     return {"ref": path}
 
 
 def secret(name: str) -> dict[str, str]:
-    """A secret, looked up where the attempt starts and stored nowhere."""
+    """A secret. Its value is resolved at launch and never stored."""
     return {"secret": name}
 
 
 def plain(value: Any, where: str) -> Any:
-    """The value as JSON knows it: dates as ISO text, times as seconds, enums by their value. TypeError names the place."""
+    """The value as JSON: dates as ISO text, durations as seconds, enums by value. Raises TypeError naming the position."""
     if type(value) in _SIMPLE:
         return value
     if isinstance(value, dict):
@@ -31,7 +31,7 @@ def plain(value: Any, where: str) -> Any:
         return [plain(below, f"{where}[{index}]") for index, below in enumerate(value)]
     if hasattr(type(value), "_member_map_"):  # an enum
         return plain(value.value, where)
-    if isinstance(value, _SIMPLE):  # a class of the user's own that is one of them
+    if isinstance(value, _SIMPLE):  # a subclass of one of them
         return next(kind(value) for kind in (str, int, float) if isinstance(value, kind))
     if isinstance(value, os.PathLike):
         return os.fspath(value)

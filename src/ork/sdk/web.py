@@ -1,4 +1,4 @@
-"""One HTTP request with limits, by the standard library alone."""
+"""One HTTP request with limits, using only the standard library."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 
 LIMIT = 64 << 20
 SHOWN_CHARACTERS = 300
-_SENT_ON = ("accept", "accept-language", "content-type", "user-agent")  # also to another origin
+_SENT_ON = ("accept", "accept-language", "content-type", "user-agent")  # headers that are also sent to another origin
 _NO_URL = "not an http or https URL: it must begin with http:// or https:// and name a host"
 
 
 class WebError(Exception):
-    """No answer at all: a sentence saying why. Trying again may help."""
+    """There was no response. The message says why; a retry may help."""
 
 
-class Answer:
-    """An answer of any status, its body read whole."""
+class HttpResponse:
+    """A response of any status, with its whole body."""
 
     __slots__ = ("body", "content_type", "status")
 
@@ -33,13 +33,13 @@ class Answer:
         return self.body.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """The body as JSON; ValueError if it is none."""
+        """The body as JSON. Raises ValueError."""
         import json
 
         try:
             return json.loads(self.body, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"the answer is not JSON: {error}") from None
+            raise ValueError(f"the response is not JSON: {error}") from None
 
     def shown(self) -> str:
         text = " ".join(self.text.split())
@@ -54,9 +54,9 @@ def fetch(
     body: bytes | None = None,
     timeout: float = 30.0,
     limit: int = LIMIT,
-) -> Answer:
-    """WebError if nobody answers in time, or with more than `limit` bytes. Redirects are followed; headers that may hold
-    credentials are not sent on to another origin."""
+) -> HttpResponse:
+    """Raises WebError if there is no response in time, or one of more than `limit` bytes. Follows redirects; headers
+    that may contain credentials are not sent to another origin."""
     check_url(url)
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
@@ -68,17 +68,17 @@ def fetch(
     try:
         try:
             response = _opener().open(request, timeout=timeout)
-        except HTTPError as refused:  # an answer all the same
+        except HTTPError as refused:  # any other status is a response too
             response = refused
         with response:
             data = response.read(limit + 1)
-            answer = Answer(response.status, response.headers.get("Content-Type") or "", data)
+            answer = HttpResponse(response.status, response.headers.get("Content-Type") or "", data)
     except URLError as error:
-        raise WebError(f"no answer from {_host(url)}: {error.reason}") from None
+        raise WebError(f"no response from {_host(url)}: {error.reason}") from None
     except (OSError, HTTPException) as error:
-        raise WebError(f"no answer from {_host(url)}: {error or type(error).__name__}") from None
+        raise WebError(f"no response from {_host(url)}: {error or type(error).__name__}") from None
     if len(data) > limit:
-        raise WebError(f"the answer from {_host(url)} has more than {limit} bytes")
+        raise WebError(f"the response of {_host(url)} has more than {limit} bytes")
     return answer
 
 
@@ -96,7 +96,8 @@ def _opener() -> OpenerDirector:
 
 
 def check_url(url: object) -> None:
-    """ValueError for anything but a whole http or https address. What was given is not repeated: it may be a secret."""
+    """Raises ValueError unless this is a complete http or https URL. The message does not repeat it: it may be a
+    secret."""
     from urllib.parse import urlsplit
 
     if not isinstance(url, str) or not url.isprintable() or " " in url:
@@ -114,7 +115,7 @@ def _refuse_constant(text: str) -> Any:
 
 
 def _host(url: str) -> str:
-    """Without the path and the user: addresses may carry secrets, and messages are shown to everybody."""
+    """The host without path and user: URLs may contain secrets, and messages are public."""
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)

@@ -1,7 +1,7 @@
-"""Workflows written in Python: the same document a YAML file holds, put together by decorators.
+"""Workflows in Python: decorators build the same document as a YAML file.
 
-Nothing is judged here. `document()` is read by the same code as a YAML file, so that both mean the same and mistakes
-are told alike; that is also why options are taken as they come.
+Nothing is checked here. `document()` is parsed by the same code as a YAML file, so that both have the same meaning and
+the same error messages; for this reason options are passed on unchecked.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python")
 
 
 class TaskEntry:
-    """A task as it was written, and where. `function` is None for one that is no function of this interpreter."""
+    """A task, and where it was defined. `function` is None if the task is not a Python function of this process."""
 
     __slots__ = ("child", "function", "keys", "line", "name")
 
@@ -58,7 +58,7 @@ class TaskEntry:
 
 
 class Mistake:
-    """Something only Python can get wrong; everything else is found by whoever reads the document."""
+    """A mistake that only a Python file can have; all others are found when the document is parsed."""
 
     __slots__ = ("code", "hint", "line", "message")
 
@@ -70,17 +70,17 @@ class Mistake:
 
 
 class Workflow:
-    """A workflow. Tasks are added by `@workflow.task`, `command`, `workflow` and `approval`; functions stay as they are.
+    """A workflow. `@workflow.task`, `command`, `workflow` and `approval` add tasks; functions are left unchanged.
 
-    `file` and `line` are where it was made, in the module that was being loaded.
+    `file` and `line` are where it was defined, in the module that was being loaded.
     """
 
     def __init__(self, name: str, *, schedule: Any = None, **options: Unpack[WorkflowOptions]) -> None:
-        places = _places(sys._getframe(1))
+        places = _caller_positions(sys._getframe(1))
         self.name = name
-        self.file, self.line = _home(places)
+        self.file, self.line = _defining_module(places)
         self.tasks: dict[str, TaskEntry] = {}
-        self._names: dict[int, str] = {}  # by the identity of functions, which the entries keep alive
+        self._names: dict[int, str] = {}  # by id() of functions, which the entries keep alive
         keys: dict[str, Any] = {"name": name, "schedule": schedule, **options}
         params = keys.pop("params", None)
         self._keys = {key: plain(value, key) for key, value in keys.items() if value is not None}
@@ -93,8 +93,8 @@ class Workflow:
     def task(self, *, name: str | None = None, **options: Unpack[TaskOptions]) -> Callable[[F], F]: ...  # noqa: F811
 
     def task(self, function: Any = None, /, *, name: str | None = None, **options: Any) -> Any:  # type: ignore[misc]  # noqa: F811
-        """Makes a function a task. Its parameters say what it needs: outputs of tasks, params of the run, the context."""
-        places = _places(sys._getframe(1))
+        """Make a function a task. Its parameters say what it needs: outputs of tasks, params of the run, the context."""
+        places = _caller_positions(sys._getframe(1))
 
         def add(decorated: Any) -> Any:
             entry = self._add(name or decorated.__name__, options, places)
@@ -105,40 +105,42 @@ class Workflow:
         return add if function is None else add(function)
 
     def command(self, name: str, command: str | Iterable[Any], **options: Unpack[TaskOptions]) -> None:
-        """A task that runs a program: a list is taken as it stands, text is split into words."""
+        """Add a task that runs a program: a list of arguments, or text that is split into words."""
         words = command if isinstance(command, str) else list(command)
-        self._add(name, {"command": words, **options}, _places(sys._getframe(1)))
+        self._add(name, {"command": words, **options}, _caller_positions(sys._getframe(1)))
 
     def workflow(self, name: str, workflow: Workflow | str, **options: Unpack[TaskOptions]) -> None:
-        """A task that runs another workflow, with its `inputs` as params."""
+        """Add a task that runs another workflow, with its `inputs` as params."""
         child = workflow if isinstance(workflow, Workflow) else None
-        entry = self._add(name, {"workflow": child.name if child else workflow, **options}, _places(sys._getframe(1)))
+        entry = self._add(
+            name, {"workflow": child.name if child else workflow, **options}, _caller_positions(sys._getframe(1))
+        )
         entry.child = child
 
     def approval(self, name: str, message: str, *, not_by: str | None = None, **options: Unpack[TaskOptions]) -> None:
-        """A task that waits for a person; its `timeout` is how long, `not_by="starter"` who may not approve it."""
+        """Add an approval; `timeout` limits the wait, `not_by="starter"` excludes the person who started the run."""
         asked = message if not_by is None else {"message": message, "not_by": not_by}
-        self._add(name, {"approval": asked, **options}, _places(sys._getframe(1)))
+        self._add(name, {"approval": asked, **options}, _caller_positions(sys._getframe(1)))
 
     def add(self, name: str, **keys: Any) -> None:
-        """A task of any other kind, by the keys a YAML file would have."""
-        self._add(name, keys, _places(sys._getframe(1)))
+        """Add any other task, by the keys of a YAML file."""
+        self._add(name, keys, _caller_positions(sys._getframe(1)))
 
     def run(self, *, check: bool = True, **params: Any) -> Result:
-        """Runs everything here and now, in this process, for tests and notebooks: no store, nothing kept.
+        """Run the workflow in this process, for tests and notebooks: no store, nothing is saved.
 
-        With `check` a task that fails raises what it raised; without, the result tells.
+        With `check`, the exception of a failed task is raised; otherwise see the result.
         """
-        # By name: what runs a workflow stands above what describes it, and rooms import downwards only.
+        # By name: `in_process` imports this package, and packages import downwards only.
         from importlib import import_module
 
-        result: Result = import_module("ork.in_process.run").run_here(self, params, check=check)
+        result: Result = import_module("ork.in_process.run").run_in_process(self, params, check=check)
         return result
 
     def document(self, root: str | None, type_of: DescribeType | None = None) -> dict[str, Any]:
-        """What a YAML file in the folder `root` would say. Without a folder, functions are not looked for in files.
+        """The document of a YAML file in the folder `root`. Without a folder, functions are not looked up in files.
 
-        `type_of` puts the annotation of a function into the words of a definition, where that is more than a name.
+        `type_of` describes annotations that are more than a name.
         """
         params = dict(self._params)
         tasks = {entry.name: self._task_document(entry, root) for entry in self.tasks.values()}
@@ -161,15 +163,15 @@ class Workflow:
         if name in self.tasks:
             raise ValueError(f"workflow {self.name} has two tasks named {name}: give one another `name`")
         line = next((line for file, line in places if file == self.file), self.line)
-        named = {key: self._named(value) for key, value in keys.items() if value is not None}
+        named = {key: self._task_names(value) for key, value in keys.items() if value is not None}
         entry = TaskEntry(name, {key: plain(value, f"{name}.{key}") for key, value in named.items()}, line)
         self.tasks[name] = entry
         return entry
 
-    def _named(self, value: Any) -> Any:
-        """Functions that are tasks may be written for their names."""
+    def _task_names(self, value: Any) -> Any:
+        """Replace functions that are tasks by their names."""
         if isinstance(value, (list, tuple)):
-            return [self._named(each) for each in value]
+            return [self._task_names(each) for each in value]
         if callable(value):
             return self._names.get(id(value), value)
         return value
@@ -184,7 +186,7 @@ class Workflow:
         return {**document, "depends_on": depends_on} if depends_on else document
 
     def mistakes(self, root: str | None, type_of: DescribeType | None = None) -> list[Mistake]:
-        """What is wrong besides what the document says; `document` is then only good for finding more."""
+        """Mistakes that are not in the document. If there are any, use `document` only to find more of them."""
         found = []
         if root is not None:
             entries = [entry for entry in self.tasks.values() if entry.function is not None]
@@ -198,7 +200,7 @@ class Workflow:
         return found
 
     def _derived_params(self, type_of: DescribeType | None) -> dict[str, dict[str, Any]]:
-        """Parameters that nothing else provides. A run must give those that one task has no default for."""
+        """Parameters without another source. They are required if any task has no default for them."""
         found: dict[str, dict[str, Any]] = {}
         for _, name, param in self._asked_for(type_of):
             found[name] = _merged(found[name], param) if name in found else param
@@ -212,7 +214,7 @@ class Workflow:
                     yield entry, parameter.name, param
 
     def _unprovided(self, entry: TaskEntry) -> list[Parameter]:
-        """The parameters of its function that no input, task, item or context is for."""
+        """The parameters of its function without an input, task, item or context."""
         provided = {*_inputs(entry), *self.implied(entry), *self._params}
         if "foreach" in entry.keys:
             provided.add("item")
@@ -221,13 +223,13 @@ class Workflow:
 
 
 def _inputs(entry: TaskEntry) -> dict[str, Any]:
-    """What it is given by name. Whatever else stands there is refused by the reader of the document."""
+    """The named inputs. Any other value is rejected when the document is parsed."""
     inputs = entry.keys.get("inputs")
     return inputs if isinstance(inputs, dict) else {}
 
 
 def _differing(one: dict[str, Any], other: dict[str, Any]) -> str | None:
-    """What two functions that both want a param do not agree on; one that says nothing about it agrees."""
+    """What two functions that use a param disagree on; one without a type or default agrees."""
     return next((key for key in ("type", "default") if key in one and key in other and one[key] != other[key]), None)
 
 
@@ -236,12 +238,12 @@ def _merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     if not ("default" in one and "default" in other):
         merged.pop("default", None)
     if _differing(one, other) == "type":
-        del merged["type"]  # told as a mistake of its own: whatever follows from either would only be noise
+        del merged["type"]  # reported as a mistake of its own; consequences would only be noise
     return merged
 
 
-def _places(frame: Any) -> list[tuple[str, int]]:
-    """File and line of the caller, of its caller, and so on up to the module that is being loaded."""
+def _caller_positions(frame: Any) -> list[tuple[str, int]]:
+    """File and line of the caller, of its caller, and so on up to the module being loaded."""
     places = []
     while frame is not None:
         places.append((frame.f_code.co_filename, frame.f_lineno))
@@ -249,8 +251,8 @@ def _places(frame: Any) -> list[tuple[str, int]]:
     return places
 
 
-def _home(places: list[tuple[str, int]]) -> tuple[str, int]:
-    """The module that is being loaded, where a helper may have made the workflow; else (in a test, say) the caller."""
+def _defining_module(places: list[tuple[str, int]]) -> tuple[str, int]:
+    """The module being loaded, even if a helper defined the workflow; else (in a test, say) the caller."""
     module = places[-1][0]
     is_users = module.endswith(".py") and not any(part in module for part in _INSTALLED)
     return places[-1] if is_users else places[0]
@@ -261,7 +263,7 @@ def _is_in_reach(function: Any) -> bool:
 
 
 def _out_of_reach(entry: TaskEntry) -> Mistake:
-    message = f"task `{entry.name}` is no function at the top level of a module: a worker could not find it"
+    message = f"task `{entry.name}` is not a function at the top level of a module, so a worker cannot import it"
     return Mistake("ORK503", message, entry.line, "write it as `def` at the top level of the file")
 
 
@@ -276,7 +278,7 @@ def _where_it_is(function: Any, root: str | None) -> dict[str, str]:
 
 
 def _declared(value: Any, name: str) -> Any:
-    """A param as a definition writes it; types may be given as types."""
+    """A param as in a definition; types may be given as Python types."""
     if isinstance(value, dict) and isinstance(value.get("type"), type):
         value = {**value, "type": type_name(value["type"]) or value["type"].__name__}
     found = type_name(value)

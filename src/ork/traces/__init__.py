@@ -1,1 +1,1 @@
-"""Runs as OpenTelemetry traces, when somebody asked for them: a span per run and one below it per attempt."""
+"""Exports runs as OpenTelemetry traces, if enabled: a span per run, with a child span per attempt."""

@@ -1,7 +1,6 @@
-"""The ids of traces and spans, made from those of runs and attempts.
+"""The ids of traces and spans, derived from those of runs and attempts.
 
-Nothing has to be remembered: whichever scheduler ends an attempt, after however many others, knows the span it is, and
-so does the task that was told of it when it was started.
+Nothing has to be stored: any scheduler that ends an attempt can compute its span id, and the task gets it at launch.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ def trace_id(run: str) -> int:
 
 
 def run_span_id(run: str, round: int) -> int:
-    """Each retry of a whole run by a person is a span of its own, in the same trace."""
+    """Each round of a run is a span of its own, in the same trace."""
     return _number(f"run {run} {round}", SPAN_BYTES)
 
 
@@ -27,10 +26,10 @@ def attempt_span_id(attempt: str) -> int:
 
 
 def traceparent(attempt: AttemptKey, *, is_sampled: bool) -> str:
-    """What the attempt's own spans hang below, as W3C Trace Context writes it."""
+    """The W3C Trace Context that the task's own spans use as their parent."""
     return f"00-{trace_id(attempt.run):032x}-{attempt_span_id(str(attempt)):016x}-{int(is_sampled):02x}"
 
 
 def _number(text: str, size: int) -> int:
-    """Never zero, which would mean that there is none."""
+    """Never zero, which means "no id"."""
     return int.from_bytes(sha256(text.encode()).digest()[:size]) or 1

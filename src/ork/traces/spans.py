@@ -1,4 +1,4 @@
-"""What a happening says as a span. Pure: everything it needs is in the happening's fields."""
+"""The span of a telemetry event. Pure: all it needs is in the fields of the event."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SpanLink(NamedTuple):
 
 
 class RunSpan(NamedTuple):
-    """A span before it is one of OpenTelemetry's. `parent` is None for a run's own."""
+    """A span in Ork's own form. `parent` is None for a run."""
 
     name: str
     trace: int
@@ -29,8 +29,8 @@ class RunSpan(NamedTuple):
     end: datetime
     attributes: dict[str, str | int]
     error: str | None
-    work_began: datetime | None = None  # from dispatch until then nothing of the user's was running
-    link: SpanLink | None = None  # what another trace says about where this one comes from
+    work_began: datetime | None = None  # user code ran from then on; before, the attempt was being started
+    link: SpanLink | None = None  # the trace that this one comes from
 
 
 def span_of(event: TelemetryEvent, fields: Mapping[str, Any]) -> RunSpan | None:
@@ -93,7 +93,7 @@ def _of_attempt(fields: Mapping[str, Any]) -> RunSpan:
 
 
 def _link(parent: str | None) -> SpanLink | None:
-    """To the attempt that this run is the sub-workflow of, or to the run it repeats."""
+    """To the attempt that started this run as a sub-workflow, or to the run it repeats."""
     if parent is None:
         return None
     run, is_attempt, _ = parent.partition("/")

@@ -133,7 +133,7 @@ class CommandJob:
         try:
             text = self._output_text()
         except (DocumentError, OSError) as error:
-            return failed("output", f"what was written to $ORK_OUTPUT_FILE cannot be used: {error}", exit_code=0)
+            return failed("output", f"the content of $ORK_OUTPUT_FILE is invalid: {error}", exit_code=0)
         if text is None and self._last is not None and self._last.is_too_large:
             most = f"the last line of standard output is JSON of more than {self._last.limit:,} bytes"
             return failed("output", f"{most}: write it to the file $ORK_OUTPUT_FILE instead", exit_code=0)

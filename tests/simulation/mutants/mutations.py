@@ -11,7 +11,7 @@ from typing import Any
 
 from ork.core import events as ev
 from ork.core.machine import RunMachine
-from ork.core.rules import Verdict
+from ork.core.rules import StartVerdict
 from ork.errors import DocumentError
 from ork.executors.executor import Presence
 from ork.model.ids import AttemptKey
@@ -91,7 +91,7 @@ def stop_without_release(_original: Any) -> Any:
 def start_too_early(original: Any) -> Any:
     def judge(rule: Any, upstream: Any) -> Any:
         verdict = original(rule, upstream)
-        return Verdict.START if verdict is Verdict.WAIT and upstream.succeeded else verdict
+        return StartVerdict.START if verdict is StartVerdict.WAIT and upstream.succeeded else verdict
 
     return judge
 
@@ -111,7 +111,7 @@ def retry_anything(original: Any) -> Any:
 def no_skipping(original: Any) -> Any:
     def judge(rule: Any, upstream: Any) -> Any:
         verdict = original(rule, upstream)
-        return Verdict.WAIT if verdict is Verdict.SKIP else verdict
+        return StartVerdict.WAIT if verdict is StartVerdict.SKIP else verdict
 
     return judge
 

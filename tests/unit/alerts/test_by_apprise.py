@@ -60,7 +60,7 @@ def test_what_was_not_taken_is_tried_again_and_nothing_of_its_address_is_told(ca
         told = reasons(at)
         assert at.deliver() is not None
     assert len(told) == 2
-    assert all("did not take it" in why and "hush" not in why for why in told)
+    assert all("did not accept it" in why and "hush" not in why for why in told)
     assert [record for record in caplog.records if record.name.startswith("apprise")] == []
 
 
@@ -81,7 +81,7 @@ def test_an_address_nobody_understands_is_not_told_either() -> None:
     at = desk({"ops": {"apprise": "nosuch://user:hush@example.org"}})
     told = reasons(at)
     assert at.deliver() is not None
-    assert told == ["ops: its address is not one that Apprise understands"] * 2
+    assert told == ["ops: Apprise does not support its URL"] * 2
 
 
 def test_the_guard_holds_for_its_own_thread_only_and_while_it_lasts() -> None:
@@ -106,9 +106,11 @@ def test_without_its_package_an_address_of_it_is_refused_at_the_start() -> None:
         "read_channels({'ops': {'apprise': 'json://example.org'}})"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert "ork.errors.UsageError: alerts.ops in ork.yaml needs a package that is not here: apprise" in done.stderr
+    assert (
+        "ork.errors.UsageError: alerts.ops in ork.yaml needs the package apprise, which is not installed" in done.stderr
+    )
 
 
 def test_it_is_one_way_among_others() -> None:
-    with pytest.raises(UsageError, match="none or several of webhook, slack, mail, apprise"):
+    with pytest.raises(UsageError, match="exactly one of webhook, slack, mail, apprise"):
         read_channels({"ops": {"apprise": "json://example.org", "webhook": "https://example.org"}})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ork.alerts.channels import Channel, Mail, listeners, read_channels
+from ork.alerts.channels import Channel, Mail, read_channels, recipients
 from ork.errors import UsageError
 from ork.model.notice import NoticeKind
 from ork.model.workflow import Secret
@@ -31,8 +31,8 @@ def test_each_name_leads_to_a_webhook_slack_or_mail() -> None:
 @pytest.mark.parametrize(
     ("given", "word"),
     [
-        ({}, "none or several"),
-        ({"webhook": "https://a", "slack": "https://b"}, "none or several"),
+        ({}, "exactly one"),
+        ({"webhook": "https://a", "slack": "https://b"}, "exactly one"),
         ({"webhok": "https://a"}, "`webhok`"),
         ({"webhook": 7}, "neither text"),
         ({"webhook": "https://a", "on": ["success"]}, "`on`"),
@@ -62,5 +62,5 @@ def test_a_workflow_is_told_of_to_those_it_names_and_to_those_who_want_to_hear_o
             "failures": {"webhook": "https://d", "every_workflow": True, "on": "run"},
         }
     )
-    assert [c.name for c in listeners(channels, ["named"], NoticeKind.RUN)] == ["everything", "failures", "named"]
-    assert [c.name for c in listeners(channels, [], NoticeKind.TASK)] == ["everything"]
+    assert [c.name for c in recipients(channels, ["named"], NoticeKind.RUN)] == ["everything", "failures", "named"]
+    assert [c.name for c in recipients(channels, [], NoticeKind.TASK)] == ["everything"]

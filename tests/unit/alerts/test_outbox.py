@@ -8,7 +8,7 @@ from datetime import timedelta
 from email.utils import format_datetime
 from typing import Any
 
-from ork.alerts.outbox import MOST_TRIES
+from ork.alerts.outbox import MAX_TRIES
 from ork.model.outbound import OutboundRule
 from ork.telemetry import TelemetryEvent
 from tests.conformance.state_samples import NOW
@@ -67,7 +67,7 @@ def test_nobody_tries_for_ever() -> None:
         while due is not None:
             at.now = due
             due = at.deliver()
-        assert len(site.asked) == MOST_TRIES
+        assert len(site.asked) == MAX_TRIES
 
 
 def test_a_redirect_is_not_followed() -> None:
@@ -133,7 +133,7 @@ def test_a_loop_sends_what_it_is_woken_for_and_ends_with_what_is_due() -> None:
             at = Desk({"ops": f"{site.url}/hook"})
             loop = asyncio.create_task(at.outbox.run())
             await at.fail()
-            at.outbox.look_soon()
+            at.outbox.wake()
             await at.outbox.finish(loop, 10.0)
 
         asyncio.run(work())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from ork.core.graph import Node, link
+from ork.core.graph import TaskNode, link
 from ork.core.limits import EVERYTHING, UNLIMITED, Capacity, task_rate
 from ork.core.ready import ReadyTasks
 from ork.model.ids import TaskKey
@@ -17,7 +17,7 @@ def spec(name: str, *, priority: int = 0, pool: str | None = None, rate: Rate | 
     return TaskSpec(name, "process", TRUE, priority=priority, pool=pool, rate=rate)
 
 
-def nodes(*specs: TaskSpec) -> dict[str, Node]:
+def nodes(*specs: TaskSpec) -> dict[str, TaskNode]:
     return link(CompiledWorkflow("flow", specs))
 
 

@@ -103,6 +103,6 @@ def test_what_cannot_run_here_is_refused_before_anything_runs(etl: Workflow) -> 
         ran.append("first")
 
     etl.add("fast", executor="rust", file="fast.rs", depends_on=["first"])
-    with pytest.raises(UsageError, match="task `fast` is run by the executor `rust`"):
+    with pytest.raises(UsageError, match="task `fast` needs the executor `rust`"):
         etl.run()
     assert ran == []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ork.locations import answers, inspect
+from ork.locations import inspect, inspection_cache
 from ork.locations.inspect import Inspected, inspect_file
 
 FLOW = """\
@@ -178,8 +178,8 @@ def test_a_failure_is_not_kept_and_a_broken_cache_is_only_slow(tmp_path: Path) -
 
 
 def test_the_cache_keeps_what_was_used_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "MOST_ENTRIES", 10)
-    kept = answers.Answers(str(tmp_path / "cache"))
+    monkeypatch.setattr(inspection_cache, "MAX_ENTRIES", 10)
+    kept = inspection_cache.InspectionCache(str(tmp_path / "cache"))
     empty = {"workflows": [], "functions": {}, "files": [], "errors": []}
     for number in range(11):
         kept.keep(f"key{number:02}", str(tmp_path), empty)

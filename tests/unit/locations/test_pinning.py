@@ -6,9 +6,9 @@ import pytest
 
 from ork.compile.load import load_workflow
 from ork.definition.workers_file import load_workers
-from ork.locations.document import Found
+from ork.locations.document import FoundWorkflow
 from ork.locations.pinning import pinned_version
-from ork.locations.place import LookError
+from ork.locations.source import ScanError
 from ork.model.workflow import TaskSpec, Version
 
 IMAGE = "registry/etl@sha256:1"
@@ -18,7 +18,7 @@ WORKERS, _ = load_workers(b"heavy: {where: docker, cpu: 4}\nhere: {where: local,
 def pinned(tasks: str, image: str = IMAGE) -> Version:
     loaded = load_workflow(f"name: flow\ntasks:\n{tasks}".encode(), "flow.yaml", read=None)
     assert loaded.draft is not None
-    return pinned_version(Found(loaded.draft.workflow, "/app/sub/flow.yaml", "/app/sub"), image, WORKERS)
+    return pinned_version(FoundWorkflow(loaded.draft.workflow, "/app/sub/flow.yaml", "/app/sub"), image, WORKERS)
 
 
 def only(version: Version) -> TaskSpec:
@@ -57,7 +57,7 @@ def test_another_image_makes_another_version() -> None:
     "task", ["{file: a.py, environment: {requirements: [requests]}}", "{file: a.rs, executor: rust}"]
 )
 def test_what_is_built_outside_of_images_is_refused_for_as_long_as_the_image_is_the_same(task: str) -> None:
-    with pytest.raises(LookError, match="belongs into the image itself") as refused:
+    with pytest.raises(ScanError, match="must be part of the image") as refused:
         pinned(f"  a: {task}\n")
     assert refused.value.is_lasting
 
@@ -68,6 +68,6 @@ def test_a_worker_config_of_the_installation_may_be_named() -> None:
 
 @pytest.mark.parametrize("worker", ["hevy", "here"])
 def test_one_that_is_not_there_or_not_for_images_is_refused(worker: str) -> None:
-    with pytest.raises(LookError, match=f"workers.yaml has no config `{worker}`") as refused:
+    with pytest.raises(ScanError, match=f"workers.yaml has no config `{worker}`") as refused:
         pinned(f"  a: {{file: a.py, worker: {worker}}}\n")
     assert (refused.value.code, refused.value.is_lasting) == ("ORK606", False)

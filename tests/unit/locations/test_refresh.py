@@ -11,9 +11,9 @@ import pytest
 
 from ork.compile.content import make_version, to_document
 from ork.compile.load import load_workflow
-from ork.locations.document import Found
-from ork.locations.place import Answer, LookError
+from ork.locations.document import FoundWorkflow
 from ork.locations.refresh import Refresher
+from ork.locations.source import ScanError, SourceReading
 from ork.model.location import Location, LocationEntry
 from ork.model.workflow import Version, WorkflowEntry
 from ork.objects.json_text import dumps
@@ -43,16 +43,16 @@ class Shelf:
             raise self.trouble
         return self.content
 
-    async def parse(self, digest: str) -> Answer:
+    async def parse(self, digest: str) -> SourceReading:
         self.looks += 1
         if self.gate is not None:
             await self.gate.wait()
         workflows = [{"name": name, "file": f"{name}.yaml", "root": ".", "definition": _definition(name, digest)}
                      for name in self.names]  # fmt: skip
         told = {"format": 1, "ork": "1", "folder": "/app", "workflows": workflows, "problems": self.problems}
-        return Answer(self.document if self.document is not None else dumps(told).encode(), "the end of stderr")
+        return SourceReading(self.document if self.document is not None else dumps(told).encode(), "the end of stderr")
 
-    def version(self, found: Found, digest: str) -> Version:
+    def version(self, found: FoundWorkflow, digest: str) -> Version:
         return make_version(found.workflow, found.root, found.file)
 
 
@@ -72,8 +72,8 @@ class Bench:
         telemetry = Telemetry()
         telemetry.listen(lambda happening, fields: self.told.append((str(happening), fields)))
         locations = {name: Location(name, image=f"registry/{name}") for name in self.shelves}
-        places: Callable[[Location], Any] = lambda location: self.shelves[location.name]  # noqa: E731
-        return Refresher(self.store, locations, places, telemetry, now=lambda: self.now)
+        sources: Callable[[Location], Any] = lambda location: self.shelves[location.name]  # noqa: E731
+        return Refresher(self.store, locations, sources, telemetry, now=lambda: self.now)
 
     async def refresh(self, minutes: float = 5) -> None:
         """The next refresh, and all that is due by then."""
@@ -190,7 +190,7 @@ def test_a_place_out_of_reach_is_tried_again_and_what_was_wrong_before_is_not_fo
         bench = Bench(etl=shelf)
         shelf.document = b"broken"
         await bench.refresh()
-        shelf.trouble = LookError("the registry is down", code="ORK706")
+        shelf.trouble = ScanError("the registry is down", code="ORK706")
         await bench.refresh()
         assert (await bench.entry()).code == "ORK706"
         shelf.trouble = None
@@ -299,7 +299,7 @@ def test_the_loop_wakes_when_somebody_asks() -> None:
         refresher = bench.refresher()
         running = asyncio.create_task(refresher.run())
         await bench.store.ask_refresh("etl", bench.now)
-        refresher.look_soon()
+        refresher.wake()
         while shelf.looks < 2:
             await asyncio.sleep(0.01)
         running.cancel()
@@ -319,7 +319,7 @@ def test_a_loop_that_is_woken_and_cancelled_at_once_ends(pauses: int) -> None:
         running = asyncio.create_task(refresher.run())
         for _ in range(20):  # until it waits for its next time
             await asyncio.sleep(0)
-        refresher.look_soon()
+        refresher.wake()
         for _ in range(pauses):
             await asyncio.sleep(0)
         running.cancel()

@@ -139,9 +139,9 @@ def test_a_long_lived_token_is_changed_for_a_short_lived_one(registry: FakeRegis
 @pytest.mark.parametrize(
     ("wants", "credentials", "said"),
     [
-        ("Basic", None, "wants a login, and none is known: docker login 127.0.0.1"),
-        ("Basic", {**LOGIN, "password": "wrong"}, "does not let us see etl"),
-        ("Bearer", {**LOGIN, "password": "wrong"}, "refused the login"),
+        ("Basic", None, "requires a login: docker login 127.0.0.1"),
+        ("Basic", {**LOGIN, "password": "wrong"}, "does not allow access to etl"),
+        ("Bearer", {**LOGIN, "password": "wrong"}, "rejected the login"),
     ],
 )
 def test_who_is_not_let_in_is_told_so(
@@ -154,7 +154,7 @@ def test_who_is_not_let_in_is_told_so(
 
 def test_a_password_is_not_sent_in_the_clear_to_wherever_the_registry_says(registry: FakeRegistry) -> None:
     registry.wants, registry.realm = "Bearer", "ftp://elsewhere.example.org/token"
-    with pytest.raises(RegistryError, match="no safe place to log in"):
+    with pytest.raises(RegistryError, match="no secure URL for the login"):
         ask(registry, LOGIN)
 
 
@@ -164,5 +164,5 @@ def test_an_image_that_is_not_there_is_named(registry: FakeRegistry) -> None:
 
 
 def test_a_registry_that_is_not_there_cannot_be_asked(registry: FakeRegistry) -> None:
-    with pytest.raises(RegistryError, match="cannot be asked"):
+    with pytest.raises(RegistryError, match="cannot be reached"):
         asyncio.run(ask_digest(read_image_name("127.0.0.1:1/etl"), None))

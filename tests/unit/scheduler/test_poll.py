@@ -20,7 +20,7 @@ from ork.objects.attempt_documents import LogSink
 from ork.scheduler import poll
 from ork.scheduler.poll import Poller
 from ork.scheduler.poll_jobs import Done, JobFailed, NotYet, judge_answer
-from ork.sdk.web import Answer
+from ork.sdk.web import HttpResponse
 from ork.state.memory import MemoryStore
 from ork.testing.objects import MemoryObjects
 from tests.loopback import loopback
@@ -29,8 +29,8 @@ HASH = "ab" * 32
 SPEC = {"kind": "python", "workflow": "flow", "root": "/project", "env": {}, "inline_limit": 10, "output_limit": 1000}
 
 
-def answer(value: Any, status: int = 200) -> Answer:
-    return Answer(status, "application/json", json.dumps(value).encode())
+def answer(value: Any, status: int = 200) -> HttpResponse:
+    return HttpResponse(status, "application/json", json.dumps(value).encode())
 
 
 JOB = {"http": "http://x/", "done": {"path": "s", "equals": 1}, "failed": {"path": "s", "equals": 2}, "output": "r"}
@@ -46,7 +46,7 @@ JOB = {"http": "http://x/", "done": {"path": "s", "equals": 1}, "failed": {"path
         (answer({}, 429), NotYet("answered 429")),
     ],
 )
-def test_an_answer_says_done_or_not_yet(given: Answer, meaning: object) -> None:
+def test_an_answer_says_done_or_not_yet(given: HttpResponse, meaning: object) -> None:
     assert judge_answer(JOB, given) == meaning
 
 
@@ -61,15 +61,15 @@ def test_without_conditions_the_status_decides() -> None:
     job = {"http": "http://x/"}
     assert judge_answer(job, answer({"a": 1}, 202)) == NotYet()
     assert judge_answer(job, answer({"a": 1})) == Done('{"a":1}')
-    assert judge_answer(job, Answer(200, "text/plain", b"hi")) == Done('"hi"')
-    assert judge_answer(job, Answer(204, "", b"")) == Done(None)
+    assert judge_answer(job, HttpResponse(200, "text/plain", b"hi")) == Done('"hi"')
+    assert judge_answer(job, HttpResponse(204, "", b"")) == Done(None)
 
 
 def test_a_result_that_is_not_there_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="has no `r`"):
         judge_answer(JOB, answer({"s": 1}))
     with pytest.raises(ValueError, match="not JSON"):
-        judge_answer(JOB, Answer(200, "text/plain", b"<html>"))
+        judge_answer(JOB, HttpResponse(200, "text/plain", b"<html>"))
 
 
 LOOPBACK = OutboundRule((parse_allowed("127.0.0.1"),))

@@ -48,7 +48,7 @@ def test_a_path_leads_through_fields_and_indexes_or_nowhere() -> None:
         ({"http": "http://x/", "every": 0.001}, "`every`"),
         ({"http": "http://x/", "every": True}, "`every`"),
         ({"http": "http://x/", "done": {"path": "state"}}, "`done` is a condition"),
-        ({"http": "http://x/", "done": {"path": "state", "is": 1}}, "no comparison `is`"),
+        ({"http": "http://x/", "done": {"path": "state", "is": 1}}, "unknown comparison `is`"),
         ({"http": "http://x/", "cancel": "http://x/"}, "`cancel` is a map"),
         ({"http": "http://x/", "cancel": {"url": "x"}}, "not an http"),
         ({"call": "module.function"}, "`module:function`"),

@@ -58,7 +58,7 @@ def test_a_status_that_is_not_expected_fails_and_is_retried_if_it_may_pass(
     site: Loopback, status: int, retry: bool
 ) -> None:
     site.answers["/a"] = (status, {"error": "why"})
-    with pytest.raises(ork.TaskError, match=f"answered {status}, expected 2xx: .*why") as caught:
+    with pytest.raises(ork.TaskError, match=f"returned status {status}, expected 2xx: .*why") as caught:
         run({"url": site.url + "/a"})
     assert caught.value.retry is retry
 
@@ -66,7 +66,7 @@ def test_a_status_that_is_not_expected_fails_and_is_retried_if_it_may_pass(
 def test_what_is_expected_can_be_said(site: Loopback) -> None:
     site.answers["/a"] = (404, {"gone": True})
     assert run({"url": site.url + "/a", "expect": [200, 404]}) == {"gone": True}
-    with pytest.raises(ork.TaskError, match="answered 404, expected 200"):
+    with pytest.raises(ork.TaskError, match="returned status 404, expected 200"):
         run({"url": site.url + "/a", "expect": 200})
 
 
@@ -82,7 +82,7 @@ def test_nobody_there_may_be_tried_again() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://user:password@127.0.0.1:{free.getsockname()[1]}/secret"
-        with pytest.raises(ork.TaskError, match="no answer from http://127") as caught:
+        with pytest.raises(ork.TaskError, match="no response from http://127") as caught:
             run({"url": url, "timeout": 5})
     assert caught.value.retry is True
     assert "password" not in caught.value.message

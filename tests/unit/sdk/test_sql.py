@@ -72,7 +72,7 @@ def test_a_file_of_statements_is_one_transaction(url: str, tmp_path: Path) -> No
         ({"query": "SELECT 1", "file": "x"}, "`query` or in a `file`", False),
         ({}, "`query` or in a `file`", False),
         ({"file": "nowhere.sql"}, "cannot read the query in nowhere.sql", False),
-        ({"query": "SELECT 1", "url": "mysql://x"}, "`mysql` is no database known here", False),
+        ({"query": "SELECT 1", "url": "mysql://x"}, "`mysql` is not a supported database", False),
         ({"query": "SELECT 1", "url": "sqlite:///"}, "the URL names no file", False),
         ({"query": "SELECT a FROM nowhere"}, "no such table: nowhere", True),
     ],

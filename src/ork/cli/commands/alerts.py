@@ -92,7 +92,7 @@ def test_command(name: str, as_json: bool) -> int:
     if as_json:
         print_json({"name": name, "sent": why is None, "error": why})
     elif why is None:
-        print(f"✓ {name}: a test message was sent by {channels[name].way}")
+        print(f"✓ {name}: a test message was sent by {channels[name].transport}")
     else:
         print(f"✗ {name}: not sent: {why}", file=sys.stderr)
     return DONE if why is None else FAILED
@@ -139,7 +139,7 @@ def _json(target: AlertTarget) -> dict[str, Any]:
     channel = target.channel
     return {
         "name": channel.name,
-        "way": channel.way,
+        "way": channel.transport,
         "on": sorted(channel.kinds),
         "every_workflow": channel.every_workflow,
         "workflows": list(target.workflows),
@@ -153,7 +153,7 @@ def _lines(targets: list[AlertTarget]) -> list[Line]:
     rows = [
         (
             channel.name,
-            channel.way,
+            channel.transport,
             "everything" if channel.kinds == KINDS else ", ".join(sorted(channel.kinds)),
             "all" if channel.every_workflow else ", ".join(workflows) or "none",
         )

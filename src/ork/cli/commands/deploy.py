@@ -62,12 +62,12 @@ def deploy_command(files: tuple[str, ...], as_json: bool) -> int:
 
 def _notes(versions: list[Version], settings: Settings, is_served: bool) -> list[str]:
     """Notes about the deployed workflows: schedules that cannot fire, and failures that alert no one."""
-    from ork.alerts.channels import hears_of_all
+    from ork.alerts.channels import has_global_channel
     from ork.status.schedulers import NOTHING_FIRES
 
     scheduled = [each.workflow for each in versions if each.workflow.schedule and each.workflow.schedule.enabled]
     notes = [NOTHING_FIRES] if scheduled and not is_served else []
-    if settings.server is not None or hears_of_all(settings.alerts):  # a server has an ork.yaml of its own
+    if settings.server is not None or has_global_channel(settings.alerts):  # a server has an ork.yaml of its own
         return notes
     advice = "nobody is notified when it fails; add `alerts: [NAME]`"
     quiet = [workflow.name for workflow in scheduled if not workflow.alerts]

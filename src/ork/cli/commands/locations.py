@@ -54,7 +54,7 @@ def locations_command(context: click.Context, as_json: bool) -> int | None:
 
 def _check_file() -> None:
     """Raises if locations.yaml has errors: the store has what the last scheduler read, before later changes."""
-    from ork.locations.written import read_locations
+    from ork.locations.project_locations import read_locations
 
     settings = current_settings()
     if settings.server is None:

@@ -12,7 +12,7 @@ from ork.cli.errors import DONE, WRONG_USE
 from ork.cli.session import json_option, print_json, settings_for, store_options
 
 if TYPE_CHECKING:
-    from ork.locations.files import Read
+    from ork.locations.files import Definition
 
 
 @click.command(name="validate")
@@ -43,14 +43,14 @@ def validate_command(files: tuple[str, ...], form: str, strict: bool, as_json: b
     return WRONG_USE if problems else DONE
 
 
-def _read(file: str, strict: bool) -> list[Read]:
+def _read(file: str, strict: bool) -> list[Definition]:
     from ork.locations.files import read_project_file
 
     found = read_project_file(file)
     return [found] if found is not None else read_definitions(file, settings_for(file), strict=strict)
 
 
-def _print_full(results: list[Read]) -> None:
+def _print_full(results: list[Definition]) -> None:
     problems = [problem for result in results for problem in result.problems]
     print_problems(problems)
     for result in results:
@@ -63,7 +63,7 @@ def _print_full(results: list[Read]) -> None:
         print(f"{len(problems):,} error{'' if len(problems) == 1 else 's'}.", file=sys.stderr)
 
 
-def _print_json(results: list[Read]) -> None:
+def _print_json(results: list[Definition]) -> None:
     from ork.definition.problems import to_json
 
     workflows = [{"name": read.workflow.name, "tasks": len(read.workflow.tasks)} for read in results if read.workflow]

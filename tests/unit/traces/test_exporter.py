@@ -18,7 +18,9 @@ from ork.telemetry import Telemetry, TelemetryEvent
 from ork.traces.spans import span_of
 from tests.loopback import Loopback, loopback
 
-sender = pytest.importorskip("ork.traces.sender", reason="the OpenTelemetry SDK is not installed: no traces are tried")
+sender = pytest.importorskip(
+    "ork.traces.exporter", reason="the OpenTelemetry SDK is not installed: no traces are tried"
+)
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RUN = Run(RunId("r1"), "shop", VersionId("v"), RunStatus.SUCCESS, Trigger.MANUAL, {}, NOW, finished_at=NOW)
@@ -37,9 +39,9 @@ def tell(telemetry: Telemetry) -> None:
     telemetry.emit(TelemetryEvent.ATTEMPT_ENDED, **describe_attempt(ATTEMPT, RUN))
 
 
-def started() -> tuple[Telemetry, sender.Traces]:
+def started() -> tuple[Telemetry, sender.TraceExporter]:
     telemetry = Telemetry()
-    traces = sender.Traces(telemetry)
+    traces = sender.TraceExporter(telemetry)
     telemetry.listen(traces)
     return telemetry, traces
 
@@ -70,7 +72,7 @@ def test_a_collector_that_never_answers_holds_nobody_up_and_costs_what_it_was_gi
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sender, "CLOSE_SECONDS", 0.3)
-    monkeypatch.setattr(sender, "GATHER_SECONDS", 0.0)
+    monkeypatch.setattr(sender, "BATCH_SECONDS", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         telemetry, traces = started()

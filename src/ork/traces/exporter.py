@@ -1,7 +1,7 @@
-"""Sends spans to an OpenTelemetry collector, on a thread of its own.
+"""Sends spans to an OpenTelemetry collector, in a separate thread.
 
-The scheduler hands over what happened and goes on: making a span, waiting for the collector and trying again are the
-thread's business. What does not fit or does not arrive is dropped and counted; it never holds anything up.
+The scheduler only queues events: creating spans, waiting for the collector and retrying are done by the thread. Spans
+that do not fit or cannot be sent are dropped and counted; they never delay the scheduler.
 """
 
 from __future__ import annotations
@@ -32,28 +32,27 @@ if TYPE_CHECKING:
 
 WAITING_AT_MOST = 4096
 SENT_AT_ONCE = 512
-GATHER_SECONDS = 0.5  # what ends together is sent together
+BATCH_SECONDS = 0.5  # spans of this period are sent together
 CLOSE_SECONDS = 2.0
 
 _Told = tuple[TelemetryEvent, dict[str, Any]]
 
 
-class Traces:
-    """A listener of `Telemetry`. Where to send, how to sample and what to say about the service, the OTEL_ variables
-    tell the SDK."""
+class TraceExporter:
+    """A listener of `Telemetry`. The OTEL_ variables configure endpoint, sampling and resource attributes of the SDK."""
 
     def __init__(self, telemetry: Telemetry) -> None:
-        # Its warnings would stand between the lines of a service; what is lost is counted and told of by us.
+        # Its warnings would mix with the log of the service; lost spans are counted and logged here.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         self._telemetry = telemetry
         self._exporter = OTLPSpanExporter()
-        self._ids = _GivenIds()
+        self._ids = _FixedIds()
         self._ended = _Ended()
         self._provider = TracerProvider(resource=_resource(), id_generator=self._ids, shutdown_on_exit=False)
         self._provider.add_span_processor(self._ended)
         self._tracer = self._provider.get_tracer("ork")
         self._waiting: queue.Queue[_Told | None] = queue.Queue(WAITING_AT_MOST)
-        self._under_way = 0  # spans that the collector has been given and not yet taken
+        self._in_flight = 0  # spans passed to the collector and not yet accepted
         self._is_failing = False
         self._is_told = False
         self._closing = threading.Event()
@@ -69,39 +68,39 @@ class Traces:
         if self._thread is None:
             self._thread = threading.Thread(target=self._send_until_closed, name="ork-traces", daemon=True)
             self._thread.start()
-        self._tell_of_trouble()
+        self._report_failure()
 
     def traceparent(self, attempt: AttemptKey) -> str:
         return traceparent(attempt, is_sampled=self._is_sampled(trace_id(attempt.run)))
 
     def close(self) -> None:
-        """What waits is sent, for as long as that takes, but no longer than a moment: then it is dropped."""
+        """Send what is queued within a short time; then drop it."""
         self._closing.set()
         if self._thread is not None:
-            with contextlib.suppress(queue.Full):  # then nobody waits for something to wake him
+            with contextlib.suppress(queue.Full):  # a full queue wakes the thread anyway
                 self._waiting.put_nowait(None)
             self._thread.join(CLOSE_SECONDS)
             if self._thread.is_alive():
                 self._is_failing = True
-                self._telemetry.spans["failed"] += self._under_way
+                self._telemetry.spans["failed"] += self._in_flight
         self._exporter.shutdown()
         self._telemetry.spans["overflowed"] += len(_at_hand(self._waiting, WAITING_AT_MOST))
-        self._tell_of_trouble()
+        self._report_failure()
 
-    def _tell_of_trouble(self) -> None:
-        """On the scheduler's own thread, and once until it works again."""
+    def _report_failure(self) -> None:
+        """Called in the scheduler's thread; logs a failure once until it works again."""
         is_failing = self._is_failing
         if is_failing and not self._is_told:
             self._telemetry.emit(
-                TelemetryEvent.TRACES_FAILED, why="the collector does not take spans: they are dropped"
+                TelemetryEvent.TRACES_FAILED, why="the collector does not accept spans: they are dropped"
             )
         self._is_told = is_failing
 
-    # ── on the thread ────────────────────────────────────────────────────────────────────────────
+    # ── in the sending thread ────────────────────────────────────────────────────────────────────
 
     def _send_until_closed(self) -> None:
         while (first := self._waiting.get()) is not None:
-            self._closing.wait(GATHER_SECONDS)
+            self._closing.wait(BATCH_SECONDS)
             self._send([first, *_at_hand(self._waiting, SENT_AT_ONCE - 1)])
             if self._closing.is_set() and self._waiting.empty():
                 return
@@ -114,14 +113,14 @@ class Traces:
         spans = self._ended.take()
         if not spans:
             return
-        self._under_way = len(spans)
+        self._in_flight = len(spans)
         self._is_failing = not self._export(spans)
         self._telemetry.spans["failed" if self._is_failing else "sent"] += len(spans)
 
     def _export(self, spans: list[ReadableSpan]) -> bool:
         try:
             return self._exporter.export(spans) is SpanExportResult.SUCCESS
-        except Exception:  # whatever a collector answers must not end the thread
+        except Exception:  # an unexpected response must not end the thread
             return False
 
     def _make(self, span: RunSpan) -> None:
@@ -151,8 +150,8 @@ class Traces:
         return self._provider.sampler.should_sample(None, trace, "run").decision is Decision.RECORD_AND_SAMPLE
 
 
-class _GivenIds(IdGenerator):
-    """Those of the span that is being made."""
+class _FixedIds(IdGenerator):
+    """The ids of the span being created."""
 
     trace = span = 1
 
@@ -164,7 +163,7 @@ class _GivenIds(IdGenerator):
 
 
 class _Ended(SpanProcessor):
-    """Keeps what has been made until it is taken."""
+    """Collects finished spans until they are taken."""
 
     def __init__(self) -> None:
         self._spans: list[ReadableSpan] = []
@@ -178,7 +177,7 @@ class _Ended(SpanProcessor):
 
 
 def _resource() -> Resource:
-    """The service is called `ork` unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES call it something else."""
+    """The service name is `ork` unless OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES sets another one."""
     found = Resource.create()
     is_named = not str(found.attributes.get(SERVICE_NAME, "unknown_service")).startswith("unknown_service")
     return found if is_named else found.merge(Resource({SERVICE_NAME: "ork"}))

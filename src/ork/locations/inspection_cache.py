@@ -1,4 +1,4 @@
-"""Answers of the inspecting child, kept in a folder for as long as the files they speak of stay as they are."""
+"""A cache of inspection results, valid while the inspected files are unchanged."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from ork.errors import DocumentError
 from ork.objects.json_text import dumps, strict_json
 
-MOST_ENTRIES = 500
-MOST_BYTES = 64 * 1024 * 1024
+MAX_ENTRIES = 500
+MAX_BYTES = 64 * 1024 * 1024
 
 
-class Answers:
-    """A cache: whatever goes wrong with it, the answer is only asked for again."""
+class InspectionCache:
+    """Errors of the cache are ignored; the file is inspected again."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -22,7 +22,7 @@ class Answers:
     def find(self, key: str, root: str) -> dict[str, Any] | None:
         try:
             with open(self._path(key), "rb") as file:
-                entry = strict_json(file.read(MOST_BYTES + 1), max_size=MOST_BYTES)
+                entry = strict_json(file.read(MAX_BYTES + 1), max_size=MAX_BYTES)
             answer: dict[str, Any] = entry["answer"]
             if all(_hash(root, name) == known for name, known in entry["files"].items()):
                 os.utime(self._path(key))
@@ -44,12 +44,12 @@ class Answers:
             return
 
     def _prune(self) -> None:
-        """Keeps those used last."""
+        """Keep the most recently used entries."""
         entries = [entry for entry in os.scandir(self._folder) if entry.is_file()]
-        if len(entries) <= MOST_ENTRIES:
+        if len(entries) <= MAX_ENTRIES:
             return
         entries.sort(key=lambda entry: entry.stat().st_mtime)
-        for entry in entries[: len(entries) - MOST_ENTRIES // 2]:
+        for entry in entries[: len(entries) - MAX_ENTRIES // 2]:
             os.unlink(entry.path)
 
     def _path(self, key: str) -> str:

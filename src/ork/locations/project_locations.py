@@ -1,4 +1,4 @@
-"""The project's `locations.yaml`, with its paths made whole."""
+"""Reads the project's `locations.yaml` and resolves its paths."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ LOCATIONS_FILE = "locations.yaml"
 
 
 def read_locations(root: str) -> dict[str, Location] | None:
-    """By name; None where there is no such file: then nothing is said about locations. Mistakes are a DefinitionError."""
-    read = usable_locations(root)
+    """Locations by name; None without the file. Raises DefinitionError for mistakes."""
+    read = valid_locations(root)
     if read is not None and read[1]:
-        raise DefinitionError(f"{LOCATIONS_FILE} has mistakes", read[1])
+        raise DefinitionError(f"{LOCATIONS_FILE} has errors", read[1])
     return None if read is None else read[0]
 
 
-def usable_locations(root: str) -> tuple[dict[str, Location], tuple[Problem, ...]] | None:
-    """Those without a mistake by name, and the mistakes; None where there is no such file."""
+def valid_locations(root: str) -> tuple[dict[str, Location], tuple[Problem, ...]] | None:
+    """Valid locations by name, and the problems; None without the file."""
     path = os.path.join(root, LOCATIONS_FILE)
     try:
         found, problems = load_locations(read_regular(path, MAX_BYTES + 1), os.path.relpath(path))
@@ -32,10 +32,10 @@ def usable_locations(root: str) -> tuple[dict[str, Location], tuple[Problem, ...
         return None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    return {location.name: _whole(location, root) for location in found}, problems
+    return {location.name: _resolved(location, root) for location in found}, problems
 
 
-def _whole(location: Location, root: str) -> Location:
+def _resolved(location: Location, root: str) -> Location:
     if location.path is None:
         return location
     return replaced(location, path=os.path.normpath(os.path.join(root, os.path.expanduser(location.path))))
