@@ -435,17 +435,17 @@ async def test_after_a_restart_of_the_machine_a_heartbeat_says_nothing(tmp_path)
 
 
 async def test_a_run_needs_an_owner_until_it_has_ended_and_again_when_something_is_asked_of_it(store) -> None:
-    assert not await store.needs_owner()
+    assert not (await store.look_ahead(())).runs_wait
     claimed = await owned_run(store)
-    assert await store.needs_owner()
+    assert (await store.look_ahead(())).runs_wait
     await store.release(ANN)
-    assert await store.needs_owner()
+    assert (await store.look_ahead(())).runs_wait
     await register(store, ANN)
     (claimed,) = await claim(store)
     await store.commit(ANN, [ended(claimed, RunStatus.FAILED)], NOW)
-    assert not await store.needs_owner()
+    assert not (await store.look_ahead(())).runs_wait
     await store.submit_command(command(claimed.run.id, CommandKind.RETRY), NOW)
-    assert await store.needs_owner()
+    assert (await store.look_ahead(())).runs_wait
 
 
 # ── notes ────────────────────────────────────────────────────────────────────────────────────────

@@ -293,3 +293,22 @@ async def test_a_mark_of_another_kind_of_store_is_refused(store: StateStore) -> 
     for call in (store.changes_since("?"), store.run_updates(run.id, "?"), store.list_audit(1, "?")):
         with pytest.raises(UsageError):
             await call
+
+
+# ── short ids ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_id_is_shortened_to_what_no_other_run_begins_with(store: StateStore) -> None:
+    flow = await deploy(store)
+    ids = [RunId(id) for id in ("abcdefgh", "abcdxxxx", "abcdxxyy", "abzzzzzz", "q", "qrst")]
+    await store.create_runs([new_run(flow, id) for id in ids], NOW)
+    assert await store.shorten_ids(ids, 4) == {
+        "abcdefgh": "abcde",
+        "abcdxxxx": "abcdxxx",
+        "abcdxxyy": "abcdxxy",
+        "abzzzzzz": "abzz",
+        "q": "q",
+        "qrst": "qrst",
+    }
+    assert await store.shorten_ids([ids[3], RunId("unknown")], 1) == {"abzzzzzz": "abz", "unknown": "u"}
+    assert await store.shorten_ids([], 4) == {}

@@ -13,7 +13,7 @@ from ork.model.ids import RunId, VersionId
 from ork.model.notice import NoticeKind
 from ork.model.run import NewRun
 from ork.model.workflow import Catchup, Schedule, Trigger
-from ork.state.records import RunFilter, ScheduleEntry
+from ork.state.records import LookAhead, RunFilter, ScheduleEntry
 from ork.state.store import StateStore
 from tests.conformance.conftest import Stores
 from tests.conformance.state_samples import NOW, claim, later, new_run, register, version
@@ -179,3 +179,30 @@ async def test_what_was_told_of_missed_times_is_forgotten_when_it_is_old_enough(
     assert await store.fire("flow", later(30), [], later(40), later(35), missed="one")
     await store.prune(later(99), 10)
     assert [notice.detail for notice in await store.take_alerts(10, later(99))] == ["one"]  # not before it has been
+
+
+# ── looking ahead ────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_looking_ahead_finds_nothing_in_an_empty_store(store: StateStore) -> None:
+    assert await store.look_ahead(()) == LookAhead(False, (), None, None)
+    assert await store.look_ahead(["etl"]) == LookAhead(False, (), None, None)
+
+
+async def test_looking_ahead_says_what_the_single_questions_say(store: StateStore) -> None:
+    for name in ("noon", "midnight", "off", "unplanned"):
+        of = version(name, schedule=Schedule("0 12 * * *"))
+        await store.save_version(of, origin=None, now=NOW, next_fire=None if name == "unplanned" else later(60))
+    await store.save_version(version("without"), origin=None, now=NOW)
+    await store.set_enabled("off", False)
+    await store.set_locations({"etl": "/flows", "other": "/more"}, later(7))
+    await store.fire("noon", later(60), (), later(120), later(30), missed="one")
+    ahead = await store.look_ahead(["etl"])
+    assert ahead.schedules == tuple(entry for entry in await store.list_schedules() if entry.enabled)
+    assert [entry.workflow for entry in ahead.schedules] == ["midnight", "noon", "unplanned"]
+    assert ahead.next_alert == await store.next_alert_at() == later(30)
+    assert ahead.next_location == await store.next_location_at(["etl"]) == later(7)
+    assert not ahead.runs_wait
+    assert (await store.look_ahead(["unknown"])).next_location is None
+    await store.create_runs([new_run(version("noon"))], NOW)
+    assert (await store.look_ahead(())).runs_wait

@@ -18,7 +18,7 @@ from ork.telemetry import TelemetryEvent
 from tests.conformance.state_samples import new_run, version
 from tests.postgres import server_or_skip
 
-MOST_STATEMENTS_OF_AN_IDLE_TICK = 10
+MOST_STATEMENTS_OF_AN_IDLE_TICK = 8
 
 
 @pytest.mark.parametrize("schedules", [0, 50])

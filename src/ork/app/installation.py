@@ -117,10 +117,9 @@ class Installation:
         await self.store.set_limits(limits_of(self.settings), rates_of(self.settings))
         locations = await self._set_locations()
         now = datetime.now(UTC)  # what was set just now is due
-        look_at = None if locations is None else await self.store.next_location_at(locations[0])
-        moments = [moment for moment in (await next_due(self.store, hostname(), now), look_at) if moment is not None]
-        if (locations is None or not locations[1]) and all(moment > now for moment in moments):
-            return TickReport(0, 0, 0, min(moments, default=None))
+        due = await next_due(self.store, hostname(), () if locations is None else locations[0], now)
+        if (locations is None or not locations[1]) and (due is None or due > now):
+            return TickReport(0, 0, 0, due)
         service = await self.scheduler("tick")
         if telemetry is not None:
             service.telemetry.listen(lambda event, fields: telemetry.emit(event, **fields), *telemetry.emitted_events)

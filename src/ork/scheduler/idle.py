@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from ork.core.cron import first_fire
@@ -11,14 +12,16 @@ from ork.state.records import ScheduleEntry
 from ork.state.schedules import ScheduleStore
 
 
-async def next_due(store: ScheduleStore, host: str, now: datetime) -> datetime | None:
+async def next_due(store: ScheduleStore, host: str, locations: Collection[str], now: datetime) -> datetime | None:
     """When there is something to do; `now` or earlier: there is. None: not before something changes in the store."""
-    if await store.needs_owner():
+    ahead = await store.look_ahead(locations)
+    if ahead.runs_wait:
         return now
-    is_held = control_for(await store.list_controls(), "", host) is not None  # then no schedule fires
-    moments = [] if is_held else [_fires_at(entry, now) for entry in await store.list_schedules() if entry.enabled]
-    alert = await store.next_alert_at()
-    return min([*moments, *([] if alert is None else [alert])], default=None)
+    # While schedulers are paused, no schedule fires.
+    fires = bool(ahead.schedules) and control_for(await store.list_controls(), "", host) is None
+    moments = [_fires_at(entry, now) for entry in ahead.schedules] if fires else []
+    planned = [moment for moment in (ahead.next_alert, ahead.next_location) if moment is not None]
+    return min([*moments, *planned], default=None)
 
 
 def _fires_at(entry: ScheduleEntry, now: datetime) -> datetime:

@@ -1,8 +1,9 @@
-"""Where a page ended: of runs, as text that a caller hands back unread; of tasks and attempts, the last one's key."""
+"""Places in sorted lists: where a page ended (of runs, as text that a caller hands back unread; of tasks and attempts, the
+last one's key), and how much of an id tells it from its neighbours."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ork.errors import UsageError
 from ork.model.ids import AttemptKey, TaskKey
@@ -34,6 +35,15 @@ def task_place(order: Mapping[str, int], after: TaskKey | None) -> tuple[int, in
 
 def attempt_place(order: Mapping[str, int], after: AttemptKey | None) -> tuple[int, int, int]:
     return (*task_place(order, after.task if after else None), after.number if after else _BEFORE_ALL)
+
+
+def shortest_prefix(id: str, neighbours: Iterable[str | None], least: int) -> str:
+    """Of at least `least` characters, and different from the ids right before and after it in order."""
+    length = least
+    for other in neighbours:
+        while other is not None and length < len(id) and other.startswith(id[:length]):
+            length += 1
+    return id[:length]
 
 
 def not_ours() -> UsageError:

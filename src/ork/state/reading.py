@@ -5,7 +5,7 @@ Every sentence of a docstring is a test in tests/conformance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -77,6 +77,10 @@ class StateReader(Protocol):
 
     async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
         """Ids that begin with the prefix, at most `limit`, in order."""
+        ...
+
+    async def shorten_ids(self, runs: Collection[RunId], least: int) -> Mapping[RunId, str]:
+        """The shortest prefix of each of these ids, of at least `least` characters, with which no other run's id begins."""
         ...
 
     async def list_runs(self, query: RunFilter) -> RunPage:

@@ -171,6 +171,15 @@ class ScheduleEntry(Record):
     unreadable: str | None = None  # why it cannot be decoded: it does not fire, and `schedule` says nothing
 
 
+class LookAhead(Record):
+    """What a tick has to know before it does anything: whether runs wait, and what is due when."""
+
+    runs_wait: bool  # a run needs an owner, or has one
+    schedules: tuple[ScheduleEntry, ...]  # all that are on, by name
+    next_alert: datetime | None  # when the next notice is due
+    next_location: datetime | None  # when the next of the given locations is due
+
+
 class UnsentAlert(Record):
     """A notice that did not reach everybody it is for: why not, and when it is tried again; None: it was given up."""
 

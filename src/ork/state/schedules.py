@@ -14,7 +14,7 @@ from ork.model.notice import Notice
 from ork.model.run import NewRun
 from ork.model.workflow import Version
 from ork.state.reading import StateReader
-from ork.state.records import ScheduleEntry
+from ork.state.records import LookAhead, ScheduleEntry
 
 
 class ScheduleFiring(StateReader, Protocol):
@@ -128,6 +128,8 @@ class ScheduleStore(ScheduleFiring, Protocol):
 
     # ── whether there is anything to do ──────────────────────────────────────────────────────────
 
-    async def needs_owner(self) -> bool:
-        """Whether there is a run that needs an owner, or has one."""
+    async def look_ahead(self, locations: Collection[str]) -> LookAhead:
+        """Whether runs wait, the schedules that are on, when the next notice is due as by `next_alert_at`, and when the
+        next of these locations is as by `next_location_at`. Reads only, in as few requests as the store can: it is all
+        that a tick with nothing to do asks."""
         ...

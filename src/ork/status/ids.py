@@ -80,15 +80,13 @@ async def topmost_run(store: StateReader, run: Run) -> RunId:
 
 
 async def short_id(store: StateReader, run: RunId) -> str:
-    """The shortest unique prefix of the run's id, at least four characters."""
-    for length in range(SHORTEST, len(run)):
-        if len(await store.find_runs(run[:length], 2)) < 2:
-            return run[:length]
-    return run
+    """The shortest prefix of at least four characters that names this run alone."""
+    return (await store.shorten_ids([run], SHORTEST))[run]
 
 
 async def short_ids(store: StateReader, runs: Iterable[RunId]) -> dict[RunId, str]:
-    return {run: await short_id(store, run) for run in runs}
+    wanted = [*runs]
+    return dict(await store.shorten_ids(wanted, SHORTEST)) if wanted else {}
 
 
 def pick_tasks(keys: Iterable[TaskKey], target: Target) -> list[TaskKey]:

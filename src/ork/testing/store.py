@@ -16,6 +16,7 @@ READS = frozenset(
         "list_workflows",
         "get_run",
         "find_runs",
+        "shorten_ids",
         "list_runs",
         "last_runs",
         "run_updates",
@@ -28,6 +29,7 @@ READS = frozenset(
         "list_schedules",
         "due_schedules",
         "next_fire_at",
+        "look_ahead",
     ]
 )
 # Calls that may take effect after their caller was told that they failed, as in a network partition.

@@ -17,6 +17,7 @@ from ork.compile.content import make_version
 from ork.model.run import RunStatus
 from ork.model.task import AttemptStatus
 from ork.model.workflow import CompiledWorkflow
+from ork.state.marks import number_of, text_of
 from ork.state.records import RunFilter
 from ork.state.sqlite import SqliteStore
 from ork.state.store import StateStore
@@ -97,7 +98,7 @@ def test_a_run_visits_no_more_rows_after_thousands_of_others(tmp_path: Path) -> 
 
 
 async def last_changes(store: StateStore) -> object:
-    return await store.changes_since((await store.changes_since(None)).mark - 10)
+    return await store.changes_since(text_of(number_of((await store.changes_since(None)).mark) - 10))
 
 
 LOOKS: dict[str, Callable[[StateStore], Awaitable[object]]] = {

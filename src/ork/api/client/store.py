@@ -6,7 +6,7 @@ Calls are plain and block: the command line does one thing at a time. What only 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -23,6 +23,7 @@ from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus, SchedulerEntry
 from ork.model.task import Attempt
 from ork.model.workflow import Version, VersionEntry, WorkflowEntry
+from ork.state.paging import shortest_prefix
 from ork.state.records import Accepted, LimitUse, RunFilter, RunPage, RunUpdate, ScheduleEntry, TooLate, UnsentAlert
 from ork.status.locations import read_location
 from ork.status.wire import read_attempt, read_moment, read_run, read_task, read_time, read_workflow
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _COMPILED = "application/vnd.ork.workflow+json"
 _ALIVE_SECONDS = 1.0
 _CREATED = 201
+_ALIKE = 100  # ids with the same few first characters: more than there ever are
 _PAGE = 1000
 
 
@@ -144,6 +146,10 @@ class RemoteStore:
 
     async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
         return tuple(RunId(id) for id in self._server.get("run-ids", prefix=prefix[:12], limit=limit)["ids"])
+
+    async def shorten_ids(self, runs: Collection[RunId], least: int) -> Mapping[RunId, str]:
+        alike = {run: await self.find_runs(run[:least], _ALIKE) for run in runs}
+        return {run: shortest_prefix(run, [id for id in alike[run] if id != run], least) for run in runs}
 
     async def list_runs(self, query: RunFilter) -> RunPage:
         page = self._server.get(

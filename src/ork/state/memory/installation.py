@@ -42,10 +42,6 @@ class InstallationInMemory:
         state.disown(list(state.schedulers))
         state.schedulers.clear()
 
-    async def needs_owner(self) -> bool:
-        state = self._used()
-        return bool(state.claimable()) or any(row.owner is not None for row in state.runs.values())
-
     async def set_limits(self, limits: Mapping[str, int], rates: Mapping[str, Rate] = NO_RATES) -> None:
         if (self._used().limits, self._used().rates) != (dict(limits), dict(rates)):
             state = self._changing()

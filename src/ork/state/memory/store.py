@@ -27,6 +27,7 @@ from ork.state.memory.pages import attempts_page, limits_in_use, listed, runs_pa
 from ork.state.memory.quarantine import QuarantineVerbs
 from ork.state.memory.rows import RunRow, Shared
 from ork.state.memory.timely import TimelyVerbs, plan
+from ork.state.paging import shortest_prefix
 from ork.state.records import (
     ALL_TASKS,
     Accepted,
@@ -292,6 +293,11 @@ class MemoryStore(AccessVerbs, LocationsInMemory, InstallationInMemory, LeasesIn
 
     async def find_runs(self, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
         return tuple(sorted(id for id in self._used().runs if id.startswith(prefix))[:limit])
+
+    async def shorten_ids(self, runs: Collection[RunId], least: int) -> Mapping[RunId, str]:
+        ids = sorted(self._used().runs)
+        others = {run: (*[id for id in ids if id < run][-1:], *[id for id in ids if id > run][:1]) for run in runs}
+        return {run: shortest_prefix(run, neighbours, least) for run, neighbours in others.items()}
 
     async def list_runs(self, query: RunFilter) -> RunPage:
         return runs_page(self._used(), query)

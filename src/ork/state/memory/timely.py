@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from ork.model.quarantine import ItemKind
 from ork.model.record import replaced
 from ork.model.run import NewRun, Run
 from ork.model.workflow import WorkflowEntry
-from ork.state.records import ScheduleEntry, UnsentAlert
+from ork.state.records import LookAhead, ScheduleEntry, UnsentAlert
 
 if TYPE_CHECKING:
     from ork.state.memory.rows import NoticeRow, RunRow, Shared
@@ -43,6 +43,9 @@ class TimelyVerbs:
     def _create_all(self, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
         raise AssertionError(f"the store creates {runs} at {now}")
 
+    async def next_location_at(self, names: Collection[str]) -> datetime | None:
+        raise AssertionError(f"the store knows when {names} are due")
+
     # ── schedules ────────────────────────────────────────────────────────────────────────────────
 
     async def list_schedules(self) -> tuple[ScheduleEntry, ...]:
@@ -51,6 +54,15 @@ class TimelyVerbs:
             ScheduleEntry(name, entry.version, entry.schedule, _fires(entry), state.next_fires.get(name))
             for name, entry in sorted(state.workflows.items())
             if entry.schedule is not None
+        )
+
+    async def look_ahead(self, locations: Collection[str]) -> LookAhead:
+        state = self._used()
+        return LookAhead(
+            bool(state.claimable()) or any(row.owner is not None for row in state.runs.values()),
+            tuple(entry for entry in await self.list_schedules() if entry.enabled),
+            await self.next_alert_at(),
+            await self.next_location_at(locations),
         )
 
     async def due_schedules(self, now: datetime) -> tuple[ScheduleEntry, ...]:

@@ -182,10 +182,6 @@ async def list_schedulers(db: Database) -> tuple[SchedulerEntry, ...]:
     )
 
 
-async def needs_owner(db: Database) -> bool:
-    return bool((await db.rows("needs_owner"))[0][0])
-
-
 async def get_owner(db: Database, run: RunId) -> SchedulerId | None:
     row = await db.row("get_owner", run)
     return None if row is None or row[0] is None else SchedulerId(row[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 from ork.core.effects import Alert
@@ -14,7 +14,7 @@ from ork.model.task import Attempt
 from ork.state.admission import ActiveAttempts, room_left
 from ork.state.lenient import shown_failure
 from ork.state.marks import number_of, text_of
-from ork.state.paging import attempt_place, not_ours, read_cursor, task_place, write_cursor
+from ork.state.paging import attempt_place, not_ours, read_cursor, shortest_prefix, task_place, write_cursor
 from ork.state.postgres.connection import Row, Session
 from ork.state.postgres.database import Database, run_by_id, runs_by_id
 from ork.state.postgres.rows import lenient
@@ -41,6 +41,11 @@ async def find_by_key(db: Database, workflow: str, key: str) -> Run | None:
 
 async def find_runs(db: Database, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
     return tuple(RunId(id) for (id,) in await db.rows("find_runs", prefix, limit))
+
+
+async def shorten_ids(db: Database, runs: Collection[RunId], least: int) -> dict[RunId, str]:
+    rows = await db.rows("neighbours", list(runs))
+    return {RunId(id): shortest_prefix(id, neighbours, least) for id, *neighbours in rows}
 
 
 async def list_runs(db: Database, query: RunFilter) -> RunPage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from ork.model.ids import RunId
@@ -12,10 +12,11 @@ from ork.model.run import NewRun, RunStatus
 from ork.state.lenient import entries
 from ork.state.marks import number_of
 from ork.state.postgres.database import Database
+from ork.state.postgres.locations import next_location_at
 from ork.state.postgres.quarantine import note
 from ork.state.postgres.requests import add_runs
 from ork.state.postgres.rows import checked, free_text, lenient
-from ork.state.records import ScheduleEntry, UnsentAlert
+from ork.state.records import LookAhead, ScheduleEntry, UnsentAlert
 
 _FINAL = tuple(status.value for status in RunStatus if status.is_final)
 _PARTS = (
@@ -26,6 +27,16 @@ _PARTS = (
 
 async def list_schedules(db: Database) -> tuple[ScheduleEntry, ...]:
     return entries(await db.rows("list_schedules"), checked)
+
+
+async def look_ahead(db: Database, locations: Collection[str]) -> LookAhead:
+    rows = await db.rows("look_ahead", list(locations))
+    runs_wait, alert, location = rows[0][:3]
+    next_location = lenient.time(location)
+    if location is not None and next_location is None:
+        next_location = await next_location_at(db, locations)  # which repairs what is damaged
+    schedules = entries([tuple(row[3:]) for row in rows if row["name"] is not None], checked)
+    return LookAhead(runs_wait, schedules, lenient.time(alert), next_location)
 
 
 async def due_schedules(db: Database, now: datetime) -> tuple[ScheduleEntry, ...]:

@@ -214,10 +214,6 @@ def _seconds_left(same_boot: bool, until: float, now: float) -> float:
     return until - now if same_boot else float("-inf")
 
 
-def needs_owner(db: Database) -> bool:
-    return bool(db.connection.rows("needs_owner")[0][0])
-
-
 def get_owner(db: Database, run: RunId) -> SchedulerId | None:
     row = db.connection.row("get_owner", {"run": run})
     return None if row is None or row[0] is None else SchedulerId(row[0])

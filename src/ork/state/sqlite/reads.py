@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from ork.core.effects import Alert
@@ -13,7 +13,7 @@ from ork.model.task import Attempt
 from ork.state.admission import ActiveAttempts, room_left
 from ork.state.lenient import shown_failure
 from ork.state.marks import number_of, text_of
-from ork.state.paging import attempt_place, read_cursor, task_place, write_cursor
+from ork.state.paging import attempt_place, read_cursor, shortest_prefix, task_place, write_cursor
 from ork.state.records import ALL_TASKS, Cached, Changes, LimitUse, RunFilter, RunPage, RunUpdate, TaskFilter
 from ork.state.sqlite.connection import Row
 from ork.state.sqlite.database import Database
@@ -35,6 +35,11 @@ _NEWEST = ("~", "")  # sorts after every time
 
 def find_runs(db: Database, prefix: str, limit: int = 10) -> tuple[RunId, ...]:
     return tuple(RunId(id) for (id,) in db.connection.rows("find_runs", {"prefix": prefix, "limit": limit}))
+
+
+def shorten_ids(db: Database, runs: Collection[RunId], least: int) -> dict[RunId, str]:
+    rows = db.connection.rows("neighbours", {"ids": json_text(list(runs))})
+    return {RunId(id): shortest_prefix(id, neighbours, least) for id, *neighbours in rows}
 
 
 def list_runs(db: Database, query: RunFilter) -> RunPage:

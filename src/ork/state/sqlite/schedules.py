@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from ork.model.notice import NoticeKind
 from ork.model.run import NewRun
 from ork.state.lenient import entries
-from ork.state.records import ScheduleEntry
+from ork.state.records import LookAhead, ScheduleEntry
 from ork.state.sqlite.database import Database
+from ork.state.sqlite.locations import next_location_at
+from ork.state.sqlite.notices import next_alert_at
 from ork.state.sqlite.requests import add_runs
-from ork.state.sqlite.rows import free_text, lenient, time_of, time_text
+from ork.state.sqlite.rows import free_text, json_text, lenient, time_of, time_text
 
 
 def list_schedules(db: Database) -> tuple[ScheduleEntry, ...]:
     return entries(db.connection.rows("list_schedules"), time_of)
+
+
+def look_ahead(db: Database, locations: Collection[str]) -> LookAhead:
+    runs_wait, alert, location = db.connection.rows("look_ahead", {"locations": json_text(list(locations))})[0]
+    next_alert, next_location = lenient.time(alert), lenient.time(location)
+    return LookAhead(
+        bool(runs_wait),
+        entries(db.connection.rows("active_schedules"), time_of),
+        next_alert if alert is None or next_alert is not None else next_alert_at(db),  # which repairs what is damaged
+        next_location if location is None or next_location is not None else next_location_at(db, locations),
+    )
 
 
 def due_schedules(db: Database, now: datetime) -> tuple[ScheduleEntry, ...]:

@@ -80,10 +80,6 @@ SELECT s.id, s.identity, s.kind, s.started_at,
 FROM ork.schedulers AS s
 ORDER BY s.started_at, s.id;
 
--- name: needs_owner
-SELECT EXISTS (SELECT 1 FROM ork.runs WHERE attention AND owner IS NULL)
-    OR EXISTS (SELECT 1 FROM ork.runs WHERE owner IS NOT NULL);
-
 -- name: get_starter
 SELECT started_by FROM ork.runs WHERE id = $1;
 

@@ -1,3 +1,9 @@
+-- name: neighbours
+SELECT wanted.id,
+       (SELECT max(r.id) FROM ork.runs AS r WHERE r.id < wanted.id),
+       (SELECT min(r.id) FROM ork.runs AS r WHERE r.id > wanted.id)
+FROM unnest($1::text[]) AS wanted (id);
+
 -- name: find_runs
 -- U+10FFFF sorts after every other character, so the range holds exactly the ids with this prefix.
 SELECT id FROM ork.runs WHERE id >= $1 AND id < $1 || U&'\+10FFFF' ORDER BY id LIMIT $2;

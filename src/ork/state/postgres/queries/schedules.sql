@@ -1,6 +1,16 @@
 -- name: list_schedules
 SELECT name, version, schedule, fires, next_fire FROM ork.workflows WHERE schedule IS NOT NULL ORDER BY name;
 
+-- name: look_ahead
+-- One request: a row for each schedule that is on, or one without any.
+SELECT
+    EXISTS (SELECT 1 FROM ork.runs WHERE attention AND owner IS NULL) OR EXISTS (SELECT 1 FROM ork.runs WHERE owner IS NOT NULL),
+    (SELECT min(due_at) FROM ork.alerts WHERE due_at IS NOT NULL AND due_at = ork.readable(due_at)),
+    (SELECT min(coalesce(held_until, due_at)) FROM ork.locations WHERE name = ANY ($1::text[])),
+    w.name, w.version, w.schedule, w.fires, w.next_fire
+FROM (SELECT 1) AS always LEFT JOIN ork.workflows AS w ON w.fires
+ORDER BY w.name;
+
 -- name: due_schedules
 SELECT name, version, schedule, fires, next_fire FROM ork.workflows
 WHERE fires AND (next_fire IS NULL OR next_fire <= $1)

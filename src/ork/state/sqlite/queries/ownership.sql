@@ -110,10 +110,6 @@ SELECT s.id, s.identity, s.kind, s.started_at, s.lease_boot, s.lease_until,
 FROM schedulers AS s
 ORDER BY s.started_at, s.id;
 
--- name: needs_owner
-SELECT EXISTS (SELECT 1 FROM runs WHERE attention = 1 AND owner IS NULL)
-    OR EXISTS (SELECT 1 FROM runs WHERE owner IS NOT NULL);
-
 -- name: get_starter
 SELECT started_by FROM runs WHERE id = :run;
 

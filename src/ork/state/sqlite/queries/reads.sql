@@ -1,3 +1,9 @@
+-- name: neighbours
+SELECT wanted.value,
+       (SELECT max(id) FROM runs WHERE id < wanted.value),
+       (SELECT min(id) FROM runs WHERE id > wanted.value)
+FROM json_each(:ids) AS wanted;
+
 -- name: find_runs
 -- U+10FFFF sorts after every other character, so the range holds exactly the ids with this prefix.
 SELECT id FROM runs WHERE id >= :prefix AND id < :prefix || char(0x10FFFF) ORDER BY id LIMIT :limit;

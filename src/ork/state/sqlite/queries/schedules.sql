@@ -1,6 +1,15 @@
 -- name: list_schedules
 SELECT name, version, schedule, fires, next_fire FROM workflows WHERE schedule IS NOT NULL ORDER BY name;
 
+-- name: active_schedules
+SELECT name, version, schedule, fires, next_fire FROM workflows WHERE fires = 1 ORDER BY name;
+
+-- name: look_ahead
+SELECT
+    EXISTS (SELECT 1 FROM runs WHERE attention = 1 AND owner IS NULL) OR EXISTS (SELECT 1 FROM runs WHERE owner IS NOT NULL),
+    (SELECT min(due_at) FROM alerts INDEXED BY alerts_due WHERE due_at IS NOT NULL),
+    (SELECT min(coalesce(held_until, due_at)) FROM locations WHERE name IN (SELECT value FROM json_each(:locations)));
+
 -- name: due_schedules
 -- NULL sorts first, so both kinds are one range of the small index.
 SELECT name, version, schedule, fires, next_fire FROM workflows INDEXED BY workflows_due
