@@ -54,6 +54,7 @@ class LaunchOrder(Record):
     spec: bytes = b""
     position: int = 0
     paths: tuple[str, ...] = ()  # the project's folders that tasks import from, after the root
+    is_new: bool = False  # nobody was asked to start it before, so nobody can hold its gate
 
 
 class NotStarted(Record):

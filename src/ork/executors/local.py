@@ -104,7 +104,7 @@ class LocalExecutor(Executor):
         self._news.listen(self._listeners)
         self._servers.use_environment(self._environment.variables())
         self._pythons.look_again()
-        await self._gates.look_at([order.attempt for order in orders if not order.position])
+        await self._gates.look_at([order.attempt for order in orders if _may_be_there(order)])
         problems = []
         for order in orders:
             problem = self._start_one(order, news)
@@ -161,7 +161,7 @@ class LocalExecutor(Executor):
         if self._knows(attempt.key, name):
             return None
         try:
-            is_there = not order.position and self._gates.of(attempt) is not None
+            is_there = _may_be_there(order) and self._gates.of(attempt) is not None
         except ObjectsError as error:
             return NotStarted(attempt.key, error.message, final=False)
         if is_there:
@@ -387,6 +387,11 @@ class LocalExecutor(Executor):
             return processes.family(processes.marked_processes(MARK), str(attempt.key), holder and holder[0])
 
         processes.end_family(look)
+
+
+def _may_be_there(order: LaunchOrder) -> bool:
+    """Whether somebody may have won the attempt's gate before it was ordered."""
+    return not (order.position or order.is_new)
 
 
 def _told_alike(objects_url: str, isolation: Isolation) -> str:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cache, partial
-from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MOST_CALLS_AT_ONCE = 64
 
 
 class HasPace(Protocol):
@@ -30,7 +26,9 @@ class Calls:
             return verb(*args, **kwargs)
         import asyncio
 
-        return await asyncio.get_running_loop().run_in_executor(_threads(), partial(verb, *args, **kwargs))
+        from ork.objects.threads import pool
+
+        return await asyncio.get_running_loop().run_in_executor(pool("calls"), partial(verb, *args, **kwargs))
 
     async def for_each(self, work: Callable[[T], Awaitable[None]], items: Sequence[T]) -> None:
         """Does the work for every item: one after the other, or, where each would wait for the store, all at once.
@@ -45,10 +43,3 @@ class Calls:
         for outcome in await asyncio.gather(*map(work, items), return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(MOST_CALLS_AT_ONCE, thread_name_prefix="ork-objects")

@@ -20,7 +20,6 @@ else:
     _Verbs = object  # every worker imports this, and `typing` takes longer to load than all of it
 
 STATUS_LIMIT = 2 * DOCUMENT_LIMIT
-MOST_AT_ONCE = 64
 
 
 class KeyedDocuments(_Verbs):
@@ -159,7 +158,10 @@ class KeyedDocuments(_Verbs):
         """Raises what one of them raised, once all are done."""
         if self.answers_at_once or len(items) < 2:
             return [action(item) for item in items]
-        from concurrent.futures import ThreadPoolExecutor
+        from ork.objects.threads import pool
 
-        with ThreadPoolExecutor(min(MOST_AT_ONCE, len(items))) as pool:
-            return list(pool.map(action, items))
+        futures = [pool("operations").submit(action, item) for item in items]
+        problems = [problem for future in futures if (problem := future.exception()) is not None]
+        if problems:
+            raise problems[0]
+        return [future.result() for future in futures]

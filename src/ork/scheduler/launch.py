@@ -53,11 +53,12 @@ MANY_LAUNCHES = 300
 
 
 class Job(Record):
-    """An attempt to launch and the run it belongs to."""
+    """An attempt to launch and the run it belongs to. `is_new`: it was committed just now, so nobody has launched it."""
 
     attempt: Attempt
     machine: RunMachine
     version: Version
+    is_new: bool = False
 
 
 class Refused(Record):
@@ -212,7 +213,9 @@ class Launcher:
             token, position = self._token(name), positions.get(name, 0)
             interpreter, paths = self._options.interpreter_for(root), paths_in_place(job.version, spec)
             orders.append(
-                LaunchOrder(attempt, token, root, secrets, interpreter, spec.isolation, document, position, paths)
+                LaunchOrder(
+                    attempt, token, root, secrets, interpreter, spec.isolation, document, position, paths, job.is_new
+                )
             )
         return orders
 

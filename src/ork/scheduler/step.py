@@ -166,7 +166,7 @@ class Scheduler(Overview):
         done("answer")
         admitted = await self._commit(now)
         done("commit")
-        await self._act([*restart, *admitted], now)
+        await self._act(restart, admitted, now)
         done("act")
         if self._runs.is_starved and not self._claimed_starved:
             self._claim_at = self.lead.look_soon(
@@ -325,14 +325,18 @@ class Scheduler(Overview):
             self._claim_at = 0.0  # its place, here or below its workflow's max_active_runs, is free
         return launched
 
-    async def _act(self, attempts: Sequence[Attempt], now: datetime) -> None:
-        known = ((attempt, self._runs.get(attempt.key.run)) for attempt in attempts)
-        jobs = [Job(attempt, owned.machine, owned.version) for attempt, owned in known if owned is not None]
+    async def _act(self, restart: Sequence[Attempt], admitted: Sequence[Attempt], now: datetime) -> None:
+        """Starts attempts: again, or for the first time."""
+        jobs = [*self._jobs(restart, is_new=False), *self._jobs(admitted, is_new=True)]
         tell_of_launches(self.telemetry, [(job.attempt, job.machine.run) for job in jobs])
         for refused in await self._launcher.launch(jobs) if jobs else ():
             why, final = refused.failure.message, refused.final
             self.telemetry.emit(TelemetryEvent.START_FAILED, attempt=refused.attempt, why=why, final=final)
             self._feed(self._observer.not_started(refused.attempt, refused.failure, refused.final), now)
+
+    def _jobs(self, attempts: Sequence[Attempt], *, is_new: bool) -> list[Job]:
+        known = ((attempt, self._runs.get(attempt.key.run)) for attempt in attempts)
+        return [Job(attempt, owned.machine, owned.version, is_new) for attempt, owned in known if owned is not None]
 
     # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────
 
