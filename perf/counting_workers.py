@@ -18,13 +18,14 @@ from ork.objects.specs import joined
 
 WORKER = """
 import os, sys
-from ork.worker import packages, shim
-from ork.worker.mark import Mark
-from ork.worker.resident import Resident
+from ork.worker.call import packages
+from ork.worker.supervise import shim
+from ork.worker.system.attempt_tag import AttemptTag
+from ork.worker.pool.reusable_worker import ReusableWorker
 
 shim.LISTEN_AFTER_SECONDS = 60.0  # to be counted takes its time
 seen = []
-resident = Resident(int(sys.argv[1]), Mark(), packages.Traces())
+resident = ReusableWorker(int(sys.argv[1]), AttemptTag(), packages.PackageFingerprint())
 sys.setprofile(lambda frame, event, argument: seen.append(event))
 resident.serve()
 sys.setprofile(None)
@@ -35,10 +36,10 @@ SHARED = """
 import os, sys
 from mmap import mmap
 from _socket import socketpair
-from ork.worker.main import in_words
-from ork.worker.resident import _orders
-from ork.worker.shared import Server
-from ork.worker.system import own_process
+from ork.worker.supervise.claim import in_words
+from ork.worker.pool.reusable_worker import _orders
+from ork.worker.pool.shared_process import SharedProcess
+from ork.worker.system.processes import own_process
 
 class Unmarked:
     def write(self, attempt): pass
@@ -49,7 +50,7 @@ out, (printed, speak) = os.dup(1), os.pipe()
 os.dup2(speak, 1)
 orders = [order.for_process() for order in _orders(message)]
 answers = os.open("/dev/null", os.O_WRONLY)
-server = Server(socketpair()[0], answers, 0, mmap(-1, 8), Unmarked(), in_words(own_process()))
+server = SharedProcess(socketpair()[0], answers, 0, mmap(-1, 8), Unmarked(), in_words(own_process()))
 sys.setprofile(lambda frame, event, argument: seen.append(event))
 for order in orders:
     server._perform(*order)

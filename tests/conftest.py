@@ -79,7 +79,7 @@ def ork_cli(plain_environment: dict[str, str]) -> OrkCli:
 @pytest.fixture(scope="session")
 def dbt_environment(request: pytest.FixtureRequest, tree: Path) -> Path:
     """A virtual environment with dbt-duckdb: made once, kept in pytest's cache; a loud skip where it cannot be had."""
-    from ork.worker.builds import Build, digest_of
+    from ork.worker.build.builds import Build, digest_of
 
     requirements = tree / "examples/dbt/requirements.txt"
     shelf = request.config.cache.mkdir("ork_environments")  # type: ignore[union-attr]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ork.worker.limits import enforcement
+from ork.worker.supervise.limits import enforcement
 from tests.conftest import OrkCli
 
 TREE = Path(__file__).parents[2]

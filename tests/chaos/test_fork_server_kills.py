@@ -24,7 +24,7 @@ def servers_of(scheduler: int) -> list[int]:
 def is_server(pid: int) -> bool:
     try:
         # Of a dead process nothing is left there.
-        return b"ork.worker.warm" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"ork.worker.pool.fork_server" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
 

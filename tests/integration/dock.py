@@ -12,7 +12,7 @@ from ork.executors.docker.executor import DockerExecutor
 from ork.executors.docker.papers import FindMask
 from ork.executors.executor import LaunchOrder, Presence
 from ork.model.task import Attempt
-from ork.worker.stand_in import StandIn, is_left_over
+from ork.worker.supervise.stand_in import StandIn, is_left_over
 from tests.docker import Daemon
 from tests.integration.workshop import Workshop
 

@@ -21,7 +21,7 @@ from tests.conftest import OrkCli
 from tests.serving import serving
 
 BROKEN = f"""#!/bin/sh
-case "$*" in *ork.worker.warm*) echo 'ImportError: libbroken.so is missing' >&2; exit 1;; esac
+case "$*" in *ork.worker.pool.fork_server*) echo 'ImportError: libbroken.so is missing' >&2; exit 1;; esac
 exec {sys.executable} "$@"
 """
 

@@ -81,7 +81,7 @@ def parent_of(pid: int) -> int:
 
 
 def is_server(pid: int) -> bool:
-    return b"ork.worker.warm" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    return b"ork.worker.pool.fork_server" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
 
 
 async def server_of(shop: Workshop, attempt: Attempt) -> int:
@@ -345,7 +345,7 @@ async def test_secrets_never_reach_a_server(shop: Workshop) -> None:
 
 @in_workshop
 async def test_an_interpreter_in_which_no_server_comes_up_is_used_without_one(shop: Workshop) -> None:
-    script = f'#!/bin/sh\ncase "$*" in *ork.worker.warm*) echo x >> tried; exit 3;; esac\nexec {sys.executable} "$@"\n'
+    script = f'#!/bin/sh\ncase "$*" in *ork.worker.pool.fork_server*) echo x >> tried; exit 3;; esac\nexec {sys.executable} "$@"\n'
     python = shop.write("python", script.replace("tried", str(shop.root / "tried")), executable=True)
     shop.write("tasks.py", "def main():\n    return 1\n")
     for name in ("a", "b"):

@@ -105,7 +105,7 @@ def _containers(
     """Nothing of it is loaded before the first task with an image comes along, unless one did before."""
     from ork.executors.docker.executor import DockerExecutor
     from ork.scheduler.spec_secrets import mask_of
-    from ork.worker.stand_in import StandIn, is_left_over
+    from ork.worker.supervise.stand_in import StandIn, is_left_over
 
     made = DockerExecutor(
         CONTAINER,
@@ -163,8 +163,8 @@ def check_task_user(name: str | None) -> None:
     never runs as somebody else than it should."""
     if name is None:
         return
-    from ork.worker.confinement import TaskUserError
-    from ork.worker.task_user import TaskUser
+    from ork.worker.supervise.confinement import TaskUserError
+    from ork.worker.supervise.task_user import TaskUser
 
     try:
         user = TaskUser(name)

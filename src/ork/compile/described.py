@@ -1,4 +1,4 @@
-"""Function signatures as described by a process that imported them (`ork.worker.annotations`)."""
+"""Function signatures as described by a process that imported them (`ork.worker.convert.annotations`)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def function_key(action: PythonCall) -> str:
 
 
 def read_signature(key: str, described: Mapping[str, Any]) -> Signature:
-    """Parse the description that `ork.worker.annotations.describe_function` returns."""
+    """Parse the description that `ork.worker.convert.annotations.describe_function` returns."""
     file, _, name = key.rpartition(":")
     names = described["types"]
     kinds = {each["kind"] for each in described["parameters"]}

@@ -1,6 +1,6 @@
 """Checks the values that tasks pass to each other against signatures and declared types.
 
-Functions are described by a process that may import them (`ork.worker.annotations`); this module sees only the
+Functions are described by a process that may import them (`ork.worker.convert.annotations`); this module sees only the
 descriptions. Problems that the check of the files found are not repeated.
 """
 

@@ -1,4 +1,4 @@
-"""The server that workers are forked from (see `ork.worker.warm`), as its executor sees it: doors out, nothing in."""
+"""The server that workers are forked from (see `ork.worker.pool.fork_server`), as its executor sees it: doors out, nothing in."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ork.executors.local_python import BOOTSTRAP
 from ork.executors.processes import collect
 
 MARK = "ORK_ATTEMPT_ID"
-SEVERAL = "*"  # the mark of a worker that has more than one attempt at a time (see `ork.worker.mark`)
+SEVERAL = "*"  # the mark of a worker that has more than one attempt at a time (see `ork.worker.system.attempt_tag`)
 AHEAD = "ahead"
 ROOM_FOR_MARK = 512
 ORDINARY_SIGNALS = [signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGXFSZ]
 MOST_LOOKS = 8
 _MOST_TROUBLES = 4000
 _COLLECT_AFTER_SECONDS = 0.2
-_OWN_FOLDERS = ("worker", "objects", "model", "sdk", ".")
+_OWN_FOLDERS = ("worker", "objects", "model", "sdk")
 
 
 class ForkServer:
@@ -125,7 +125,7 @@ def _spawn(interpreter: str, environ: dict[str, str], theirs: socket.socket, err
     env = {**environ, MARK: "-" * ROOM_FOR_MARK}
     return os.posix_spawn(
         interpreter,
-        [interpreter, "-S", "-E", BOOTSTRAP, "ork.worker.warm", *words],
+        [interpreter, "-S", "-E", BOOTSTRAP, "ork.worker.pool.fork_server", *words],
         env,
         file_actions=[
             (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
@@ -144,8 +144,10 @@ def looks_of(interpreter: str, _moment: int) -> tuple[object, ...]:
     package = os.path.dirname(os.path.dirname(BOOTSTRAP))
     paths = [interpreter, os.path.join(os.path.dirname(interpreter), "..", "pyvenv.cfg")]
     facts: list[object] = [_facts(path) for path in paths]
-    for folder in _OWN_FOLDERS:
-        with contextlib.suppress(OSError), os.scandir(os.path.join(package, folder)) as entries:
+    own = [os.path.join(package, name) for name in _OWN_FOLDERS]
+    folders = [package, *(folder for top in own for folder, _, _ in sorted(os.walk(top)))]
+    for folder in folders:
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
             files = [entry for entry in entries if entry.name.endswith(".py")]
             facts += sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
     return tuple(facts)

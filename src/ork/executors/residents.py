@@ -1,4 +1,4 @@
-"""Workers that stay (see `ork.worker.resident`), forked from a server of their interpreter: attempts out, news in.
+"""Workers that stay (see `ork.worker.pool.reusable_worker`), forked from a server of their interpreter: attempts out, news in.
 
 Nothing here is needed: whatever cannot be done in this way, or is not answered, is handed back, to be done without it.
 """

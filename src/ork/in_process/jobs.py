@@ -11,9 +11,9 @@ from ork.model.task import Failure
 from ork.scheduler.poll_jobs import HTTP_SECONDS, Answer, Done, JobFailed, NotYet, judge_answer, open_headers
 from ork.sdk import web
 from ork.sdk.defer import Deferred
-from ork.worker.invoke import call
-from ork.worker.loading import load_function
-from ork.worker.results import result_text
+from ork.worker.call.invoke import call
+from ork.worker.call.loading import load_function
+from ork.worker.call.results import result_text
 
 Secrets = Callable[[str], str]
 

@@ -25,16 +25,16 @@ from ork.sdk.context import Context
 from ork.sdk.defer import Deferred
 from ork.sdk.errors import TaskError
 from ork.sdk.workflow import Workflow
-from ork.worker.arguments import Arguments, bind_arguments
-from ork.worker.bound import Bindings, InputError
-from ork.worker.command import input_text
-from ork.worker.custom import prepare_custom
-from ork.worker.environment import task_environment, task_id
-from ork.worker.failure import describe
-from ork.worker.invoke import call
-from ork.worker.loading import LoadError, load_function
-from ork.worker.programs import ProgramError, find_program
-from ork.worker.results import ResultError, result_text
+from ork.worker.call.arguments import Arguments, bind_arguments
+from ork.worker.call.bindings import Bindings, InputError
+from ork.worker.call.custom import prepare_custom
+from ork.worker.call.environment import task_environment, task_id
+from ork.worker.call.failure import describe
+from ork.worker.call.invoke import call
+from ork.worker.call.loading import LoadError, load_function
+from ork.worker.call.results import ResultError, result_text
+from ork.worker.supervise.command import input_text
+from ork.worker.supervise.programs import ProgramError, find_program
 
 OUTPUT_LIMIT = 256 * 1024 * 1024
 

@@ -27,7 +27,13 @@ _SHOWN_BYTES = 8192
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _BOOTSTRAP = os.path.join(_PACKAGE, "worker", "bootstrap.py")
 # The code that produces results; in a development tree it changes without a new version.
-_MAKERS = ("worker/inspect.py", "worker/annotations.py", "sdk/workflow.py", "sdk/parameters.py", "sdk/values.py")
+_MAKERS = (
+    "worker/inspect.py",
+    "worker/convert/annotations.py",
+    "sdk/workflow.py",
+    "sdk/parameters.py",
+    "sdk/values.py",
+)
 
 
 class Inspected(NamedTuple):

@@ -1,1 +1,4 @@
-"""Inside the attempt: a small shim that runs one try of one task. Standard library only, and quick to start."""
+"""Inside an attempt: the worker, its supervision of the user's process, and the user's code. Standard library only.
+
+The modules here are entry points, started by `bootstrap.py`: `main` for one attempt, `poll`, `debug` and `inspect`. See docs/workers.md.
+"""

@@ -12,9 +12,9 @@ import sys
 from ork.errors import ObjectsError
 from ork.objects.documents import open_signed, token_hash
 from ork.objects.opening import open_objects
-from ork.worker.bound import Bindings, InputError
-from ork.worker.loading import LoadError
-from ork.worker.preparation import Preparation
+from ork.worker.build.preparation import Preparation
+from ork.worker.call.bindings import Bindings, InputError
+from ork.worker.call.loading import LoadError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ork.objects.attempt_documents import AttemptDocuments
-    from ork.worker.arguments import Arguments
+    from ork.worker.call.arguments import Arguments
 
 TRACE = "trace"
 _FAILED = 1
@@ -80,8 +80,8 @@ class _Function:
             return _FAILED
 
     def _call(self) -> int:
-        from ork.worker.invoke import call, prepared
-        from ork.worker.results import ResultError, result_text
+        from ork.worker.call.invoke import call, prepared
+        from ork.worker.call.results import ResultError, result_text
 
         function, arguments = prepared(self._objects, self._spec)
         shown = ", ".join(f"{name}={text}" for name, text in arguments.shown.items())
@@ -104,7 +104,7 @@ def _traced(function: Callable[..., Any], positional: list[Any], named: dict[str
     """Stops at the function's first line, also where it is reached through an event loop."""
     from pdb import Pdb
 
-    from ork.worker.invoke import call
+    from ork.worker.call.invoke import call
 
     debugger = Pdb()
     # Read by pdb where it stops first, which is in `call`: `function` is the name it has there.
@@ -115,7 +115,7 @@ def _traced(function: Callable[..., Any], positional: list[Any], named: dict[str
 def _look_inside(error: BaseException, root: str, paths: Sequence[str]) -> None:
     from pdb import Pdb
 
-    from ork.worker.failure import frames_below, print_traceback
+    from ork.worker.call.failure import frames_below, print_traceback
 
     error.__traceback__ = _without_ours(error.__traceback__)
     print_traceback(error)
@@ -133,7 +133,7 @@ def _without_ours(trace: TracebackType | None) -> TracebackType | None:
     """From the user's first frame on: nobody wants to walk through the debugger's and our own."""
     found = trace
     while found is not None and found.tb_frame.f_code.co_filename.endswith(
-        ("/bdb.py", "/ork/worker/debug.py", "/ork/worker/invoke.py")
+        ("/bdb.py", "/ork/worker/debug.py", "/ork/worker/call/invoke.py")
     ):
         found = found.tb_next
     return found or trace
@@ -144,10 +144,10 @@ def _run_program(objects: AttemptDocuments, spec: dict[str, Any]) -> int:
     from subprocess import run
     from tempfile import TemporaryDirectory
 
-    from ork.worker.command import input_text
-    from ork.worker.environment import task_environment
-    from ork.worker.process import in_words
-    from ork.worker.programs import ProgramError, add_import_paths, find_program
+    from ork.worker.call.environment import task_environment
+    from ork.worker.supervise.command import input_text
+    from ork.worker.supervise.process import in_words
+    from ork.worker.supervise.programs import ProgramError, add_import_paths, find_program
 
     inherited = dict(os.environ)
     bindings = Bindings(objects, spec["output_limit"], inherited)

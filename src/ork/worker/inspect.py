@@ -10,9 +10,9 @@ import os
 import sys
 
 from ork.objects.json_text import dumps
-from ork.worker.loading import LoadError, load_file
-from ork.worker.surroundings import use_packages, use_streams
-from ork.worker.system import die_with_parent
+from ork.worker.call.loading import LoadError, load_file
+from ork.worker.call.surroundings import use_packages, use_streams
+from ork.worker.system.processes import die_with_parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,15 +100,15 @@ def _told(workflow: Workflow, root: str, is_own: bool) -> dict[str, Any]:
 
 def type_in_words(annotation: Any, function: Callable[..., Any]) -> str:
     """What a parameter's annotation means in a definition; `any` where it cannot be told."""
-    from ork.worker.annotations import type_text
-    from ork.worker.convert import resolve_annotation
+    from ork.worker.convert.annotations import type_text
+    from ork.worker.convert.values import resolve_annotation
 
     resolved = resolve_annotation(annotation, function)
     return "any" if resolved is None else type_text(resolved)
 
 
 def _functions(module: ModuleType) -> dict[str, Any]:
-    from ork.worker.annotations import describe_function
+    from ork.worker.convert.annotations import describe_function
 
     described: dict[str, Any] = {}
     for name, value in vars(module).items():
@@ -121,7 +121,7 @@ def _functions(module: ModuleType) -> dict[str, Any]:
 
 
 def _described(error: BaseException, root: str, paths: Sequence[str]) -> dict[str, Any]:
-    from ork.worker.failure import describe
+    from ork.worker.call.failure import describe
 
     detail: dict[str, Any] = describe(error, root, {}, paths)["detail"]
     return {key: detail[key] for key in ("type", "message", "frames")}

@@ -10,12 +10,12 @@ import sys
 
 from ork.errors import ObjectsError
 from ork.objects.json_text import dumps, strict_json
-from ork.worker.bound import Bindings
-from ork.worker.failure import describe
-from ork.worker.invoke import call
-from ork.worker.loading import LoadError, load_function
-from ork.worker.results import ResultError, result_text
-from ork.worker.surroundings import settle_in
+from ork.worker.call.bindings import Bindings
+from ork.worker.call.failure import describe
+from ork.worker.call.invoke import call
+from ork.worker.call.loading import LoadError, load_function
+from ork.worker.call.results import ResultError, result_text
+from ork.worker.call.surroundings import settle_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ def _asked(request: dict[str, Any]) -> dict[str, Any]:
 
 def _become_task_user(request: dict[str, Any], answer: int) -> dict[str, Any] | None:
     """From here on this process is the task's user's, if that is another one; the failure, if that cannot be."""
-    from ork.worker.confinement import TaskUserError
+    from ork.worker.supervise.confinement import TaskUserError
 
     try:
-        from ork.worker.task_user import Exchange, user_of
+        from ork.worker.supervise.task_user import Exchange, user_of
 
         user = user_of(request["spec"])
         if user is not None:
@@ -85,7 +85,7 @@ def _prepare(request: dict[str, Any]) -> dict[str, Any] | None:
     spec = request["spec"]
     if spec.get("environment") is None:
         return None
-    from ork.worker.preparation import Preparation
+    from ork.worker.build.preparation import Preparation
 
     preparation = Preparation(_objects(request), spec)
     ending = preparation.look()
@@ -96,7 +96,7 @@ def _prepare(request: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _move_to(request: dict[str, Any], answer: int) -> NoReturn:
-    from ork.worker.elsewhere import BOOTSTRAP
+    from ork.worker.call.other_interpreter import BOOTSTRAP
 
     handed = os.memfd_create("request", 0)
     with open(handed, "wb", closefd=False) as file:

@@ -10,7 +10,7 @@ from ork.compile.described import Signature, UninspectedFunction, read_signature
 from ork.compile.load import finish_draft, load_workflow
 from ork.compile.signatures import check_signatures
 from ork.definition.problems import Problem
-from ork.worker.annotations import describe_function
+from ork.worker.convert.annotations import describe_function
 
 
 def described(python: str) -> dict[str, Signature | UninspectedFunction | None]:

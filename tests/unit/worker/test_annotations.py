@@ -20,10 +20,10 @@ from ork.compile.types import Typed, assignable
 from ork.model.type_text import parse_type
 from ork.model.types import check
 from ork.sdk.context import Context
-from ork.worker.annotations import describe, describe_function, type_text
-from ork.worker.convert import convert
-from ork.worker.results import to_plain
-from ork.worker.scalars import ConversionError
+from ork.worker.call.results import to_plain
+from ork.worker.convert.annotations import describe, describe_function, type_text
+from ork.worker.convert.scalars import ConversionError
+from ork.worker.convert.values import convert
 
 
 class Status(enum.Enum):

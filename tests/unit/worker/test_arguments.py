@@ -12,8 +12,8 @@ import pytest
 
 import ork
 from ork.objects.local import LocalObjects
-from ork.worker.arguments import Arguments, bind_arguments
-from ork.worker.bound import Bindings, InputError
+from ork.worker.call.arguments import Arguments, bind_arguments
+from ork.worker.call.bindings import Bindings, InputError
 
 if TYPE_CHECKING:
     from somewhere import Thing  # type: ignore[import-not-found]
@@ -119,8 +119,8 @@ def test_shown_arguments_are_short(tmp_path: Path) -> None:
 
 PLAIN_TYPES = """
 import sys
-from ork.worker.arguments import bind_arguments
-from ork.worker.bound import Bindings
+from ork.worker.call.arguments import bind_arguments
+from ork.worker.call.bindings import Bindings
 
 def real(a: int, b: str, c: dict, d: float, e: list, f: bool): pass
 def named(a: "int", b: "str", c: "dict", d: "float", e: "list", f: "bool"): pass

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ork.objects.documents import Signer, sign, token_hash
 from ork.objects.opening import open_objects
-from ork.worker.main import read_spec, win_gate
+from ork.worker.supervise.claim import read_spec, win_gate
 
 SECRET = token_hash("token")
 

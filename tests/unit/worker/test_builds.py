@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ork.worker.builds import UNUSED_SECONDS, Build, digest_of, prune
+from ork.worker.build.builds import UNUSED_SECONDS, Build, digest_of, prune
 
 
 def later() -> float:

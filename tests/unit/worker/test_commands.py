@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ork.objects.local import LocalObjects
-from ork.worker import no_input
-from ork.worker.bound import Bindings, InputError
-from ork.worker.command import CommandJob, input_text
-from ork.worker.environment import task_environment
-from ork.worker.programs import ProgramError, find_program
-from ork.worker.pump import LastLine
+from ork.worker.call.bindings import Bindings, InputError
+from ork.worker.call.environment import task_environment
+from ork.worker.supervise import no_input
+from ork.worker.supervise.command import CommandJob, input_text
+from ork.worker.supervise.programs import ProgramError, find_program
+from ork.worker.supervise.pump import LastLine
 
 SPEC: dict[str, Any] = {
     "attempt": "r1/load/2/3",
@@ -180,7 +180,7 @@ def test_an_output_that_cannot_be_looked_at_is_no_success(tmp_path: Path, monkey
 
 SPAWNED = """
 import os, signal
-from ork.worker.command import _spawned
+from ork.worker.supervise.command import _spawned
 signal.signal(signal.SIGTERM, lambda *_: None)
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])

@@ -13,8 +13,8 @@ from uuid import UUID
 
 import pytest
 
-from ork.worker.convert import convert, resolve_annotation
-from ork.worker.scalars import ConversionError
+from ork.worker.convert.scalars import ConversionError
+from ork.worker.convert.values import convert, resolve_annotation
 
 
 class Colour(Enum):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import time
 
-from ork.worker.forker import Forker
-from ork.worker.order import LARGEST, make_orders, receive, send
-from ork.worker.pump import has_words
+from ork.worker.call.orders import LARGEST, make_orders, receive, send
+from ork.worker.pool.task_fork_server import TaskForkServer
+from ork.worker.supervise.pump import has_words
 
 _SLOW = 0.2
 
 
-def forker_that(ends: int, pid: int) -> Forker:
-    forker = object.__new__(Forker)
+def forker_that(ends: int, pid: int) -> TaskForkServer:
+    forker = object.__new__(TaskForkServer)
     forker.ends, forker.pid = ends, pid
     return forker
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ork.worker import left_behind
-from ork.worker.left_behind import LIGHT_SECONDS, Effort, Starts
+from ork.worker.pool import leak_check
+from ork.worker.pool.leak_check import LIGHT_SECONDS, Effort, Starts
 
 
 def a_thread() -> None:
@@ -55,7 +55,7 @@ def test_where_nothing_is_started_nothing_is_looked_for() -> None:
 
 
 def test_where_the_system_does_not_tell_there_may_be_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(left_behind, "_LAST_STARTED", "/proc/nothing")
+    monkeypatch.setattr(leak_check, "_LAST_STARTED", "/proc/nothing")
     starts = Starts()
     assert all(starts.any_since() for _ in range(10))
 
@@ -63,7 +63,7 @@ def test_where_the_system_does_not_tell_there_may_be_some(monkeypatch: pytest.Mo
 def told_by(monkeypatch: pytest.MonkeyPatch, *taken: float) -> list[bool]:
     """What is said after tasks that took so much of a processor, each beyond what the first took."""
     spent = iter(sum((1.0, *taken)[: number + 1]) for number in range(len(taken) + 1))
-    monkeypatch.setattr(left_behind.time, "process_time", lambda: next(spent))
+    monkeypatch.setattr(leak_check.time, "process_time", lambda: next(spent))
     effort = Effort()
     assert effort.is_light()  # nothing is known of the others by the first
     return [effort.is_light() for _ in taken]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ork.worker import limits
-from ork.worker.status import Ending
+from ork.worker.supervise import limits
+from ork.worker.supervise.status import Ending
 
 
 def in_a_child(check: Any) -> int:

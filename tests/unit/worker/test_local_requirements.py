@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ork.worker.local_requirements import content_of
+from ork.worker.build.local_requirements import content_of
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import sys
 
 MARKED = """
 import os, sys
-from ork.worker.mark import MARK, Mark
+from ork.worker.system.attempt_tag import VARIABLE, AttemptTag
 
 def seen():
     with open("/proc/self/environ", "rb") as file:
         variables = dict(pair.split(b"=", 1) for pair in file.read().split(b"\\0") if b"=" in pair)
-    return variables[MARK.encode()]
+    return variables[VARIABLE.encode()]
 
-mark = Mark()
+mark = AttemptTag()
 mark.write(b"a/long/0/17")
 mark.write(b"a/b/0/1")
 if os.fork() == 0:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ork.objects.local import FileLog
-from ork.worker import log as log_module
-from ork.worker import pump
-from ork.worker.log import Log
-from ork.worker.pump import LastLine, Stream
+from ork.worker.supervise import log as log_module
+from ork.worker.supervise import pump
+from ork.worker.supervise.log import Log
+from ork.worker.supervise.pump import LastLine, Stream
 
 
 class Piped:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ork.objects.json_text import dumps
 from ork.objects.local import LocalObjects
-from ork.worker.function import FunctionJob
-from ork.worker.status import Ending
+from ork.worker.supervise.function import FunctionJob
+from ork.worker.supervise.status import Ending
 
 
 def understood(reply: bytes) -> tuple[Ending, bool]:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import pytest
 
-from ork.worker.results import ResultError, result_text
+from ork.worker.call.results import ResultError, result_text
 
 LIMIT = 1 << 20
 IDENTITY = "123e4567-e89b-12d3-a456-426614174000"

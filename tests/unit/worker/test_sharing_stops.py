@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from ork.worker import system
-from ork.worker.function_process import Answer
-from ork.worker.sharing import Sharing
+from ork.worker.pool.shared_process_handle import SharedReply
+from ork.worker.pool.shared_supervisor import SharedSupervisor
+from ork.worker.system import processes
 
 
 @pytest.fixture(autouse=True)
 def nothing_becomes_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system, "become_subreaper", lambda: True)
+    monkeypatch.setattr(processes, "become_subreaper", lambda: True)
 
 
 class Order:
@@ -40,21 +40,21 @@ class Process:
     """Has just said that the attempt is for a process of its own."""
 
     def __init__(self, attempt: bytes) -> None:
-        self._answers = [Answer(b"alone\t%b\t\t" % attempt)]
+        self._answers = [SharedReply(b"alone\t%b\t\t" % attempt)]
 
     def take_back(self) -> set[bytes]:
         return set()
 
-    def read_answers(self) -> list[Answer]:
+    def read_answers(self) -> list[SharedReply]:
         answers, self._answers = self._answers, []
         return answers
 
     def dismiss(self) -> None: ...
 
 
-def sharing(host: Host, attempt: bytes) -> tuple[Sharing, list[Any]]:
+def sharing(host: Host, attempt: bytes) -> tuple[SharedSupervisor, list[Any]]:
     waiting: list[Any] = []
-    made = Sharing(host, waiting)  # type: ignore[arg-type]
+    made = SharedSupervisor(host, waiting)  # type: ignore[arg-type]
     made._given.append(Order(attempt))  # type: ignore[arg-type]
     made._process = Process(attempt)  # type: ignore[assignment]
     return made, waiting

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from ork.errors import ObjectsError
-from ork.worker import sharing, system
-from ork.worker.function_process import Answer
-from ork.worker.sharing import Sharing
+from ork.worker.pool import shared_supervisor
+from ork.worker.pool.shared_process_handle import SharedReply
+from ork.worker.pool.shared_supervisor import SharedSupervisor
+from ork.worker.system import processes
 
 FIRST, SECOND, THIRD = b"r/a/0/1", b"r/b/0/1", b"r/c/0/1"
 
@@ -37,7 +38,7 @@ class Disk:
             self.put_status(attempt, document)
 
 
-class Mark:
+class AttemptTag:
     def write(self, _attempt: bytes) -> None: ...
 
 
@@ -48,7 +49,7 @@ class Signals:
 
 
 class Host:
-    descriptor, is_open, room, mark = 99, True, 8, Mark()
+    descriptor, is_open, room, tag = 99, True, 8, AttemptTag()
 
     def __init__(self) -> None:
         self.signals = Signals()
@@ -72,7 +73,7 @@ class Process:
     answers, printed, is_gone, has_begun = 96, 97, False, True
 
     def __init__(self) -> None:
-        self._answers = [Answer(b"done\t%b\tnormal\tthe end of the first" % FIRST)]
+        self._answers = [SharedReply(b"done\t%b\tnormal\tthe end of the first" % FIRST)]
         self._in_socket = {THIRD}
         self.given: list[bytes] = []
 
@@ -80,7 +81,7 @@ class Process:
         attempts, self._in_socket = self._in_socket, set()
         return attempts
 
-    def read_answers(self) -> list[Answer]:
+    def read_answers(self) -> list[SharedReply]:
         answers, self._answers = self._answers, []
         return answers
 
@@ -95,10 +96,10 @@ class Process:
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     made = Disk()
-    monkeypatch.setattr(system, "become_subreaper", lambda: True)
-    monkeypatch.setattr(sharing, "opened", lambda *_: made)
-    monkeypatch.setattr(sharing, "WRITE_AGAIN_SECONDS", 0.0)
-    monkeypatch.setattr(sharing, "ENDS", {b"done": b"over"})
+    monkeypatch.setattr(processes, "become_subreaper", lambda: True)
+    monkeypatch.setattr(shared_supervisor, "opened", lambda *_: made)
+    monkeypatch.setattr(shared_supervisor, "WRITE_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(shared_supervisor, "ENDS", {b"done": b"over"})
     return made
 
 
@@ -106,7 +107,7 @@ class Scene:
     def __init__(self, disk: Disk) -> None:
         self.host, self.process = Host(), Process()
         self.waiting: list[Any] = []
-        self.sharing = Sharing(self.host, self.waiting)  # type: ignore[arg-type]
+        self.sharing = SharedSupervisor(self.host, self.waiting)  # type: ignore[arg-type]
         self.sharing._given.extend(map(Order, (FIRST, SECOND, THIRD)))  # type: ignore[arg-type]
         self.sharing._process = self.process  # type: ignore[assignment]
         self.sharing._watch = self.watch  # type: ignore[method-assign]

@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 
 from ork.objects.documents import Signer
 from ork.objects.local import LocalObjects
-from ork.worker.shim import Shim
-from ork.worker.status import Ending
+from ork.worker.supervise.shim import Shim
+from ork.worker.supervise.status import Ending
 
 SPEC: dict[str, Any] = {
     "attempt": "r/t/0/1",

@@ -17,14 +17,14 @@ SCRIPT = """
 import functools, json, os, resource, signal, sys, time, typing
 from ork.objects.local import LocalObjects
 from ork.objects.references import output_reference
-from ork.worker import packages
-from ork.worker.child import Child
-from ork.worker.forker import Forker
-from ork.worker.task_process import call_here
-from ork.worker.mark import Mark
+from ork.worker.call import packages
+from ork.worker.supervise.child import Child
+from ork.worker.pool.task_fork_server import TaskForkServer
+from ork.worker.call.task_process import call_here
+from ork.worker.system.attempt_tag import AttemptTag
 
 way, folder, spec, tasks = sys.argv[1], sys.argv[2], *json.load(sys.stdin)
-mark = Mark()
+mark = AttemptTag()
 packages.use_packages()
 objects = LocalObjects(folder + "/objects", "normal")
 
@@ -67,7 +67,7 @@ def answer(number, changes):
     return said
 
 ways = {"forked": forked, "own": in_a_process_of_its_own}
-made = Forker(mark, folder, None, objects.url) if way == "forked" else None
+made = TaskForkServer(mark, folder, None, objects.url) if way == "forked" else None
 answers = [answer(number, changes) for number, changes in enumerate(tasks)]
 if made is not None:
     made.dismiss()

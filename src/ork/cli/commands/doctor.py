@@ -224,7 +224,7 @@ def _task_user(settings: Settings) -> Iterator[Finding]:
 
     from ork.app.executors import check_task_user
     from ork.errors import UsageError
-    from ork.worker.task_user import TaskUser
+    from ork.worker.supervise.task_user import TaskUser
 
     try:
         check_task_user(name)

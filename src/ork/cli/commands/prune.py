@@ -107,7 +107,7 @@ def _prune_remotely(server: Server, before: datetime, keep_last: int, dry_run: b
 
 
 def _remove_builds(days: float) -> list[str]:
-    from ork.worker.builds import SHELVES, prune
+    from ork.worker.build.builds import SHELVES, prune
 
     home, at = current_settings().home, time.time()
     return [folder for shelf in SHELVES for folder in prune(f"{home}/{shelf}", at, days * DAY_SECONDS)]

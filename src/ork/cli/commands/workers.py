@@ -52,7 +52,7 @@ def _notes(settings: Settings) -> list[str]:
     has_memory, has_cpu = any(each.memory for each in limited), any(each.cpu for each in limited)
     if settings.server is not None or not (has_memory or has_cpu):
         return []
-    from ork.worker.limits import enforcement
+    from ork.worker.supervise.limits import enforcement
 
     how, notes = enforcement(), []
     if has_memory and how["memory"] != "cgroup":

@@ -16,7 +16,7 @@ _FOR_ALL = 0o644
 _FOLDER_FOR_ALL = 0o755
 _OPEN_FOLDER = 0o1777  # whoever the container runs as may write there
 # What a worker needs of Ork: these import nothing but the standard library.
-_WORKER_ROOMS = ("", "worker", "objects", "model", "sdk")
+_WORKER_PACKAGES = ("worker", "objects", "model", "sdk")
 OBJECTS_FOLDER = f"{WORKER_HOME}/objects"
 BOOTSTRAP = f"{WORKER_HOME}/lib/ork/worker/bootstrap.py"
 
@@ -84,13 +84,15 @@ async def take_object(engine: Engine, container: str, key: str, limit: int) -> b
 def worker_files() -> dict[str, bytes]:
     """The worker's own files, by their path below `ork/`."""
     home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    paths = ["__init__.py", "errors.py"]
+    for package in _WORKER_PACKAGES:
+        for folder, _, names in sorted(os.walk(os.path.join(home, package))):
+            inner = os.path.relpath(folder, home)
+            paths += [f"{inner}/{name}" for name in sorted(names) if name.endswith(".py")]
     files = {}
-    for room in _WORKER_ROOMS:
-        folder = os.path.join(home, room)
-        for name in sorted(os.listdir(folder)):
-            if name.endswith(".py") and (room or name in ("__init__.py", "errors.py")):
-                with open(os.path.join(folder, name), "rb") as file:
-                    files[f"{room}/{name}".lstrip("/")] = file.read()
+    for path in paths:
+        with open(os.path.join(home, path), "rb") as file:
+            files[path] = file.read()
     return files
 
 

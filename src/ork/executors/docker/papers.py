@@ -1,4 +1,4 @@
-"""What a container's keeper must be able to read and to say of its attempt (see `ork.worker.stand_in.StandIn`)."""
+"""What a container's keeper must be able to read and to say of its attempt (see `ork.worker.supervise.stand_in.StandIn`)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,45 @@
+"""A task's function in another interpreter than the shim's: the one of its own environment, which has nothing of ours."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ork.objects.documents import MAX_DEPTH, SPEC_LIMIT
+from ork.objects.json_text import dumps, strict_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    from ork.objects.attempt_documents import AttemptDocuments
+
+BOOTSTRAP = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/bootstrap.py"
+
+
+def become(python: str, objects: AttemptDocuments, spec: dict[str, Any], answer: int) -> NoReturn:
+    """Turns this process, a child of the shim, into the other interpreter. The spec travels in memory: it is checked
+    already, and nobody else may read along."""
+    try:
+        handed = os.memfd_create("spec", 0)
+        with open(handed, "wb", closefd=False) as file:
+            file.write(dumps(spec).encode())
+        os.lseek(handed, 0, os.SEEK_SET)
+        os.set_inheritable(answer, True)
+        argv = [python, "-S", "-E", BOOTSTRAP, __name__]
+        os.execv(python, [*argv, objects.url, str(handed), str(answer)])
+    except OSError as error:
+        sys.stderr.write(f"cannot start {python}: {error.strerror}\n")
+        os._exit(127)
+
+
+def start(objects_url: str, handed: str, answer: str) -> int:
+    """In the other interpreter: calls the function, and ends the process."""
+    from ork.objects.opening import open_values
+    from ork.worker.call.task_process import run_function
+
+    with open(int(handed), "rb") as file:
+        spec = strict_json(file.read(), max_size=SPEC_LIMIT, max_depth=MAX_DEPTH + 8)
+    reply = int(answer)
+    os.set_inheritable(reply, False)
+    run_function(open_values(objects_url, spec["durability"]), spec, reply)

@@ -1,0 +1,74 @@
+"""Makes a process the user's: environment, folder, standard streams, packages and import path.
+
+What a process has already, because its fork server did it for all tasks, is not done again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ork.worker.call import packages
+from ork.worker.call.environment import set_environment
+from ork.worker.call.loading import LoadError
+from ork.worker.call.logging_setup import LoggingSetUp
+from ork.worker.call.shadowed_stdlib import import_before_hidden
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ork.worker.call.bindings import Bindings
+
+_has_streams = _has_packages = False
+
+
+def settle_in(spec: dict[str, Any], bindings: Bindings) -> None:
+    """All that the spec asks for. LoadError if its folder cannot be entered."""
+    set_environment(spec, bindings)
+    enter_folder(spec["root"])
+    if not _has_streams:
+        use_streams()
+    if not _has_packages:
+        use_packages(spec["root"], spec["paths"])
+
+
+def enter_folder(root: str) -> None:
+    try:
+        os.chdir(root)
+    except OSError as error:
+        raise LoadError(f"cannot work in {root}: {error.strerror}") from None
+
+
+def use_streams() -> None:
+    """Text reaches the log line by line, and no character can make printing fail. Done once."""
+    global _has_streams
+    if _has_streams:
+        return
+    _has_streams = True
+    for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        # New ones: those of the interpreter may have been made for another file than is there now.
+        stream: Any = open(  # noqa: SIM115 - stays open as long as the process lives
+            descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False
+        )
+        stream.buffer.raw.name = f"<{name}>"
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+def use_packages(root: str, paths: Sequence[str] = ()) -> None:
+    """Import from what a plain start of this interpreter has, after the root and the project's `paths`. Done once."""
+    global _has_packages
+    if _has_packages:
+        return
+    _has_packages = True
+    packages.use_packages()
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    import_before_hidden(root, paths)
+    extra = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    sys.path[:0] = [root, *paths, *extra]
+    sys.argv = [""]
+    # `multiprocessing` would load the main file again in its children; there is none to load.
+    sys.modules["__main__"].__dict__.pop("__file__", None)
+    sys.meta_path.insert(0, LoggingSetUp())

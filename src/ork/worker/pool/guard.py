@@ -1,0 +1,82 @@
+"""A small process beside a resident worker that kills what is left in the worker's session if the worker is killed.
+
+Functions run in forked processes, which ask the kernel to be killed with their parent. Commands are spawned (`posix_spawn`),
+which is several times faster than a fork but cannot ask for that. The guard does it for them.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import os
+
+from ork.objects import journal
+from ork.worker.supervise import process
+from ork.worker.system import processes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from ork.worker.system.attempt_tag import AttemptTag
+
+_ROUNDS = 100
+_SIGKILL = 9
+
+
+class Guard:
+    """Stands from when it is made, by a process that leads its session. OSError if no process can be made."""
+
+    def __init__(self, tag: AttemptTag) -> None:
+        watched, self._alive = os.pipe()
+        process.private.add(self._alive)
+        # Not a child of ours in the end, nor adopted by us: all that is below us belongs to an attempt.
+        was_subreaper = processes.set_subreaper(False)
+        try:
+            _fork_twice(watched, tag)
+        except OSError:
+            process.private.discard(self._alive)
+            os.close(self._alive)
+            raise
+        finally:
+            processes.set_subreaper(was_subreaper)
+            os.close(watched)
+
+    def dismiss(self) -> None:
+        """This process ends by itself, and leaves nothing."""
+        os.write(self._alive, b".")
+
+
+def _fork_twice(watched: int, tag: AttemptTag) -> None:
+    pid = os.fork()
+    if pid:
+        os.waitpid(pid, 0)
+        return
+    try:
+        if os.fork() == 0:
+            _signal.set_wakeup_fd(-1)
+            _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
+            tag.write(b"")
+            for descriptor in (*process.private, *journal.descriptors, *processes.descriptors):
+                os.close(descriptor)
+            _stand(watched)
+    finally:
+        os._exit(0)
+
+
+def _stand(watched: int) -> NoReturn:
+    if not os.read(watched, 1):
+        session = os.getsid(0)
+        for _ in range(_ROUNDS):  # one that was about to start another one is found with that one the next time
+            left = [pid for pid in processes.members_of(session) if pid != os.getpid()]
+            if not left:
+                break
+            for pid in left:
+                _kill(pid)
+    os._exit(0)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, _SIGKILL)
+    except OSError:
+        return

@@ -1,0 +1,307 @@
+"""A process that calls one function after the other (`isolation: shared`): nothing keeps them apart.
+
+It stays only as long as nothing was left behind that the next one could suffer from as far as that can be seen: after
+a failure, with a thread or a process still running, or with code that has changed on the disk, another takes its state.
+What is to be done waits in a socket, so that whoever has a task at hand waits for nobody (see `ork.worker.pool.shared_supervisor`).
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+import time
+from _socket import MSG_DONTWAIT
+
+from ork.errors import ObjectsError
+from ork.objects.documents import Signer, token_hash, utc_text
+from ork.worker.call.environment import additions, hidden_names, inherited
+from ork.worker.call.imports_ahead import time_of
+from ork.worker.call.invoke import Call
+from ork.worker.call.leaving import finish_as_the_interpreter_would, flush_streams
+from ork.worker.call.loading import load_function
+from ork.worker.call.surroundings import enter_folder, use_packages, use_streams
+from ork.worker.pool.leak_check import Effort, LeakCheck, Starts
+from ork.worker.supervise.claim import forget_opened, read_spec, win_gate
+from ork.worker.supervise.confinement import is_confined
+from ork.worker.supervise.status import only_word, returned
+from ork.worker.system.waits import Waits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _socket import socket
+    from collections.abc import Callable
+    from mmap import mmap
+    from typing import Any, NoReturn
+
+    from ork.objects.attempt_documents import AttemptDocuments
+    from ork.worker.call.bindings import Bindings
+    from ork.worker.system.attempt_tag import AttemptTag
+
+MOST_CALLS = 10_000
+LOOK_AGAIN_SECONDS = 0.002  # at its files, while there is always a next task: a change takes longer to bring one about
+LARGEST_ORDER = 1 << 17
+COUNT_BYTES = 8
+_ENVIRON, _ENVIRON_OF_BYTES = os.environ, os.environb
+
+# What it answers, in the order in which it was asked: a line each, a word, the attempt and what there is to say of it.
+DONE = b"done"  # how it ended; nothing of it is left
+SWIFT = b"swift"  # the same; and it never waited for anything
+LIGHT = b"light"  # the same; and tasks like it cost so little that one process keeps up with whoever asks for them
+WAITS = b"waits"  # the same, but something may be left: nothing else is begun until somebody has seen to that
+LAST = b"last"  # how it ended; this process ends as well
+NOTHING = b"nothing"  # it was not for us, for the reason that follows if there is one
+ALONE = b"alone"  # it is for a process of its own; nothing else is begun here
+ENDS = {DONE: b"over", SWIFT: b"swift", LIGHT: b"light"}  # nothing is left to do; as others are told of it
+UNFIT = b"unfit"  # it is for another process like this one, which ends
+
+
+class SharedProcess:
+    """`orders` is the socket's end, `answers` and `go` are pipes, `begun` is where it counts the gates that it has won, for
+    `process`, its worker, which sees it there: also when no document can be read any more."""
+
+    def __init__(self, orders: socket, answers: int, go: int, begun: mmap, tag: AttemptTag, process: str) -> None:
+        self._orders = orders
+        self._order = memoryview(bytearray(LARGEST_ORDER))  # once: to make such room is dearer than most orders
+        self._answers = answers
+        self._go = go
+        self._begun = begun
+        self._tag = tag
+        self._process = process
+        self._calls = 0
+        self._pid = os.getpid()
+        self._attempt = b""  # that it is at
+        self._state = _SharedState()
+        self._leaks = LeakCheck()
+        self._starts = Starts()
+        self._waits = Waits()
+        self._effort = Effort()
+
+    def serve(self) -> NoReturn:
+        """Ends the process when there are no more orders, or when it should not take another."""
+        forget_opened()
+        use_streams()
+        while order := self._next():
+            self._perform(*marshal.loads(order))
+        finish_as_the_interpreter_would()
+        os._exit(0)
+
+    def _next(self) -> memoryview:
+        try:
+            size = self._orders.recv_into(self._order, 0, MSG_DONTWAIT)
+        except BlockingIOError:
+            self._tag.write(b"")  # while it waits it belongs to no attempt
+            size = self._orders.recv_into(self._order)
+            self._state.has_waited()
+            self._waits.forget()
+        return self._order[:size]
+
+    def _perform(self, attempt: bytes, token: str, objects_url: str, name: str, position: int, document: bytes) -> None:
+        self._attempt = attempt
+        secret = token_hash(token)
+        self._tag.write(attempt)
+        try:
+            objects, spec = read_spec(objects_url, name, secret, position, document)
+            if (
+                spec["kind"] != "python"
+                or spec.get("environment") is not None
+                or spec.get("wake_url")
+                or is_confined(spec)
+            ):
+                self._answer(ALONE)
+                self._wait_for_go()
+            elif self._calls >= MOST_CALLS or not self._state.is_fit_for(spec):
+                self._leave_to_another()
+            elif win_gate(objects, spec["attempt"], signer := Signer(secret), self._process, self._leave_if_used):
+                self._call(SharedCall(objects, spec, self._state), signer)
+            else:
+                self._answer(NOTHING)
+        except ObjectsError as error:
+            self._answer(NOTHING, b"", error.message.encode("utf-8", "replace").replace(b"\n", b" "))
+
+    def _call(self, call: SharedCall, signer: Signer) -> None:
+        self._calls += 1
+        self._begun[:COUNT_BYTES] = self._calls.to_bytes(COUNT_BYTES, "little")
+        started_at, begun = utc_text(time.time_ns()), time.monotonic()
+        call.perform()
+        is_swift, is_light = self._waits.none_since(begun), self._effort.is_light()
+        has_started = self._starts.any_since()
+        if has_started and os.getpid() != self._pid:
+            flush_streams()
+            os._exit(call.exit_code)  # forked by the function, and came back from it: there is nothing for it here
+        self._state.note_files()
+        stays = call.is_well and not (has_started and self._leaks.are_running())
+        if not stays:
+            finish_as_the_interpreter_would()
+        flush_streams()
+        if call.is_silent:
+            os._exit(call.exit_code)
+        facts = call.durability, signer.sign(call.only_word(started_at))
+        if not stays:
+            self._answer(LAST, *facts)
+            os._exit(call.exit_code)
+        may_have_leaked = (has_started and self._leaks.may_be_elsewhere()) or self._leaks.are_words()
+        how = LIGHT if is_swift and is_light else SWIFT if is_swift else DONE
+        self._answer(WAITS if may_have_leaked else how, *facts)
+        if may_have_leaked:
+            self._wait_for_go()
+
+    def _wait_for_go(self) -> None:
+        if not os.read(self._go, 1):
+            finish_as_the_interpreter_would()
+            os._exit(0)
+        self._waits.forget()
+
+    def _leave_if_used(self) -> None:
+        """No gate can be written: it may be a task that left us so (with a limit to the size of files, say)."""
+        if self._calls:
+            self._leave_to_another()
+
+    def _leave_to_another(self) -> NoReturn:
+        self._answer(UNFIT)
+        finish_as_the_interpreter_would()
+        flush_streams()
+        os._exit(0)
+
+    def _answer(self, word: bytes, durability: bytes = b"", document: bytes = b"") -> None:
+        rest = b"%b\t%b\t%b\t%b\n" % (word, self._attempt, durability, document)
+        while rest := rest[os.write(self._answers, rest) :]:
+            continue
+
+
+class _WatchedEnviron(type(os.environ)):  # type: ignore[misc]
+    """`os.environ` that notices changes: to compare all variables after each call would take longer than most calls."""
+
+    has_changed = False
+
+    def __setitem__(self, name: Any, value: Any) -> None:
+        _WatchedEnviron.has_changed = True
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name: Any) -> None:
+        _WatchedEnviron.has_changed = True
+        super().__delitem__(name)
+
+
+class _SharedState:
+    """What all calls share: the environment the process came with, its streams and import path, functions it knows."""
+
+    def __init__(self) -> None:
+        self.environ = inherited()
+        self.functions: dict[tuple[str | None, str | None, str], Callable[..., Any]] = {}
+        self._streams = sys.stdout, sys.stderr
+        self._path: list[str] = []
+        self._folders: tuple[str, ...] = ()  # of the project it has settled in, the workflow's first
+        self._files: dict[str, int | None] = {}  # of the project that were loaded, and their times
+        self._look_again_at = 0.0  # at those, whether they are as they were
+        self._known = set(sys.modules)
+        self._set: dict[str, str] | None = None  # variables of the last task
+        for environ in (_ENVIRON, _ENVIRON_OF_BYTES):
+            environ.__class__ = _WatchedEnviron
+
+    def settled(self) -> None:
+        """As the first call found it, after its own settling in."""
+        self._path = list(sys.path)
+
+    def restore(self) -> bool:
+        """Undoes what a call may have done to what all share; False if none has settled in yet."""
+        if not self._path:
+            return False
+        sys.path[:] = self._path
+        # The very ones that they were, whatever a call has put into their state.
+        os.environ, os.environb = _ENVIRON, _ENVIRON_OF_BYTES
+        sys.stdout, sys.stderr = self._streams
+        sys.argv = [""]
+        return True
+
+    def use_environment(self, spec: dict[str, Any], bindings: Bindings) -> None:
+        """Each change is a call of the system's library, and between two tasks of a workflow most variables stay."""
+        if self._set is None or _WatchedEnviron.has_changed:
+            self._restore_environment()
+        before, wanted = self._set or {}, additions(spec, self.environ, bindings)
+        if before.keys() != wanted.keys():
+            for name in before.keys() - wanted.keys():
+                _set(name, self.environ.get(name))
+        for name, value in wanted.items():
+            if before.get(name) != value:
+                os.environ[name] = value
+        self._set, _WatchedEnviron.has_changed = wanted, False
+
+    def _restore_environment(self) -> None:
+        """As it came, but without what is not for tasks."""
+        hidden = hidden_names({"inputs": None, "env": {}}, self.environ)
+        for name in set(os.environ).difference(self.environ).union(hidden):
+            _set(name, None)
+        for name in self.environ.keys() - set(hidden):
+            if os.environ.get(name) != self.environ[name]:
+                os.environ[name] = self.environ[name]
+        self._set = None
+
+    def is_fit_for(self, spec: dict[str, Any]) -> bool:
+        """Not if it has settled in another project, or has loaded what has changed since."""
+        folders = (spec["root"], *spec["paths"])
+        if self._folders not in ((), folders):
+            return False
+        self._folders = folders
+        now = time.monotonic()
+        if now < self._look_again_at:
+            return True
+        self._look_again_at = now + LOOK_AGAIN_SECONDS
+        return all(time_of(file) == then for file, then in self._files.items())
+
+    def has_waited(self) -> None:
+        """Time enough for a file to be changed before the next task was thought of."""
+        self._look_again_at = 0.0
+
+    def note_files(self) -> None:
+        """Remembers those that were loaded since the last time."""
+        if len(sys.modules) == len(self._known):
+            return
+        modules = [sys.modules[name] for name in set(sys.modules) - self._known]
+        self._known = set(sys.modules)
+        files = [getattr(module, "__file__", None) or "" for module in modules]
+        own = tuple(f"{folder}/" for folder in self._folders)
+        self._files |= {file: time_of(file) for file in files if file.startswith(own)}
+
+
+class SharedCall(Call):
+    """The same call as in a process of its own, but for what is there already."""
+
+    def __init__(self, objects: AttemptDocuments, spec: dict[str, Any], state: _SharedState) -> None:
+        super().__init__(objects, spec, state.environ)
+        self._state = state
+
+    @property
+    def is_well(self) -> bool:
+        return not (self._failure or self.has_exited or self.exit_code)
+
+    @property
+    def durability(self) -> bytes:
+        return str(self._spec["durability"]).encode()
+
+    def only_word(self, started_at: str) -> str:
+        """The status document, to be signed."""
+        return only_word(self._spec["attempt"], started_at, returned(self.outcome()))
+
+    def settle(self, bindings: Bindings) -> None:
+        is_first = not self._state.restore()
+        self._state.use_environment(self._spec, bindings)
+        enter_folder(self._spec["root"])
+        if is_first:
+            use_streams()
+            use_packages(self._spec["root"], self._spec["paths"])
+            self._state.settled()
+
+    def load(self) -> Callable[..., Any]:
+        spec = self._spec
+        wanted = spec["file"], spec["module"], spec["function"]
+        if wanted not in self._state.functions:
+            self._state.functions[wanted] = load_function(spec["root"], *wanted, spec["paths"])
+        return self._state.functions[wanted]
+
+
+def _set(name: str, value: str | None) -> None:
+    if value is not None:
+        os.environ[name] = value
+    elif name in os.environ:
+        del os.environ[name]

@@ -1,0 +1,157 @@
+"""The process that those of functions are forked from, one after the other, beside a worker that stays.
+
+After a fork both processes pay for every page they write to. So the worker, which does all there is to do around an
+attempt, does not fork; this process does, and hardly anything else. The one that will call the next function is there
+before it is known, in the project's folder and with its import path, and waits for its order.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+
+from ork.worker.call import packages
+from ork.worker.call.environment import hide_own_variables
+from ork.worker.call.imports_ahead import time_of
+from ork.worker.call.loading import make_ready
+from ork.worker.call.orders import make_orders, send
+from ork.worker.call.shadowed_stdlib import hidden_modules
+from ork.worker.call.surroundings import use_packages, use_streams
+from ork.worker.call.task_process import objects_at, wait_and_call
+from ork.worker.supervise.child import Child
+from ork.worker.supervise.process import become_child_of
+from ork.worker.supervise.pump import has_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
+
+    from ork.objects.attempt_documents import AttemptDocuments
+    from ork.worker.call.imports_ahead import Ahead
+    from ork.worker.system.attempt_tag import AttemptTag
+
+_KILLED = 9
+_CHUNK = 4096
+_NOTHING_NEW = b"."
+
+
+class TaskForkServer(Child):
+    """`ends` tells how the process that was to call the function ended. OSError if no process can be made."""
+
+    stays = True
+
+    def __init__(
+        self, tag: AttemptTag, root: str, ahead: Ahead | None, objects: str, paths: Sequence[str] = ()
+    ) -> None:
+        orders, self._orders = make_orders()
+        go, self._go = os.pipe()
+        self.ends, end = os.pipe()
+        self.ahead = ahead
+        self._objects = objects  # where the documents of its tasks are, most likely
+        self._folder_times, self._hidden = _times_of(root, paths), _hidden_in(root, paths)
+        self._read: object = None  # the file that it has compiled, and its looks
+        try:
+            super().__init__(lambda answer: self._serve(orders, answer, go, end, tag, root, paths), ahead=ahead)
+        finally:
+            for descriptor in (orders, go, end):
+                os.close(descriptor)
+        self.root, self.paths = root, list(paths)
+        self._is_asked = False
+
+    def make_next(self, file: str | None) -> None:
+        """For the next function, most likely of that file. One that cannot be made is missed when it is needed."""
+        self._is_asked = True
+        try:
+            os.write(self._go, self._to_read(file))
+        except BrokenPipeError:
+            return
+
+    def _to_read(self, file: str | None) -> bytes:
+        """The file, if it is another one than the last time, or looks otherwise: whoever calls its function compares it
+        with what was compiled, and so only the usual case must be right here."""
+        looks = file and (file, time_of(f"{self.root}/{file}"))
+        if not file or looks == self._read:
+            return _NOTHING_NEW
+        self._read = looks
+        return os.fsencode(file)[:_CHUNK]
+
+    def is_fit_for(self, spec: dict[str, Any]) -> bool:
+        if spec["env"] and any(name.startswith("PYTHON") for name in spec["env"]):
+            return False
+        if not super().is_fit_for(spec):
+            return False
+        now = _times_of(spec["root"], spec["paths"])
+        if now != self._folder_times and _hidden_in(spec["root"], spec["paths"]) != self._hidden:
+            return False  # what a task of the project must find has been loaded before its folder comes first, or not
+        self._folder_times = now
+        return True
+
+    def give(self, objects: AttemptDocuments, spec: dict[str, Any]) -> bool:
+        if not self._is_asked:
+            self.make_next(spec["file"] if spec["kind"] == "python" else None)
+        self._is_asked = False
+        if has_words(self.ends):
+            return False  # it has ended while it waited
+        self.root, self.paths = spec["root"], spec["paths"]
+        return send(self._orders, {"objects": objects.url, "spec": spec})
+
+    def read_end(self) -> int:
+        """How the process ended, as `wait` tells it, once there is something to be read."""
+        word = os.read(self.ends, _CHUNK)
+        if not word:
+            self._wait_for_death()
+        return int(word) if word else _KILLED  # with its task fork server
+
+    def _wait_for_death(self) -> None:
+        """Who dies lets go of what it has open before what it had forked becomes ours: not to be overlooked."""
+        try:
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        except ChildProcessError:
+            return
+
+    def _close(self) -> None:
+        super()._close()
+        for descriptor in (self._orders, self._go, self.ends):
+            os.close(descriptor)
+
+    def _serve(
+        self, orders: int, answer: int, go: int, end: int, tag: AttemptTag, root: str, paths: Sequence[str]
+    ) -> NoReturn:
+        tag.write(b"")
+        use_streams()
+        if packages.are_used():
+            _settle(root, paths)
+        objects_at(self._objects, "normal")
+        me = os.getpid()
+        gc.freeze()
+        while file := os.read(go, _CHUNK):
+            if file != _NOTHING_NEW:
+                make_ready(root, os.fsdecode(file), paths)
+            os.set_blocking(1, True)  # an earlier task, or a program it started, may have changed that
+            pid = os.fork()
+            if pid == 0:
+                become_child_of(me)
+                os.close(go)
+                os.close(end)
+                wait_and_call(orders, answer, tag, self.ahead)
+            os.write(end, b"%d" % os.waitpid(pid, 0)[1])
+        os._exit(0)
+
+
+def _times_of(root: str, paths: Sequence[str]) -> list[int | None]:
+    return [*map(time_of, (root, *paths))]
+
+
+def _hidden_in(root: str, paths: Sequence[str]) -> list[dict[str, str]]:
+    return [hidden_modules(folder) for folder in (root, *paths)]
+
+
+def _settle(root: str, paths: Sequence[str]) -> None:
+    """What all tasks of the project need, done once; the task's own process reports what is wrong with the folder."""
+    hide_own_variables()
+    try:
+        os.chdir(root)
+    except OSError:
+        return
+    use_packages(root, paths)

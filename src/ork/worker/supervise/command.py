@@ -1,0 +1,358 @@
+"""A task that is a program: JSON in on stdin and in a file, JSON out in a file or as the last line, and an exit code."""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]
+import errno
+import os
+import time
+
+from ork.errors import DocumentError, ObjectsError
+from ork.objects.json_text import dumps, strict_json
+from ork.worker.call.bindings import Bindings, InputError
+from ork.worker.call.environment import inherited, task_environment
+from ork.worker.call.outputs import store_output
+from ork.worker.supervise import no_input
+from ork.worker.supervise.child import dismiss_waiting
+from ork.worker.supervise.confinement import TaskUserError, confinement_of, is_confined
+from ork.worker.supervise.process import ended_badly, fork_into
+from ork.worker.supervise.programs import ProgramError, add_import_paths, find_program
+from ork.worker.supervise.pump import LastLine, Stream
+from ork.worker.supervise.status import Ending, failed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    from ork.objects.attempt_documents import AttemptDocuments
+    from ork.worker.supervise.confinement import Confinement
+    from ork.worker.supervise.job import Host
+    from ork.worker.supervise.log import Log
+    from ork.worker.supervise.task_user import Exchange
+
+_INPUT_PATIENCE_SECONDS = 60.0
+_OUTPUT = "output.json"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_LARGEST_LAST_LINE = 8 << 20  # it is held in memory
+_ENDED_BY = (_signal.SIGPIPE, _signal.SIGXFSZ)  # Python ignores these; programs expect to be ended by them
+_UNCHANGEABLE = (_signal.SIGKILL, _signal.SIGSTOP)
+_usual: list[int] | None = None
+
+
+class CommandJob:
+    is_started = is_over = leaves_nothing = False
+    reply, fork_server, main_status, is_swift = -1, 0, None, False
+
+    def __init__(self, objects: AttemptDocuments, spec: dict[str, Any], host: Host | None = None) -> None:
+        self._host = host
+        self._objects = objects
+        self._spec = spec
+        self._input_file: str | None = None
+        self._output_file = objects.work_file(spec["attempt"], "written.json")
+        self._has_written = True  # as long as nobody has looked
+        self._stdin = -1
+        self._ours: list[int] = []  # descriptors to be closed at the end
+        self._said = self._complained = -1  # what comes of the process
+        self._streams: list[Stream] = []  # of both, once there is something to hear
+        self._last: LastLine | None = None
+        self._log: Log | None = None
+        self._pid = 0
+        self._confinement: Confinement | None = None
+        self._exchange: Exchange | None = None  # of the confinement
+
+    def start(self, log: Log) -> Ending | int:
+        self._log = log
+        spec = self._spec
+        try:
+            if is_confined(spec):
+                self._confine()
+            bindings = Bindings(self._objects, spec["output_limit"], self._inherited())
+            env = task_environment(spec, bindings.environ, bindings)
+            path = env.get("PATH", os.defpath)
+            paths = spec["paths"]
+            argv = find_program(spec["argv"], spec["root"], spec["script_dir"], path, spec.get("python"), paths)
+            add_import_paths(env, spec["argv"][0], paths)
+            data = input_text(spec, bindings)
+            if spec.get("input_type") is not None:
+                self._check(data)
+            if self._exchange is not None:
+                self._output_file = f"{self._exchange.folder}/{_OUTPUT}"
+            env["ORK_INPUT_FILE"] = self._open_input(data)
+            env["ORK_OUTPUT_FILE"] = self._output_file
+        except (ProgramError, TaskUserError) as error:
+            return failed("start", str(error))
+        except (InputError, ObjectsError) as error:
+            return failed("input", str(error))
+        except OSError as error:
+            return failed("start", f"the input could not be written: {error.strerror}")
+        if self._exchange is not None:
+            self._exchange.hand_over()
+        return self._start_process(argv, env)
+
+    def _confine(self) -> None:
+        self._confinement = confinement_of(self._spec)
+        if self._confinement is not None:
+            self._exchange = self._confinement.exchange
+
+    def _inherited(self) -> dict[str, str]:
+        user = self._confinement.user if self._confinement is not None else None
+        return inherited() if user is None else {**inherited(), **user.variables()}
+
+    def _check(self, data: bytes) -> None:
+        from ork.worker.call.declared import check_input
+
+        check_input(data, self._spec)
+
+    def _wrong_output(self, text: str | None) -> dict[str, Any] | None:
+        from ork.worker.call.declared import wrong_output
+
+        return wrong_output(text, self._spec)
+
+    def pipes(self) -> dict[int, Callable[[], bool]]:
+        return {self._said: lambda: self._hears(0), self._complained: lambda: self._hears(1)}
+
+    def _hears(self, which: int) -> bool:
+        """Most commands say nothing, and so nobody listens before there is a word."""
+        if not self._streams:
+            assert self._log is not None
+            self._last = LastLine(min(self._spec["output_limit"], _LARGEST_LAST_LINE))
+            # In this order: of what is there at the same time, an error most likely came last.
+            said = Stream(self._said, self._log, last=self._last, keeps_lines=True)
+            complained = Stream(self._complained, self._log, keeps_lines=True)
+            self._streams = [self._log.attach(said), self._log.attach(complained)]
+        return self._streams[which].empty()
+
+    def ending(self, wait_status: int) -> Ending:
+        ending = self._ending(wait_status)
+        return ending if self._confinement is None else self._confinement.explain(ending, self._log)
+
+    def _ending(self, wait_status: int) -> Ending:
+        if wait_status != 0:
+            return ended_badly(wait_status, self._objects, self._spec["attempt"], self._log)
+        try:
+            text = self._output_text()
+        except (DocumentError, OSError) as error:
+            return failed("output", f"the content of $ORK_OUTPUT_FILE is invalid: {error}", exit_code=0)
+        if text is None and self._last is not None and self._last.is_too_large:
+            most = f"the last line of standard output is JSON of more than {self._last.limit:,} bytes"
+            return failed("output", f"{most}: write it to the file $ORK_OUTPUT_FILE instead", exit_code=0)
+        wrong = None if self._spec.get("output_type") is None else self._wrong_output(text)
+        if wrong is not None:
+            return Ending("failed", exit_code=0, failure=wrong)
+        if text is None:
+            return Ending("success", exit_code=0)
+        stored = store_output(self._objects, self._spec["attempt"], text, self._spec["inline_limit"])
+        if stored is None:
+            return failed("output", "the output could not be stored: the disk is full", exit_code=0)
+        return Ending("success", exit_code=0, output=stored)
+
+    def clean(self) -> None:
+        for descriptor in self._ours:
+            os.close(descriptor)
+        if self._confinement is not None:
+            self._confinement.remove()
+        if self._exchange is not None:
+            return
+        if self._has_written:
+            _remove(self._output_file)
+        if self._input_file is not None:
+            _remove(self._input_file)
+
+    def _open_input(self, data: bytes) -> str:
+        """Opens standard input; the path under which the same can be read again, by any process of the task."""
+        if data == no_input.TEXT and self._exchange is None:
+            # Most commands have no input, and files are a good part of what a small task costs.
+            try:
+                self._stdin, path = no_input.opened()
+                return path
+            except OSError:
+                pass  # then as any other
+        if self._exchange is None and any("secret" in bound for bound in (self._spec["inputs"] or {}).values()):
+            return self._open_in_memory(data)
+        self._input_file = self._objects.work_file(self._spec["attempt"], "input.json")
+        if self._exchange is not None:
+            self._input_file = f"{self._exchange.folder}/input.json"
+        give_up_at = time.monotonic() + _INPUT_PATIENCE_SECONDS
+        while True:
+            try:
+                if self._stdin < 0:
+                    self._stdin = os.open(self._input_file, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+                    self._ours.append(self._stdin)
+                self._write_input(data)
+                return self._input_file
+            except OSError as error:
+                # A full disk may be freed before the task has begun.
+                if error.errno not in _FULL or time.monotonic() > give_up_at:
+                    raise
+            time.sleep(0.2)
+
+    def _open_in_memory(self, data: bytes) -> str:
+        """Secrets are written to no disk: whatever ends us, nothing of them is left."""
+        self._stdin = os.memfd_create("input")
+        self._ours.append(self._stdin)
+        self._write_input(data)
+        return f"/proc/{os.getpid()}/fd/{self._stdin}"
+
+    def _write_input(self, data: bytes) -> None:
+        written = 0
+        while written < len(data):  # from the beginning, where it will be read from
+            written += os.pwrite(self._stdin, data[written:], written)
+
+    def _start_process(self, argv: list[str], env: dict[str, str]) -> Ending | int:
+        dismiss_waiting()  # all that is below us during an attempt belongs to it
+        # Pipes both: a program that opens /dev/stderr for writing would cut the log itself short.
+        # Their other ends stay open here, too: that nothing more will be said we know by the end of the process, and need
+        # not be woken for. New ones for each command: whatever one does to them (that they never block, say) stays with it.
+        self._said, stdout = os.pipe()
+        self._ours += (stdout, self._said)
+        self._complained, stderr = os.pipe()
+        self._ours += (stderr, self._complained)
+        streams = self._stdin, stdout, stderr
+        try:
+            if self._confinement is not None:
+                self._pid = _forked(argv, env, self._spec["root"], streams, self._confinement)
+            else:
+                start = _spawned if self._host is not None and self._host.is_guarded() else _forked
+                self._pid = start(argv, env, self._spec["root"], streams)
+        except OSError as error:
+            why = error.strerror or error
+            ending = failed("start", f"cannot run `{argv[0]}` in {self._spec['root']}: {why}")
+            return ending if self._confinement is None else self._confinement.explain(ending, self._log)
+        return self._pid
+
+    def _output_text(self) -> str | None:
+        """JSON: from the file if it was written, else from the last line if that is JSON, else None."""
+        limit = self._spec["output_limit"]
+        if self._exchange is not None:
+            data = self._exchange.read(_OUTPUT, limit)
+            return self._last_line() if data is None else dumps(strict_json(data, max_size=limit))
+        try:
+            descriptor = os.open(self._output_file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError:
+            self._has_written = False
+            return self._last_line()
+        with open(descriptor, "rb") as file:
+            data = file.read(limit + 1)
+        return dumps(strict_json(data, max_size=limit))
+
+    def _last_line(self) -> str | None:
+        line = None if self._last is None else self._last.line()
+        if not line:
+            return None
+        try:
+            return dumps(strict_json(line, max_size=len(line)))
+        except DocumentError:
+            return None
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+    except OSError:
+        # The task made a folder of it.
+        import shutil
+
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def input_text(spec: dict[str, Any], bindings: Bindings) -> bytes:
+    """The inputs if any are declared, else the item it is for, else the only upstream output, else a map of them."""
+    inputs, upstream = spec["inputs"], spec["upstream"]
+    if inputs is None and spec.get("item") is not None:
+        return bindings.json_bytes(spec["item"])
+    if inputs is None and len(upstream) == 1:
+        return bindings.json_bytes(next(iter(upstream.values())))
+    bounds = upstream if inputs is None else inputs
+    members = [dumps(name).encode() + b":" + bindings.json_bytes(bound) for name, bound in bounds.items()]
+    return b"{" + b",".join(members) + b"}"
+
+
+def _spawned(argv: list[str], env: dict[str, str], folder: str, streams: tuple[int, int, int]) -> int:
+    """The process of a program; OSError if it cannot be run. A guard sees to it that it does not outlive us."""
+    os.chdir(folder)
+    try:
+        return _spawn(argv[0], argv, env, streams)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+        return _spawn("/bin/sh", ["sh", *argv], env, streams)
+    finally:
+        os.chdir("/")  # where we belong
+
+
+def _spawn(program: str, argv: list[str], env: dict[str, str], streams: tuple[int, int, int]) -> int:
+    stdin, stdout, stderr = streams
+    return os.posix_spawn(
+        program,
+        argv,
+        env,
+        file_actions=(
+            (os.POSIX_SPAWN_DUP2, stdin, 0),
+            (os.POSIX_SPAWN_DUP2, stdout, 1),
+            (os.POSIX_SPAWN_DUP2, stderr, 2),
+        ),
+        setpgroup=0,
+        setsigmask=(),
+        setsigdef=_usual_signals(),
+    )
+
+
+def _usual_signals() -> list[int]:
+    """All but those that whoever started us wanted to be ignored. Each that is named saves the new process a look."""
+    global _usual
+    if _usual is None:
+        changeable = sorted(_signal.valid_signals() - set(_UNCHANGEABLE))
+        _usual = [int(n) for n in changeable if n in _ENDED_BY or _signal.getsignal(n) != _signal.SIG_IGN]
+    return _usual
+
+
+def _forked(
+    argv: list[str],
+    env: dict[str, str],
+    folder: str,
+    streams: tuple[int, int, int],
+    confinement: Confinement | None = None,
+) -> int:
+    """The same, with a process that sees to that itself."""
+    problem, report = os.pipe()
+    given_input = os.dup(streams[0])  # the one of those that have none is not for other processes
+
+    def body() -> NoReturn:
+        try:
+            for wanted, given in enumerate((given_input, *streams[1:])):
+                os.dup2(given, wanted)
+            if confinement is not None:
+                confinement.enter((report,), executes=True)
+            os.chdir(folder)
+            for number in _ENDED_BY:
+                _signal.signal(number, _signal.SIG_DFL)
+            _execute(argv, env)
+        except OSError as error:
+            os.write(report, str(error.errno).encode())
+            os._exit(127)
+
+    try:
+        pid = fork_into(body)
+    finally:
+        os.close(given_input)
+        os.close(report)
+    # Closed by a successful exec; otherwise it carries the reason.
+    why = os.read(problem, 4096)
+    os.close(problem)
+    if why:
+        os.waitpid(pid, 0)
+        raise OSError(int(why), os.strerror(int(why)))
+    return pid
+
+
+def _execute(argv: list[str], env: dict[str, str]) -> NoReturn:
+    try:
+        os.execve(argv[0], argv, env)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+        # An executable text without `#!`: a shell script, as every shell takes it.
+        os.execve("/bin/sh", ["sh", *argv], env)

@@ -1,0 +1,183 @@
+"""The worker's words for an attempt whose program knows nothing of Ork: whoever keeps its container says them.
+
+What is said, and how it is signed, is as if a worker had said it. Nothing here waits: a store that cannot take a word is
+an ObjectsError, and it can be said again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ork.errors import DocumentError, ObjectsError
+from ork.objects.documents import DOCUMENT_LIMIT, SPEC_LIMIT, open_signed, sign, utc_text
+from ork.objects.json_text import dumps, strict_json
+from ork.objects.portable import files_for
+from ork.worker.call.bindings import Bindings, InputError
+from ork.worker.call.environment import task_environment
+from ork.worker.supervise.command import input_text
+from ork.worker.supervise.process import log_tail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from ork.model.masking import Mask
+    from ork.model.task import Attempt
+    from ork.objects.attempt_documents import AttemptDocuments, Found
+
+_ENDS = ("success", "failed", "timed_out", "stopped", "deferred")
+
+
+class StandIn:
+    def __init__(self, objects: AttemptDocuments, attempt: Attempt) -> None:
+        self._objects = objects
+        self._secret = attempt.token_hash
+        self._attempt = str(attempt.key)
+        self.mask: Mask | None = None
+
+    def spec(self) -> dict[str, Any] | None:
+        """What the scheduler wrote down for it; None before that."""
+        data = self._objects.read_spec(self._attempt)
+        return None if data is None else self._opened(data, SPEC_LIMIT)
+
+    # ── the gate ─────────────────────────────────────────────────────────────────────────────────
+
+    def gate(self) -> dict[str, Any] | None:
+        return self._one(self._objects.read_gates([self._attempt]))
+
+    def win_gate(self, facts: Mapping[str, Any]) -> bool:
+        """True for one caller only, for ever: it may start the attempt, and nobody else may."""
+        gate = {
+            "v": 1,
+            "attempt": self._attempt,
+            "state": "started",
+            "host": os.uname().nodename,
+            "nonce": os.urandom(8).hex(),
+            "at": utc_text(time.time_ns()),
+            **facts,
+        }
+        return self._objects.claim_gate(self._attempt, sign(gate, self._secret))
+
+    # ── what goes in ─────────────────────────────────────────────────────────────────────────────
+
+    def environment(self, spec: dict[str, Any], secrets: Mapping[str, str]) -> dict[str, str]:
+        """DocumentError if a value it needs cannot be had."""
+        try:
+            return task_environment(spec, {}, self._bindings(spec, secrets))
+        except InputError as error:
+            raise DocumentError(str(error)) from None
+
+    def input(self, spec: dict[str, Any], secrets: Mapping[str, str]) -> bytes:
+        """DocumentError if a value it needs cannot be had, or is not of the type declared."""
+        try:
+            data = input_text(spec, self._bindings(spec, secrets))
+            if spec.get("input_type") is not None:
+                from ork.worker.call.declared import check_input
+
+                check_input(data, spec)
+        except InputError as error:
+            raise DocumentError(str(error)) from None
+        return data
+
+    def files(self, spec: dict[str, Any]) -> dict[str, bytes]:
+        """The spec itself and every value it points at, as files of an object store: all that a worker in a place of its
+        own needs."""
+        return files_for(self._objects, self._attempt, spec)
+
+    # ── what comes out ───────────────────────────────────────────────────────────────────────────
+
+    def status(self) -> dict[str, Any] | None:
+        return self._one(self._objects.read_statuses([self._attempt]))
+
+    def is_over(self) -> bool:
+        status = self.status()
+        return status is not None and status["state"] in _ENDS
+
+    def beat(self, started_at: str) -> None:
+        self._say({"state": "running", "started_at": started_at})
+
+    def finish(self, ending: Mapping[str, Any], started_at: str) -> None:
+        """`ending`: state, and exit_code, failure, output as a worker would tell them."""
+        told = dict(ending) if self.mask is None else {**ending, "failure": self.mask.value(ending.get("failure"))}
+        self._say({"started_at": started_at, "finished_at": utc_text(time.time_ns()), **told})
+
+    def pass_on(self, told: bytes, output: bytes | None) -> bool:
+        """The last word of a worker in a place of its own, in ours; False if it is not the attempt's own last word."""
+        try:
+            status = open_signed(told, self._secret)
+        except DocumentError:
+            return False
+        if status.get("attempt") != self._attempt or status.get("state") not in _ENDS:
+            return False
+        if output is not None:
+            self._objects.put_output(self._attempt, output)
+        self._say({name: value for name, value in status.items() if name not in ("v", "attempt", "seq")})
+        return True
+
+    def store_output(self, data: bytes, spec: dict[str, Any]) -> dict[str, Any]:
+        """Where the output is now; DocumentError if it is not JSON as it must be."""
+        text = dumps(strict_json(data, max_size=spec["output_limit"]))
+        if spec.get("output_type") is not None:
+            from ork.worker.call.declared import wrong_output
+
+            wrong = wrong_output(text, spec)
+            if wrong is not None:
+                raise DocumentError(str(wrong["message"]))
+        if len(text) <= spec["inline_limit"]:
+            return {"inline": text}
+        return {"object": self._objects.put_output(self._attempt, text.encode()), "size": len(text)}
+
+    def note(self, text: str) -> None:
+        """A line of our own in the log."""
+        self._objects.append_log(self._attempt, f"ork: {text}\n".encode())
+
+    def log_size(self) -> int:
+        return self._objects.log_size(self._attempt) or 0
+
+    def write_log(self, start: int, data: bytes) -> None:
+        """These are the log's bytes from `start` on."""
+        self._objects.write_log(self._attempt, start, data)
+
+    def log_tail(self) -> list[str]:
+        try:
+            return log_tail(self._objects, self._attempt)
+        except ObjectsError:
+            return []
+
+    def _say(self, words: Mapping[str, Any]) -> None:
+        before = self.status()
+        document = {
+            "v": 1,
+            "attempt": self._attempt,
+            "seq": 1 if before is None else before["seq"] + 1,
+            "at": utc_text(time.time_ns()),
+            **words,
+        }
+        self._objects.put_status(self._attempt, sign(document, self._secret))
+
+    def _one(self, found: Sequence[Found]) -> dict[str, Any] | None:
+        (data,) = found
+        if isinstance(data, ObjectsError):
+            raise data
+        return None if data is None else self._opened(data, 2 * DOCUMENT_LIMIT)
+
+    def _opened(self, data: bytes, limit: int) -> dict[str, Any]:
+        document = open_signed(data, self._secret, limit=limit)
+        if document.get("attempt") != self._attempt:
+            raise DocumentError(f"a document of {self._attempt} speaks of another attempt")
+        return document
+
+    def _bindings(self, spec: dict[str, Any], secrets: Mapping[str, str]) -> Bindings:
+        return Bindings(self._objects, spec["output_limit"], dict(secrets))
+
+
+def is_left_over(objects: AttemptDocuments, attempt: str) -> bool:
+    """Whether an attempt's last word is written, so that its container holds nothing any more. Of one that nothing is
+    known of here, which may be somebody else's: False."""
+    try:
+        (data,) = objects.read_statuses([attempt])
+        return isinstance(data, bytes) and strict_json(data, max_size=len(data))["state"] in _ENDS
+    except (ValueError, KeyError, TypeError, ObjectsError):
+        return False

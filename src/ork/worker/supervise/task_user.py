@@ -1,0 +1,206 @@
+"""Running the user's process as another user than the worker's (`task_user`).
+
+The worker stays what it is: it alone reaches the attempt's documents. What the task needs of them is copied into a folder
+that belongs to the task's user, and what the task leaves there is taken out again, never through a link.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+
+from ork.objects.opening import open_values
+from ork.objects.portable import output_file
+from ork.worker.build.builds import SHELVES
+from ork.worker.supervise.confinement import TaskUserError
+from ork.worker.system import processes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from typing import Any
+
+    from ork.objects.attempt_documents import AttemptDocuments
+
+_PR_SET_DUMPABLE = 4
+_PR_SET_NO_NEW_PRIVS = 38
+_PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_CLEAR_ALL = 4
+_CAPABILITY_VERSION = 0x20080522
+_FIRST_OTHER = 3
+BUILDS = "/var/tmp/ork-tasks-"
+
+
+class TaskUser:
+    """By name or number; TaskUserError if there is none of that name."""
+
+    def __init__(self, name: str) -> None:
+        import pwd
+
+        try:
+            known = pwd.getpwuid(int(name)) if name.isdecimal() else pwd.getpwnam(name)
+        except KeyError:
+            raise TaskUserError(f"task_user: there is no user `{name}` on this machine") from None
+        self.name, self.uid, self.gid, self.home = known.pw_name, known.pw_uid, known.pw_gid, known.pw_dir
+        if self.uid == 0:
+            raise TaskUserError("task_user: tasks do not run as root by this setting; name another user")
+
+    def variables(self) -> dict[str, str]:
+        return {"HOME": self.home, "USER": self.name, "LOGNAME": self.name}
+
+    def become(self, keep: Collection[int] = ()) -> None:
+        """This process belongs to that user from now on, for good, and has nothing open but its standard streams and
+        what it is to `keep`. OSError if the system does not allow it."""
+        parent = os.getppid()
+        drop_capabilities = _capabilities_dropper()
+        os.environ.update(self.variables())
+        _close_all_but(keep)
+        for descriptor in (0, 1, 2):
+            self._own_pipe(descriptor)
+        os.initgroups(self.name, self.gid)
+        os.setresgid(self.gid, self.gid, self.gid)
+        os.setresuid(self.uid, self.uid, self.uid)
+        drop_capabilities()
+        processes.prctl(_PR_SET_NO_NEW_PRIVS, 1)
+        processes.prctl(_PR_SET_DUMPABLE, 1)  # else it could not open its own /dev/stdout
+        processes.die_with_parent(parent)  # forgotten by the system when a process changes its user
+        if os.getresuid() != (self.uid,) * 3 or os.getresgid() != (self.gid,) * 3:
+            os._exit(1)
+
+    def _own_pipe(self, descriptor: int) -> None:
+        """So that it can be opened by name, as `echo > /dev/stderr` does."""
+        try:
+            if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+                os.fchown(descriptor, self.uid, self.gid)
+        except OSError:
+            return
+
+    def builds(self) -> str:
+        """Where environments and programs of its tasks are built: shelves of its own in a folder of ours, so that it
+        cannot put something else in their place. TaskUserError if somebody else has the folder."""
+        folder = f"{BUILDS}{self.uid}"
+        _make_folder(folder, 0o755, os.getuid(), os.getgid())
+        for shelf in SHELVES:
+            _make_folder(f"{folder}/{shelf}", 0o700, self.uid, self.gid)
+        return folder
+
+
+def _make_folder(path: str, mode: int, uid: int, gid: int) -> None:
+    try:
+        os.mkdir(path, mode)
+        os.chown(path, uid, gid)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise TaskUserError(f"cannot make {path}: {error.strerror}") from None
+    found = os.lstat(path)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid:
+        raise TaskUserError(f"{path} belongs to somebody else: remove it")
+
+
+class Exchange:
+    """A folder between the worker and the task's user. It is the worker's alone while it is filled, so that nobody can
+    lead the worker elsewhere by a link; then it is handed over."""
+
+    def __init__(self, user: TaskUser) -> None:
+        from tempfile import mkdtemp
+
+        self._user = user
+        self.folder = mkdtemp(prefix="ork-task-")
+
+    def objects(self, source: AttemptDocuments, spec: dict[str, Any]) -> AttemptDocuments:
+        """A store with copies of what the spec's values point at, for the task's process. ObjectsError if one is gone."""
+        from ork.objects.portable import values_for
+
+        copies = open_values(f"file:{self.folder}/objects", "normal")
+        copies.put_shared(list(values_for(source, spec).items()))
+        os.makedirs(f"{self.folder}/objects", 0o700, exist_ok=True)
+        return copies
+
+    def hand_over(self) -> None:
+        """It and all in it are the task's user's from now on. The folder itself comes last."""
+        for folder, _, files in os.walk(self.folder, topdown=False):
+            for path in (*(os.path.join(folder, name) for name in files), folder):
+                os.chown(path, self._user.uid, self._user.gid, follow_symlinks=False)
+
+    def take_output(self, target: AttemptDocuments, attempt: str, limit: int) -> int | None:
+        """Puts the large output of a function where it belongs; its size, or None if there is none."""
+        data = self.read(f"objects/{output_file(attempt)}", limit)
+        if data is None:
+            return None
+        target.put_output(attempt, data)
+        return len(data)
+
+    def read(self, path: str, limit: int) -> bytes | None:
+        """What the task left there; None if it left nothing. OSError if it is larger than the limit, or no plain file of
+        its own: a link, say, that would have us read what only we may read."""
+        descriptor = self._open(path.split("/"))
+        if descriptor is None:
+            return None
+        with open(descriptor, "rb") as file:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != self._user.uid or found.st_nlink != 1:
+                raise OSError(errno.EPERM, "it is no plain file of the task's own")
+            data = file.read(limit + 1)
+        if len(data) > limit:
+            raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes")
+        return data
+
+    def _open(self, parts: list[str]) -> int | None:
+        """Step by step, following no link: every part of the way is the task's to change."""
+        above = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            for part in parts[:-1]:
+                below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+                os.close(above)
+                above = below
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            return os.open(parts[-1], flags, dir_fd=above)
+        except FileNotFoundError:
+            return None
+        finally:
+            os.close(above)
+
+    def remove(self) -> None:
+        import shutil
+
+        with suppress(OSError):  # ours again: in a folder such as /tmp only the owner may remove it
+            os.chown(self.folder, os.getuid(), -1, follow_symlinks=False)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def user_of(spec: dict[str, Any]) -> TaskUser | None:
+    """The user of the spec's task; None where it runs as the worker does. TaskUserError if there is no such user."""
+    name = spec.get("task_user")
+    if name is None or spec.get("container") is not None:
+        return None
+    user = TaskUser(str(name))
+    return None if user.uid == os.getuid() else user
+
+
+def _close_all_but(keep: Collection[int]) -> None:
+    """What the worker has open (its log, documents, sockets) is no business of the task."""
+    for name in os.listdir("/proc/self/fd"):
+        descriptor = int(name)
+        if descriptor < _FIRST_OTHER or descriptor in keep:
+            continue
+        with suppress(OSError):
+            os.close(descriptor)
+
+
+def _capabilities_dropper() -> Callable[[], None]:
+    """A process that was not root keeps its capabilities when it changes its user. What is needed to drop them is loaded
+    before: the interpreter's files may be out of the user's reach."""
+    import ctypes
+
+    processes.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
+    capset = ctypes.CDLL(None, use_errno=True).capset
+    header, nothing = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+
+    def drop() -> None:
+        if capset(header, nothing) != 0:
+            raise OSError(ctypes.get_errno(), "capabilities could not be dropped")
+
+    return drop
