@@ -88,7 +88,7 @@ def additions(spec: dict[str, Any], inherited: Mapping[str, str], bindings: Bind
     for name, bound in spec["env"].items():
         assert bindings is not None
         env[name] = _text(bindings.value(bound))
-    # Last: the attempt's id is also the mark by which its processes are found.
+    # Last: the attempt's id is also the tag by which its processes are found.
     own = _own_variables(spec)
     return env | own if env else own
 

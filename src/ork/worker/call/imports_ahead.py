@@ -1,7 +1,7 @@
-"""What a function imports, imported while its process still waits for it: learned from the attempts before.
+"""Imports done while a task process waits for its order, learned from earlier attempts.
 
-Only into the very process that waits, from which nothing is forked before its task; only modules that are not the
-project's own, for those belong to an attempt; and no more once that was seen to start a thread or to open a socket.
+Only in the waiting process itself; only modules that are not the project's own; and not again after an import was seen to start
+a thread or to open a socket.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One call of a task's function: settle in, load, bind, call, encode. Whoever makes the call decides where the outcome goes."""
+"""One call of a task's function: settle in, load, bind, call, encode. The caller decides where the outcome goes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How a process that has called a function ends: as the interpreter would end it, up to where that would tidy up."""
+"""Ending a process that has called a function: what the interpreter does at exit, without its clean-up of memory.
+
+`threading` and `atexit` have no public names for these two steps.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task's function in another interpreter than the shim's: the one of its own environment, which has nothing of ours."""
+"""Calling a function in the interpreter of the task's own environment, by replacing this process with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process of one task, from inside: it is given a function to call, calls it, replies and ends."""
+"""The process of one task, from inside: receive an order, call the function, reply, end."""
 
 from __future__ import annotations
 

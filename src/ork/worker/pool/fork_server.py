@@ -1,8 +1,8 @@
-"""The fork server: has loaded what a worker needs, and becomes one, by a fork, whenever it is asked for one.
+"""The fork server: a process with the worker's code loaded, which forks a reusable worker for each request.
 
-Its standard input is a socket to the executor. Each message brings the door of a worker to be: a socket on which that
-worker and the executor will talk. The server knows nothing of attempts, has one thread and imports nothing of the
-user's. When the executor lets go it ends; the workers it became do not care.
+Its standard input is a socket to the executor. Each message carries the control socket of a new worker: that worker and the
+executor talk through it. The server knows nothing of attempts, has one thread and imports nothing of the user's. It ends when
+the executor closes the socket; its workers do not depend on it.
 """
 
 from __future__ import annotations

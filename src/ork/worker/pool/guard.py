@@ -1,4 +1,4 @@
-"""A small process beside a resident worker that kills what is left in the worker's session if the worker is killed.
+"""A small process beside a reusable worker that kills what is left in the worker's session if the worker is killed.
 
 Functions run in forked processes, which ask the kernel to be killed with their parent. Commands are spawned (`posix_spawn`),
 which is several times faster than a fork but cannot ask for that. The guard does it for them.

@@ -1,8 +1,7 @@
-"""What a call in a shared process may leave that is not seen in what it returns: processes, threads, and words nobody has
-read; and how much it took.
+"""What a call in a shared process may leave behind: processes, threads and unread output; and how much CPU time calls take.
 
-To ask the system costs more than most calls take. So it is asked first for the process or thread that was started last on
-this machine, as far as we see it: if that is the one from before, nothing was started, and nothing can be left of it.
+To ask the system costs more than most calls take. So it is asked first for the process or thread that was started last on this
+machine: if that has not changed, the call started nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A shim that stays: when an attempt is over it waits for the next one, so that only the user's process is made anew.
+"""A worker that performs one attempt after the other, so that only the user's process is started anew.
 
-It has one attempt at a time (of those that share a process, several: see `ork.worker.pool.shared_supervisor`), and a socket to the
-executor: attempts to take and requests to stop come in, what happened goes out. When the executor is gone it finishes
-what it has begun, and ends.
+It has one attempt at a time (several with `isolation: shared`, see `shared_supervisor`) and a control socket to the executor:
+attempts and requests to stop come in, reports go out. When the executor is gone it finishes what it has started, and ends.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A process that calls one function after the other (`isolation: shared`): nothing keeps them apart.
+"""The shared process: calls one function after the other (`isolation: shared`), with no isolation between them.
 
-It stays only as long as nothing was left behind that the next one could suffer from as far as that can be seen: after
-a failure, with a thread or a process still running, or with code that has changed on the disk, another takes its state.
-What is to be done waits in a socket, so that whoever has a task at hand waits for nobody (see `ork.worker.pool.shared_supervisor`).
+It ends as soon as something may be left behind that the next call could suffer from: after a failure, with a thread or a process
+still running, or when code has changed on the disk. Another one takes its place. Orders wait in a socket, so that the process
+always has the next one at hand (see `shared_supervisor`).
 """
 
 from __future__ import annotations

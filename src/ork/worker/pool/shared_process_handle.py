@@ -1,4 +1,4 @@
-"""The process that calls one function after the other (`ork.worker.pool.shared_process`), seen from its worker, and one of the calls."""
+"""The worker's handle of a shared process, and the job of one call in it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Attempts that share a process (`isolation: shared`), seen from the worker that has them.
+"""Supervises the attempts of a shared process (`isolation: shared`) in its worker.
 
-The process (`ork.worker.pool.shared_process`) has several orders at hand and answers in their order; for one that leaves nothing
-behind there is nothing to do here but to write down its end. Anything else is an ordinary matter between a shim and one
-attempt: one that prints, takes its time, fails, is stopped or dies. Orders that were not begun wait in a socket of which
-both ends are open here: whoever takes one out has it, so that the process can be left with the one that it is at.
+The process (`shared_process`) has several orders queued and replies in their order. For a call that leaves nothing behind there
+is nothing to do here but to write its status. Any other call (it prints, takes long, fails, is stopped or dies) is supervised by
+a shim like every attempt. Queued orders wait in a socket of which both ends are open here: each is taken out by exactly one side,
+so that the worker can take back all but the one that the process is at.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The process that those of functions are forked from, one after the other, beside a worker that stays.
+"""The process that forks the processes of tasks, beside a reusable worker.
 
-After a fork both processes pay for every page they write to. So the worker, which does all there is to do around an
-attempt, does not fork; this process does, and hardly anything else. The one that will call the next function is there
-before it is known, in the project's folder and with its import path, and waits for its order.
+After a fork both processes pay for every page they write to. So the worker, which does everything around an attempt, does not
+fork; this process does, and hardly anything else. The process of the next task is forked before the task is known. It is in the
+project's folder, has the import path set, and waits for its order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The process a function is called in, seen from the shim: it is forked, calls the function, and answers.
+"""The process that a function is called in, as its supervisor sees it.
 
-One that forks another for each order goes on waiting for the next (see `ork.worker.pool.task_fork_server`).
+A task fork server (`ork.worker.pool.task_fork_server`) is one that stays and forks another process for each order.
 """
 
 from __future__ import annotations

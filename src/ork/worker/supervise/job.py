@@ -1,5 +1,7 @@
-"""What a shim has to do with: the user's part of an attempt, and whoever has the shim. Only for the reader and the type
-checker: nobody imports this while anything runs."""
+"""Protocols of the shim: a job (the user's part of an attempt) and a host (a process that runs one shim after the other).
+
+Only for readers and the type checker; never imported at run time.
+"""
 
 from __future__ import annotations
 

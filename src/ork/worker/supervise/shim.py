@@ -1,7 +1,7 @@
-"""The shim: stands between the scheduler and the user's process, and outlives both if it must.
+"""The shim supervises the user's process from its start to the terminal status, with or without a scheduler.
 
-Single-threaded: one poll over signals and pipes. It is a subreaper, so it is not done before every process of the
-attempt, whatever session it made for itself, is gone; only then comes the terminal status.
+It has one thread: one poll over signals and pipes. As a subreaper it adopts the orphans of the attempt, and it writes the terminal
+status only when no process of the attempt is left, whatever session that made for itself.
 """
 
 from __future__ import annotations

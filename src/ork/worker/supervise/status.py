@@ -1,4 +1,4 @@
-"""The worker's word: a status document that is replaced whole, with a number that only grows."""
+"""The status document of an attempt: replaced as a whole, with a sequence number that only grows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The tag by which an attempt's processes are found, in a process that was forked rather than started for it.
+"""The tag by which the processes of an attempt are found: the variable ORK_ATTEMPT_ID in the environment that /proc shows.
 
-Others see a process's environment in /proc as it was when its program began. Room was left there for the tag, so it
-can be written over in place, and whatever is forked afterwards carries it too.
+/proc shows the environment that a program was started with. The fork server is started with room in that variable, so that each
+process forked from it can write its own tag in place; what it forks has the same tag.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 VARIABLE = "ORK_ATTEMPT_ID"
-SEVERAL = b"*"  # it has more than one attempt at a time: a process below it bears the tag of the one that it is at
+SEVERAL = b"*"  # a worker with several attempts; its shared process has the tag of the current one
 _ENV_START = 47  # in /proc/self/stat, counted from the state on
 
 
