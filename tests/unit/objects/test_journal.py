@@ -364,6 +364,21 @@ def test_the_folder_says_which_kind_it_is(tmp_path: Path) -> None:
     assert isinstance(open_objects(f"file:{tmp_path}"), JournaledObjects)
 
 
+def test_who_won_and_was_not_told_so_learns_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line was written, and the disk failed before that could be confirmed."""
+    scheduler, worker = JournaledObjects(str(tmp_path), "full"), JournaledObjects(str(tmp_path), "full")
+    worker.skip_to(TASK, place(scheduler))
+
+    def failing(_descriptor: int) -> NoReturn:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as disk:
+        disk.setattr("os.fdatasync", failing)
+        assert worker.claim_gate(TASK, b"mine")
+    assert worker.claim_gate(TASK, b"mine")
+    assert not JournaledObjects(str(tmp_path)).claim_gate(TASK, b"another's")
+
+
 def test_the_disk_of_a_folder_is_the_mount_nearest_to_it() -> None:
     mounts = [b"/dev/a / ext4 rw 0 0\n", b"srv:/x /data nfs4 rw 0 0\n", b"/dev/b /data/my\\040disk xfs rw 0 0\n"]
     assert _disk_of("/home/x", mounts) == "ext4"
