@@ -263,7 +263,7 @@ def test_tokens_and_audit(far: Far) -> None:
     far.environment |= far.served.remote
     assert {entry["by"] for entry in far.json("audit")["entries"]} >= {"first", "ci"}
     far("token", "revoke", tokens["ci"]["id"])
-    assert "token you ask with" in far("token", "revoke", tokens["first"]["id"], code=4).stderr
+    assert "token of the request" in far("token", "revoke", tokens["first"]["id"], code=4).stderr
 
 
 def test_tick_and_doctor(far: Far) -> None:

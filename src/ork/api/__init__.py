@@ -1,5 +1,5 @@
-"""HTTP: the store for whoever is not on this machine. Nothing here runs user code."""
+"""The HTTP API of a store. It never runs user code."""
 
 from __future__ import annotations
 
-PACKAGES = ("fastapi", "uvicorn", "prometheus_client")  # that it needs, and that are not always installed
+PACKAGES = ("fastapi", "uvicorn", "prometheus_client")  # optional dependencies that the API needs

@@ -1,4 +1,4 @@
-"""The API as one ASGI application: the guard in front, the router behind it, both made from the same list."""
+"""The API as one ASGI application: a guard and a router, both built from the same list of routes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from ork import __version__
 from ork.api import problems
-from ork.api.bodies import answer
+from ork.api.bodies import json_response
 from ork.api.context import Api, caller_of
 from ork.api.document import describe
 from ork.api.guard import Guard
@@ -25,15 +25,15 @@ from ork.api.signatures import secret_name
 from ork.errors import OrkError
 from ork.model.access import Role
 
-ROOMS = (workflows, schedules, runs, tasks, live, locations, workers, services, access, hooks)
+ROUTE_MODULES = (workflows, schedules, runs, tasks, live, locations, workers, services, access, hooks)
 
 
 def create_app(api: Api, *, allowed_hosts: Iterable[str] = (), trusted_proxies: Iterable[str] = ()) -> Guard:
-    """Answers for one store. Besides loopback it goes by the names in `allowed_hosts`."""
+    """The API of one store. It accepts loopback host names and those in `allowed_hosts`."""
     app = FastAPI(
         title="Ork",
         version=__version__,
-        description="Workflows, runs and what became of them.",
+        description="Workflows, runs, and their tasks.",
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -54,7 +54,7 @@ def create_app(api: Api, *, allowed_hosts: Iterable[str] = (), trusted_proxies: 
 
 
 def all_routes() -> list[Route]:
-    return [*(route for room in ROOMS for route in room.routes.all), *_document.all]
+    return [*(route for module in ROUTE_MODULES for route in module.routes.all), *_document.all]
 
 
 def _handle_errors(app: FastAPI) -> None:
@@ -75,4 +75,4 @@ async def openapi(request: Request) -> Response:
     caller_of(request)
     if not _described:
         _described.update(describe(request.app, all_routes()))
-    return answer(_described)
+    return json_response(_described)

@@ -1,4 +1,4 @@
-"""What is sent to us: one strict reader for JSON, then the shape."""
+"""Reads request bodies: strict JSON, then a model. Also builds JSON responses."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ork.objects.json_text import strict_json
 
 M = TypeVar("M", bound=BaseModel)
 MAX_TEXT = 2000
-_MOMENT: dict[str, Any] = {"format": "date-time"}
+_DATE_TIME: dict[str, Any] = {"format": "date-time"}
 
 
 class Body(BaseModel):
-    """A key nobody knows is a mistake, not something to be passed over."""
+    """Unknown keys are rejected."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -32,13 +32,13 @@ class TriggerBody(Body):
         None, min_length=1, max_length=200, description="A version of the workflow; default: the current one."
     )
     priority: int = Field(0, ge=-1_000_000, le=1_000_000)
-    fresh: bool = Field(False, description="Take nothing from the cache.")
-    parent: str | None = Field(None, max_length=200, description="The run this one repeats.")
+    fresh: bool = Field(False, description="Use no cached outputs.")
+    parent: str | None = Field(None, max_length=200, description="The run that this one reruns.")
     scheduled_for: str | None = Field(
         None,
         max_length=60,
-        description="The time of the schedule this run makes up for (RFC 3339); one run for each.",
-        json_schema_extra=_MOMENT,
+        description="The time of the schedule that this run is for (RFC 3339); one run for each time.",
+        json_schema_extra=_DATE_TIME,
     )
 
 
@@ -47,7 +47,7 @@ class CommandBody(Body):
         None, max_length=300, description="For retry, approve, reject and declare-dead: TASK or TASK[3]."
     )
     comment: str | None = Field(None, max_length=MAX_TEXT, description="For approve and reject.")
-    everything: bool = Field(False, description="For retry: also what succeeded.")
+    everything: bool = Field(False, description="For retry: all tasks, including those that succeeded.")
 
 
 class WorkflowBody(Body):
@@ -55,31 +55,33 @@ class WorkflowBody(Body):
 
 
 class BackfillBody(Body):
-    first: str = Field(alias="from", max_length=60, description="RFC 3339, included.", json_schema_extra=_MOMENT)
+    first: str = Field(alias="from", max_length=60, description="RFC 3339, included.", json_schema_extra=_DATE_TIME)
     last: str = Field(
-        alias="to", max_length=60, description="RFC 3339, included; never later than now.", json_schema_extra=_MOMENT
+        alias="to", max_length=60, description="RFC 3339, included; never later than now.", json_schema_extra=_DATE_TIME
     )
     params: dict[str, Any] = Field(default_factory=dict)
-    dry_run: bool = Field(False, description="Only say which times there are.")
+    dry_run: bool = Field(False, description="Only return the times.")
 
 
 class PruneBody(Body):
-    before: str = Field(max_length=60, description="RFC 3339: runs that ended earlier.", json_schema_extra=_MOMENT)
-    keep_last: int = Field(0, ge=0, le=1_000_000, description="The newest so many of each workflow stay.")
-    limit: int = Field(50, ge=1, le=10_000, description="At most so many in this call.")
-    dry_run: bool = Field(False, description="Only say which.")
+    before: str = Field(max_length=60, description="RFC 3339: runs that ended earlier.", json_schema_extra=_DATE_TIME)
+    keep_last: int = Field(0, ge=0, le=1_000_000, description="Number of newest runs to keep of each workflow.")
+    limit: int = Field(50, ge=1, le=10_000, description="Maximum number of runs in this call.")
+    dry_run: bool = Field(False, description="Only return the runs.")
 
 
 class ControlBody(Body):
     mode: str = Field(json_schema_extra={"enum": [mode.value for mode in Mode]})
-    reason: str | None = Field(None, max_length=1000, description="Shown wherever people look why nothing starts.")
+    reason: str | None = Field(None, max_length=1000, description="Shown by `ork status` and `ork why`.")
 
 
 _DIGEST: Any = Field(
-    None, pattern="^[0-9a-f]{64}$", description="SHA-256 of a token that was made elsewhere; default: one is made."
+    None,
+    pattern="^[0-9a-f]{64}$",
+    description="SHA-256 of a token that the client created; default: the server creates one.",
 )
 _EXPIRY: Any = Field(
-    None, max_length=60, description="When it expires (RFC 3339); default: never.", json_schema_extra=_MOMENT
+    None, max_length=60, description="When it expires (RFC 3339); default: never.", json_schema_extra=_DATE_TIME
 )
 
 
@@ -94,15 +96,15 @@ class RotateBody(Body):
     until: str | None = Field(
         None,
         max_length=60,
-        description="How long the old token is valid beside the new one (RFC 3339); default: an hour.",
-        json_schema_extra=_MOMENT,
+        description="Until when the old token stays valid (RFC 3339); default: an hour from now.",
+        json_schema_extra=_DATE_TIME,
     )
     digest: str | None = _DIGEST
     expires_at: str | None = _EXPIRY
 
 
 async def read_json(request: Request, limit: int = BODY_LIMIT) -> Any:
-    """An empty body is an empty object."""
+    """The body as JSON; an empty body is an empty object."""
     data = await request.body()
     if not data.strip():
         return {}
@@ -121,16 +123,16 @@ async def read_body(request: Request, shape: type[M]) -> M:
 
 
 def described(shape: type[BaseModel], *, required: bool = False) -> dict[str, Any]:
-    """For the OpenAPI document, which cannot see what is read by hand."""
+    """Describes a body that the endpoint reads itself, for the OpenAPI document."""
     content = {"application/json": {"schema": shape.model_json_schema()}}
     return {"requestBody": {"required": required, "content": content}}
 
 
-def answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    # ASCII only: text from outside may hold what cannot be sent as UTF-8.
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    # ASCII only: text from users may contain characters that cannot be encoded as UTF-8.
     return Response(json.dumps(value, separators=(",", ":")), status, headers, "application/json")
 
 
 def _sentence(error: Any) -> str:
-    place = ".".join(str(part) for part in error["loc"])
-    return f"{place}: {error['msg']}" if place else str(error["msg"])
+    location = ".".join(str(part) for part in error["loc"])
+    return f"{location}: {error['msg']}" if location else str(error["msg"])

@@ -1,4 +1,4 @@
-"""Who asks: a token, the signature of a hook, or an attempt that reports to its scheduler."""
+"""Authenticates requests: by a token, by the signature of a hook, or by the proof of an attempt."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from ork.model.token_strength import weakness_of
 from ork.model.workflow import WorkflowEntry
 from ork.objects.documents import wake_proof
 
-# A body whose sender is not known yet: how long all of it may take, and how many are read at once.
+# Limits on bodies that must be read before the sender is authenticated: total time, and how many at once.
 HOOK_BODY_SECONDS = 10.0
 HOOK_BODIES, HOOK_BODIES_OF_ONE_ADDRESS = 32, 8
 RETRY_SECONDS = 2
-# How exact the time of a token's last use is.
+# The precision of a token's `last_used_at`.
 USE_SECONDS = 300.0
 _ATTEMPT = re.compile(rf"(?P<run>[0-9a-z]{{1,40}})/(?P<task>{NAME_PATTERN})/(?P<index>\d{{1,9}})/(?P<number>\d{{1,6}})")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ork"'}
 
 
-class Known(Protocol):
-    """What the store knows of those who may ask."""
+class CallerStore(Protocol):
+    """The part of the store that authentication needs."""
 
     async def find_token(self, digest: str) -> Token | None: ...
 
@@ -60,10 +60,13 @@ class Known(Protocol):
 
 
 class Callers:
-    """Puts the caller into the scope as `ork.caller`, or gives the answer that refuses the request."""
+    """Stores the caller in the scope as `ork.caller`, or returns the response that rejects the request."""
 
     def __init__(
-        self, known: Known, hook_secret: Callable[[str], str | None], monotonic: Callable[[], float] = time.monotonic
+        self,
+        known: CallerStore,
+        hook_secret: Callable[[str], str | None],
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._known = known
         self._hook_secret = hook_secret
@@ -89,7 +92,7 @@ class Callers:
     async def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
         kind, _, text = headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not text.strip():
-            hint = "`ork token create` makes one: set ORK_TOKEN, or send `Authorization: Bearer TOKEN`"
+            hint = "`ork token create` creates one: set ORK_TOKEN, or send `Authorization: Bearer TOKEN`"
             return problem(401, problems.UNAUTHENTICATED, "this needs a token", hint, _CHALLENGE)
         text, address = text.strip(), address_in(scope)
         digest, suspect = digest_of(text), suspect_of(address, text)
@@ -105,49 +108,48 @@ class Callers:
                 {"Retry-After": f"{wait:.0f}"},
             )
         token = await self._known.find_token(digest)
-        flaw = _flaw(token, text)
-        if token is None or flaw is not None:
+        reason = _rejection_reason(token, text)
+        if token is None or reason is not None:
             self._throttle.failed(suspect, digest, now)
-            await self._failed_sign_ins.note(address, f"{flaw} token", token)
-            hint = "`ork token create` makes another, where the store can be reached"
-            return problem(401, problems.UNAUTHENTICATED, f"this token is {flaw}", hint, _CHALLENGE)
+            await self._failed_sign_ins.note(address, f"{reason} token", token)
+            hint = "`ork token create` creates another, where the store can be reached"
+            return problem(401, problems.UNAUTHENTICATED, f"this token is {reason}", hint, _CHALLENGE)
         self._throttle.succeeded(digest)
         await self._note_use(token, now)
         scope["ork.caller"] = Caller(token.name, token.role, digest, token.id, address)
         return None
 
     async def _note_use(self, token: Token, now: float) -> None:
-        """At most every few minutes: a request that only reads writes nothing but this."""
+        """Records the token's use, at most every few minutes, so that reads cause few writes."""
         noted_at = self._noted_uses.get(token.id)
         if noted_at is not None and now - noted_at < USE_SECONDS:
             return
         self._noted_uses[token.id] = now
-        moment = datetime.now(UTC)
-        if token.last_used_at is not None and (moment - token.last_used_at).total_seconds() < USE_SECONDS:
-            return  # another process has noted it
+        used_at = datetime.now(UTC)
+        if token.last_used_at is not None and (used_at - token.last_used_at).total_seconds() < USE_SECONDS:
+            return  # another process has recorded it
         with suppress(StoreError):
-            await self._known.mark_token_used(token.id, moment)
+            await self._known.mark_token_used(token.id, used_at)
 
     # ── hooks ────────────────────────────────────────────────────────────────────────────────────
 
     async def _check_hook(
         self, scope: Scope, headers: Headers, receive: Receive, route: Route, name: str
     ) -> tuple[Response | None, Receive]:
-        """A request that the hook's secret signed may start that workflow, and nothing else.
+        """A request signed with the hook's secret may start that workflow, and nothing else.
 
-        Nothing of the body is read before the hook is known to exist: until its signature is checked, anybody may
-        have sent it.
+        The body is read only if the hook exists: until the signature is checked, the sender is unknown.
         """
         secret = self._hook_secret(name) if is_signed(headers) else None
         if secret is None or await self._known.get_workflow(name) is None:
             return _unsigned(), receive
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > route.body_limit:
-            return problem(413, problems.TOO_LARGE, f"at most {route.body_limit:,} bytes are taken here"), receive
+            return problem(413, problems.TOO_LARGE, f"the body may have at most {route.body_limit:,} bytes"), receive
         with self._hook_bodies.held(address_in(scope)) as is_free:
             if not is_free:
                 retry = {"Retry-After": str(RETRY_SECONDS)}
-                detail = "too many unfinished hook requests from this address, or in all"
+                detail = "too many unfinished hook requests, from this address or in total"
                 return problem(429, problems.TOO_MUCH_AT_ONCE, detail, None, retry), receive
             body = await _read_body(receive, route.body_limit)
         if body is None:
@@ -165,7 +167,7 @@ class Callers:
         return None, _replay(body)
 
     async def _check_collisions(self, name: str) -> None:
-        """A secret belongs to one workflow: one that can start either would not say which."""
+        """RefusedError if several workflows share the secret: a signature would not say which one is meant."""
         wanted = secret_name(name)
         others = [each.name for each in await self._known.list_workflows() if secret_name(each.name) == wanted]
         if others != [name]:
@@ -178,7 +180,7 @@ class Callers:
     # ── attempts ─────────────────────────────────────────────────────────────────────────────────
 
     async def _check_worker(self, scope: Scope, headers: Headers) -> Response | None:
-        """A proof made with an attempt's own key says no more than that its news are worth a look."""
+        """Accepts a proof made with an attempt's own key. It only allows the attempt to wake its scheduler."""
         named, digest = headers["x-ork-attempt"], headers.get("x-ork-proof", "")
         suspect, now = suspect_of(address_in(scope), named), self._monotonic()
         wait = self._throttle.seconds_to_wait(suspect, digest, now)
@@ -187,24 +189,22 @@ class Callers:
             return None
         self._throttle.failed(suspect, digest, now)
         await self._failed_sign_ins.note(suspect.address, "wrong proof of an attempt")
-        return problem(
-            401, problems.UNAUTHENTICATED, "this attempt is unknown, or the proof is not its own", None, _CHALLENGE
-        )
+        return problem(401, problems.UNAUTHENTICATED, "the attempt is unknown, or its proof is wrong", None, _CHALLENGE)
 
     async def _is_of_attempt(self, named: str, proof: str) -> bool:
         found = _ATTEMPT.fullmatch(named)
         if found is None or not proof.isascii():
             return False
         run, task, number = RunId(found["run"]), found["task"], int(found["number"])
-        # A task without instances is called by index 0, as in the folder of its attempt.
+        # A task without instances has index 0, as in the folder of its attempt.
         keys = (TaskKey(task, int(found["index"])), *((TaskKey(task),) if int(found["index"]) == 0 else ()))
         attempts = [each for key in keys for each in await self._known.list_attempts(run, key)]
         proofs = [wake_proof(named, each.token_hash) for each in attempts if each.key.number == number]
         return any(hmac.compare_digest(each, proof) for each in proofs)
 
 
-def _flaw(token: Token | None, text: str) -> str | None:
-    """Why a token opens nothing; None for one that does."""
+def _rejection_reason(token: Token | None, text: str) -> str | None:
+    """Why the token is rejected; None if it is valid."""
     if weakness_of(text) is not None:
         return "too easy to guess"
     if token is None or token.revoked_at is not None:
@@ -218,7 +218,7 @@ def address_in(scope: Scope) -> str:
 
 
 def limited(receive: Receive, limit: int) -> Receive:
-    """A body may be sent in pieces without saying how long it is: it is counted as it comes."""
+    """Counts the bytes of a body as they arrive, because its length may not be announced."""
     taken = 0
 
     async def receive_limited() -> Message:
@@ -226,14 +226,14 @@ def limited(receive: Receive, limit: int) -> Receive:
         message = await receive()
         taken += len(message.get("body", b""))
         if taken > limit:
-            raise HTTPException(413, f"at most {limit:,} bytes are taken here")
+            raise HTTPException(413, f"the body may have at most {limit:,} bytes")
         return message
 
     return receive_limited
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes | None:
-    """None if it is too large or takes too long."""
+    """The body; None if it is too large or takes too long."""
     parts: list[bytes] = []
     take = limited(receive, limit)
     try:

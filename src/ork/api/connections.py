@@ -1,8 +1,8 @@
-"""Connections: how many there may be, which one is closed to make room, and how long each may take.
+"""Limits the number of connections and the duration of requests.
 
-The scheduler of this process needs descriptors, too, so their number is limited. When the limit is reached, the oldest
-connection without a request is closed, of the address that holds most of them: a client that sends its request gets its
-answer, however many others send nothing. When all of them are busy, a few more are taken that may only ask for health.
+The scheduler in this process needs file descriptors too. When the limit is reached, the oldest connection without a
+request is closed, of the address that has most of them: clients that send requests are not affected by idle ones. When
+all connections are busy, a few more are accepted for health checks only.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from uvicorn.server import ServerState
 
 from ork.api.tls import Handshake
 
-# How long the head of a request may take, and a body that makes no progress.
+# Maximum time for the head of a request, and for a body that makes no progress.
 REQUEST_SECONDS = 30.0
 SLOWEST_BYTES_PER_SECOND = 1024
-# How long a whole body may take, and how long a client may leave its answer unread.
+# Maximum time for a whole body, and for a client that does not read its response.
 BODY_SECONDS = 300.0
 UNREAD_SECONDS = 60.0
 MOST_CONNECTIONS = 400
@@ -30,24 +30,24 @@ RESERVED_FOR_PROBES = 16
 IS_FULL = "ork.is_full"
 
 
-class Member(Protocol):
-    """A connection, before TLS is agreed on or after."""
+class PooledConnection(Protocol):
+    """A connection, before or after the TLS handshake."""
 
     transport: asyncio.Transport
 
     @property
     def address(self) -> str: ...
 
-    def take_only_probes(self) -> None: ...
+    def allow_only_probes(self) -> None: ...
 
 
 class ConnectionPool:
-    """The connections of one server. Those that wait for a request are in the order in which they began to."""
+    """The connections of one server. Those without a request are ordered by the start of their wait."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self._tls = tls
-        self._open: set[Member] = set()
-        self._waiting: dict[Member, None] = {}
+        self._open: set[PooledConnection] = set()
+        self._waiting: dict[PooledConnection, None] = {}
 
     def accepted(
         self,
@@ -56,7 +56,7 @@ class ConnectionPool:
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> Connection | Handshake:
-        """What uvicorn calls for each connection that it accepts."""
+        """Creates the protocol; uvicorn calls it for each accepted connection."""
 
         def connection() -> Connection:
             return Connection(self, config, server_state, app_state, _loop)
@@ -64,51 +64,50 @@ class ConnectionPool:
         return connection() if self._tls is None else Handshake(self, self._tls, connection)
 
     def close(self) -> None:
-        """Nobody has to wait for clients that do not agree on TLS."""
+        """Closes connections that are still in the TLS handshake, so that shutdown does not wait for them."""
         for connection in list(self._waiting):
             if isinstance(connection, Handshake):
                 self._drop(connection)
 
-    def add(self, connection: Member) -> None:
+    def add(self, connection: PooledConnection) -> None:
         self._open.add(connection)
         if len(self._open) > MOST_CONNECTIONS:
-            self._make_room()
+            self._close_oldest_idle()
         if len(self._open) > MOST_CONNECTIONS:
-            connection.take_only_probes()
+            connection.allow_only_probes()
         if len(self._open) > MOST_CONNECTIONS + RESERVED_FOR_PROBES:
             self._drop(connection)
         else:
             self._waiting[connection] = None
 
-    def remove(self, connection: Member) -> None:
+    def remove(self, connection: PooledConnection) -> None:
         self._open.discard(connection)
         self._waiting.pop(connection, None)
 
-    def began_request(self, connection: Connection) -> None:
+    def request_started(self, connection: Connection) -> None:
         self._waiting.pop(connection, None)
 
-    def answered(self, connection: Connection) -> None:
+    def response_completed(self, connection: Connection) -> None:
         if connection in self._open:
             self._waiting.pop(connection, None)
             self._waiting[connection] = None
 
-    def _make_room(self) -> None:
+    def _close_oldest_idle(self) -> None:
         numbers = Counter(connection.address for connection in self._waiting)
         if numbers:
             greediest = numbers.most_common(1)[0][0]
             self._drop(next(each for each in self._waiting if each.address == greediest))
 
-    def _drop(self, connection: Member) -> None:
+    def _drop(self, connection: PooledConnection) -> None:
         self.remove(connection)
         if self._tls is not None or connection.transport.get_write_buffer_size():
-            connection.transport.abort()  # closing would wait for the client to read, and over TLS to say goodbye
+            connection.transport.abort()  # close() would wait for the client to read, and for the TLS shutdown
         else:
-            connection.transport.close()  # what it was answered last is not lost
+            connection.transport.close()  # lets the last response arrive
 
 
 class Connection(H11Protocol):
-    """From its first moment, and from the first byte of each further request, a client has a time limit until its
-    request is here; a body that comes along steadily gets more."""
+    """A client has a time limit for sending each request; a body with steady progress gets more time."""
 
     _begun: float = 0.0
     _taken: int = 0
@@ -130,8 +129,8 @@ class Connection(H11Protocol):
     def address(self) -> str:
         return self.client[0] if self.client else ""
 
-    def take_only_probes(self) -> None:
-        """The guard finds it in the scope of each request."""
+    def allow_only_probes(self) -> None:
+        """Marks the scope of each request; the guard reads it."""
         self.app_state = {**self.app_state, IS_FULL: True}
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -144,15 +143,15 @@ class Connection(H11Protocol):
             self._begin()
         self._taken += len(data)
         super().data_received(data)
-        if self._is_answering:
-            self._pool.began_request(self)
+        if self._is_responding:
+            self._pool.request_started(self)
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
             self._end()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if not self._is_answering:  # there may have been another request behind it
-            self._pool.answered(self)
+        if not self._is_responding:  # a pipelined request may have started
+            self._pool.response_completed(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._pool.remove(self)
@@ -169,12 +168,12 @@ class Connection(H11Protocol):
         super().resume_writing()
 
     @property
-    def _is_answering(self) -> bool:
+    def _is_responding(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
     def _begin(self) -> None:
         self._begun, self._taken = self.loop.time(), 0
-        self._deadline = self.loop.call_later(REQUEST_SECONDS, self._judge)
+        self._deadline = self.loop.call_later(REQUEST_SECONDS, self._check_deadline)
 
     def _end(self) -> None:
         if self._deadline is not None:
@@ -186,12 +185,12 @@ class Connection(H11Protocol):
             self._unread.cancel()
             self._unread = None
 
-    def _judge(self) -> None:
+    def _check_deadline(self) -> None:
         elapsed = self.loop.time() - self._begun
         is_steady = self._taken > elapsed * SLOWEST_BYTES_PER_SECOND and elapsed < BODY_SECONDS
-        # A body that nobody wants any more, because the request was refused, is not waited for.
-        if is_steady and self.conn.their_state is h11.SEND_BODY and self._is_answering:
-            self._deadline = self.loop.call_later(REQUEST_SECONDS, self._judge)
+        # The body of a request that was already rejected is not waited for.
+        if is_steady and self.conn.their_state is h11.SEND_BODY and self._is_responding:
+            self._deadline = self.loop.call_later(REQUEST_SECONDS, self._check_deadline)
         else:
             self._deadline = None
             self.transport.abort()

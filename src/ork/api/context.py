@@ -1,4 +1,4 @@
-"""What every route works with."""
+"""The context of every route: the API's store and objects, and the caller."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ork.definition.project import Project
 
 
-class Ticked(Protocol):
-    """What one pass of a scheduler came to."""
+class TickResult(Protocol):
+    """The result of one pass of a scheduler."""
 
     @property
     def steps(self) -> int: ...
@@ -37,8 +37,8 @@ class Ticked(Protocol):
     def next_wake(self) -> datetime | None: ...
 
 
-# How many answers that hold a whole run are made at the same time.
-LARGE_ANSWERS = 2
+# How many responses with a whole run are built at the same time.
+LARGE_RESPONSES = 2
 
 
 def _no_secret(_name: str) -> str | None:
@@ -50,7 +50,7 @@ def _utc_now() -> datetime:
 
 
 class Caller(Record):
-    """Who asks, by the token they showed, and from where. A signed hook has a name and no token."""
+    """The authenticated sender of a request. A signed hook has a name and no token."""
 
     name: str
     role: Role
@@ -60,13 +60,13 @@ class Caller(Record):
 
 
 class Api(Record):
-    """The store and objects this process answers for. `tick` does one pass of a scheduler; `wake` wakes the one that
-    runs in this process and is None where there is none."""
+    """The store and objects that this process serves. `tick` does one pass of a scheduler; `wake` wakes the scheduler
+    in this process, and is None if there is none."""
 
     store: StateStore
     objects: AttemptDocuments
     hub: Hub
-    tick: Callable[[], Awaitable[Ticked]]
+    tick: Callable[[], Awaitable[TickResult]]
     wake: Callable[[], None] | None = None
     root: str = "/"
     project: Project | None = None
@@ -74,14 +74,14 @@ class Api(Record):
     timeouts: ExplainTimeouts = made(default_factory=ExplainTimeouts)
     telemetry: Telemetry = made(default_factory=Telemetry)
     now: Callable[[], datetime] = _utc_now
-    large_answers: asyncio.Semaphore = made(default_factory=lambda: asyncio.Semaphore(LARGE_ANSWERS))
+    large_responses: asyncio.Semaphore = made(default_factory=lambda: asyncio.Semaphore(LARGE_RESPONSES))
 
-    async def changed(self, caller: Caller, action: str, subject: str, detail: str | None = None) -> None:
-        """Somebody changed something through our handle: it is written down, and those who listen hear of it.
+    async def record_change(self, caller: Caller, action: str, subject: str, detail: str | None = None) -> None:
+        """Writes a change to the audit log and notifies listeners.
 
-        Called before the answer is sent, so that no change is acknowledged that is not in the audit trail.
+        Called before the response is sent, so that every acknowledged change is in the audit log.
         """
-        self.hub.poke()
+        self.hub.notify()
         entry = AuditEntry(self.now(), caller.name, action, subject, detail)
         await self.store.record(replaced(entry, token=caller.token_id, address=caller.address))
 
@@ -93,7 +93,7 @@ def api_of(request: Request) -> Api:
 
 
 def caller_of(request: Request) -> Caller:
-    """The guard has put it there; a route that is open has none and must not ask."""
+    """The caller that the guard stored in the scope. Open routes have none and must not call this."""
     caller = request.scope["ork.caller"]
     assert isinstance(caller, Caller)
     return caller

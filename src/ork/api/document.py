@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI sees, and what it cannot see."""
+"""Builds the OpenAPI document: completes what FastAPI generates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schema
 
 
 def describe(app: FastAPI, routes: Iterable[Route]) -> dict[str, Any]:
-    """Every operation says which errors it may answer with, and which role it takes."""
+    """The document, with error responses and the required role for every operation."""
     document = get_openapi(
         title=app.title,
         version=app.version,
@@ -39,7 +39,7 @@ def describe(app: FastAPI, routes: Iterable[Route]) -> dict[str, Any]:
 
 
 def _name_bodies(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
-    """Moves the schemas of request bodies to the components: a body that several operations take is described once."""
+    """Moves the schemas of request bodies to the components, so that a shared body is described once."""
     for content in operation.get("requestBody", {}).get("content", {}).values():
         if (title := content["schema"].get("title")) is not None:
             schemas[title] = content["schema"]
@@ -49,8 +49,8 @@ def _name_bodies(operation: dict[str, Any], schemas: dict[str, Any]) -> None:
 def _complete(operation: dict[str, Any], role: str | None) -> None:
     responses = operation["responses"]
     responses.pop("422", None)
-    responses["4XX"] = {"description": "It cannot be done: `code` and `detail` say why.", "content": _PROBLEM}
-    responses["503"] = {"description": "The store does not answer now.", "content": _PROBLEM}
+    responses["4XX"] = {"description": "The request was rejected: `code` and `detail` say why.", "content": _PROBLEM}
+    responses["503"] = {"description": "The store is unavailable.", "content": _PROBLEM}
     operation["security"] = [{"token": []}] if role is not None else []
     if role is not None:
         operation["x-role"] = str(role)

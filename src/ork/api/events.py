@@ -1,4 +1,4 @@
-"""Live updates: one wait on the store for all who listen, and none while nobody does."""
+"""Live updates: one wait on the store is shared by all listeners; without listeners there is none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ERROR_PAUSE_SECONDS = 1.0
 
 
 class Hub:
-    """Tells listeners that something may have changed; what it was they read from the store, each behind its own mark."""
+    """Notifies listeners of possible changes. Each listener reads the changes after its own mark from the store."""
 
     def __init__(self, store: StateReader) -> None:
         self._store = store
@@ -23,60 +23,60 @@ class Hub:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[asyncio.Event]:
-        """An event that is set whenever something may have changed. The first one to listen begins the watch."""
-        heard = asyncio.Event()
-        self._listeners.add(heard)
+        """An event that is set when something may have changed. The first listener starts the watch."""
+        changed = asyncio.Event()
+        self._listeners.add(changed)
         if self._watch is None:
-            self._watch = asyncio.create_task(self._keep_watch())
+            self._watch = asyncio.create_task(self._watch_store())
         try:
-            yield heard
+            yield changed
         finally:
-            self._listeners.discard(heard)
+            self._listeners.discard(changed)
             if not self._listeners:
                 self._stop_watch()
 
-    def poke(self) -> None:
-        """This process changed something through the same handle, which tells only others."""
-        for heard in self._listeners:
-            heard.set()
+    def notify(self) -> None:
+        """Wakes all listeners. Also called for changes of this process, which the store reports only to others."""
+        for changed in self._listeners:
+            changed.set()
 
     def close(self) -> None:
-        """Every stream ends: whoever listened comes back and goes on behind its mark."""
+        """Ends every stream. Clients reconnect and continue after their mark."""
         self.is_closed = True
         self._stop_watch()
-        self.poke()
+        self.notify()
 
     def _stop_watch(self) -> None:
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
 
-    async def _keep_watch(self) -> None:
+    async def _watch_store(self) -> None:
         while True:
             try:
                 await self._store.wait_for_change(None)
             except StoreError:
                 await asyncio.sleep(ERROR_PAUSE_SECONDS)
-            self.poke()
+            self.notify()
 
 
-async def heard_within(heard: asyncio.Event, seconds: float) -> bool:
-    """Whether something happened; the event is ready for the next wait."""
+async def wait_for_event(changed: asyncio.Event, seconds: float) -> bool:
+    """Whether the event was set within the time. Clears it for the next wait."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            await heard.wait()
-    was_set = heard.is_set()
-    heard.clear()
+            await changed.wait()
+    was_set = changed.is_set()
+    changed.clear()
     return was_set
 
 
 def sse(data: str, *, event: str, id: str | None = None) -> bytes:
-    """One server-sent event. The data is JSON and so has no line breaks."""
+    """One server-sent event. The data is JSON without line breaks."""
     mark = f"id: {id}\n" if id is not None else ""
     return f"{mark}event: {event}\ndata: {data}\n\n".encode()
 
 
-STILL_HERE = b": still here\n\n"
+KEEP_ALIVE = b": still here\n\n"
 STREAM = "text/event-stream"
 # For the OpenAPI document: each event of the stream.
 EVENT_SCHEMA = {

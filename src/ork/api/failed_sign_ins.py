@@ -1,4 +1,4 @@
-"""Failed sign-ins in the audit trail, so few that a flood of them cannot fill the store."""
+"""Records failed sign-ins in the audit log, limited so that a flood of them cannot fill the store."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Trail(Protocol):
 
 
 class FailedSignIns:
-    """Writes down the first failure of an address within ten minutes, then the tenth, the hundredth and so on, with
-    how many there were. The store keeps the newest thousand entries of this kind."""
+    """Records the first, tenth, hundredth … failure of an address within ten minutes, with the count. The store keeps
+    the newest thousand such entries."""
 
     def __init__(self, trail: Trail, monotonic: Callable[[], float]) -> None:
         self._trail = trail
@@ -34,7 +34,7 @@ class FailedSignIns:
         self._written: tuple[float, int] = (monotonic(), 0)
 
     async def note(self, address: str, why: str, token: Token | None = None) -> None:
-        """`token` is the one that was shown, if it is known."""
+        """`token` is the one that was sent, if it is known."""
         count = self._count(address)
         if not _is_power_of_ten(count) or not self._may_write():
             return
@@ -52,20 +52,20 @@ class FailedSignIns:
 
     def _count(self, address: str) -> int:
         now = self._monotonic()
-        begun, count = self._failures.pop(address, (now, 0))
-        if now - begun >= WINDOW_SECONDS:
-            begun, count = now, 0
-        self._failures[address] = (begun, count + 1)
+        since, count = self._failures.pop(address, (now, 0))
+        if now - since >= WINDOW_SECONDS:
+            since, count = now, 0
+        self._failures[address] = (since, count + 1)
         while len(self._failures) > ADDRESSES_KEPT:
             self._failures.popitem(last=False)
         return count + 1
 
     def _may_write(self) -> bool:
         now = self._monotonic()
-        begun, count = self._written
-        if now - begun >= WINDOW_SECONDS:
-            begun, count = now, 0
-        self._written = (begun, count + 1)
+        since, count = self._written
+        if now - since >= WINDOW_SECONDS:
+            since, count = now, 0
+        self._written = (since, count + 1)
         return count < ENTRIES_IN_A_WINDOW
 
 

@@ -1,7 +1,7 @@
-"""The one check in front of everything: where a request comes from, who asks, and whether they may.
+"""Checks every request: its origin, its caller, and the caller's role.
 
-Default deny: only what is in the list of routes is let through, and only to those its role names. The router behind
-this never sees anything else.
+Default deny: only routes in the list pass, and only for callers with the required role. The router never sees any other
+request.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ork.api import problems
-from ork.api.callers import Callers, Known, limited
+from ork.api.callers import Callers, CallerStore, limited
 from ork.api.connections import IS_FULL
 from ork.api.context import Caller
 from ork.api.origins import Origins
@@ -43,18 +43,18 @@ _CLOSE = {"Connection": "close"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-class Store(Known, LiveTokens, Protocol):
-    """What the guard needs of the store."""
+class GuardStore(CallerStore, LiveTokens, Protocol):
+    """The part of the store that the guard needs."""
 
 
 class Guard:
-    """An ASGI application around another one."""
+    """An ASGI application that wraps another one."""
 
     def __init__(
         self,
         app: ASGIApp,
         table: RouteTable,
-        store: Store,
+        store: GuardStore,
         *,
         origins: Origins,
         proxies: TrustedProxies | None = None,
@@ -73,11 +73,11 @@ class Guard:
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
             scope = self._proxies.as_sent(scope)
-            await self._answer(scope, receive, _with_security_headers(send, scope["scheme"]))
+            await self._respond(scope, receive, _with_security_headers(send, scope["scheme"]))
         else:
-            await send({"type": "websocket.close", "code": 1008})  # there is no route for any other protocol
+            await send({"type": "websocket.close", "code": 1008})  # other protocols have no routes
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         match = self._table.match(scope["method"], scope["path"])
         try:
             refused, receive = await self._check(scope, receive, match)
@@ -91,12 +91,12 @@ class Guard:
 
     async def _check(self, scope: Scope, receive: Receive, match: Match) -> tuple[Response | None, Receive]:
         headers = Headers(scope=scope)
-        refused = self._refuse_strangers(scope, headers)
+        refused = self._check_head(scope, headers)
         is_for_all = match.route is not None and match.route.role is None
         if refused is not None or is_for_all:
             return refused, receive
         if scope.get("state", {}).get(IS_FULL):
-            return _no_room(), receive
+            return _server_full(), receive
         refused, receive = await self._callers.check(scope, headers, receive, match)
         return refused or self._check_route(scope, headers, match.route, match.methods), receive
 
@@ -114,9 +114,9 @@ class Guard:
                 await self.app(scope, receive, send)
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The answer ends when the token does, like any that is complete."""
+        """Sends a stream. It ends regularly when its token is revoked or expires."""
         caller: Caller = scope["ork.caller"]
-        sent = _Sent(send)
+        sent = _TrackedSend(send)
         try:
             async with self._streams.opened(caller.digest or "") as is_open:
                 if not is_open:
@@ -126,27 +126,29 @@ class Guard:
         except TokenEnded:
             await sent.finish()
 
-    def _refuse_strangers(self, scope: Scope, headers: Headers) -> Response | None:
+    def _check_head(self, scope: Scope, headers: Headers) -> Response | None:
         if _head_size(scope) > HEAD_LIMIT:
-            return problem(431, problems.TOO_LARGE, f"at most {HEAD_LIMIT:,} bytes of headers are taken")
+            return problem(431, problems.TOO_LARGE, f"the headers may have at most {HEAD_LIMIT:,} bytes")
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
-            return problem(400, UsageError.code, "a NUL character is part of no name")
+            return problem(400, UsageError.code, "names do not contain NUL characters")
         if _CONTROL.search(scope["path"]):
-            return problem(404, NotFoundError.code, "no path has control characters", "see /api/v1/openapi.json")
+            return problem(
+                404, NotFoundError.code, "paths do not contain control characters", "see /api/v1/openapi.json"
+            )
         refusal = self._origins.refusal(headers, scope["scheme"])
         if refusal is None:
             return None
         status, why, hint = refusal
         return problem(status, problems.FOREIGN, why, hint)
 
-    # ── whether they may ─────────────────────────────────────────────────────────────────────────
+    # ── authorization ────────────────────────────────────────────────────────────────────────────
 
     def _check_route(
         self, scope: Scope, headers: Headers, route: Route | None, methods: tuple[str, ...]
     ) -> Response | None:
         if route is None and methods:
             allowed = {"Allow": ", ".join(sorted(methods))}
-            return problem(405, problems.NO_SUCH_METHOD, f"{scope['method']} means nothing here", None, allowed)
+            return problem(405, problems.NO_SUCH_METHOD, f"this path does not support {scope['method']}", None, allowed)
         if route is None:
             return problem(404, NotFoundError.code, "there is nothing at this path", "see /api/v1/openapi.json")
         caller: Caller = scope["ork.caller"]
@@ -155,36 +157,36 @@ class Guard:
             return problem(403, problems.FORBIDDEN, detail)
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > route.body_limit:
-            return problem(413, problems.TOO_LARGE, f"at most {route.body_limit:,} bytes are taken here")
+            return problem(413, problems.TOO_LARGE, f"the body may have at most {route.body_limit:,} bytes")
         return None
 
 
-class _Sent:
-    """Sends, and remembers whether an answer was begun and is not complete."""
+class _TrackedSend:
+    """Sends messages, and remembers whether a response has started and is incomplete."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._is_under_way = False
+        self._is_incomplete = False
 
     async def __call__(self, message: Message) -> None:
-        self._is_under_way = message["type"] == "http.response.start" or message.get("more_body", False)
+        self._is_incomplete = message["type"] == "http.response.start" or message.get("more_body", False)
         await self._send(message)
 
     async def finish(self) -> None:
-        if self._is_under_way:
+        if self._is_incomplete:
             await self({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _no_room() -> Response:
-    return problem(503, problems.TOO_MUCH_AT_ONCE, "the server has no room for more", None, {**_LATER, **_CLOSE})
+def _server_full() -> Response:
+    return problem(503, problems.TOO_MUCH_AT_ONCE, "the server has too many connections", None, {**_LATER, **_CLOSE})
 
 
 def _too_many_requests() -> Response:
-    return problem(429, problems.TOO_MUCH_AT_ONCE, "too many requests of this token are being answered", None, _LATER)
+    return problem(429, problems.TOO_MUCH_AT_ONCE, "too many concurrent requests with this token", None, _LATER)
 
 
 def _too_many_streams() -> Response:
-    detail = "too many streams are open with this token, or in all"
+    detail = "too many streams are open, with this token or in total"
     return problem(429, problems.TOO_MUCH_AT_ONCE, detail, "close some, or use another token", _LATER)
 
 

@@ -1,4 +1,4 @@
-"""What an attempt printed: whole, in part, or as it grows."""
+"""Reads the log of an attempt: all of it, a range, or while it grows."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from ork.api.context import Api
-from ork.api.events import STILL_HERE, heard_within, sse
+from ork.api.events import KEEP_ALIVE, sse, wait_for_event
 from ork.errors import NotFoundError
 from ork.model.ids import AttemptKey
 from ork.model.task import Attempt
 
 CHUNK = 1 << 16
-# Logs send no news: how long growth may go unnoticed while somebody follows.
-LOOK_SECONDS = 0.5
-BEAT_SECONDS = 15.0
+# Polling interval of followed logs: the store notifies about changes, logs do not.
+POLL_SECONDS = 0.5
+KEEP_ALIVE_SECONDS = 15.0
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
-class Span(NamedTuple):
+class ByteRange(NamedTuple):
     """Bytes from `start` up to, not including, `end`."""
 
     start: int
@@ -30,31 +30,31 @@ class Span(NamedTuple):
 
 
 class NotSatisfiable(NamedTuple):
-    """The range lies behind the end."""
+    """The range starts after the end."""
 
 
-def asked_span(header: str | None, size: int) -> Span | NotSatisfiable | None:
-    """None: the whole. A header that is no single range of bytes is passed over, as the protocol wants it."""
+def requested_range(header: str | None, size: int) -> ByteRange | NotSatisfiable | None:
+    """The requested range; None means the whole. A header that is not a single byte range is ignored (RFC 9110)."""
     found = _RANGE.fullmatch(header.strip()) if header else None
     if found is None or found.groups() == ("", ""):
         return None
     first, last = found.groups()
     if not first:
-        return Span(max(size - int(last), 0), size) if int(last) else NotSatisfiable()
+        return ByteRange(max(size - int(last), 0), size) if int(last) else NotSatisfiable()
     if last and int(last) < int(first):
         return None
     if int(first) >= size:
         return NotSatisfiable()
-    return Span(int(first), min(int(last) + 1, size) if last else size)
+    return ByteRange(int(first), min(int(last) + 1, size) if last else size)
 
 
-async def log_bytes(api: Api, attempt: AttemptKey, span: Span) -> AsyncIterator[bytes]:
-    name, place = str(attempt), span.start
-    while place < span.end:
-        data = await asyncio.to_thread(api.objects.read_log, name, place, min(CHUNK, span.end - place))
+async def log_bytes(api: Api, attempt: AttemptKey, span: ByteRange) -> AsyncIterator[bytes]:
+    name, offset = str(attempt), span.start
+    while offset < span.end:
+        data = await asyncio.to_thread(api.objects.read_log, name, offset, min(CHUNK, span.end - offset))
         if not data:
             return
-        place += len(data)
+        offset += len(data)
         yield data
 
 
@@ -62,33 +62,33 @@ async def log_size(api: Api, attempt: AttemptKey) -> int:
     return await asyncio.to_thread(api.objects.log_size, str(attempt)) or 0
 
 
-async def follow_log(api: Api, attempt: AttemptKey, place: int) -> AsyncIterator[bytes]:
+async def follow_log(api: Api, attempt: AttemptKey, offset: int) -> AsyncIterator[bytes]:
     """Events `log` with a text and the number of bytes up to its end, then `end` with the attempt's status.
 
-    Ends as well when the server stops (and, like every stream, with its token); a client that comes back goes on behind
+    It also ends when the server stops and, like every stream, with its token. A client that reconnects continues after
     the last id.
     """
     decoder = getincrementaldecoder("utf-8")("replace")
     loop = asyncio.get_running_loop()
-    told_at = loop.time()
-    async with api.hub.listening() as heard:
+    sent_at = loop.time()
+    async with api.hub.listening() as changed:
         while not api.hub.is_closed:
-            # The state is read before the log: what was printed before the end is then surely sent.
+            # The status is read before the log, so that everything a finished attempt printed is sent.
             found = await find_attempt(api, attempt)
-            async for data in log_bytes(api, attempt, Span(place, 1 << 62)):
-                place += len(data)
+            async for data in log_bytes(api, attempt, ByteRange(offset, 1 << 62)):
+                offset += len(data)
                 text = decoder.decode(data)
                 pending = len(decoder.getstate()[0])
                 if text:
-                    told_at = loop.time()
-                    yield sse(json.dumps({"text": text}), event="log", id=str(place - pending))
+                    sent_at = loop.time()
+                    yield sse(json.dumps({"text": text}), event="log", id=str(offset - pending))
             if found.status.is_final:
-                yield sse(json.dumps({"status": found.status.value}), event="end", id=str(place))
+                yield sse(json.dumps({"status": found.status.value}), event="end", id=str(offset))
                 return
-            await heard_within(heard, LOOK_SECONDS)
-            if loop.time() - told_at > BEAT_SECONDS:
-                told_at = loop.time()
-                yield STILL_HERE
+            await wait_for_event(changed, POLL_SECONDS)
+            if loop.time() - sent_at > KEEP_ALIVE_SECONDS:
+                sent_at = loop.time()
+                yield KEEP_ALIVE
 
 
 async def find_attempt(api: Api, key: AttemptKey) -> Attempt:

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, made when they are asked for: counters of this process, gauges of the store."""
+"""Prometheus metrics, built for each request: counters of this process, gauges of the store."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _EVENT_COUNTERS = {
 
 
 async def render_metrics(store: StateReader, telemetry: Telemetry) -> bytes:
-    """Costs what is unfinished, never what has been."""
+    """The metrics as text. The cost depends on unfinished runs only, not on history."""
     runs = await store.count_unfinished()
     limits, schedulers = await store.limit_use(), await store.list_schedulers()
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Now(telemetry, runs, limits, schedulers))
+    registry.register(_CurrentMetrics(telemetry, runs, limits, schedulers))
     return bytes(generate_latest(registry))
 
 
-class _Now(Collector):
+class _CurrentMetrics(Collector):
     def __init__(
         self,
         telemetry: Telemetry,
@@ -50,7 +50,7 @@ class _Now(Collector):
         self._schedulers = schedulers
 
     def collect(self) -> Iterator[Metric]:
-        yield from self._of_this_process()
+        yield from self._process_metrics()
         runs = GaugeMetricFamily("ork_runs", "Runs that have not ended, by status.", labels=["status"])
         for status, number in self._runs.items():
             runs.add_metric([status.value], number)
@@ -61,10 +61,10 @@ class _Now(Collector):
             slots.add_metric([use.name], use.slots)
             used.add_metric([use.name], use.used)
         yield from (slots, used)
-        yield from self._of_schedulers()
+        yield from self._scheduler_metrics()
 
-    def _of_schedulers(self) -> Iterator[Metric]:
-        """Of those that work for the whole installation: `ork run` works on its own run only."""
+    def _scheduler_metrics(self) -> Iterator[Metric]:
+        """Schedulers of the whole installation; `ork run`, which schedules only its own run, is not counted."""
         found = [liveness(entry) for entry in self._schedulers if entry.kind != "run"]
         yield GaugeMetricFamily(
             "ork_schedulers",
@@ -77,7 +77,7 @@ class _Now(Collector):
             value=found.count(Liveness.UNVERIFIED),
         )
 
-    def _of_this_process(self) -> Iterator[Metric]:
+    def _process_metrics(self) -> Iterator[Metric]:
         for name, help_text in _EVENT_COUNTERS.items():
             events = CounterMetricFamily(name, help_text, labels=["event"])
             for event, number in sorted(self._telemetry.counts.items()):
@@ -92,7 +92,7 @@ class _Now(Collector):
         for outcome, number in sorted(self._telemetry.spans.items()):
             spans.add_metric([outcome], number)
         yield spans
-        yield from self._of_tasks()
+        yield from self._task_metrics()
         spent = SummaryMetricFamily("ork_seconds", "How long each kind of work took.", labels=["work"])
         slowest = GaugeMetricFamily("ork_seconds_max", "The longest of them.", labels=["work"])
         for work, time in sorted(self._telemetry.spent.items()):
@@ -111,8 +111,8 @@ class _Now(Collector):
             degraded.add_metric([component], 1)
         yield from (total, degraded)
 
-    def _of_tasks(self) -> Iterator[Metric]:
-        """What tasks said with `ctx.metrics`, without instances: the number of series is bounded."""
+    def _task_metrics(self) -> Iterator[Metric]:
+        """Values that tasks set with `ctx.metrics`, without the instance, so that the number of series is bounded."""
         labels = ["workflow", "task", "metric"]
         kept = SummaryMetricFamily("ork_task_metric", "What tasks of ended attempts measured.", labels=labels)
         last = GaugeMetricFamily("ork_task_metric_last", "The last value of each.", labels=labels)

@@ -53,9 +53,9 @@ def _json_type(kind: Any, is_optional: bool) -> Any:
 
 
 class Problem(Response):
-    """An error (RFC 9457). `code` never changes its meaning; `ork explain CODE` tells more."""
+    """An error (RFC 9457). `code` never changes its meaning; `ork explain CODE` describes it."""
 
-    model_config = ConfigDict(extra="allow")  # 409 adds the run as it is, 422 the mistakes of a definition
+    model_config = ConfigDict(extra="allow")  # 409 adds the current run, 422 the problems of a definition
 
     type: str
     title: str
@@ -80,7 +80,7 @@ _NESTED: dict[type[Record], type[BaseModel]] = {task.Failure: Failure, workflow.
 
 @fields_from(run.Run)
 class Run(Response):
-    """`params` is null in lists, in `last_run` and in events: they may be large. Ask for the run."""
+    """`params` is null in lists, in `last_run` and in events, because they may be large. Get the run to read them."""
 
     params: dict[str, Any] | None
 
@@ -92,7 +92,7 @@ class RunPage(Response):
 
 @fields_from(task.Attempt, skip=("key", "token_hash"))
 class Attempt(Response):
-    """`waits_for` names external jobs that the attempt handed over to."""
+    """`waits_for` names the external jobs that the attempt waits for."""
 
     task: str
     index: int | None
@@ -104,7 +104,7 @@ class Attempt(Response):
 
 @fields_from(task.Task, skip=("key",))
 class Task(Response):
-    """A task that has fanned out has a row of its own, with `instances` and `width`, beside those of its instances.
+    """A fan-out has a row of its own, with `instances` and `width`, in addition to those of its instances.
 
     A large output is null here, and `output_size` is its size; `GET …/output` returns it.
     """
@@ -145,7 +145,7 @@ class AttemptPage(Response):
 
 
 class GraphNode(Response):
-    """`instances` counts the instances of a task that has fanned out, by status."""
+    """`instances` counts the instances of a fan-out by status."""
 
     name: str
     executor: str
@@ -229,7 +229,7 @@ class VersionPage(Response):
 
 
 class UpcomingSchedule(Response):
-    """A schedule and its next times; `next_fire` is when it is really due, with jitter."""
+    """A schedule and its next times; `next_fire` is when it actually fires, including jitter."""
 
     workflow: str
     cron: str
@@ -253,7 +253,7 @@ class ScheduleState(Response):
 
 
 class Backfill(Response):
-    """`times` is given by a dry run only."""
+    """`times` is set for a dry run only."""
 
     created: int
     total: int
@@ -392,7 +392,7 @@ class UnsentAlert(Response):
 
 
 class Status(Response):
-    """`waiting` counts tasks that miss nothing but a free slot or a scheduler."""
+    """`waiting` counts tasks that are ready but have no free slot or no scheduler."""
 
     is_disk_full: bool
     schedulers: list[Scheduler]

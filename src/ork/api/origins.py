@@ -1,4 +1,4 @@
-"""Requests that a stranger's page or a stranger's name made are not for us."""
+"""Rejects requests from other web sites (CSRF) and for other host names (DNS rebinding)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ def is_loopback(host: str) -> bool:
 
 
 class Origins:
-    """The names this server goes by, and what a browser says about where a request comes from."""
+    """Checks the host name of a request, and the origin that a browser reports."""
 
     def __init__(self, allowed_hosts: Iterable[str] = ()) -> None:
         self._hosts = LOOPBACK_NAMES | {name.lower() for name in allowed_hosts}
 
     def refusal(self, headers: Mapping[str, str], scheme: str) -> tuple[int, str, str | None] | None:
-        """The status that refuses this request, why, and what to do about it; None if it is not refused."""
+        """The status, reason and hint for a request that is rejected, else None."""
         host = headers.get("host", "")
         if host_name(host) not in self._hosts:
-            # Another name that leads to our address: how a web page would reach a server on this machine.
+            # A foreign name that resolves to our address is how a web page could reach a local server.
             hint = "`ork serve --allowed-host NAME` adds a name"
-            return 421, f"this server does not go by the name {host[:200]!r}", hint
+            return 421, f"{host[:200]!r} is not a host name of this server", hint
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"{scheme}://{host}".lower():
             return 403, f"requests from {origin[:200]!r} are refused", None
@@ -36,10 +36,10 @@ class Origins:
 
 
 def host_name(host: str) -> str | None:
-    """The name without its port; None for what is no host."""
+    """The host name without its port; None if it is invalid."""
     try:
         parts = urlsplit(f"//{host}")
-        parts.port  # noqa: B018 - raises for a port that is none
+        parts.port  # noqa: B018 - raises if the port is invalid
     except ValueError:
         return None
     is_host = parts.hostname is not None and not (parts.path or parts.query or parts.fragment or parts.username)

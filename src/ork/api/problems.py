@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457): a status for the protocol, a stable code for a program, words for a person."""
+"""Errors as problem documents (RFC 9457): an HTTP status, a stable code, and a message."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _TITLES = {
     413: "Too large",
     415: "Unsupported media type",
     416: "Range not satisfiable",
-    421: "Not the host asked for",
-    422: "Cannot be understood",
+    421: "Misdirected request",
+    422: "Invalid content",
     429: "Too many requests",
     431: "Headers too large",
     500: "Internal error",
@@ -101,7 +101,7 @@ async def on_ork_error(_request: Request, error: Exception) -> Response:
 
 
 async def on_invalid(_request: Request, error: Exception) -> Response:
-    """A path, query or header that does not fit its description."""
+    """Handles an invalid path, query or header."""
     assert isinstance(error, RequestValidationError)
     return problem(422, UsageError.code, "; ".join(_sentence(each) for each in error.errors()))
 
@@ -113,15 +113,15 @@ async def on_http_error(_request: Request, error: Exception) -> Response:
 
 
 async def on_disconnect(_request: Request, _error: Exception) -> Response:
-    """Whoever left in the middle of a body hears nothing of this; it is no error of ours."""
+    """Handles a client that disconnected before the end of the body; it never sees the response."""
     return problem(400, UsageError.code, "the body ended too soon")
 
 
 async def on_bug(_request: Request, error: Exception) -> Response:
-    """What went wrong is for our log, not for the caller."""
-    return problem(500, INTERNAL, f"an error nobody foresaw ({type(error).__name__})")
+    """Handles a bug. Details are in the server's log, not in the response."""
+    return problem(500, INTERNAL, f"unexpected error ({type(error).__name__})")
 
 
 def _sentence(error: Any) -> str:
-    place = ".".join(str(part) for part in error["loc"])
-    return f"{place}: {error['msg']}"
+    location = ".".join(str(part) for part in error["loc"])
+    return f"{location}: {error['msg']}"

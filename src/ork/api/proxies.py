@@ -1,7 +1,7 @@
-"""Client address, scheme and host of a request that came through a reverse proxy.
+"""The client address, scheme and host of a request that came through a reverse proxy.
 
-`X-Forwarded-For`, `-Proto` and `-Host` can be written by anybody. They count only on connections from the addresses that
-the installation names as its proxies; there are none by default.
+Any client can send `X-Forwarded-For`, `-Proto` and `-Host`. They are trusted only on connections from configured proxies;
+there are none by default.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TrustedProxies:
         return any(address in network for network in self._networks)
 
     def _client(self, peer: Address, forwarded: list[str]) -> Address:
-        """The last address that no trusted proxy has: what stands before it may have been made up by that client."""
+        """The last address that is not a trusted proxy; earlier ones may be forged by that client."""
         client = peer
         for text in reversed(forwarded):
             address = address_of(text)
@@ -66,7 +66,7 @@ def network_of(text: str) -> Network:
 
 
 def address_of(text: str) -> Address | None:
-    """An IP address, also with a port or brackets around it; None for anything else."""
+    """Parses an IP address, with optional port or brackets; None if it is invalid."""
     host = text.strip()
     if host.startswith("["):
         host = host[1:].partition("]")[0]
@@ -81,7 +81,7 @@ def address_of(text: str) -> Address | None:
 
 
 def _values(scope: Scope, name: bytes) -> list[str]:
-    """The header's values in order; a header that is sent twice is one list."""
+    """The header's values in order; repeated headers are joined."""
     lists = [value.decode("latin-1") for key, value in scope["headers"] if key == name]
     return [each.strip() for each in ",".join(lists).split(",") if each.strip()]
 

@@ -1,4 +1,4 @@
-"""Limits on what one client may hold at the same time."""
+"""Limits on concurrent use, in total and per client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Quota:
-    """At most `total` holders at once, and at most `each` of them with the same name."""
+    """At most `total` concurrent holders, and at most `each` with the same name."""
 
     def __init__(self, total: int, each: int) -> None:
         self._total = total
@@ -17,7 +17,7 @@ class Quota:
 
     @contextmanager
     def held(self, name: str) -> Iterator[bool]:
-        """Takes a place for the duration of the block; False if there is none left."""
+        """Holds a slot for the duration of the block; yields False if there is none."""
         if self._held[name] >= self._each or self._held.total() >= self._total:
             yield False
             return

@@ -1,4 +1,4 @@
-"""The list of what the API answers: each route with the role it takes. The guard and the router are made from it."""
+"""The routes of the API with their required roles. The guard and the router are built from this list."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ E = TypeVar("E", bound=Callable[..., Any])
 
 
 class Route(Record):
-    """`role` None: open to all. `is_signed`: a request that the hook's secret signed needs no token. `is_for_workers`:
-    the token of an attempt opens it as well. `is_stream`: its answer may go on for as long as the client stays."""
+    """`role` None: open to all. `is_signed`: a request signed with the hook's secret needs no token. `is_for_workers`:
+    the proof of an attempt is accepted as well. `is_stream`: the response may last as long as the client reads."""
 
     method: str
     path: str
@@ -36,8 +36,7 @@ class Route(Record):
 
 
 class Routes:
-    """Collects routes; below the prefix, unless their path is given as it is with `at_root`. `tag` groups them in the
-    OpenAPI document."""
+    """Collects routes. Paths are below PREFIX, except with `at_root`. `tag` groups them in the OpenAPI document."""
 
     def __init__(self, tag: str) -> None:
         self._tag = tag
@@ -66,7 +65,7 @@ class Routes:
 
 
 class Match(NamedTuple):
-    """The route a path and method mean, with what its path names; or the methods the path would have answered."""
+    """The route for a path and method with its path parameters; or the methods that the path supports."""
 
     route: Route | None
     names: dict[str, str]
@@ -74,7 +73,7 @@ class Match(NamedTuple):
 
 
 class RouteTable:
-    """Exact: what is not in the list is not there. The patterns are those the router uses."""
+    """Matches paths with the same patterns as the router."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._patterns: list[tuple[re.Pattern[str], Route]] = [(compile_path(each.path)[0], each) for each in routes]
@@ -96,17 +95,17 @@ def install(app: FastAPI, routes: Iterable[Route]) -> None:
             route.path,
             route.endpoint,
             methods=[route.method],
-            dependencies=[Depends(_know_the_query)],
+            dependencies=[Depends(_reject_unknown_query)],
             operation_id=route.endpoint.__name__,
             tags=[route.tag],
             **route.options,
         )
 
 
-def _know_the_query(request: Request) -> None:
-    """A filter with a slip in its name would be passed over and show everything."""
+def _reject_unknown_query(request: Request) -> None:
+    """Rejects unknown query parameters: a misspelt filter would otherwise be ignored and return everything."""
     known = {field.alias for field in request.scope["route"].dependant.query_params}
     unknown = sorted(set(request.query_params) - known)
     if unknown:
         named = ", ".join(sorted(known)) or "none"
-        raise UsageError(f"there is no query `{unknown[0][:100]}` here", hint=f"known: {named}")
+        raise UsageError(f"unknown query parameter `{unknown[0][:100]}`", hint=f"known: {named}")

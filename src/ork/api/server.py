@@ -1,4 +1,4 @@
-"""The API on a socket: where it listens, whom it may listen to, and whether it really answers."""
+"""Runs the API on a socket: checks its exposure, binds the address, and checks its health."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from ork.errors import RefusedError, StoreError, UsageError
 from ork.model.access import Token
 from ork.telemetry import Telemetry, TelemetryEvent
 
-GOODBYE_SECONDS = 5
+SHUTDOWN_SECONDS = 5
 HEALTH_SECONDS = 10.0
 DATE_SECONDS = 1.0
 _SELF = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
-class Place(NamedTuple):
-    """Where to listen, under which names, and with which certificate."""
+class ListenAddress(NamedTuple):
+    """The address to listen on, the allowed host names, and the certificate."""
 
     host: str
     port: int
@@ -39,41 +39,43 @@ class Place(NamedTuple):
     tls_key: str | None = None
 
 
-def check_exposure(place: Place, tokens: Sequence[Token]) -> None:
-    """What others can reach is not opened by accident: who may come in, and under which name, must have been said."""
-    if is_loopback(place.host):
+def check_exposure(address: ListenAddress, tokens: Sequence[Token]) -> None:
+    """RefusedError if the address is not loopback and no token or no allowed host name exists."""
+    if is_loopback(address.host):
         return
     if not any(token.is_live(datetime.now(UTC)) for token in tokens):
-        raise RefusedError(f"{place.host} can be reached by others, and there is no token", hint="ork token create")
-    if not place.allowed_hosts:
         raise RefusedError(
-            f"{place.host} can be reached by others, and no name is allowed",
-            hint="name the hosts people will use: --allowed-host ork.example.com",
+            f"{address.host} can be reached from other machines, and there is no token", hint="ork token create"
+        )
+    if not address.allowed_hosts:
+        raise RefusedError(
+            f"{address.host} can be reached from other machines, and no host name is allowed",
+            hint="name the server's host names: --allowed-host ork.example.com",
         )
 
 
-def bind(place: Place) -> socket.socket:
-    """Port 0 takes any that is free."""
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+def bind(address: ListenAddress) -> socket.socket:
+    """Binds the socket; port 0 means any free one."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
-        listening = socket.create_server((place.host, place.port), family=family, backlog=256)
-        # Connections inherit it. Without it the second packet of an answer waits 40 ms for the first to be acknowledged.
+        listening = socket.create_server((address.host, address.port), family=family, backlog=256)
+        # Inherited by connections. Without it the second packet of a response waits 40 ms for an acknowledgement.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
     except OSError as error:
         hint = "is another server running? choose another --port" if error.errno == 98 else None
-        raise RefusedError(f"cannot listen on {place.host}:{place.port}: {error.strerror}", hint=hint) from error
+        raise RefusedError(f"cannot listen on {address.host}:{address.port}: {error.strerror}", hint=hint) from error
 
 
 class ApiServer:
-    def __init__(self, app: ASGIApp, place: Place, telemetry: Telemetry) -> None:
-        if (place.tls_cert is None) != (place.tls_key is None):
+    def __init__(self, app: ASGIApp, address: ListenAddress, telemetry: Telemetry) -> None:
+        if (address.tls_cert is None) != (address.tls_key is None):
             raise UsageError("--tls-cert and --tls-key go together")
-        self._socket = bind(place)
-        self._host = place.host
-        is_secure = place.tls_cert is not None and place.tls_key is not None
+        self._socket = bind(address)
+        self._host = address.host
+        is_secure = address.tls_cert is not None and address.tls_key is not None
         self._is_secure = is_secure
-        self._pool = ConnectionPool(tls_context(place.tls_cert or "", place.tls_key or "") if is_secure else None)
+        self._pool = ConnectionPool(tls_context(address.tls_cert or "", address.tls_key or "") if is_secure else None)
         config = uvicorn.Config(
             app,
             loop="asyncio",
@@ -84,12 +86,12 @@ class ApiServer:
             access_log=False,
             log_config=None,
             server_header=False,
-            proxy_headers=False,  # what a client says about its own address is not believed
-            timeout_graceful_shutdown=GOODBYE_SECONDS,
+            proxy_headers=False,  # TrustedProxies handles them
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
         config.load()
         self._server = _Server(config)
-        _listen_to(logging.getLogger("uvicorn.error"), telemetry)
+        _forward_errors(logging.getLogger("uvicorn.error"), telemetry)
 
     @property
     def url(self) -> str:
@@ -102,7 +104,7 @@ class ApiServer:
         return port
 
     async def run(self) -> None:
-        """Until `stop`. Open streams are ended by whoever feeds them."""
+        """Runs until `stop`. Open streams are ended by their own endpoints."""
         await self._server.serve(sockets=[self._socket])
 
     def stop(self) -> None:
@@ -110,44 +112,44 @@ class ApiServer:
         self._pool.close()
 
     async def check_health(self) -> None:
-        """Returns once our own request has been answered well; the socket takes it even before the server runs.
+        """Returns once the server has responded to a request of our own. The socket accepts it before the server runs.
 
-        Written out by hand: loading httpx2 for it would delay the start of every server by a tenth of a second.
+        Without httpx2, whose import would delay the start of every server by a tenth of a second.
         """
         async with asyncio.timeout(HEALTH_SECONDS):
-            context = _trusting() if self._is_secure else None
+            context = _unverified_context() if self._is_secure else None
             reader, writer = await asyncio.open_connection(_SELF.get(self._host, self._host), self._port, ssl=context)
             writer.write(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             status = await reader.readline()
             writer.close()
         if b" 200 " not in status:
-            raise StoreError(f"the server does not answer well: {status.decode('ascii', 'replace').strip()}")
+            raise StoreError(f"the server's health check failed: {status.decode('ascii', 'replace').strip()}")
 
 
 class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self._is_asked_to_stop = asyncio.Event()
+        self._stop_requested = asyncio.Event()
 
     def stop(self) -> None:
         self.should_exit = True
-        self._is_asked_to_stop.set()
+        self._stop_requested.set()
 
     async def main_loop(self) -> None:
-        """Wakes once a second, for the date in answers, where uvicorn's own wakes ten times: an idle server is idle."""
+        """Wakes once a second, for the date header; uvicorn's own loop wakes ten times a second."""
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(DATE_SECONDS):
-                    await self._is_asked_to_stop.wait()
+                    await self._stop_requested.wait()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals are heeded by the process as a whole: the scheduler stops with the API."""
+        """Does nothing: the process handles signals, because the scheduler stops with the API."""
         yield
 
 
 class _Errors(logging.Handler):
-    """What uvicorn would print in its own way becomes one of the events that our own log lines are made from."""
+    """Turns uvicorn's error messages into telemetry events."""
 
     def __init__(self, telemetry: Telemetry) -> None:
         super().__init__(logging.ERROR)
@@ -155,23 +157,23 @@ class _Errors(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        why = record.getMessage().strip() if error is None else f"{type(error).__name__}: {error}{_place_of(error)}"
+        why = record.getMessage().strip() if error is None else f"{type(error).__name__}: {error}{_location_of(error)}"
         self._telemetry.emit(TelemetryEvent.API_FAILED, why=why)
 
 
-def _place_of(error: BaseException) -> str:
+def _location_of(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 
 
-def _listen_to(logger: logging.Logger, telemetry: Telemetry) -> None:
-    """Errors only: what strangers send that is no HTTP is none of ours."""
+def _forward_errors(logger: logging.Logger, telemetry: Telemetry) -> None:
+    """Replaces the logger's handlers. Only errors are forwarded, not warnings about invalid HTTP."""
     logger.propagate = False
     logger.handlers = [_Errors(telemetry)]
 
 
-def _trusting() -> ssl.SSLContext:
-    """For asking ourselves: the certificate is made for another name than loopback."""
+def _unverified_context() -> ssl.SSLContext:
+    """A TLS context for requests to ourselves: the certificate is for another name than loopback."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,11 +1,11 @@
-"""Signed hooks: a request made by somebody who knows the hook's secret.
+"""Verifies the signatures of hooks.
 
 `X-Ork-Signature: t=UNIX_SECONDS,v1=HEX` signs `UNIX_SECONDS.BODY` with HMAC-SHA256 and is valid for five minutes. With a
-delivery, `t=UNIX_SECONDS,d=ID,v1=HEX` signs `UNIX_SECONDS.ID.BODY`; a sender that tries again later signs the same
-delivery again. `X-Hub-Signature-256: sha256=HEX` signs the body alone, as code hosts do.
+delivery, `t=UNIX_SECONDS,d=ID,v1=HEX` signs `UNIX_SECONDS.ID.BODY`; a sender that retries later signs the same delivery
+again. `X-Hub-Signature-256: sha256=HEX` signs the body alone, as code hosts do.
 
-The idempotency key is made only of what the signature covers, so no unsigned header can turn a captured request into a
-new one.
+The idempotency key is derived only from signed data, so that no unsigned header can turn a captured request into a new
+one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PLAIN = re.compile(r"sha256=(?P<given>[0-9a-f]{64})")
 
 
 def is_signed(headers: Mapping[str, str]) -> bool:
-    """Whether there is a signature at all, valid or not."""
+    """Whether there is a signature, valid or not."""
     return _stamped(headers) is not None or _plain(headers) is not None
 
 
@@ -50,7 +50,7 @@ def _stamped(headers: Mapping[str, str]) -> re.Match[str] | None:
 
 
 def _plain(headers: Mapping[str, str]) -> re.Match[str] | None:
-    """Only where nothing else claims to be the signature: a request is judged by one of them."""
+    """The plain signature; ignored if the request has the other one."""
     if "x-ork-signature" in headers:
         return None
     return _PLAIN.fullmatch(headers.get("x-hub-signature-256", ""))
@@ -65,8 +65,8 @@ def sign(secret: str, data: bytes) -> str:
 
 
 def secret_name(hook: str) -> str:
-    """Name under which the hook's secret is looked up: `nightly-etl` → `ORK_HOOK_NIGHTLY_ETL`.
+    """The name of the hook's secret: `nightly-etl` → `ORK_HOOK_NIGHTLY_ETL`.
 
-    Several names of workflows give the same one; `callers.py` refuses hooks of workflows that would share a secret.
+    Several workflow names give the same secret name; `callers.py` rejects hooks of workflows that share a secret.
     """
     return "ORK_HOOK_" + re.sub(r"[^A-Za-z0-9]", "_", hook).upper()

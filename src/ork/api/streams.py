@@ -1,4 +1,4 @@
-"""Answers that go on for as long as the client stays: how many there may be, and when they must end."""
+"""Limits the number of open streams, and ends them when their token is revoked or expires."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Protocol
 from ork.api.quotas import Quota
 from ork.errors import StoreError
 
-# How long a stream may outlive its token: a bit more than one look.
-LOOK_SECONDS = 1.0
+# A stream may outlive its token by slightly more than this.
+POLL_SECONDS = 1.0
 STREAMS, STREAMS_OF_ONE_TOKEN = 256, 64
 
 
@@ -25,8 +25,8 @@ class TokenEnded(Exception):  # noqa: N818 (an ending, not an error)
 
 
 class Streams:
-    """Ends a stream when its token is revoked, by any process. While any are open, one statement a second asks for
-    all of their tokens; while none are, nothing is asked."""
+    """Ends a stream when its token is revoked by any process. While streams are open, one query a second checks all
+    their tokens."""
 
     def __init__(self, tokens: LiveTokens) -> None:
         self._tokens = tokens
@@ -36,7 +36,7 @@ class Streams:
 
     @asynccontextmanager
     async def opened(self, digest: str) -> AsyncIterator[bool]:
-        """False where no more may be opened. The block is cancelled, and TokenEnded raised, when the token ends."""
+        """Yields False if no more streams may be opened. When the token ends, the block is cancelled with TokenEnded."""
         with self._quota.held(digest) as is_free:
             if not is_free:
                 yield False
@@ -55,7 +55,7 @@ class Streams:
     def _watched(self, limit: asyncio.Timeout, digest: str) -> Iterator[None]:
         self._open[limit] = digest
         if self._watch is None:
-            self._watch = asyncio.create_task(self._keep_watch())
+            self._watch = asyncio.create_task(self._watch_tokens())
         try:
             yield
         finally:
@@ -64,13 +64,13 @@ class Streams:
                 self._watch.cancel()
                 self._watch = None
 
-    async def _keep_watch(self) -> None:
+    async def _watch_tokens(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             try:
                 live = await self._tokens.live_tokens(frozenset(self._open.values()), datetime.now(UTC))
             except StoreError:
-                continue  # nothing is known about the tokens now; every new request is refused meanwhile
+                continue  # the tokens cannot be checked now; new requests are rejected meanwhile
             for limit, digest in self._open.items():
                 if digest not in live and not limit.expired():
                     limit.reschedule(asyncio.get_running_loop().time())

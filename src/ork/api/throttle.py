@@ -1,4 +1,4 @@
-"""Against guessing: wrong tokens that look alike and come from one address are not looked up for a while."""
+"""Limits failed attempts to authenticate, by address and token prefix."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import NamedTuple
 
 FAILURES = 20
 WINDOW_SECONDS = 60.0
-PREFIX_LENGTH = 8  # of a token's text: what all tokens begin with, and four characters that are its own
+PREFIX_LENGTH = 8  # the common prefix of all tokens and four characters of this one
 SUSPECTS_KEPT = 4096
 TOKENS_KEPT = 256
 
 
 class Suspect(NamedTuple):
-    """An address, and how the tokens it shows begin."""
+    """An address and a prefix of the tokens that it sends."""
 
     address: str
     prefix: str
 
 
 class Throttle:
-    """Counts failures by address and by the beginning of the token, so that wrong tokens of one client do not shut out
-    good ones behind the same address. A token that was good lately is looked up in any case.
+    """Counts failures by address and token prefix, so that wrong tokens of one client do not block other clients of the
+    same address. Tokens that were valid recently are not throttled.
 
-    A token has 256 random bits: the limit keeps the store from repeated work, it is not what makes guessing hopeless.
+    The limit protects the store from load. Guessing is prevented by the 256 random bits of a token.
     """
 
     def __init__(self) -> None:
@@ -31,17 +31,17 @@ class Throttle:
         self._good: OrderedDict[str, None] = OrderedDict()
 
     def seconds_to_wait(self, suspect: Suspect, digest: str, now: float) -> float | None:
-        """None if this token may be looked up."""
-        begun, count = self._failures.get(suspect, (now, 0))
-        left = begun + WINDOW_SECONDS - now
+        """Seconds until this token may be checked again; None if it may be checked now."""
+        since, count = self._failures.get(suspect, (now, 0))
+        left = since + WINDOW_SECONDS - now
         return left if count >= FAILURES and left > 0 and digest not in self._good else None
 
     def failed(self, suspect: Suspect, digest: str, now: float) -> None:
         self._good.pop(digest, None)
-        begun, count = self._failures.pop(suspect, (now, 0))
-        if now - begun >= WINDOW_SECONDS:
-            begun, count = now, 0
-        self._failures[suspect] = (begun, count + 1)
+        since, count = self._failures.pop(suspect, (now, 0))
+        if now - since >= WINDOW_SECONDS:
+            since, count = now, 0
+        self._failures[suspect] = (since, count + 1)
         while len(self._failures) > SUSPECTS_KEPT:
             self._failures.popitem(last=False)
 

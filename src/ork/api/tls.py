@@ -1,4 +1,4 @@
-"""Connections on which TLS is not agreed on yet: they count, and make room for others, like any without a request."""
+"""Connections in the TLS handshake. They count, and may be closed, like connections without a request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tls_context(certificate: str, key: str) -> ssl.SSLContext:
 
 
 class Handshake(asyncio.Protocol):
-    """Becomes a connection when the client has agreed. What it sends right behind its part is kept until then."""
+    """Performs the TLS handshake, then hands over to a connection. Data received early is kept until then."""
 
     transport: asyncio.Transport
     address = ""
@@ -46,8 +46,8 @@ class Handshake(asyncio.Protocol):
         self._is_lost = False
         self._work: asyncio.Task[None] | None = None
 
-    def take_only_probes(self) -> None:
-        """Which request it has is not known yet; the connection that it becomes is counted anew."""
+    def allow_only_probes(self) -> None:
+        """Does nothing: the connection that follows the handshake is counted again."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -55,7 +55,7 @@ class Handshake(asyncio.Protocol):
         peer = get_remote_addr(self.transport)
         self.address = peer[0] if peer else ""
         self._pool.add(self)
-        self._work = self._loop.create_task(self._agree())
+        self._work = self._loop.create_task(self._handshake())
 
     def data_received(self, data: bytes) -> None:
         self._early += data
@@ -64,7 +64,7 @@ class Handshake(asyncio.Protocol):
         self._is_lost = True
         self._pool.remove(self)
 
-    async def _agree(self) -> None:
+    async def _handshake(self) -> None:
         try:
             secured = await self._loop.start_tls(
                 self.transport, self, self._context, server_side=True, ssl_handshake_timeout=HANDSHAKE_SECONDS

@@ -1,4 +1,4 @@
-"""Tokens: made of randomness, kept as digests, and the first one in a file that only its user can read."""
+"""Creates tokens. They are random and stored as digests; the first one is written to a private file."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ FIRST = "first"
 
 
 def make_token(name: str, role: Role, now: datetime, expires_at: datetime | None = None) -> tuple[str, Token]:
-    """Its text, which is told once and kept nowhere, and what is kept."""
+    """The text of a new token, which is not stored, and the row to store."""
     text = PREFIX + secrets.token_urlsafe(32)
     return text, Token(secrets.token_hex(4), name, role, digest_of(text), now, expires_at=expires_at)
 
 
 def digest_of(text: str) -> str:
-    """A token holds 256 bits of randomness: nothing slower than one hash is needed to keep it from being guessed."""
+    """The stored form of a token. With 256 random bits, a single hash is enough."""
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 async def ensure_first_token(store: AdminStore, home: str, now: datetime) -> str:
-    """The path of a file that holds a token of this store with every right, made if it is not there."""
+    """The path of a file with an admin token for this store; creates both if needed."""
     path = os.path.join(home, FILE)
     text = read_token_file(home)
     known = await store.find_token(digest_of(text)) if text else None
     if text and weakness_of(text) is None and known is not None and known.is_live(now):
         return path
     text, token = make_token(FIRST, Role.ADMIN, now)
-    await store.add_token(token)  # first: a file without a row would be a key to nothing
+    await store.add_token(token)  # first, so that the file never has a token without a row
     _write_private(path, text)
     return path
 

@@ -1,4 +1,4 @@
-"""Runs as they are, made beside the loop: one of a hundred thousand tasks must not keep everybody else waiting."""
+"""Builds responses about whole runs in threads, so that a run with many tasks does not block the event loop."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ async def view_of_run(api: Api, run: RunId) -> RunView | None:
 
 
 async def whole_run(api: Api, run: RunId) -> str | None:
-    """A run with its tasks and their attempts, as JSON. Few are made at a time: each may take a lot of memory."""
-    async with api.large_answers:
+    """A run with its tasks and attempts as JSON. Only a few are built at a time, because each may need much memory."""
+    async with api.large_responses:
         update = await api.store.run_updates(run)
         if update is None:
             return None
@@ -55,14 +55,14 @@ async def whole_run(api: Api, run: RunId) -> str | None:
 
 
 def _bounded(tasks: Iterable[dict[str, Any]], run: RunId) -> str:
-    """Task by task: one call for all of them would not let the loop have its turn before it is done."""
+    """Encodes task by task, because one long call would hold the GIL and block the event loop."""
     rows, size = [], 0
     for task in tasks:
         rows.append(_json(task))
         size += len(rows[-1])
         if size > MOST_BYTES:
             raise RefusedError(
-                f"run {run} is too large for one answer: its tasks take more than {MOST_BYTES >> 20} MiB",
+                f"run {run} is too large for one response: its tasks take more than {MOST_BYTES >> 20} MiB",
                 hint=f"read it page by page: GET {PREFIX}/runs/{run}/tasks and /attempts",
             )
     return ",".join(rows)

@@ -15,7 +15,7 @@ import pytest
 
 from ork.api import connections, tls
 from ork.api.quotas import Quota
-from ork.api.server import ApiServer, Place
+from ork.api.server import ApiServer, ListenAddress
 from ork.model.access import Role
 from ork.model.ids import RunId
 from ork.model.run import NewRun
@@ -77,7 +77,7 @@ async def _rest(reader: asyncio.StreamReader) -> bytes:
 
 @asynccontextmanager
 async def served(bench: Bench) -> AsyncIterator[Site]:
-    server = ApiServer(bench.app, Place("127.0.0.1", 0), bench.api.telemetry)
+    server = ApiServer(bench.app, ListenAddress("127.0.0.1", 0), bench.api.telemetry)
     work = asyncio.create_task(server.run())
     await server.check_health()
     yield Site(int(server.url.rpartition(":")[2]), await bench.token(Role.ADMIN))
@@ -134,7 +134,7 @@ async def test_an_answer_that_takes_long_is_not_cut_off(bench: Bench) -> None:
         await asyncio.sleep(0.5)  # the promise is about time: longer than a request may take
         await bench.deploy()
         await bench.run()
-        bench.api.hub.poke()
+        bench.api.hub.notify()
         await reader.readuntil(b"event: run")
         bench.api.hub.close()
 
@@ -323,7 +323,7 @@ async def test_connections_that_never_agree_on_tls_make_room_as_well(
     monkeypatch.setattr(connections, "MOST_CONNECTIONS", 3)
     monkeypatch.setattr(tls, "HANDSHAKE_SECONDS", 3600.0)
     cert, key = str(certificate / "cert.pem"), str(certificate / "key.pem")
-    server = ApiServer(bench.app, Place("127.0.0.1", 0, tls_cert=cert, tls_key=key), bench.api.telemetry)
+    server = ApiServer(bench.app, ListenAddress("127.0.0.1", 0, tls_cert=cert, tls_key=key), bench.api.telemetry)
     work = asyncio.create_task(server.run())
     await server.check_health()
     site, context = Site(int(server.url.rpartition(":")[2]), ""), ssl.create_default_context(cafile=cert)
@@ -347,7 +347,7 @@ async def test_who_never_agrees_on_tls_is_left(
 ) -> None:
     monkeypatch.setattr(tls, "HANDSHAKE_SECONDS", 0.2)
     cert, key = str(certificate / "cert.pem"), str(certificate / "key.pem")
-    server = ApiServer(bench.app, Place("127.0.0.1", 0, tls_cert=cert, tls_key=key), bench.api.telemetry)
+    server = ApiServer(bench.app, ListenAddress("127.0.0.1", 0, tls_cert=cert, tls_key=key), bench.api.telemetry)
     work = asyncio.create_task(server.run())
     async with Site(int(server.url.rpartition(":")[2]), "").connect() as (reader, _):
         assert await _rest(reader) == b""

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from ork.api.deploying import COMPILED
+from ork.api.deploy import COMPILED
 from ork.compile.content import to_document
 from ork.model.access import Role
 from ork.model.ids import AttemptKey, TaskKey

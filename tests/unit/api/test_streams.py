@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from ork.api.server import ApiServer, Place, bind, check_exposure
+from ork.api.server import ApiServer, ListenAddress, bind, check_exposure
 from ork.api.tokens import make_token
 from ork.errors import RefusedError
 from ork.model.access import Role, Token
@@ -32,7 +32,7 @@ PATIENCE_SECONDS = 20
 
 @asynccontextmanager
 async def serving(bench: Bench) -> AsyncIterator[httpx.AsyncClient]:
-    server = ApiServer(bench.app, Place("127.0.0.1", 0), bench.api.telemetry)
+    server = ApiServer(bench.app, ListenAddress("127.0.0.1", 0), bench.api.telemetry)
     work = asyncio.create_task(server.run())
     await server.check_health()
     headers = {"Authorization": f"Bearer {await bench.token(Role.ADMIN)}"}
@@ -99,7 +99,7 @@ async def test_what_the_api_itself_changed_is_heard_with_the_tasks_that_changed(
         running = replaced(claimed.run, status=RunStatus.RUNNING)
         task = Task(TaskKey("extract"), TaskStatus.PENDING, "process")
         await bench.store.commit(ANN, [RunChanges(claimed.run.id, claimed.epoch, running, (task,))], NOW)
-        bench.api.hub.poke()
+        bench.api.hub.notify()
         data = (await events.next_of("run"))["data"]
         assert (data["run"]["status"], [row["name"] for row in data["tasks"]]) == ("running", ["extract"])
 
@@ -161,18 +161,18 @@ async def test_a_stream_ends_when_its_token_expires_and_tokens_are_looked_up_onl
 
 def test_what_others_can_reach_needs_a_token_and_a_name() -> None:
     token = Token("t", "n", Role.VIEWER, "d", NOW)
-    check_exposure(Place("127.0.0.1", 1), [])
-    check_exposure(Place("0.0.0.0", 1, ("ork.example",)), [token])
+    check_exposure(ListenAddress("127.0.0.1", 1), [])
+    check_exposure(ListenAddress("0.0.0.0", 1, ("ork.example",)), [token])
     for place, tokens in (
-        (Place("0.0.0.0", 1, ("ork.example",)), []),
-        (Place("0.0.0.0", 1, ("ork.example",)), [replaced(token, revoked_at=NOW)]),
-        (Place("0.0.0.0", 1), [token]),
-        (Place("::", 1), [token]),
+        (ListenAddress("0.0.0.0", 1, ("ork.example",)), []),
+        (ListenAddress("0.0.0.0", 1, ("ork.example",)), [replaced(token, revoked_at=NOW)]),
+        (ListenAddress("0.0.0.0", 1), [token]),
+        (ListenAddress("::", 1), [token]),
     ):
         with pytest.raises(RefusedError):
             check_exposure(place, tokens)
 
 
 def test_a_port_that_is_taken_is_a_plain_refusal() -> None:
-    with bind(Place("127.0.0.1", 0)) as taken, pytest.raises(RefusedError, match="cannot listen"):
-        bind(Place("127.0.0.1", taken.getsockname()[1]))
+    with bind(ListenAddress("127.0.0.1", 0)) as taken, pytest.raises(RefusedError, match="cannot listen"):
+        bind(ListenAddress("127.0.0.1", taken.getsockname()[1]))

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from ork.api.server import Place, bind
+from ork.api.server import ListenAddress, bind
 from ork.model.access import Role
 from tests.unit.api.conftest import Bench
 
@@ -46,7 +46,7 @@ async def test_where_nothing_waits_for_a_person_saying_yes_is_refused_not_misund
 
 
 def test_answers_do_not_wait_for_acknowledgements() -> None:
-    with bind(Place("127.0.0.1", 0)) as listening, socket.create_connection(listening.getsockname()):
+    with bind(ListenAddress("127.0.0.1", 0)) as listening, socket.create_connection(listening.getsockname()):
         connection, _ = listening.accept()
         with connection:
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

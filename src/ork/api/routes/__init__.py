@@ -1,1 +1,1 @@
-"""What each path answers."""
+"""The endpoints of the API."""

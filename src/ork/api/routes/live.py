@@ -1,4 +1,4 @@
-"""Changes as they happen."""
+"""A stream of changes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fastapi import Request
 from starlette.responses import Response, StreamingResponse
 
 from ork.api.context import Api, api_of
-from ork.api.events import EVENT_SCHEMA, STILL_HERE, STREAM, heard_within, sse
-from ork.api.logs import BEAT_SECONDS
+from ork.api.events import EVENT_SCHEMA, KEEP_ALIVE, STREAM, sse, wait_for_event
+from ork.api.logs import KEEP_ALIVE_SECONDS
 from ork.api.paging import fitting
 from ork.api.parameters import LastEvent, Mark, OptionalName
 from ork.api.routing import Routes
@@ -36,23 +36,21 @@ async def events(
     since: Mark = None,
     last_event: LastEvent = None,
 ) -> Response:
-    """Server-sent events: `run` for each run that changed, with the tasks that did. `id` is a mark: with
-    `Last-Event-ID` (or `since`) the stream goes on behind it, and nothing that happened meanwhile is missing.
+    """Server-sent events: `run` for each changed run, with its changed tasks. `id` is a mark: with `Last-Event-ID` (or
+    `since`) the stream continues after it without gaps.
 
-    Several changes of one run may come as one: what is sent is how things are now.
+    Several changes of one run may be sent as one event, which has the current state.
     """
     api = api_of(request)
     behind = last_event or since
-    page = await api.store.changes_since(
-        behind, 1
-    )  # a mark that is not of this store is refused before the stream begins
+    page = await api.store.changes_since(behind, 1)  # an invalid mark is rejected before the stream starts
     mark = page.mark if behind is None else behind
     return StreamingResponse(_stream(api, workflow, mark), media_type=STREAM)
 
 
 async def _stream(api: Api, workflow: str | None, mark: str) -> AsyncIterator[bytes]:
-    async with api.hub.listening() as heard:
-        # At once, so that a client knows where it stands before anything happens.
+    async with api.hub.listening() as changed:
+        # Sent at once, so that the client has a mark before anything changes.
         yield sse("{}", event="ready", id=mark)
         while not api.hub.is_closed:
             page = await api.store.changes_since(mark, PAGE)
@@ -60,12 +58,12 @@ async def _stream(api: Api, workflow: str | None, mark: str) -> AsyncIterator[by
                 if workflow in (None, run.workflow):
                     yield sse(json.dumps(await _change(api, run, mark)), event="run")
             if page.mark != mark:
-                # The mark comes after all of its changes: who is cut off in between gets them again, never too few.
+                # The mark follows its changes: a client that is disconnected in between gets them again.
                 mark = page.mark
                 yield sse("{}", event="mark", id=mark)
                 continue
-            if not await heard_within(heard, BEAT_SECONDS):
-                yield STILL_HERE
+            if not await wait_for_event(changed, KEEP_ALIVE_SECONDS):
+                yield KEEP_ALIVE
 
 
 async def _change(api: Api, run: Run, mark: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Runs: created, listed, shown, and what people ask of them."""
+"""Runs: create, list, get, and submit commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi import Header, Query, Request
 from starlette.responses import Response
 
 from ork.api import models
-from ork.api.bodies import CommandBody, TriggerBody, answer, described, read_body
+from ork.api.bodies import CommandBody, TriggerBody, described, json_response, read_body
 from ork.api.context import Api, Caller, api_of, caller_of
 from ork.api.paging import fitting
 from ork.api.parameters import (
@@ -25,12 +25,12 @@ from ork.api.parameters import (
     TaskCursor,
     TaskTarget,
     WorkflowName,
-    moment_of,
+    parse_time,
 )
 from ork.api.problems import of_error
 from ork.api.routes.workflows import known_workflow
 from ork.api.routing import Routes
-from ork.api.triggering import Wanted, trigger
+from ork.api.trigger import RunRequest, trigger
 from ork.api.views import view_of_run, whole_run
 from ork.core.commands import parse_key
 from ork.errors import NotFoundError, UsageError
@@ -61,7 +61,7 @@ KEY = Annotated[
         alias="Idempotency-Key",
         min_length=1,
         max_length=200,
-        description="The same key and body name the same run; the same key with another body is refused.",
+        description="The same key and body return the same run; the same key with another body is rejected.",
     ),
 ]
 Status = Annotated[list[RunStatus] | None, Query(description="Only these; may be repeated.")]
@@ -74,33 +74,33 @@ TaskStatuses = Annotated[list[TaskStatus] | None, Query(description="Only these;
     Role.OPERATOR,
     status_code=201,
     response_model=models.Run,
-    responses={200: {"model": models.Run, "description": "The run that this key has named before."}},
+    responses={200: {"model": models.Run, "description": "The run of an earlier request with this key."}},
     openapi_extra=described(TriggerBody),
 )
 async def create_run(request: Request, name: WorkflowName, key: KEY = None) -> Response:
-    """Creates a run. It is durable when this answers."""
+    """Creates a run. It is stored durably when the response is sent."""
     api, caller = api_of(request), caller_of(request)
     body = await read_body(request, TriggerBody)
     await known_workflow(api, name)
-    wanted = Wanted(name, body.params, key, body.version, body.priority, body.fresh, body.parent)
+    wanted = RunRequest(name, body.params, key, body.version, body.priority, body.fresh, body.parent)
     wanted = wanted._replace(started_by=caller.name)
     if body.scheduled_for is not None:
-        moment = moment_of(body.scheduled_for, "scheduled_for")
-        wanted = wanted._replace(scheduled_for=moment, by=Trigger.BACKFILL)
+        time = parse_time(body.scheduled_for, "scheduled_for")
+        wanted = wanted._replace(scheduled_for=time, by=Trigger.BACKFILL)
     run, is_new = await trigger(api, wanted)
     if is_new:
-        await api.changed(caller, "run.trigger", run.id, json.dumps({"workflow": name}))
-    return answer(run_json(run), 201 if is_new else 200)
+        await api.record_change(caller, "run.trigger", run.id, json.dumps({"workflow": name}))
+    return json_response(run_json(run), 201 if is_new else 200)
 
 
 @routes.add("GET", "/runs", Role.VIEWER, response_model=models.RunPage)
 async def list_runs(
     request: Request, workflow: OptionalName = None, status: Status = None, limit: Limit = 20, cursor: RunCursor = None
 ) -> Response:
-    """Newest first, without params: those are in the answer about one run."""
+    """Lists runs, newest first, without params. Get a run to read its params."""
     query = RunFilter(workflow, frozenset(status or ()), limit, cursor)
     page = await api_of(request).store.list_runs(query)
-    return answer({"runs": [listed_run_json(run) for run in page.runs], "cursor": page.cursor})
+    return json_response({"runs": [listed_run_json(run) for run in page.runs], "cursor": page.cursor})
 
 
 @routes.add("GET", "/run-ids", Role.VIEWER, response_model=models.RunIds)
@@ -109,13 +109,13 @@ async def find_runs(
     prefix: Annotated[str, Query(min_length=1, max_length=RUN_ID_LENGTH, pattern=f"^[{ID_ALPHABET}]+$")],
     limit: Limit = 10,
 ) -> Response:
-    """Ids that begin with the prefix."""
-    return answer({"ids": await api_of(request).store.find_runs(prefix, limit)})
+    """Lists the ids that start with the prefix."""
+    return json_response({"ids": await api_of(request).store.find_runs(prefix, limit)})
 
 
 @routes.add("GET", "/runs/{run}", Role.VIEWER, response_model=models.RunWithTasks)
 async def get_run(request: Request, run: RunText) -> Response:
-    """A run with its tasks and their attempts."""
+    """Returns a run with its tasks and their attempts."""
     api = api_of(request)
     text = await whole_run(api, await resolve_run(api.store, run))
     if text is None:
@@ -133,10 +133,10 @@ async def list_tasks(
     limit: Limit = LARGEST_PAGE,
     cursor: TaskCursor = None,
 ) -> Response:
-    """The run and its tasks in the workflow's order, or those that changed after the mark `since`; `mark` is the next
-    one. What changes between two pages is behind the mark of the first.
+    """Returns the run and its tasks in workflow order, or those that changed after the mark `since`; `mark` is the next
+    one. Changes between two pages come after the mark of the first page.
 
-    A task that has fanned out has a row of its own, with `instances`, beside those of its instances.
+    A fan-out has a row of its own, with `instances`, in addition to those of its instances.
     """
     api = api_of(request)
     only = TaskFilter(name, frozenset(status or ()), read_key(cursor) if cursor else None, limit + 1)
@@ -149,7 +149,7 @@ async def list_tasks(
     update = mask_params(await hidden_params(api.store, update.run), update)
     needs = {spec.name: spec.depends_on for spec in version.workflow.tasks}
     rows = fitting(task_row(task, needs.get(task.key.name, ())) for task in update.tasks[:limit])
-    return answer(
+    return json_response(
         {
             "run": run_json(update.run),
             "owner": await api.store.get_owner(found),
@@ -169,7 +169,7 @@ async def list_attempts(
     limit: Limit = LARGEST_PAGE,
     cursor: AttemptCursor = None,
 ) -> Response:
-    """Every try, in the workflow's order."""
+    """Lists all attempts in workflow order."""
     api = api_of(request)
     found = await resolve_run(api.store, run)
     key = None if task is None else TaskKey(task, index)
@@ -178,7 +178,7 @@ async def list_attempts(
     shown = await asyncio.to_thread(with_facts, api.objects, attempts[:limit])
     rows = fitting(map(attempt_json, shown))
     last = attempts[len(rows) - 1].key if len(attempts) > len(rows) else None
-    return answer({"attempts": rows, "cursor": f"{last.task}/{last.number}" if last else None})
+    return json_response({"attempts": rows, "cursor": f"{last.task}/{last.number}" if last else None})
 
 
 def _attempt_at(run: RunId, cursor: str) -> AttemptKey:
@@ -188,7 +188,7 @@ def _attempt_at(run: RunId, cursor: str) -> AttemptKey:
 
 @routes.add("GET", "/runs/{run}/graph", Role.VIEWER, response_model=models.Graph)
 async def get_graph(request: Request, run: RunText) -> Response:
-    """The workflow's tasks as they depend on each other, each with the state it is in."""
+    """Returns the workflow's tasks with their dependencies and statuses."""
     api = api_of(request)
     view = await view_of_run(api, await resolve_run(api.store, run))
     if view is None:
@@ -207,31 +207,31 @@ async def get_graph(request: Request, run: RunText) -> Response:
                 else None,
             }
         )
-    return answer({"nodes": nodes})
+    return json_response({"nodes": nodes})
 
 
 @routes.add("GET", "/runs/{run}/why", Role.VIEWER, response_model=models.Explanation)
 async def why(request: Request, run: RunText, task: TaskTarget = None) -> Response:
-    """Why it is (not) running, what happens next and when."""
+    """Explains why the run or task is (not) running, what happens next and when."""
     api = api_of(request)
     explained = await explain(api.store, api.objects, parse_target(run, task), api.now(), api.timeouts)
-    return answer({"subject": explained.subject, "why": [sentence.strip() for sentence in explained.sentences]})
+    return json_response({"subject": explained.subject, "why": [sentence.strip() for sentence in explained.sentences]})
 
 
 @routes.add("GET", "/runs/{run}/commands", Role.VIEWER, response_model=models.PendingCommands)
 async def list_commands(request: Request, run: RunText) -> Response:
-    """What was asked of the run and has not been applied yet."""
+    """Lists the commands that have not been applied yet."""
     api = api_of(request)
     waiting = await api.store.pending_commands(await resolve_run(api.store, run))
     rows = [{"id": each.id, "kind": each.kind.value, "by": each.by, "task": each.task} for each in waiting]
-    return answer({"commands": rows})
+    return json_response({"commands": rows})
 
 
 def _command_route(kind: CommandKind) -> Callable[[Request, RunText], Awaitable[Response]]:
     async def submit(request: Request, run: RunText) -> Response:
         return await _submit(api_of(request), caller_of(request), kind, run, await read_body(request, CommandBody))
 
-    submit.__doc__ = f"Asks to {kind.value} the run: 202 when accepted, 409 when it is too late."
+    submit.__doc__ = f"Submits `{kind.value}` for the run: 202 if accepted, 409 if its status does not allow it."
     submit.__name__ = f"{kind.value.replace('-', '_')}_run"
     return submit
 
@@ -259,7 +259,7 @@ async def _submit(api: Api, caller: Caller, kind: CommandKind, run: str, body: C
         await check_approver(api.store, view, task, caller.name)
     if kind is CommandKind.DECLARE_DEAD:
         if task is None:
-            raise UsageError("`task` says which attempt is dead", hint="TASK or TASK[3]")
+            raise UsageError("`task` is required: it names the dead attempt", hint="TASK or TASK[3]")
         stale = api.timeouts.stale_seconds
         await check_declared_dead(api.store, api.objects, view, parse_key(task), api.now(), stale)
     command = RunCommand(found, kind, caller.name, task, body.everything, body.comment)
@@ -269,8 +269,8 @@ async def _submit(api: Api, caller: Caller, kind: CommandKind, run: str, body: C
     match await api.store.submit_command(command, api.now()):
         case Accepted(run=row, command_id=id):
             detail: dict[str, Any] = {"task": task} if task else {}
-            await api.changed(caller, f"run.{kind}", found, json.dumps(detail) if detail else None)
-            return answer({"accepted": kind.value, "run": run_json(row), "command": id}, 202)
+            await api.record_change(caller, f"run.{kind}", found, json.dumps(detail) if detail else None)
+            return json_response({"accepted": kind.value, "run": run_json(row), "command": id}, 202)
         case TooLate(run=row):
             refused = of_error(command_refused(command, row, found))
             document = {**json.loads(bytes(refused.body)), "run": run_json(row)}

@@ -1,4 +1,4 @@
-"""When workflows run by themselves, and runs for times that have passed."""
+"""Schedules and backfills."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from ork.api import models
-from ork.api.bodies import BackfillBody, WorkflowBody, answer, described, read_body
+from ork.api.bodies import BackfillBody, WorkflowBody, described, json_response, read_body
 from ork.api.context import api_of, caller_of
-from ork.api.parameters import LARGEST_PAGE, Limit, NameCursor, WorkflowName, moment_of
+from ork.api.parameters import LARGEST_PAGE, Limit, NameCursor, WorkflowName, parse_time
 from ork.api.routes.workflows import known_workflow, unknown_workflow
 from ork.api.routing import Routes
-from ork.api.triggering import new_run_id
+from ork.api.trigger import new_run_id
 from ork.compile.params import check_params
 from ork.core.cron import times_between
 from ork.errors import RefusedError, UsageError
@@ -40,12 +40,12 @@ async def list_schedules(
     limit: Limit = LARGEST_PAGE,
     cursor: NameCursor = None,
 ) -> Response:
-    """Every workflow that has a schedule, by name, with its next times. It fires while workflow and schedule are
-    enabled. The cursor is the workflow the last page ended with."""
+    """Lists the workflows with a schedule by name, with their next times. A schedule fires while workflow and schedule
+    are enabled. The cursor is the last workflow of the previous page."""
     api = api_of(request)
     entries = [entry for entry in await api.store.list_schedules() if cursor is None or entry.workflow > cursor]
     rows = [{**upcoming_json(upcoming(entry, api.now(), count)), "version": entry.version} for entry in entries[:limit]]
-    return answer({"schedules": rows, "cursor": rows[-1]["workflow"] if len(entries) > limit else None})
+    return json_response({"schedules": rows, "cursor": rows[-1]["workflow"] if len(entries) > limit else None})
 
 
 @routes.add(
@@ -56,15 +56,15 @@ async def list_schedules(
     openapi_extra=described(WorkflowBody, required=True),
 )
 async def switch_schedule(request: Request, name: WorkflowName) -> Response:
-    """Turns the schedule on or off. Times that pass while it is off are not missed: they are not meant."""
+    """Enables or disables the schedule. Times while it is disabled do not count as missed."""
     api, caller = api_of(request), caller_of(request)
     body = await read_body(request, WorkflowBody)
     if (await known_workflow(api, name)).schedule is None:
         raise RefusedError(f"workflow `{name}` has no schedule")
     if not await set_schedule_enabled(api.store, name, body.enabled, api.now()):
         raise unknown_workflow(name)
-    await api.changed(caller, "schedule.enable" if body.enabled else "schedule.disable", name)
-    return answer({"workflow": name, "enabled": body.enabled})
+    await api.record_change(caller, "schedule.enable" if body.enabled else "schedule.disable", name)
+    return json_response({"workflow": name, "enabled": body.enabled})
 
 
 @routes.add(
@@ -75,33 +75,35 @@ async def switch_schedule(request: Request, name: WorkflowName) -> Response:
     openapi_extra=described(BackfillBody, required=True),
 )
 async def backfill(request: Request, name: WorkflowName) -> Response:
-    """Creates the runs for past times of the schedule. A time that has a run already gets no second one, so asking
-    again goes on where it ended. `max_active_runs` of the workflow holds."""
+    """Creates runs for past times of the schedule. A time that already has a run gets no second one, so a repeated
+    request continues where the last one ended. The workflow's `max_active_runs` applies."""
     api, caller = api_of(request), caller_of(request)
     body = await read_body(request, BackfillBody)
     entry = await known_workflow(api, name)
     version = await api.store.get_version(entry.version)
     if version is None or version.workflow.schedule is None:
         raise RefusedError(f"workflow `{name}` has no schedule", hint="POST its `runs` to create a single one")
-    times = _times(version.workflow.schedule, moment_of(body.first, "from"), min(moment_of(body.last, "to"), api.now()))
+    times = _times(
+        version.workflow.schedule, parse_time(body.first, "from"), min(parse_time(body.last, "to"), api.now())
+    )
     params = await stored_params(api.store, version.workflow, check_params(version.workflow, body.params))
     created = 0
-    for place in range(0, 0 if body.dry_run else len(times), AT_ONCE):
+    for start in range(0, 0 if body.dry_run else len(times), AT_ONCE):
         wanted = [
             NewRun(new_run_id(), name, version.id, params, Trigger.BACKFILL, time)
-            for time in times[place : place + AT_ONCE]
+            for time in times[start : start + AT_ONCE]
         ]
         made = await api.store.create_runs(wanted, api.now())
         created += sum(run.id == new.id for run, new in zip(made, wanted, strict=True))
     if not body.dry_run:
         detail = {"from": body.first, "to": body.last, "created": created}
-        await api.changed(caller, "workflow.backfill", name, json.dumps(detail))
+        await api.record_change(caller, "workflow.backfill", name, json.dumps(detail))
     shown = [time_json(time) for time in times] if body.dry_run else None
-    return answer({"created": created, "total": len(times), "times": shown})
+    return json_response({"created": created, "total": len(times), "times": shown})
 
 
 def _times(schedule: Schedule, first: datetime, last: datetime) -> list[datetime]:
     times = list(islice(times_between(schedule, first, last), MOST_RUNS + 1))
     if len(times) > MOST_RUNS:
-        raise UsageError(f"there are more than {MOST_RUNS:,} times in between", hint="take smaller parts")
+        raise UsageError(f"there are more than {MOST_RUNS:,} times in between", hint="choose a shorter range")
     return times

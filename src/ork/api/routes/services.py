@@ -1,4 +1,4 @@
-"""Those who do the work: schedulers, limits, ticks, health, metrics."""
+"""Schedulers, controls, limits, ticks, pruning, health and metrics."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fastapi import Path, Request
 from starlette.responses import Response
 
 from ork.api import models
-from ork.api.bodies import ControlBody, PruneBody, answer, described, read_body
+from ork.api.bodies import ControlBody, PruneBody, described, json_response, read_body
 from ork.api.context import Api, api_of, caller_of
 from ork.api.metrics import MEDIA_TYPE, render_metrics
-from ork.api.parameters import moment_of
+from ork.api.parameters import parse_time
 from ork.api.problems import of_error
 from ork.api.routing import Routes
 from ork.errors import NotFoundError, OrkError, UsageError
@@ -37,7 +37,7 @@ _METRICS = {200: {"description": "Prometheus text.", "content": {"text/plain": {
 
 @routes.add("GET", "/schedulers", Role.VIEWER, response_model=models.Schedulers)
 async def list_schedulers(request: Request) -> Response:
-    """Those that registered; `liveness` is alive, unverified (idle, cannot be checked from the server) or dead."""
+    """Lists the registered schedulers; `liveness` is alive, unverified (idle, cannot be checked from the server) or dead."""
     rows = [
         {
             "id": entry.id,
@@ -52,13 +52,15 @@ async def list_schedulers(request: Request) -> Response:
         }
         for entry in await api_of(request).store.list_schedulers()
     ]
-    return answer({"schedulers": rows})
+    return json_response({"schedulers": rows})
 
 
 @routes.add("GET", "/controls", Role.VIEWER, response_model=models.Controls)
 async def list_controls(request: Request) -> Response:
-    """Schedulers, hosts (or `*`: all) that people paused or drain."""
-    return answer({"controls": [control_json(control) for control in await api_of(request).store.list_controls()]})
+    """Lists paused and draining schedulers and hosts (`*`: all)."""
+    return json_response(
+        {"controls": [control_json(control) for control in await api_of(request).store.list_controls()]}
+    )
 
 
 @routes.add(
@@ -69,10 +71,10 @@ async def list_controls(request: Request) -> Response:
     openapi_extra=described(ControlBody, required=True),
 )
 async def set_control(request: Request, target: ControlTarget) -> Response:
-    """Pauses or drains a scheduler, a host's schedulers or all (`*`), until it is deleted.
+    """Pauses or drains a scheduler, a host's schedulers or all (`*`), until the control is deleted.
 
-    A scheduler is named by its id or a unique beginning of it, a host by its name, with the machine id behind it where
-    several have that name. `target` of the answer is the full one.
+    A scheduler is named by its id or a unique prefix of it; a host by its name, followed by the machine id if several
+    hosts have that name. The response has the full `target`.
     """
     api, caller = api_of(request), caller_of(request)
     body = await read_body(request, ControlBody)
@@ -82,24 +84,24 @@ async def set_control(request: Request, target: ControlTarget) -> Response:
     control = Control(found, Mode(body.mode), caller.name, api.now(), body.reason)
     await api.store.set_control(control)
     action = "scheduler.pause" if control.mode is Mode.PAUSED else "scheduler.drain"
-    await api.changed(caller, action, found, body.reason and json.dumps({"reason": body.reason}))
-    return answer(control_json(control))
+    await api.record_change(caller, action, found, body.reason and json.dumps({"reason": body.reason}))
+    return json_response(control_json(control))
 
 
 @routes.add("DELETE", "/controls/{target}", Role.ADMIN, status_code=204)
 async def clear_control(request: Request, target: ControlTarget) -> Response:
-    """They work again. Named as in PUT."""
+    """Ends a pause or drain. The target is named as in PUT."""
     api, caller = api_of(request), caller_of(request)
     found = find_control_target(await api.store.list_controls(), target)
     if found is None or not await api.store.clear_control(found):
-        raise NotFoundError(f"{target} is neither paused nor drained", hint="GET /api/v1/controls lists what stands")
-    await api.changed(caller, "scheduler.resume", found)
+        raise NotFoundError(f"{target} is neither paused nor drained", hint="GET /api/v1/controls lists them")
+    await api.record_change(caller, "scheduler.resume", found)
     return Response(status_code=204)
 
 
 @routes.add("GET", "/limits", Role.VIEWER, response_model=models.Limits)
 async def list_limits(request: Request) -> Response:
-    """How full each limit is, and some of those who hold it."""
+    """Lists limits with their use, and some of their holders."""
     rows = [
         {
             "name": use.name,
@@ -112,30 +114,30 @@ async def list_limits(request: Request) -> Response:
         }
         for use in await api_of(request).store.limit_use()
     ]
-    return answer({"limits": rows})
+    return json_response({"limits": rows})
 
 
 @routes.add("GET", "/status", Role.VIEWER, response_model=models.Status)
 async def status(request: Request) -> Response:
-    """What goes on right now: schedulers, leases, unfinished runs, limits in use, and what waits longest."""
+    """Returns an overview: schedulers, leases, unfinished runs, limits in use, and the longest waiting tasks."""
     api = api_of(request)
     is_disk_full = await Calls(api.objects).call(api.objects.is_full)
-    return answer({"is_disk_full": is_disk_full, **overview_json(await read_overview(api.store), api.now())})
+    return json_response({"is_disk_full": is_disk_full, **overview_json(await read_overview(api.store), api.now())})
 
 
 @routes.add("GET", "/quarantine", Role.VIEWER, response_model=models.Quarantine)
 async def list_quarantined(request: Request) -> Response:
-    """Items that cannot be decoded or worked with, and why; everything else goes on without them."""
+    """Lists quarantined items, which cannot be decoded or processed, and why."""
     found = await api_of(request).store.list_quarantined()
-    return answer({"quarantined": [quarantined_json(item) for item in found]})
+    return json_response({"quarantined": [quarantined_json(item) for item in found]})
 
 
 @routes.add("POST", "/tick", Role.OPERATOR, response_model=models.TickReport)
 async def tick(request: Request) -> Response:
-    """Works until nothing is due, then says when to come back. What was started goes on."""
+    """Does all work that is due, then returns when to wake next. Started tasks continue."""
     report = await api_of(request).tick()
-    api_of(request).hub.poke()
-    return answer(
+    api_of(request).hub.notify()
+    return json_response(
         {
             "steps": report.steps,
             "launched": report.launched,
@@ -145,50 +147,50 @@ async def tick(request: Request) -> Response:
     )
 
 
-_ticking: set[asyncio.Task[None]] = set()
+_running_ticks: set[asyncio.Task[None]] = set()
 
 
 @routes.add("POST", "/wake", Role.OPERATOR, is_for_workers=True, status_code=202, response_model=models.Woken)
 async def wake(request: Request) -> Response:
-    """Wakes the scheduler of this process; where there is none, begins a tick and answers at once."""
+    """Wakes the scheduler in this process; without one, starts a tick and returns at once."""
     api = api_of(request)
     if api.wake is not None:
         api.wake()
-        return answer({"woken": "scheduler"}, 202)
-    # Held on to, or it could be collected before it is done.
-    work = asyncio.create_task(_tick_quietly(api))
-    _ticking.add(work)
-    work.add_done_callback(_ticking.discard)
-    return answer({"woken": "tick"}, 202)
+        return json_response({"woken": "scheduler"}, 202)
+    # Referenced, because asyncio keeps only weak references to tasks.
+    work = asyncio.create_task(_tick_in_background(api))
+    _running_ticks.add(work)
+    work.add_done_callback(_running_ticks.discard)
+    return json_response({"woken": "tick"}, 202)
 
 
-async def _tick_quietly(api: Api) -> None:
+async def _tick_in_background(api: Api) -> None:
     try:
         await api.tick()
     except OrkError as error:
         from ork.telemetry import TelemetryEvent
 
         api.telemetry.emit(TelemetryEvent.STEP_FAILED, run=None, why=error.message)
-    api.hub.poke()
+    api.hub.notify()
 
 
 @routes.add(
     "POST", "/prune", Role.ADMIN, response_model=models.PrunedRuns, openapi_extra=described(PruneBody, required=True)
 )
 async def prune(request: Request) -> Response:
-    """Forgets old runs with their logs and outputs, a few at a time: ask again until none comes back."""
+    """Deletes old runs with their logs and outputs, a few at a time: repeat until none is returned."""
     api, caller = api_of(request), caller_of(request)
     body = await read_body(request, PruneBody)
-    before = moment_of(body.before, "before")
+    before = parse_time(body.before, "before")
     if body.dry_run:
-        return answer({"runs": await api.store.prunable_runs(before, body.limit, body.keep_last)})
-    runs = await prune_some(api.store, _deleter(api), before, body.keep_last, body.limit)
+        return json_response({"runs": await api.store.prunable_runs(before, body.limit, body.keep_last)})
+    runs = await prune_some(api.store, _delete_objects(api), before, body.keep_last, body.limit)
     if runs:
-        await api.changed(caller, "runs.prune", f"{len(runs)} runs", json.dumps({"before": time_json(before)}))
-    return answer({"runs": runs})
+        await api.record_change(caller, "runs.prune", f"{len(runs)} runs", json.dumps({"before": time_json(before)}))
+    return json_response({"runs": runs})
 
 
-def _deleter(api: Api) -> Delete:
+def _delete_objects(api: Api) -> Delete:
     async def delete(runs: Sequence[RunId]) -> None:
         await asyncio.to_thread(api.objects.delete_runs, runs)
 
@@ -197,7 +199,7 @@ def _deleter(api: Api) -> Delete:
 
 @routes.add("GET", "/metrics", Role.VIEWER, responses=_METRICS, response_class=Response)
 async def metrics(request: Request) -> Response:
-    """For Prometheus: what this process did, and what stands in the store."""
+    """Returns metrics of this process and of the store, for Prometheus."""
     caller_of(request)
     api = api_of(request)
     return Response(await render_metrics(api.store, api.telemetry), media_type=MEDIA_TYPE)
@@ -205,18 +207,18 @@ async def metrics(request: Request) -> Response:
 
 @routes.add("GET", "/healthz", None, response_model=models.Health)
 async def healthz() -> Response:
-    """This process answers."""
-    return answer({"status": "ok"})
+    """Returns 200 while this process responds."""
+    return json_response({"status": "ok"})
 
 
 @routes.add("GET", "/readyz", None, response_model=models.Health)
 async def readyz(request: Request) -> Response:
-    """This process answers, and so does the store."""
+    """Returns 200 while this process and the store respond."""
     try:
         await api_of(request).store.list_schedulers()
     except OrkError as error:
-        return of_error(type(error)("the store does not answer"))  # no details for those without a token
-    return answer({"status": "ready"})
+        return of_error(type(error)("the store does not respond"))  # no details, since no token is required
+    return json_response({"status": "ready"})
 
 
 for _path, _role, _endpoint in (
@@ -224,5 +226,5 @@ for _path, _role, _endpoint in (
     ("/healthz", None, healthz),
     ("/readyz", None, readyz),
 ):
-    # Where probes and scrapers look for them by custom.
+    # Also at the conventional paths for probes and scrapers.
     routes.add("GET", _path, _role, at_root=True, include_in_schema=False, response_class=Response)(_endpoint)

@@ -1,4 +1,4 @@
-"""What tasks printed and returned."""
+"""Logs and outputs of tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from ork.api.context import Api, api_of
 from ork.api.events import EVENT_SCHEMA, STREAM
-from ork.api.logs import NotSatisfiable, Span, asked_span, find_attempt, follow_log, log_bytes, log_size
+from ork.api.logs import ByteRange, NotSatisfiable, find_attempt, follow_log, log_bytes, log_size, requested_range
 from ork.api.parameters import AttemptNumber, RunText, TaskIndex, TaskName
 from ork.api.problems import problem
 from ork.api.routing import Routes
@@ -30,9 +30,9 @@ _LOG = {
         "description": "The log, or with `follow` a stream of it.",
         "content": {"text/plain": {"schema": {"type": "string"}}, STREAM: {"schema": EVENT_SCHEMA}},
     },
-    206: {"description": "The range asked for.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+    206: {"description": "The requested range.", "content": {"text/plain": {"schema": {"type": "string"}}}},
 }
-_OUTPUT = {200: {"description": "What it returned.", "content": {"application/json": {"schema": {}}}}}
+_OUTPUT = {200: {"description": "The output.", "content": {"application/json": {"schema": {}}}}}
 
 
 @routes.add(
@@ -53,44 +53,44 @@ async def get_log(
     wanted: Annotated[str | None, Header(alias="Range", max_length=100, description="bytes=FIRST-LAST")] = None,
     last_event: Annotated[str | None, Header(alias="Last-Event-ID", max_length=30)] = None,
 ) -> Response:
-    """What the attempt printed, byte by byte. It may be a program's output: show it as text, never as markup."""
+    """Returns the log of the attempt, unchanged. It is untrusted: show it as text, never as markup."""
     api = api_of(request)
     attempt = AttemptKey(found := await resolve_run(api.store, run), await _task_key(api, found, name, index), number)
     await find_attempt(api, attempt)
     if follow is not None and follow.lower() not in ("0", "false"):
-        stream = follow_log(api, attempt, _place(last_event))
+        stream = follow_log(api, attempt, _offset(last_event))
         return StreamingResponse(stream, media_type=STREAM)
     size = await log_size(api, attempt)
-    span = asked_span(wanted, size)
+    span = requested_range(wanted, size)
     headers = {"Accept-Ranges": "bytes", "Content-Disposition": "inline"}
     if isinstance(span, NotSatisfiable):
         detail = f"the log has {size:,} bytes so far"
         return problem(416, UsageError.code, detail, None, {"Content-Range": f"bytes */{size}"})
-    status, whole = (200, Span(0, size)) if span is None else (206, span)
+    status, whole = (200, ByteRange(0, size)) if span is None else (206, span)
     headers["Content-Length"] = str(whole.end - whole.start)
     if status == 206:
         headers["Content-Range"] = f"bytes {whole.start}-{whole.end - 1}/{size}"
     return StreamingResponse(log_bytes(api, attempt, whole), status, headers, TEXT)
 
 
-def _place(last_event: str | None) -> int:
+def _offset(last_event: str | None) -> int:
     if last_event is None:
         return 0
     if not last_event.isdecimal() or int(last_event) > 2**53:
-        raise UsageError("Last-Event-ID is none of ours")
+        raise UsageError("Last-Event-ID is not an id of this stream")
     return int(last_event)
 
 
 @routes.add("GET", "/runs/{run}/tasks/{name}/output", Role.VIEWER, responses=_OUTPUT, response_class=Response)
 async def get_whole_output(request: Request, run: RunText, name: TaskName) -> Response:
-    """What the task returned; of a task with instances the list of their outputs."""
+    """Returns the output of the task; for a fan-out the list of its instances' outputs."""
     api = api_of(request)
     return await _output(api, await resolve_run(api.store, run), TaskKey(name))
 
 
 @routes.add("GET", "/runs/{run}/tasks/{name}/{index}/output", Role.VIEWER, responses=_OUTPUT, response_class=Response)
 async def get_output(request: Request, run: RunText, name: TaskName, index: TaskIndex) -> Response:
-    """What one instance returned; 0 for a task without instances."""
+    """Returns the output of one instance; index 0 for a task without instances."""
     api = api_of(request)
     found = await resolve_run(api.store, run)
     return await _output(api, found, await _task_key(api, found, name, index))
@@ -103,7 +103,8 @@ async def _output(api: Api, run: RunId, key: TaskKey) -> Response:
         raise NotFoundError(f"no task `{key}` in this run", hint=f"ork show {view.short}")
     check_has_output(view, task)
     parts = output_parts(api.objects, view, task)
-    first = await asyncio.to_thread(next, parts, b"")  # before the answer begins: what is missing is still an error
+    # Read before the response starts, so that errors can be reported.
+    first = await asyncio.to_thread(next, parts, b"")
     return StreamingResponse(_in_a_thread(first, parts), media_type="application/json")
 
 
@@ -114,7 +115,7 @@ async def _in_a_thread(first: bytes, parts: Iterator[bytes]) -> AsyncIterator[by
 
 
 async def _task_key(api: Api, run: RunId, name: str, index: int) -> TaskKey:
-    """0 names a task without instances as well as the first of them: the workflow tells which is meant."""
+    """Index 0 is a task without instances, or the first instance of a fan-out."""
     known = await api.store.get_run(run)
     version = await version_of(api.store, known) if known else None
     specs = {spec.name: spec for spec in version.workflow.tasks} if version else {}

@@ -1,4 +1,4 @@
-"""Worker configs: where tasks run and how large they may be, as workers.yaml says."""
+"""Worker configs: where tasks run, and their limits, from workers.yaml."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from ork.api import models
-from ork.api.bodies import answer
+from ork.api.bodies import json_response
 from ork.api.context import api_of
 from ork.api.parameters import LARGEST_PAGE, Limit, NameCursor
 from ork.api.routing import Routes
@@ -18,9 +18,10 @@ routes = Routes("worker configs")
 
 @routes.add("GET", "/workers", Role.VIEWER, response_model=models.WorkerConfigPage)
 async def list_workers(request: Request, limit: Limit = LARGEST_PAGE, cursor: NameCursor = None) -> Response:
-    """By name, as they stood when this server started. The cursor is the name the last page ended with."""
+    """Lists worker configs by name, as they were when the server started. The cursor is the last name of the previous
+    page."""
     project = api_of(request).project
     configs = (project.workers if project is not None else None) or {}
     rows = [row for row in workers_json(configs) if cursor is None or row["name"] > cursor]
     page = rows[:limit]
-    return answer({"workers": page, "cursor": page[-1]["name"] if len(rows) > limit else None})
+    return json_response({"workers": page, "cursor": page[-1]["name"] if len(rows) > limit else None})

@@ -124,13 +124,13 @@ async def _add_api(installation: Installation, options: Options, services: Servi
     _need_server_packages()
     from ork.api.app import create_app
     from ork.api.origins import is_loopback
-    from ork.api.server import ApiServer, Place, check_exposure
+    from ork.api.server import ApiServer, ListenAddress, check_exposure
     from ork.api.tokens import ensure_first_token
     from ork.app.installation import http_api, open_installation
     from ork.cli.session import now
 
-    place = Place(options.host, options.port, options.allowed_hosts, options.tls_cert, options.tls_key)
-    check_exposure(place, await installation.store.list_tokens())
+    address = ListenAddress(options.host, options.port, options.allowed_hosts, options.tls_cert, options.tls_key)
+    check_exposure(address, await installation.store.list_tokens())
     if is_loopback(options.host):
         services.token_file = await ensure_first_token(installation.store, installation.settings.home, now())
     elif options.tls_cert is None:
@@ -142,7 +142,7 @@ async def _add_api(installation: Installation, options: Options, services: Servi
         api.telemetry.listen(log)
     proxies = options.trusted_proxies or installation.settings.trusted_proxies
     app = create_app(api, allowed_hosts=options.allowed_hosts, trusted_proxies=proxies)
-    services.server = ApiServer(app, place, api.telemetry)
+    services.server = ApiServer(app, address, api.telemetry)
 
 
 def _need_server_packages() -> None:

@@ -1,4 +1,4 @@
-"""From what was sent to a version. Nothing of the user's is imported or run: texts are read, and compared."""
+"""Compiles a received workflow to a version, without importing or running user code."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def read_version(text: bytes, kind: str, root: str, source: str | None, project:
     if kind == COMPILED:
         return make_version(_compiled(text), root, source)
     if kind not in WRITTEN:
-        raise UsageError(f"{kind[:100]!r} is no workflow", hint="send application/yaml or application/json")
-    # Where the files are somewhere else, what tasks say about them is taken on trust: the run will tell.
+        raise UsageError(f"{kind[:100]!r} is not a workflow", hint="send application/yaml or application/json")
+    # If the files are on another machine, references to them are not checked until the run.
     reader = _Files(root) if os.path.isdir(root) else None
     loaded = load_workflow(
         text,
@@ -42,7 +42,7 @@ def read_version(text: bytes, kind: str, root: str, source: str | None, project:
 
 
 class _Files:
-    """Plain files below a folder, as far as they are of a size that code has."""
+    """Reads files below a folder, at most MAX_FILE bytes of each."""
 
     def __init__(self, root: str) -> None:
         self._root = root
