@@ -32,7 +32,7 @@ def calls_for_documents() -> tuple[int, int]:
     machine = RunMachine(version.workflow, run)
     machine.handle(Created(), now)
     launcher = Launcher(MemoryObjects(), {"process": executor}, SchedulerOptions(), lambda *_: None)
-    first, second = (Job(wish.attempt, machine, version) for wish in machine.offer(2, launcher.name, now))
+    first, second = (Job(request.attempt, machine, version) for request in machine.offer(2, launcher.name, now))
     launcher._prepare(first)
     with counted_calls() as told:
         launcher._prepare(second)

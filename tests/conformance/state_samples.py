@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from ork.core.effects import Wish
+from ork.core.effects import LaunchRequest
 from ork.model.ids import AttemptKey, RunId, SchedulerId, TaskKey, VersionId
 from ork.model.record import replaced
 from ork.model.run import CommandKind, NewRun, Run, RunCommand, RunStatus
@@ -76,10 +76,10 @@ def attempt(run: RunId, name: str, number: int = 1, **options: Any) -> Attempt:
     return Attempt(key, status, options.pop("executor", "process"), f"name of {key}", "hash", NOW, **options)
 
 
-def wish(run: RunId, name: str, priority: int = 0, number: int = 1, **options: Any) -> Wish:
+def launch_request(run: RunId, name: str, priority: int = 0, number: int = 1, **options: Any) -> LaunchRequest:
     wanted = attempt(run, name, number, **options)
     row = Task(wanted.key.task, TaskStatus.DISPATCHED, wanted.executor, attempt=number, dispatched_at=NOW)
-    return Wish(row, wanted, priority)
+    return LaunchRequest(row, wanted, priority)
 
 
 def changes(claimed: ClaimedRun, **what: Any) -> RunChanges:

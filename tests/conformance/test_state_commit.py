@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ork.core.effects import Alert, Wish
+from ork.core.effects import Alert, LaunchRequest
 from ork.model.ids import RunId, TaskKey
 from ork.model.record import replaced
 from ork.model.run import CommandKind, RunStatus
@@ -32,10 +32,10 @@ from tests.conformance.state_samples import (
     deploy,
     ended,
     later,
+    launch_request,
     owned_run,
     register,
     task,
-    wish,
 )
 
 LEASE = 60
@@ -56,15 +56,21 @@ async def test_a_run_whose_epoch_differs_is_fenced_and_its_neighbours_are_writte
                 run=replaced(stale.run, status=RunStatus.FAILED),
                 tasks=(task("extract", TaskStatus.FAILED),),
                 attempts=(attempt(stale.run.id, "extract"),),
-                wishes=(wish(stale.run.id, "load"),),
+                launches=(launch_request(stale.run.id, "load"),),
                 alerts=(Alert(None, done),),
                 release_ownership=True,
             ),
-            changes(neighbour, tasks=(task("extract", TaskStatus.FAILED),), wishes=(wish(neighbour.run.id, "load"),)),
+            changes(
+                neighbour,
+                tasks=(task("extract", TaskStatus.FAILED),),
+                launches=(launch_request(neighbour.run.id, "load"),),
+            ),
         ],
         NOW,
     )
-    assert answer == Committed(frozenset({stale.run.id}), admitted={wish(neighbour.run.id, "load").attempt.key})
+    assert answer == Committed(
+        frozenset({stale.run.id}), admitted={launch_request(neighbour.run.id, "load").attempt.key}
+    )
     update = await store.run_updates(stale.run.id)
     assert (update.run, update.tasks) == (stale.run, stale.tasks)
     assert await store.list_attempts(stale.run.id) == ()
@@ -213,7 +219,7 @@ async def test_a_task_on_its_way_comes_back_in_each_state_with_all_that_did_not_
     await store.commit(ANN, [changes(claimed, tasks=(noted,))], NOW)
     launched = replaced(noted, status=TaskStatus.DISPATCHED, attempt=1, dispatched_at=NOW)
     row = attempt(id, "load", pool="api")
-    await store.commit(ANN, [changes(claimed, wishes=(Wish(launched, row),))], NOW)
+    await store.commit(ANN, [changes(claimed, launches=(LaunchRequest(launched, row),))], NOW)
     assert await rows_of(store, id) == (launched, row)
     began = later(0.999_999)
     running = replaced(launched, status=TaskStatus.RUNNING, started_at=began, reason=None)
@@ -242,8 +248,8 @@ async def test_rows_that_come_from_nowhere_are_written_as_they_are(store: StateS
         attempt(id, "clean", 4, status=AttemptStatus.RUNNING, **began),
         attempt(id, "load", 2, status=AttemptStatus.SUCCESS, **began),  # of a task that says nothing
     )
-    odd = replaced(wish(id, "tell", number=7), task=task("tell", TaskStatus.DISPATCHED, attempt=7, item="[]"))
-    changed = changes(claimed, tasks=(again, running), attempts=rows, wishes=(odd,))
+    odd = replaced(launch_request(id, "tell", number=7), task=task("tell", TaskStatus.DISPATCHED, attempt=7, item="[]"))
+    changed = changes(claimed, tasks=(again, running), attempts=rows, launches=(odd,))
     assert (await store.commit(ANN, [changed], NOW)).admitted == {odd.attempt.key}
     update = await store.run_updates(id)
     assert update.tasks[:2] == (again, running)

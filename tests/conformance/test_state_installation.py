@@ -21,10 +21,10 @@ from tests.conformance.state_samples import (
     claim,
     command,
     ended,
+    launch_request,
     owned_run,
     register,
     start_runs,
-    wish,
 )
 
 OURS = SharedSettings("id of the store", 10.0, 60.0, "file:/srv/objects", "host-a", NOW)
@@ -83,7 +83,7 @@ async def test_settings_are_not_replaced_while_an_attempt_is_active(store: State
     await store.record_shared_settings(OURS)
     claimed = await owned_run(store)
     run = claimed.run.id
-    await store.commit(ANN, [changes(claimed, wishes=(wish(run, "extract"),))], NOW)
+    await store.commit(ANN, [changes(claimed, launches=(launch_request(run, "extract"),))], NOW)
     with pytest.raises(RefusedError, match="1 attempt is active"):
         await store.replace_shared_settings(OTHERS)
     assert await store.read_shared_settings() == OURS
@@ -96,15 +96,15 @@ async def test_settings_are_not_replaced_while_an_attempt_is_active(store: State
 
 async def test_an_attempt_that_waits_for_a_job_is_active_too(store: StateStore) -> None:
     claimed = await owned_run(store)
-    waiting = wish(claimed.run.id, "extract", waits_for="[]")
-    await store.commit(ANN, [changes(claimed, wishes=(waiting,))], NOW)
+    waiting = launch_request(claimed.run.id, "extract", waits_for="[]")
+    await store.commit(ANN, [changes(claimed, launches=(waiting,))], NOW)
     with pytest.raises(RefusedError):
         await store.replace_shared_settings(OTHERS)
 
 
 async def test_settings_are_replaced_by_force(store: StateStore) -> None:
     claimed = await owned_run(store)
-    await store.commit(ANN, [changes(claimed, wishes=(wish(claimed.run.id, "extract"),))], NOW)
+    await store.commit(ANN, [changes(claimed, launches=(launch_request(claimed.run.id, "extract"),))], NOW)
     await store.replace_shared_settings(OTHERS, force=True)
     assert await store.read_shared_settings() == OTHERS
 
@@ -113,7 +113,7 @@ async def test_whoever_worked_under_the_settings_before_can_do_nothing_more(stor
     await store.record_shared_settings(OURS)
     claimed = await owned_run(store)
     await store.replace_shared_settings(OTHERS)
-    committed = await store.commit(ANN, [changes(claimed, wishes=(wish(claimed.run.id, "extract"),))], NOW)
+    committed = await store.commit(ANN, [changes(claimed, launches=(launch_request(claimed.run.id, "extract"),))], NOW)
     assert committed.fenced == {claimed.run.id}
     assert not await store.renew(ANN)
     assert await claim(store, ANN) == []

@@ -20,58 +20,65 @@ from tests.conformance.state_samples import (
     attempt,
     changes,
     deploy,
+    launch_request,
     owned_run,
-    wish,
 )
 
 LEASE = 60
 
 
-async def launch(store: StateStore, claimed, *wishes, **more) -> Committed:
-    return await store.commit(ANN, [changes(claimed, wishes=wishes, **more)], NOW)
+async def launch(store: StateStore, claimed, *launches, **more) -> Committed:
+    return await store.commit(ANN, [changes(claimed, launches=launches, **more)], NOW)
 
 
 def names(committed: Committed) -> set[str]:
     return {key.task.name for key in committed.admitted}
 
 
-async def test_without_limits_every_wish_is_admitted(store: StateStore) -> None:
+async def test_without_limits_every_launch_is_admitted(store: StateStore) -> None:
     claimed = await owned_run(store)
     run = claimed.run.id
-    answer = await launch(store, claimed, wish(run, "extract"), wish(run, "load", pool="api"))
+    answer = await launch(store, claimed, launch_request(run, "extract"), launch_request(run, "load", pool="api"))
     assert (names(answer), answer.full) == ({"extract", "load"}, frozenset())
     assert [a.key.task.name for a in await store.list_attempts(run)] == ["extract", "load"]
 
 
 @pytest.mark.parametrize("limit", ["*", "executor:process", "pool:api"])
-async def test_wishes_beyond_a_limit_are_turned_away_and_not_written(store, limit) -> None:
+async def test_launches_beyond_a_limit_are_turned_away_and_not_written(store, limit) -> None:
     await store.set_limits({limit: 1, "executor:other": 0, "pool:other": 0})
     claimed = await owned_run(store)
     run = claimed.run.id
-    first, second = wish(run, "extract", pool="api"), wish(run, "load", pool="api")
+    first, second = launch_request(run, "extract", pool="api"), launch_request(run, "load", pool="api")
     answer = await launch(store, claimed, first, second)
     assert answer == Committed(admitted=frozenset({first.attempt.key}), full=frozenset({limit}))
     assert (await store.run_updates(run)).tasks[1].status is TaskStatus.PENDING
     assert await store.list_attempts(run) == (first.attempt,)
 
 
-async def test_wishes_are_admitted_by_priority(store: StateStore) -> None:
+async def test_launches_are_admitted_by_priority(store: StateStore) -> None:
     await store.set_limits({"*": 2})
     claimed = await owned_run(store, of=await deploy(store, tasks=("a", "b", "c", "d")))
     other = await owned_run(store, of=await deploy(store, "other", tasks=("e",)))
     run = claimed.run.id
-    wishes = (wish(run, "a"), wish(run, "b", priority=1), wish(run, "c"))
+    launches = (launch_request(run, "a"), launch_request(run, "b", priority=1), launch_request(run, "c"))
     answer = await store.commit(
-        ANN, [changes(claimed, wishes=wishes), changes(other, wishes=(wish(other.run.id, "e", priority=9),))], NOW
+        ANN,
+        [
+            changes(claimed, launches=launches),
+            changes(other, launches=(launch_request(other.run.id, "e", priority=9),)),
+        ],
+        NOW,
     )
     assert names(answer) == {"e", "b"}
 
 
-async def test_a_wish_that_is_turned_away_takes_nothing_from_the_others(store: StateStore) -> None:
+async def test_a_launch_that_is_turned_away_takes_nothing_from_the_others(store: StateStore) -> None:
     await store.set_limits({"*": 1, "pool:api": 0})
     claimed = await owned_run(store)
     run = claimed.run.id
-    answer = await launch(store, claimed, wish(run, "extract", pool="api", priority=5), wish(run, "load"))
+    answer = await launch(
+        store, claimed, launch_request(run, "extract", pool="api", priority=5), launch_request(run, "load")
+    )
     assert (names(answer), answer.full) == ({"load"}, {"*", "pool:api"})
 
 
@@ -80,8 +87,8 @@ async def test_whoever_fills_a_limit_is_told_and_need_not_ask_again(store: State
     await store.set_limits({limit: 2, "pool:other": 0})
     claimed = await owned_run(store)
     run = claimed.run.id
-    assert (await launch(store, claimed, wish(run, "extract", pool="api"))).full == frozenset()
-    answer = await launch(store, claimed, wish(run, "load", pool="api"))
+    assert (await launch(store, claimed, launch_request(run, "extract", pool="api"))).full == frozenset()
+    answer = await launch(store, claimed, launch_request(run, "load", pool="api"))
     assert (names(answer), answer.full) == ({"load"}, {limit})
 
 
@@ -89,9 +96,9 @@ async def test_an_attempt_that_ends_in_the_same_commit_makes_room(store: StateSt
     await store.set_limits({"*": 1})
     claimed = await owned_run(store)
     run = claimed.run.id
-    await launch(store, claimed, wish(run, "extract"))
+    await launch(store, claimed, launch_request(run, "extract"))
     over = attempt(run, "extract", status=AttemptStatus.SUCCESS)
-    answer = await launch(store, claimed, wish(run, "load"), attempts=(over,))
+    answer = await launch(store, claimed, launch_request(run, "load"), attempts=(over,))
     assert names(answer) == {"load"}
 
 
@@ -100,29 +107,29 @@ async def test_attempts_of_all_runs_and_owners_count(stores) -> None:
     await here.set_limits({"*": 1})
     one = await owned_run(here, ANN)
     two = await owned_run(there, BEN)
-    assert names(await launch(here, one, wish(one.run.id, "extract"))) == {"extract"}
-    turned_away = await there.commit(BEN, [changes(two, wishes=(wish(two.run.id, "extract"),))], NOW)
+    assert names(await launch(here, one, launch_request(one.run.id, "extract"))) == {"extract"}
+    turned_away = await there.commit(BEN, [changes(two, launches=(launch_request(two.run.id, "extract"),))], NOW)
     assert turned_away.full == {"*"}
 
 
 async def test_new_limits_replace_the_old_and_touch_nothing_that_runs(store: StateStore) -> None:
     claimed = await owned_run(store)
     run = claimed.run.id
-    await launch(store, claimed, wish(run, "extract"))
+    await launch(store, claimed, launch_request(run, "extract"))
     await store.set_limits({"pool:gone": 1})
     await store.set_limits({"*": 0})
     assert [use.name for use in await store.limit_use()] == ["*"]
-    assert (await launch(store, claimed, wish(run, "load"))).full == {"*"}
+    assert (await launch(store, claimed, launch_request(run, "load"))).full == {"*"}
     assert not (await store.list_attempts(run))[0].status.is_final
     await store.set_limits({})
-    assert names(await launch(store, claimed, wish(run, "load"))) == {"load"}
+    assert names(await launch(store, claimed, launch_request(run, "load"))) == {"load"}
 
 
 async def test_limit_use_says_how_full_a_limit_is_and_who_holds_it(store: StateStore) -> None:
     claimed = await owned_run(store)
     run = claimed.run.id
-    held = wish(run, "load", pool="api")
-    await launch(store, claimed, wish(run, "extract"), held)
+    held = launch_request(run, "load", pool="api")
+    await launch(store, claimed, launch_request(run, "extract"), held)
     await store.set_limits({"*": 9, "pool:api": 4, "executor:process": 3, "executor:other": 2})
     uses = {use.name: (use.slots, use.used, len(use.holders)) for use in await store.limit_use()}
     assert uses == {"*": (9, 2, 2), "pool:api": (4, 1, 1), "executor:process": (3, 2, 2), "executor:other": (2, 0, 0)}
@@ -138,11 +145,13 @@ async def test_limits_are_never_exceeded_whoever_commits_at_the_same_time(stores
     one = await owned_run(here, ANN, of=flow)
     two = await owned_run(there, BEN, of=flow)
 
-    async def wish_for_all(store: StateStore, scheduler, claimed) -> list[Committed]:
-        wishes = (wish(claimed.run.id, name, pool="api") for name in names_of_tasks)
-        return [await store.commit(scheduler, [changes(claimed, wishes=(one_wish,))], NOW) for one_wish in wishes]
+    async def request_all(store: StateStore, scheduler, claimed) -> list[Committed]:
+        launches = (launch_request(claimed.run.id, name, pool="api") for name in names_of_tasks)
+        return [
+            await store.commit(scheduler, [changes(claimed, launches=(one_request,))], NOW) for one_request in launches
+        ]
 
-    answers = await asyncio.gather(wish_for_all(here, ANN, one), wish_for_all(there, BEN, two))
+    answers = await asyncio.gather(request_all(here, ANN, one), request_all(there, BEN, two))
     admitted = [key for answer in answers for committed in answer for key in committed.admitted]
     assert len(admitted) == len(set(admitted)) == 7
     assert {use.name: use.used for use in await here.limit_use()} == {"*": 7, "pool:api": 7}

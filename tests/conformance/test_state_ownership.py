@@ -26,11 +26,11 @@ from tests.conformance.state_samples import (
     deploy,
     ended,
     later,
+    launch_request,
     new_run,
     owned_run,
     register,
     start_runs,
-    wish,
 )
 
 LEASE = 60
@@ -81,14 +81,14 @@ async def test_a_new_owner_gets_tasks_in_the_workflows_order_and_the_attempts_th
     names = ("zeta", "alpha", "mid")
     claimed = await owned_run(store, of=await deploy(store, tasks=names))
     run = claimed.run.id
-    await store.commit(ANN, [changes(claimed, wishes=(wish(run, "mid"), wish(run, "zeta")))], NOW)
+    await store.commit(ANN, [changes(claimed, launches=(launch_request(run, "mid"), launch_request(run, "zeta")))], NOW)
     lost = attempt(run, "mid", status=AttemptStatus.LOST, finished_at=NOW)
-    second = wish(run, "mid", number=2)
-    await store.commit(ANN, [changes(claimed, attempts=(lost,), wishes=(second,))], NOW)
+    second = launch_request(run, "mid", number=2)
+    await store.commit(ANN, [changes(claimed, attempts=(lost,), launches=(second,))], NOW)
     await store.release(ANN, [run])
     (again,) = await claim(store)
     assert [t.key.name for t in again.tasks] == [*names]
-    assert again.attempts == (wish(run, "zeta").attempt, second.attempt)
+    assert again.attempts == (launch_request(run, "zeta").attempt, second.attempt)
 
 
 async def test_an_unknown_scheduler_gets_nothing(store: StateStore) -> None:
@@ -102,7 +102,11 @@ async def test_a_paused_run_with_something_active_needs_an_owner_and_one_without
     await store.commit(
         ANN,
         [
-            changes(busy, run=replaced(busy.run, status=RunStatus.PAUSED), wishes=(wish(busy.run.id, "extract"),)),
+            changes(
+                busy,
+                run=replaced(busy.run, status=RunStatus.PAUSED),
+                launches=(launch_request(busy.run.id, "extract"),),
+            ),
             changes(idle, run=replaced(idle.run, status=RunStatus.PAUSED)),
         ],
         NOW,
@@ -325,8 +329,8 @@ async def test_with_only_what_a_dead_owner_left_is_claimed_as_well(stores) -> No
 async def test_with_only_a_run_with_an_active_attempt_that_nobody_looks_after_is_claimed(store: StateStore) -> None:
     idle = await owned_run(store)
     busy = await owned_run(store)
-    first = wish(busy.run.id, "extract")
-    await store.commit(ANN, [changes(busy, wishes=(first,))], NOW)
+    first = launch_request(busy.run.id, "extract")
+    await store.commit(ANN, [changes(busy, launches=(first,))], NOW)
     await store.release(ANN)
     await register(store, BEN)
     assert await only_ids(store, "none", scheduler=BEN) == {busy.run.id}
@@ -347,8 +351,8 @@ async def noted(store: StateStore, stores: Any, *heartbeats: Heartbeat) -> tuple
 
 async def launched(store: StateStore, name: str = "t") -> tuple[ClaimedRun, AttemptKey]:
     claimed = await owned_run(store, of=await deploy(store, tasks=(name,)))
-    started = wish(claimed.run.id, name)
-    await store.commit(ANN, [changes(claimed, wishes=(started,))], NOW)
+    started = launch_request(claimed.run.id, name)
+    await store.commit(ANN, [changes(claimed, launches=(started,))], NOW)
     return claimed, started.attempt.key
 
 
@@ -407,8 +411,8 @@ async def test_nothing_is_noted_of_attempts_that_have_ended_or_never_were(stores
         [Heartbeat(key._replace(number=9), 1, 0.0), Heartbeat(key._replace(run="none"), 1, 0.0)]
     )
     lost = attempt(claimed.run.id, "t", status=AttemptStatus.LOST, finished_at=NOW)
-    second = wish(claimed.run.id, "t", number=2)
-    await store.commit(ANN, [changes(claimed, attempts=(lost,), wishes=(second,))], NOW)
+    second = launch_request(claimed.run.id, "t", number=2)
+    await store.commit(ANN, [changes(claimed, attempts=(lost,), launches=(second,))], NOW)
     assert await noted(store, stores, Heartbeat(key, 3, 0.0)) == ()
 
 

@@ -19,11 +19,11 @@ from tests.conformance.state_samples import (
     deploy,
     ended,
     later,
+    launch_request,
     owned_run,
     register,
     start_runs,
     task,
-    wish,
 )
 
 
@@ -34,7 +34,7 @@ async def set_aside(store: StateStore, claimed: ClaimedRun) -> None:
 async def running(store: StateStore) -> ClaimedRun:
     claimed = await owned_run(store)
     rows = (task("extract", executor="command"), task("load", executor="command"))
-    await store.commit(ANN, [changes(claimed, tasks=rows, wishes=(wish(claimed.run.id, "extract"),))], NOW)
+    await store.commit(ANN, [changes(claimed, tasks=rows, launches=(launch_request(claimed.run.id, "extract"),))], NOW)
     return claimed
 
 
@@ -108,11 +108,11 @@ async def test_it_takes_no_slot_and_nobodys_place(store: StateStore) -> None:
     await start_runs(store, 2, of=flow)
     (first,) = await claim(store)
     rows = (task("extract", executor="command"), task("load", executor="command"))
-    await store.commit(ANN, [changes(first, tasks=rows, wishes=(wish(first.run.id, "extract"),))], NOW)
+    await store.commit(ANN, [changes(first, tasks=rows, launches=(launch_request(first.run.id, "extract"),))], NOW)
     assert await claim(store) == []
     await set_aside(store, first)
     (second,) = await claim(store)
-    asked = changes(second, tasks=rows, wishes=(wish(second.run.id, "extract"),))
+    asked = changes(second, tasks=rows, launches=(launch_request(second.run.id, "extract"),))
     assert len((await store.commit(ANN, [asked], NOW)).admitted) == 1
 
 

@@ -24,12 +24,12 @@ from tests.conformance.state_samples import (
     deploy,
     ended,
     later,
+    launch_request,
     new_run,
     owned_run,
     register,
     start_runs,
     task,
-    wish,
 )
 
 
@@ -231,7 +231,7 @@ async def test_a_commit_that_came_to_nothing_wakes_nobody(stores) -> None:
     claimed = await owned_run(there)
     await there.set_limits({"*": 0})
     await here.wait_for_change(0)
-    refused = await there.commit(ANN, [changes(claimed, wishes=(wish(claimed.run.id, "extract"),))], NOW)
+    refused = await there.commit(ANN, [changes(claimed, launches=(launch_request(claimed.run.id, "extract"),))], NOW)
     assert refused.full == {"*"}
     assert not await here.wait_for_change(0)
 

@@ -25,10 +25,10 @@ from tests.conformance.state_samples import (
     changes,
     command,
     later,
+    launch_request,
     new_run,
     task,
     version,
-    wish,
 )
 
 TASKS = ("extract", "clean", "load")
@@ -106,8 +106,8 @@ class History:
             what["tasks"] = (task(random.choice(TASKS), random.choice((TaskStatus.SUCCESS, TaskStatus.PENDING))),)
             what["attempts"] = (attempt(id, random.choice(TASKS), status=AttemptStatus.SUCCESS),)
         if random.random() < 0.5:
-            what["wishes"] = tuple(
-                wish(id, name, random.randrange(3), pool=random.choice((None, "api")))
+            what["launches"] = tuple(
+                launch_request(id, name, random.randrange(3), pool=random.choice((None, "api")))
                 for name in random.sample(TASKS, 2)
             )
         if self._commands and random.random() < 0.5:

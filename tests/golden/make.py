@@ -28,11 +28,11 @@ from tests.conformance.state_samples import (
     claim,
     command,
     later,
+    launch_request,
     new_run,
     register,
     task,
     version,
-    wish,
 )
 
 FOLDER = Path(__file__).parent
@@ -57,7 +57,7 @@ async def fill(store: StateStore) -> None:
             changes(runs["failed"], run=ends(runs["failed"].run, RunStatus.FAILED), alerts=(Alert(None, failure),),
                     tasks=(task("extract", TaskStatus.FAILED, failure=failure),), release_ownership=True),
             changes(runs["busy"], run=replaced(runs["busy"].run, status=RunStatus.RUNNING, started_at=NOW),
-                    tasks=(task("extract"), task("load")), wishes=(wish("busy", "extract", pool="api"),)),
+                    tasks=(task("extract"), task("load")), launches=(launch_request("busy", "extract", pool="api"),)),
         ],
         NOW,
     )  # fmt: skip

@@ -27,13 +27,13 @@ from tests.conformance.state_samples import (
     deploy,
     ended,
     later,
+    launch_request,
     new_run,
     owned_run,
     register,
     start_runs,
     task,
     version,
-    wish,
 )
 
 LOCATIONS = {"etl": "/flows", "other": "/more"}
@@ -66,7 +66,7 @@ async def prepare(store: StateStore) -> Given:
     held = await store.take_location(LOCATIONS, NOW, 60)
     assert held is not None
     owned = await owned_run(store)
-    await store.commit(ANN, [changes(owned, wishes=(wish(owned.run.id, "extract"),))], NOW)
+    await store.commit(ANN, [changes(owned, launches=(launch_request(owned.run.id, "extract"),))], NOW)
     (ready,) = await start_runs(store)
     due = new_run(nightly, trigger=Trigger.SCHEDULE, scheduled_for=later(5))
     new = [new_run(owned.version), new_run(owned.version, key="k")]
@@ -86,8 +86,8 @@ def _commit(store: StateStore, given: Given) -> Awaitable[Any]:
     owned = given.owned
     run = replaced(owned.run, note="written")
     over = attempt(owned.run.id, "extract", status=AttemptStatus.SUCCESS)
-    next_one = wish(owned.run.id, "load", pool="api")
-    what = {"tasks": (task("extract", TaskStatus.SUCCESS),), "attempts": (over,), "wishes": (next_one,)}
+    next_one = launch_request(owned.run.id, "load", pool="api")
+    what = {"tasks": (task("extract", TaskStatus.SUCCESS),), "attempts": (over,), "launches": (next_one,)}
     return store.commit(ANN, [changes(owned, run=run, **what)], NOW)
 
 

@@ -26,12 +26,12 @@ from tests.conformance.state_samples import (
     deploy,
     ended,
     later,
+    launch_request,
     new_run,
     owned_run,
     register,
     start_runs,
     task,
-    wish,
 )
 from tests.integration.conftest import with_stores
 from tests.postgres import Server, server_or_skip
@@ -108,7 +108,10 @@ def test_crossed_batches_never_wait_for_each_other(url: str) -> None:
             await register(store, me)
             for _ in range(30):
                 owned = {c.run.id: c for c in await claim(store, me, 12)}
-                mine = [changes(c, wishes=(wish(id, f"t{dice.randrange(6)}", pool="api"),)) for id, c in owned.items()]
+                mine = [
+                    changes(c, launches=(launch_request(id, f"t{dice.randrange(6)}", pool="api"),))
+                    for id, c in owned.items()
+                ]
                 foreign = [RunChanges(id, 1, tasks=(task("t1"),)) for id in dice.sample(runs, 6)]
                 batch = [*mine, *[c for c in foreign if c.run_id not in owned]]
                 dice.shuffle(batch)
@@ -217,13 +220,13 @@ async def usual_run(store: PostgresStore, of: Version) -> int:
     """A run from its creation to its end; gives how many requests it should take."""
     await store.create_runs([new_run(of)], NOW)
     (claimed,) = await claim(store)
-    wanted = wish(claimed.run.id, "load")
+    wanted = launch_request(claimed.run.id, "load")
     began, over = {"started_at": later(1), "seq": 1}, {"finished_at": later(2), "exit_code": 0}
     running = replaced(wanted.task, status=TaskStatus.RUNNING, started_at=later(1))
     attempt_runs = replaced(wanted.attempt, status=AttemptStatus.RUNNING, **began)
     run = replaced(claimed.run, status=RunStatus.RUNNING, started_at=NOW)
     commits = (
-        changes(claimed, run=run, tasks=(task("extract"), task("load")), wishes=(wanted,)),
+        changes(claimed, run=run, tasks=(task("extract"), task("load")), launches=(wanted,)),
         changes(claimed, tasks=(running,), attempts=(attempt_runs,)),
         ended(
             claimed,

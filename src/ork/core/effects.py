@@ -11,7 +11,7 @@ from ork.model.task import Attempt, Failure, GiveUp, Task
 from ork.model.workflow import Rate
 
 
-class Wish(Record):
+class LaunchRequest(Record):
     """A launch that the machine asks for. The commit admits it if every limit it counts against has capacity.
 
     `task` and `attempt` are the rows to write if it is admitted; otherwise nothing is written or started. The task row

@@ -17,7 +17,7 @@ from ork.core import rows
 from ork.core.bind import Gathered, Scope
 from ork.core.commands import parse_key, reset_for_retry, tasks_to_retry
 from ork.core.decisions import Decisions
-from ork.core.effects import Stop, Wish
+from ork.core.effects import LaunchRequest, Stop
 from ork.core.fanout import output_of
 from ork.core.flow import Flow
 from ork.core.limits import UNLIMITED, Capacity, task_rate
@@ -65,7 +65,7 @@ class RunMachine:
         self.tasks = self._rows.tasks
         self.active = self._rows.active
         self._flow = Flow(workflow, self._rows)
-        self._offered: dict[TaskKey, Wish] = {}
+        self._offered: dict[TaskKey, LaunchRequest] = {}
         if self._rows.tasks:
             self._flow.rebuild(run.created_at)
 
@@ -112,33 +112,33 @@ class RunMachine:
         now: datetime,
         capacity: Capacity = UNLIMITED,
         min_priority: int | None = None,
-    ) -> tuple[Wish, ...]:
+    ) -> tuple[LaunchRequest, ...]:
         """Up to `limit` launches within `capacity`, highest priority first, none below `min_priority`. They are counted
         against `capacity`.
 
         Nothing is launched until `settle` is called with those admitted.
         """
-        wishes: list[Wish] = []
+        launches: list[LaunchRequest] = []
         min_priority = None if min_priority is None else min_priority - self.run.priority
         for key in self._flow.pop_ready(capacity, min_priority) if limit > 0 else ():
             task = self.tasks[key]
             if task.status is TaskStatus.PENDING and key not in self._offered:
                 node = self._flow.node(key)
-                wish = self._offered[key] = self._wish(task, node.spec, name, now)
-                wishes.append(wish)
+                request = self._offered[key] = self._request(task, node.spec, name, now)
+                launches.append(request)
                 capacity.reserve(node.lane)
-                if len(wishes) == limit:
+                if len(launches) == limit:
                     break
-        return tuple(wishes)
+        return tuple(launches)
 
     def settle(self, admitted: frozenset[AttemptKey]) -> tuple[Attempt, ...]:
         """Apply the result of the commit: admitted launches become active and are returned; the others stay ready."""
         launched = []
-        for key, wish in self._offered.items():
-            if wish.attempt.key in admitted:
-                self.tasks[key] = wish.task
-                self.active[key] = wish.attempt
-                launched.append(wish.attempt)
+        for key, request in self._offered.items():
+            if request.attempt.key in admitted:
+                self.tasks[key] = request.task
+                self.active[key] = request.attempt
+                launched.append(request.attempt)
             else:
                 self._flow.push_ready(key)
         self._offered = {}
@@ -361,9 +361,9 @@ class RunMachine:
         else:
             self._flow.end_task(rows.after_failure(task, attempt, TaskStep.FAIL), now)
 
-    def _wish(self, task: Task, spec: TaskSpec, name: NameAttempt, now: datetime) -> Wish:
+    def _request(self, task: Task, spec: TaskSpec, name: NameAttempt, now: datetime) -> LaunchRequest:
         run = self._rows.run
         key = AttemptKey(run.id, task.key, task.attempt + 1)
         row, attempt = rows.dispatched(task, spec, key, *name(key, spec), now)
         rate = None if spec.rate is None else (task_rate(self.workflow.name, spec.name), spec.rate)
-        return Wish(row, attempt, spec.priority + run.priority, rate)
+        return LaunchRequest(row, attempt, spec.priority + run.priority, rate)

@@ -79,10 +79,10 @@ class _InProcessRun:
         machine = self._machine
         machine.handle(ev.Created(), self._now())
         while not machine.run.status.is_final:
-            wishes = machine.offer(1, _name, self._now())
-            for attempt in machine.settle(frozenset(wish.attempt.key for wish in wishes)):
+            launches = machine.offer(1, _name, self._now())
+            for attempt in machine.settle(frozenset(request.attempt.key for request in launches)):
                 self._perform(attempt)
-            if not wishes and not self._approve_waiting() and not self._skip_time():
+            if not launches and not self._approve_waiting() and not self._skip_time():
                 raise RuntimeError(f"{machine.run.workflow} has nothing left to do and is not over")
             machine.take()
         tasks = {spec.name: self._told(machine.tasks[TaskKey(spec.name)]) for spec in self._compiled.tasks}

@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 
 from ork.core import events as ev
 from ork.core.decisions import Decisions
-from ork.core.effects import Alert, Wish
+from ork.core.effects import Alert, LaunchRequest
 from ork.core.limits import EVERYTHING, RATE, Capacity, limit_names
 from ork.core.machine import NameAttempt, RunMachine
 from ork.core.prepare import Question
@@ -20,7 +20,7 @@ from ork.model.workflow import Version
 from ork.state.records import ClaimedRun, Committed, RunChanges
 from ork.telemetry import Telemetry, TelemetryEvent
 
-WISHES_PER_RUN = 32
+LAUNCHES_PER_RUN = 32
 FIRST_LAUNCHES = 32
 PATIENCE_WITH_ERRORS = 3
 
@@ -50,7 +50,7 @@ class OwnedRuns:
         self._touched: dict[RunId, None] = {}  # their machines may have decided something
         self._ready: dict[RunId, None] = {}  # they may have something to launch; the first in turn is first
         self._timers: list[tuple[datetime, RunId]] = []
-        self._capacity = Capacity()  # below limits that turned a wish away
+        self._capacity = Capacity()  # below limits that turned a request away
         self._turned_away: set[str] = set()  # limits that others may have filled, since something of ours ended
         self._errors: dict[RunId, tuple[int, str]] = {}  # how often in a row, and the last one
         self._raised: dict[RunId, None] = {}  # their machines raised when they were asked what they have decided
@@ -150,9 +150,9 @@ class OwnedRuns:
     def collect(self, name: NameAttempt, now: datetime) -> dict[RunId, Decided]:
         """Everything decided since the last time, and what to launch next, also in the place of what ends by that."""
         taken = self._taken()
-        wishes = self._wishes(name, now, self._capacity_after(taken.values()))
+        launches = self._launches(name, now, self._capacity_after(taken.values()))
         decided: dict[RunId, Decided] = {}
-        for run in dict.fromkeys((*wishes, *taken)):  # of equals the first is admitted first
+        for run in dict.fromkeys((*launches, *taken)):  # of equals the first is admitted first
             if run in self._raised:
                 continue
             owned = self._owned[run]
@@ -167,12 +167,12 @@ class OwnedRuns:
                 run=decisions.run,
                 tasks=decisions.tasks,
                 attempts=decisions.attempts,
-                wishes=wishes.get(run, ()),
+                launches=launches.get(run, ()),
                 commands_done=tuple(owned.applied),
                 alerts=tuple(effect for effect in decisions.effects if isinstance(effect, Alert)),
                 release_ownership=rest,
             )
-            if decisions or changes.wishes or changes.commands_done or changes.release_ownership:
+            if decisions or changes.launches or changes.commands_done or changes.release_ownership:
                 decided[run] = Decided(decisions, changes)
         self._touched = {}
         return decided
@@ -205,13 +205,13 @@ class OwnedRuns:
                 capacity.release(limit_names(*kind), ends)
         return capacity
 
-    def _wishes(self, name: NameAttempt, now: datetime, capacity: Capacity) -> dict[RunId, tuple[Wish, ...]]:
+    def _launches(self, name: NameAttempt, now: datetime, capacity: Capacity) -> dict[RunId, tuple[LaunchRequest, ...]]:
         """The most urgent first, whichever run they are of; of equals a share for each run, in turn, so that a wide run does
         not starve its neighbours. Whoever has stood still begins with a few: those run while the others are put together."""
-        wishes: dict[RunId, tuple[Wish, ...]] = {}
+        launches: dict[RunId, tuple[LaunchRequest, ...]] = {}
         left = batch = 0 if self._is_held else min(self._next_batch, self._launch_batch)
         while left > 0 and (runs := self._most_urgent(capacity)):
-            share = left if len(runs) == 1 else max(1, min(WISHES_PER_RUN, batch // 2))
+            share = left if len(runs) == 1 else max(1, min(LAUNCHES_PER_RUN, batch // 2))
             for run, min_priority in runs.items():
                 try:
                     offered = self._owned[run].machine.offer(min(left, share), name, now, capacity, min_priority)
@@ -219,13 +219,13 @@ class OwnedRuns:
                     self._note_raised(run, problem)
                     continue
                 if offered:
-                    wishes[run] = wishes.get(run, ()) + offered
+                    launches[run] = launches.get(run, ()) + offered
                     left -= len(offered)
             if len(self._ready) == 1:
                 break  # it was asked for all that it has
         self._ready = {run: None for run in self._ready if self._has_ready(run)}
-        self._next_batch = 2 * batch if wishes else FIRST_LAUNCHES
-        return wishes
+        self._next_batch = 2 * batch if launches else FIRST_LAUNCHES
+        return launches
 
     def _most_urgent(self, capacity: Capacity) -> dict[RunId, int | None]:
         """The runs with the most urgent of all that could be launched now, in turn, and how urgent that is; None where there
@@ -276,9 +276,9 @@ class OwnedRuns:
             for kind, ends in _freed(each.decisions).items():
                 self._capacity.release(limit_names(*kind), ends)
                 freed.update(limit_names(*kind))
-            for wish in each.changes.wishes if self._capacity or full else ():
-                if wish.attempt.key in committed.admitted:
-                    names = limit_names(wish.attempt.executor, wish.attempt.pool)
+            for request in each.changes.launches if self._capacity or full else ():
+                if request.attempt.key in committed.admitted:
+                    names = limit_names(request.attempt.executor, request.attempt.pool)
                     self._capacity.reserve(names)
                     ours.update(names)
         self._capacity.exhaust(committed.full)

@@ -33,7 +33,7 @@ CLOCK_LOOK_SECONDS = 60.0
 LAST_ALERTS_SECONDS = 15.0
 COLLECT_AFTER = 10_000
 NOTE_AGAIN_SECONDS = 60.0
-# For a tick that stays: how often it looks for wishes of people, and how near a retry must be to be waited for.
+# For a tick that stays: how often it looks for commands of people, and how near a retry must be to be waited for.
 STAY_LOOK_SECONDS = 10.0
 STAY_FOR = timedelta(seconds=60)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ork.core.effects import Wish
+from ork.core.effects import LaunchRequest
 from ork.core.limits import limit_names, pool_rate
 from ork.model.workflow import Rate
 
@@ -36,7 +36,7 @@ class Bucket:
 
 
 class Admission(NamedTuple):
-    """`admitted` are places in the given list of wishes; `full` are limits that would turn away another like those, and
+    """`admitted` are places in the given list of launches; `full` are limits that would turn away another like those, and
     rates that turned one away; `buckets` are those that were drawn from."""
 
     admitted: frozenset[int]
@@ -49,18 +49,18 @@ _NONE: dict[str, Bucket] = {}
 
 
 class Rates:
-    """The rates wishes count against, their buckets opened as they are needed."""
+    """The rates launches count against, their buckets opened as they are needed."""
 
     def __init__(self, pools: Mapping[str, Rate], open_bucket: Callable[[str, Rate], Bucket]) -> None:
         self._pools = pools
         self._open = open_bucket
         self.buckets: dict[str, Bucket] = {}
 
-    def of(self, wish: Wish) -> dict[str, Bucket]:
-        pool = wish.attempt.pool
-        if wish.rate is None and pool is None:
+    def of(self, request: LaunchRequest) -> dict[str, Bucket]:
+        pool = request.attempt.pool
+        if request.rate is None and pool is None:
             return _NONE
-        wanted = [] if wish.rate is None else [wish.rate]
+        wanted = [] if request.rate is None else [request.rate]
         if pool is not None and (rate := self._pools.get(f"pool:{pool}")) is not None:
             wanted.append((pool_rate(pool), rate))
         for name, rate in wanted:
@@ -78,16 +78,16 @@ def room_left(limits: Mapping[str, int], active: Iterable[ActiveAttempts]) -> di
     return room
 
 
-def admit(wishes: Sequence[Wish], room: Mapping[str, int], rates: Rates) -> Admission:
-    """By priority, then in the order given. A wish that is turned away takes nothing from the others."""
+def admit(launches: Sequence[LaunchRequest], room: Mapping[str, int], rates: Rates) -> Admission:
+    """By priority, then in the order given. A request that is turned away takes nothing from the others."""
     left = dict(room)
     admitted: set[int] = set()
     full: set[str] = set()
     waits: list[float] = []
     counts_against: dict[tuple[str, str | None], list[str]] = {}  # of those that are limited
-    for place in sorted(range(len(wishes)), key=[-wish.priority for wish in wishes].__getitem__):
-        wish = wishes[place]
-        attempt, buckets = wish.attempt, rates.of(wish)
+    for place in sorted(range(len(launches)), key=[-request.priority for request in launches].__getitem__):
+        request = launches[place]
+        attempt, buckets = request.attempt, rates.of(request)
         kind = attempt.executor, attempt.pool
         names = counts_against.get(kind)
         if names is None:

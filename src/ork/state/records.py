@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from ork.core.effects import Alert, Wish
+from ork.core.effects import Alert, LaunchRequest
 from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
 from ork.model.notice import Notice
 from ork.model.quarantine import QuarantinedRun
@@ -57,14 +57,14 @@ class RunChanges(Record):
     run: Run | None = None
     tasks: tuple[Task, ...] = ()
     attempts: tuple[Attempt, ...] = ()
-    wishes: tuple[Wish, ...] = ()
+    launches: tuple[LaunchRequest, ...] = ()
     commands_done: tuple[str, ...] = ()
     alerts: tuple[Alert, ...] = ()
     release_ownership: bool = False
 
     @property
-    def only_wishes(self) -> bool:
-        """If none of its wishes is admitted, there is nothing to write."""
+    def only_launches(self) -> bool:
+        """If none of its launches is admitted, there is nothing to write."""
         written = self.run or self.tasks or self.attempts or self.commands_done or self.alerts
         return not (written or self.release_ownership)
 

@@ -252,9 +252,9 @@ class Judge:
     def _apply(self, record: RunRecord, change: RunChanges, answer: Committed, now: datetime) -> None:
         before = dataclasses.replace(record, tasks=dict(record.tasks), attempts=dict(record.attempts))
         done = [record.commands[number] for number in change.commands_done if number in record.commands]
-        wishes = [wish for wish in change.wishes if wish.attempt.key in answer.admitted]
-        tasks = [*change.tasks, *(wish.task for wish in wishes)]
-        attempts = [*change.attempts, *(wish.attempt for wish in wishes)]
+        launches = [request for request in change.launches if request.attempt.key in answer.admitted]
+        tasks = [*change.tasks, *(request.task for request in launches)]
+        attempts = [*change.attempts, *(request.attempt for request in launches)]
         self._apply_run(record, change.run)
         for task in tasks:
             record.tasks[task.key] = task
@@ -267,10 +267,10 @@ class Judge:
             self._language.check_whole(record, name)
         for attempt in attempts:
             self.attempts.check(before, record, attempt)
-        for wish in wishes:
-            self._check_dispatch(record, wish.task)
-            self.rates.check_start(record, wish)
-            self.attempts.check_next(before, record, wish.attempt, now)
+        for request in launches:
+            self._check_dispatch(record, request.task)
+            self.rates.check_start(record, request)
+            self.attempts.check_next(before, record, request.attempt, now)
         self._check_commands(before, record, change)
         self._check_alerts(before, record, change, tasks)
         self._check_run(record)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from ork.core.effects import Wish
+from ork.core.effects import LaunchRequest
 from ork.model.workflow import Rate
 from ork.testing.ledger import RunRecord
 
@@ -19,9 +19,9 @@ class RateChecks:
         self._starts: dict[str, list[float]] = {}
         self._rates: dict[str, Rate] = {}
 
-    def check_start(self, record: RunRecord, wish: Wish) -> None:
+    def check_start(self, record: RunRecord, request: LaunchRequest) -> None:
         """In any stretch of time there are no more starts than one burst and what has come in meanwhile."""
-        for name, rate in self._rates_of(record, wish):
+        for name, rate in self._rates_of(record, request):
             self._rates[name] = rate
             starts = self._starts.setdefault(name, [])
             starts.append(self._clock())
@@ -47,8 +47,8 @@ class RateChecks:
             at = start
         return min(float(rate.count), left + (self._clock() - at) * rate.count / rate.seconds)
 
-    def _rates_of(self, record: RunRecord, wish: Wish) -> list[tuple[str, Rate]]:
-        spec, found = record.spec(wish.task.key), []
+    def _rates_of(self, record: RunRecord, request: LaunchRequest) -> list[tuple[str, Rate]]:
+        spec, found = record.spec(request.task.key), []
         if spec.rate is not None:
             found.append((f"rate:task:{record.run.workflow}.{spec.name}", spec.rate))
         if spec.pool is not None and (rate := self.pools.get(f"pool:{spec.pool}")) is not None:

@@ -188,7 +188,7 @@ MUTANTS = (
     Mutant(
         "number-used-again",
         "a retry goes by the number of the try before",
-        ((RunMachine, "_wish", m.use_number_again),),
+        ((RunMachine, "_request", m.use_number_again),),
     ),
     Mutant("alerts-kept-back", "nobody is told of a final failure", ((owned_runs, "RunChanges", m.keep_alerts_back),)),
     Mutant(

@@ -48,7 +48,7 @@ def launch_before_commit(original: Any) -> Any:
         jobs = []
         for run, each in decided.items():
             owned = self._runs.get(run)
-            jobs += [Job(wish.attempt, owned.machine, owned.version) for wish in each.changes.wishes]
+            jobs += [Job(request.attempt, owned.machine, owned.version) for request in each.changes.launches]
         await self._launcher.launch(jobs)
         collect, self._runs.collect = self._runs.collect, lambda *_: decided
         try:
@@ -346,10 +346,10 @@ def last_come_first_served(original: Any) -> Any:
 
 
 def look_then_admit_all(original: Any) -> Any:
-    def admit(db: Any, wishes: Any) -> Any:
-        admission = original(db, wishes)
+    def admit(db: Any, launches: Any) -> Any:
+        admission = original(db, launches)
         return (
-            admission._replace(admitted=frozenset(range(len(wishes))), full=frozenset())
+            admission._replace(admitted=frozenset(range(len(launches))), full=frozenset())
             if admission.admitted
             else admission
         )

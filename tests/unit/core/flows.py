@@ -67,13 +67,13 @@ class Play:
         """Admits everything the machine offers; the names launched, in order."""
         capacity = Capacity()
         capacity.exhaust(full)
-        wishes = self.machine.offer(limit, lambda key, _spec: (f"ext:{key}", "hash"), self.now, capacity)
-        admitted = frozenset(wish.attempt.key for wish in wishes)
-        for wish in wishes:
-            self.rows[wish.task.key] = wish.task
-            self.attempts[wish.attempt.key] = wish.attempt
+        launches = self.machine.offer(limit, lambda key, _spec: (f"ext:{key}", "hash"), self.now, capacity)
+        admitted = frozenset(request.attempt.key for request in launches)
+        for request in launches:
+            self.rows[request.task.key] = request.task
+            self.attempts[request.attempt.key] = request.attempt
         self.machine.settle(admitted)
-        return [str(wish.task.key) for wish in wishes]
+        return [str(request.task.key) for request in launches]
 
     def succeed(self, name: str, output: str | None = None) -> None:
         key, number = parse_key(name), self.machine.tasks[parse_key(name)].attempt

@@ -43,9 +43,9 @@ def test_independent_tasks_are_offered_together_by_priority_then_as_written() ->
 
 def test_what_was_not_admitted_stays_ready() -> None:
     play = Play(workflow(spec("a"), spec("b")))
-    wishes = play.machine.offer(10, lambda key, _: (str(key), "h"), play.now)
-    assert len(wishes) == 2
-    play.machine.settle(frozenset([wishes[1].attempt.key]))
+    launches = play.machine.offer(10, lambda key, _: (str(key), "h"), play.now)
+    assert len(launches) == 2
+    play.machine.settle(frozenset([launches[1].attempt.key]))
     assert play.machine.tasks[TaskKey("a")].status is TaskStatus.PENDING
     assert play.machine.tasks[TaskKey("b")].status is TaskStatus.DISPATCHED
     assert play.launch() == ["a"]

@@ -29,13 +29,13 @@ def test_what_ends_makes_room_in_the_same_commit_for_what_waits(limit: str) -> N
     assert str(top.run(run).status) == "success"
 
 
-def wishes_of(top: BenchTop) -> list[int]:
+def launches_of(top: BenchTop) -> list[int]:
     """How many each commit asks for, from now on."""
     asked: list[int] = []
     commit = top.store.commit
 
     async def counted(scheduler: Any, changes: Any, now: Any) -> Any:
-        asked.append(sum(len(each.wishes) for each in changes))
+        asked.append(sum(len(each.launches) for each in changes))
         return await commit(scheduler, changes, now)
 
     top.store.commit = counted  # type: ignore[method-assign]
@@ -44,7 +44,7 @@ def wishes_of(top: BenchTop) -> list[int]:
 
 def test_whoever_has_stood_still_begins_with_a_few_and_then_takes_more_at_a_time() -> None:
     top = BenchTop(workflow(*(spec(f"t{n}") for n in range(300))), launch_batch=100)
-    asked = wishes_of(top)
+    asked = launches_of(top)
     top.create()
     top.step(5)
     assert asked == [FIRST_LAUNCHES, 2 * FIRST_LAUNCHES, 100, 100, 300 - 200 - 3 * FIRST_LAUNCHES]
@@ -58,7 +58,7 @@ def test_whoever_has_stood_still_begins_with_a_few_and_then_takes_more_at_a_time
 def test_whoever_has_filled_a_limit_asks_for_no_more_before_something_ends(limit: str) -> None:
     top = BenchTop(workflow(*(spec(f"t{n}", pool="db") for n in range(5))), launch_batch=2)
     top.do(top.store.set_limits({limit: 2}))
-    asked = wishes_of(top)
+    asked = launches_of(top)
     top.create()
     top.step(4)
     assert asked == [2]

@@ -46,7 +46,7 @@ from ork.model.record import replaced
 from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
 from ork.state.sqlite import SqliteStore
-from tests.conformance.state_samples import ANN, NOW, changes, owned_run, task, wish
+from tests.conformance.state_samples import ANN, NOW, changes, owned_run, task, launch_request
 
 path, left = sys.argv[1], int(sys.argv[2])
 
@@ -61,7 +61,7 @@ async def main():
     claimed = await owned_run(store)
     store._db.connection._raw.set_trace_callback(count)
     run = replaced(claimed.run, status=RunStatus.PAUSED)
-    what = dict(run=run, tasks=(task("extract", TaskStatus.SUCCESS),), wishes=(wish(run.id, "load"),))
+    what = dict(run=run, tasks=(task("extract", TaskStatus.SUCCESS),), launches=(launch_request(run.id, "load"),))
     await store.commit(ANN, [changes(claimed, **what)], NOW)
     print("committed")
 

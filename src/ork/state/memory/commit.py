@@ -31,21 +31,21 @@ def write_changes(
         else:
             opened.append((row, of_run))
     for row, of_run in opened:
-        if not of_run.only_wishes:
+        if not of_run.only_launches:
             _write(state, row, of_run)
             _raise_notices(state, row, of_run, now)
-    wishes = [(row, wish) for row, of_run in opened for wish in of_run.wishes]
+    launches = [(row, request) for row, of_run in opened for request in of_run.launches]
     rates = Rates(state.rates, lambda name, rate: state.open_bucket(name, rate, clock))
-    admission = admit([wish for _, wish in wishes], room_left(state.limits, state.active()), rates)
+    admission = admit([request for _, request in launches], room_left(state.limits, state.active()), rates)
     state.buckets |= {name: (bucket.tokens, clock) for name, bucket in admission.buckets.items()}
-    admitted = [wishes[place] for place in sorted(admission.admitted)]
-    for row, wish in admitted:
+    admitted = [launches[place] for place in sorted(admission.admitted)]
+    for row, request in admitted:
         row.changed = state.changed
-        _write_rows(state, row, (wish.task,), (wish.attempt,))
+        _write_rows(state, row, (request.task,), (request.attempt,))
     for row, of_run in opened:
         if of_run.release_ownership:
             row.owner = None
-    keys = frozenset(wish.attempt.key for _, wish in admitted)
+    keys = frozenset(request.attempt.key for _, request in admitted)
     return Committed(frozenset(fenced), frozenset(overruled), keys, admission.full, admission.again_in)
 
 
@@ -86,7 +86,7 @@ def _raise_notices(state: Shared, row: RunRow, changes: RunChanges, now: datetim
 
 def came_to_nothing(changes: Sequence[RunChanges], committed: Committed) -> bool:
     lost = committed.fenced | committed.overruled
-    return not committed.admitted and all(of_run.only_wishes or of_run.run_id in lost for of_run in changes)
+    return not committed.admitted and all(of_run.only_launches or of_run.run_id in lost for of_run in changes)
 
 
 def _write_rows(state: Shared, row: RunRow, tasks: Sequence[Task], attempts: Sequence[Attempt]) -> None:

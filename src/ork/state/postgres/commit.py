@@ -8,7 +8,7 @@ from typing import Any
 
 import asyncpg
 
-from ork.core.effects import Wish
+from ork.core.effects import LaunchRequest
 from ork.core.limits import limit_names
 from ork.model.ids import RunId, SchedulerId
 from ork.model.run import RunStatus
@@ -33,8 +33,8 @@ async def commit(db: Database, scheduler: SchedulerId, changes: Sequence[RunChan
     overruled: set[RunId] = set()
     rows_of = partial_progress
     while shares := [Share(c, orders[c.run_id]) for c in changes if c.run_id not in fenced | overruled]:
-        wishes = _by_priority(shares)
-        arguments = _arguments(shares, rows_of(shares, wishes), wishes, now)
+        launches = _by_priority(shares)
+        arguments = _arguments(shares, rows_of(shares, launches), launches, now)
         try:
             answer = (await db.rows("commit_step", scheduler, *arguments, db.moment(), *db.voice))[0]
         except asyncpg.PostgresError as error:
@@ -44,28 +44,28 @@ async def commit(db: Database, scheduler: SchedulerId, changes: Sequence[RunChan
             continue
         db.own_changes += answer["told"]
         if not answer["fenced"] and not answer["overruled"]:
-            return _committed(answer, wishes, fenced, overruled)
+            return _committed(answer, launches, fenced, overruled)
         fenced.update(answer["fenced"] or ())
         overruled.update(answer["overruled"] or ())
     return Committed(frozenset(fenced), frozenset(overruled))
 
 
 def _committed(
-    answer: Row, wishes: Sequence[tuple[Share, Wish]], fenced: set[RunId], overruled: set[RunId]
+    answer: Row, launches: Sequence[tuple[Share, LaunchRequest]], fenced: set[RunId], overruled: set[RunId]
 ) -> Committed:
-    admitted = frozenset(wishes[place - 1][1].attempt.key for place in answer["admitted"] or ())
+    admitted = frozenset(launches[place - 1][1].attempt.key for place in answer["admitted"] or ())
     full = frozenset(answer["exhausted"] or ())
     return Committed(frozenset(fenced), frozenset(overruled), admitted, full, answer["again_in"])
 
 
-def _by_priority(shares: Sequence[Share]) -> list[tuple[Share, Wish]]:
-    wishes = [(share, wish) for share in shares for wish in share.changes.wishes]
-    wishes.sort(key=lambda each: -each[1].priority)
-    return wishes
+def _by_priority(shares: Sequence[Share]) -> list[tuple[Share, LaunchRequest]]:
+    launches = [(share, request) for share in shares for request in share.changes.launches]
+    launches.sort(key=lambda each: -each[1].priority)
+    return launches
 
 
 def _arguments(
-    shares: Sequence[Share], progress: Progress, wishes: Sequence[tuple[Share, Wish]], now: datetime
+    shares: Sequence[Share], progress: Progress, launches: Sequence[tuple[Share, LaunchRequest]], now: datetime
 ) -> tuple[Any, ...]:
     """Those of `ork.commit_step`, in its order. What is empty is not sent, and the statements for it are not run."""
     changes = [share.changes for share in shares]
@@ -78,7 +78,7 @@ def _arguments(
         unaware or None,
         [(of_run.release_ownership, *run_values(of_run.run).values()) for of_run in changes if of_run.run is not None]
         or None,
-        [(of_run.run_id, of_run.release_ownership, of_run.only_wishes) for of_run in changes if of_run.run is None]
+        [(of_run.run_id, of_run.release_ownership, of_run.only_launches) for of_run in changes if of_run.run is None]
         or None,
         progress.tasks or None,
         progress.attempts or None,
@@ -86,31 +86,31 @@ def _arguments(
         progress.moved or None,
         [command for command, _ in done] or None,
         [run for _, run in done] or None,
-        progress.wished_tasks or None,
-        progress.wished_attempts or None,
-        *_counted_against(wishes),
+        progress.launched_tasks or None,
+        progress.launched_attempts or None,
+        *_counted_against(launches),
         [alert for of_run in changes for alert in _alert_rows(of_run)] or None,
         succeeded or None,
         now,
     )
 
 
-def _counted_against(wishes: Sequence[tuple[Share, Wish]]) -> tuple[Any, ...]:
+def _counted_against(launches: Sequence[tuple[Share, LaunchRequest]]) -> tuple[Any, ...]:
     """The limits that launches count against, and their tasks' own rates."""
-    if not wishes:
+    if not launches:
         return None, None
-    kinds = {(wish.attempt.executor, wish.attempt.pool) for _, wish in wishes}
-    has_rates = any(wish.rate or wish.attempt.pool for _, wish in wishes)
+    kinds = {(request.attempt.executor, request.attempt.pool) for _, request in launches}
+    has_rates = any(request.rate or request.attempt.pool for _, request in launches)
     return (
         sorted({name for kind in kinds for name in limit_names(*kind)}),
-        [_rate(wish) for _, wish in wishes] if has_rates else None,
+        [_rate(request) for _, request in launches] if has_rates else None,
     )
 
 
-def _rate(wish: Wish) -> Columns | None:
-    if wish.rate is None:
+def _rate(request: LaunchRequest) -> Columns | None:
+    if request.rate is None:
         return None
-    name, rate = wish.rate
+    name, rate = request.rate
     return name, rate.count, rate.seconds
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ork.core.effects import Wish
+from ork.core.effects import LaunchRequest
 from ork.model.ids import TaskKey
 from ork.model.task import Attempt, InlineOutput, Task, TaskStatus
 from ork.state.partial_updates import is_plain_attempt, is_plain_progress
@@ -25,27 +25,27 @@ class Share(NamedTuple):
 
 class Progress(NamedTuple):
     """What `ork.commit_step` is told of tasks and attempts: whole rows, new tasks, tasks that moved on together with their
-    attempts, and what it is wished to launch (the tasks too, where they are to be written whole)."""
+    attempts, and what it is asked to launch (the tasks too, where they are to be written whole)."""
 
     tasks: list[Columns]
     attempts: list[Columns]
     added: list[Columns]
     moved: list[Columns]
-    wished_tasks: list[Columns]
-    wished_attempts: list[Columns]
+    launched_tasks: list[Columns]
+    launched_attempts: list[Columns]
 
 
-def whole_progress(shares: Sequence[Share], wishes: Sequence[tuple[Share, Wish]]) -> Progress:
+def whole_progress(shares: Sequence[Share], launches: Sequence[tuple[Share, LaunchRequest]]) -> Progress:
     """Fits whatever the store holds."""
     tasks = [_task_row(share, task) for share in shares for task in _tasks(share)]
     attempts = [_attempt_row(share, attempt) for share in shares for attempt in _attempts(share)]
-    wished_tasks = [_task_row(share, wish.task) for share, wish in wishes]
-    return Progress(tasks, attempts, [], [], wished_tasks, _wished_attempts(wishes))
+    launched_tasks = [_task_row(share, request.task) for share, request in launches]
+    return Progress(tasks, attempts, [], [], launched_tasks, _launched_attempts(launches))
 
 
-def partial_progress(shares: Sequence[Share], wishes: Sequence[tuple[Share, Wish]]) -> Progress:
+def partial_progress(shares: Sequence[Share], launches: Sequence[tuple[Share, LaunchRequest]]) -> Progress:
     """Assumes that new tasks are new in the store, and that the rows below partial updates are in the state before."""
-    progress = Progress([], [], [], [], [], _wished_attempts(wishes))
+    progress = Progress([], [], [], [], [], _launched_attempts(launches))
     for share in shares:
         _add_share(progress, share)
     return progress
@@ -112,5 +112,5 @@ def _attempt_row(share: Share, attempt: Attempt) -> Columns:
     return attempt_row(share.order[attempt.key.task.name], attempt)
 
 
-def _wished_attempts(wishes: Sequence[tuple[Share, Wish]]) -> list[Columns]:
-    return [_attempt_row(share, wish.attempt) for share, wish in wishes]
+def _launched_attempts(launches: Sequence[tuple[Share, LaunchRequest]]) -> list[Columns]:
+    return [_attempt_row(share, request.attempt) for share, request in launches]

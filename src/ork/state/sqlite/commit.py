@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from ork.core.effects import Wish
+from ork.core.effects import LaunchRequest
 from ork.errors import UnreadableError
 from ork.model.ids import RunId, SchedulerId
 from ork.model.run import RunStatus
@@ -18,7 +18,7 @@ from ork.state.marks import number_of
 from ork.state.records import Committed, RunChanges
 from ork.state.refusals import ends_unaware_of_cancel
 from ork.state.sqlite.database import Database
-from ork.state.sqlite.progress import RunRows, launch, write_attempts, write_tasks
+from ork.state.sqlite.progress import RunRows, write_attempts, write_launches, write_tasks
 from ork.state.sqlite.rows import failure_text, index_number, run_values, time_text
 
 _ALWAYS_OWNED = (RunStatus.PENDING, RunStatus.RUNNING)
@@ -46,14 +46,14 @@ def commit(db: Database, scheduler: SchedulerId, changes: Sequence[RunChanges], 
             else:
                 (overruled if _is_owned(db, scheduler, of_run) else fenced).add(of_run.run_id)
         _write(db, opened, changed, time_text(now))
-        wishes = [wish for of_run in opened for wish in of_run.changes.wishes]
-        admission = _admit(db, wishes)
-        admitted = [wishes[place] for place in sorted(admission.admitted)]
-        if not admitted and all(of_run.changes.only_wishes for of_run in opened):
+        launches = [request for of_run in opened for request in of_run.changes.launches]
+        admission = _admit(db, launches)
+        admitted = [launches[place] for place in sorted(admission.admitted)]
+        if not admitted and all(of_run.changes.only_launches for of_run in opened):
             raise _CameToNothing
-        launch(db.connection, admitted, {of_run.changes.run_id: of_run.order for of_run in opened}, changed)
+        write_launches(db.connection, admitted, {of_run.changes.run_id: of_run.order for of_run in opened}, changed)
         _settle(db, opened)
-    keys = frozenset([wish.attempt.key for wish in admitted])
+    keys = frozenset([request.attempt.key for request in admitted])
     return Committed(frozenset(fenced), frozenset(overruled), keys, admission.full, admission.again_in)
 
 
@@ -113,15 +113,15 @@ def _write_notices(db: Database, changes: RunChanges, now: str | None) -> None:
         db.connection.run("add_recovery", {"run": run.id, "now": now, **before})
 
 
-def _admit(db: Database, wishes: Sequence[Wish]) -> Admission:
+def _admit(db: Database, launches: Sequence[LaunchRequest]) -> Admission:
     """The write lock is held: whoever commits next counts what is admitted here."""
-    limits: dict[str, int] = dict(db.connection.rows("list_limits")) if wishes else {}
-    rated = [wish for wish in wishes if wish.rate is not None or wish.attempt.pool is not None]
+    limits: dict[str, int] = dict(db.connection.rows("list_limits")) if launches else {}
+    rated = [request for request in launches if request.rate is not None or request.attempt.pool is not None]
     if not limits and not rated:
-        return Admission(frozenset(range(len(wishes))), frozenset(), None, {})
+        return Admission(frozenset(range(len(launches))), frozenset(), None, {})
     pools = {name: Rate(count, seconds) for name, count, seconds in db.connection.rows("list_rates")} if rated else {}
     active = (ActiveAttempts(*row) for row in db.connection.rows("count_active")) if limits else ()
-    admission = admit(wishes, room_left(limits, active), Rates(pools, partial(_open_bucket, db)))
+    admission = admit(launches, room_left(limits, active), Rates(pools, partial(_open_bucket, db)))
     boot, at = db.clock()
     drawn_from = [(name, bucket.tokens, boot, at) for name, bucket in sorted(admission.buckets.items())]
     db.connection.run_many("write_bucket", drawn_from)

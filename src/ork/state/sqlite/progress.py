@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from ork.core.effects import Wish
+from ork.core.effects import LaunchRequest
 from ork.model.ids import RunId
 from ork.model.task import Attempt, AttemptStatus, InlineOutput, Task, TaskStatus
 from ork.state.partial_updates import is_new, is_plain_attempt, is_plain_progress
@@ -80,11 +80,13 @@ def write_attempts(connection: Connection, changes: Sequence[RunRows]) -> None:
     connection.run_many("write_attempt", whole)
 
 
-def launch(connection: Connection, wishes: Sequence[Wish], orders: Mapping[RunId, Order], changed: int) -> None:
+def write_launches(
+    connection: Connection, launches: Sequence[LaunchRequest], orders: Mapping[RunId, Order], changed: int
+) -> None:
     tasks: list[Row] = []
     attempts: list[Row] = []
-    for wish in wishes:
-        task, attempt = wish.task, wish.attempt
+    for request in launches:
+        task, attempt = request.task, request.attempt
         run, (name, index), number = attempt.key
         ordinal, idx = orders[run][name], NO_INDEX if index is None else index
         tasks.append((task.attempt, time_text(task.dispatched_at), changed, run, ordinal, idx))
@@ -92,7 +94,7 @@ def launch(connection: Connection, wishes: Sequence[Wish], orders: Mapping[RunId
         about = attempt.executor, pool, attempt.external_name, attempt.token_hash, at
         attempts.append((run, ordinal, idx, number, name, *about))
     if connection.run_many("launch_task", tasks) != len(tasks):
-        rows = [(wish.attempt.key.run, wish.task) for wish in wishes]
+        rows = [(request.attempt.key.run, request.task) for request in launches]
         connection.run_many("write_task", [task_row(run, orders[run][t.key.name], changed, t) for run, t in rows])
     connection.run_many("launch_attempt", attempts)
 

@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 def _is_small(changes: Sequence[RunChanges]) -> bool:
-    return sum(2 + len(each.tasks) + len(each.attempts) + 2 * len(each.wishes) for each in changes) <= SMALL
+    return sum(2 + len(each.tasks) + len(each.attempts) + 2 * len(each.launches) for each in changes) <= SMALL
 
 
 class SqliteStore(DatabaseStore, modules=_MODULES):
