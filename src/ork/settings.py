@@ -1,6 +1,6 @@
-"""One frozen `Settings` from flags, the environment, `ork.yaml` and defaults, in that order.
+"""One immutable `Settings` from flags, the environment, `ork.yaml` and defaults, in that order.
 
-Nobody else reads the environment.
+No other module reads the environment.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ PROJECT_FILE = "ork.yaml"
 WORKERS_FILE = "workers.yaml"
 LOCATIONS_FILE = "locations.yaml"
 HOME = ".ork"
-LARGEST_FILE = 16 * 1024 * 1024  # of those that a person writes
-LEASE_SECONDS = 55.0  # with what it takes to notice: all is taken over within a minute of the last renewal
+MAX_FILE_BYTES = 16 * 1024 * 1024  # for files written by people
+LEASE_SECONDS = 55.0  # with the time to notice, runs are taken over within a minute of the last renewal
 
 
 class Settings(NamedTuple):
-    """Where things are, how many may run, and after how long somebody counts as gone."""
+    """Locations, limits and timeouts."""
 
     root: str
     store: str
@@ -49,20 +49,20 @@ class Settings(NamedTuple):
     stale_seconds: float = 60.0
     start_limit_seconds: float = 300.0
     stop_grace_seconds: float = 10.0
-    schedule_grace_seconds: float | None = None  # a time that is later than this was missed
+    schedule_grace_seconds: float | None = None  # a time that fires later than this counts as missed
     wake_url: str | None = None
-    wake_look_seconds: float = 60.0  # with a wake_url: how soon a tick looks at a running task again,
-    wake_look_max_seconds: float = 600.0  # and how rarely at most
+    wake_look_seconds: float = 60.0  # with a wake_url: first interval at which ticks check a running task
+    wake_look_max_seconds: float = 600.0  # the longest interval
     alerts: Mapping[str, Any] = MappingProxyType({})
-    traces: bool | None = None  # None: if a collector is named
-    trusted_proxies: tuple[str, ...] = ()  # whose X-Forwarded-* headers count
-    server: str | None = None  # the API to go through, instead of the store itself
+    traces: bool | None = None  # None: if a collector is configured
+    trusted_proxies: tuple[str, ...] = ()  # their X-Forwarded-* headers are trusted
+    server: str | None = None  # the API to use instead of the store
     token: str | None = None
     project: Project | None = None
     environ: Mapping[str, str] = MappingProxyType({})
 
     def __repr__(self) -> str:
-        # The environment holds secrets, and settings may end up in a message.
+        # The environment contains secrets, and settings may appear in messages.
         from ork.state.urls import without_password
 
         store = without_password(self.store)
@@ -70,29 +70,29 @@ class Settings(NamedTuple):
 
     @property
     def project_or_default(self) -> Project:
-        """What is known of the project, also where it has no files of its own."""
+        """The project, or a default one if it has no files."""
         from ork.definition.project import Project
 
         return self.project or Project(folder=self.root, workers={}, alerts={})
 
     @property
     def fence_seconds(self) -> float:
-        """How long a worker that cannot write its heartbeat lets its task go on; less than the stale limit."""
+        """How long a worker that cannot write heartbeats lets its task run; less than the stale limit."""
         return self.stale_seconds * 0.75
 
     @property
     def workers(self) -> Mapping[str, WorkerConfig]:
-        """What workers.yaml says."""
+        """The worker configs in workers.yaml."""
         return (self.project.workers if self.project is not None else None) or {}
 
     @property
     def pass_env(self) -> tuple[str, ...]:
-        """Variables that local tasks inherit besides the usual ones."""
+        """Additional environment variables that local tasks inherit."""
         return self.project.pass_env if self.project is not None else ()
 
     @property
     def docker_host(self) -> str | None:
-        """Where the container engine is, for worker configs that do not say."""
+        """The default container engine of worker configs."""
         return self.environ.get("DOCKER_HOST") or None
 
     @property
@@ -101,7 +101,7 @@ class Settings(NamedTuple):
 
     @property
     def docker_config(self) -> str:
-        """The folder in which `docker login` keeps accounts."""
+        """The folder in which `docker login` stores credentials."""
         return self.environ.get("DOCKER_CONFIG") or os.path.expanduser("~/.docker")
 
     @property
@@ -110,18 +110,18 @@ class Settings(NamedTuple):
         return os.path.join(self.root, HOME)
 
     @property
-    def names_a_collector(self) -> bool:
-        """Whether the variables that OpenTelemetry itself reads say where traces go."""
+    def has_collector(self) -> bool:
+        """Whether OpenTelemetry's own variables name a collector."""
         asks = any(self.environ.get(f"OTEL_EXPORTER_OTLP_{of}ENDPOINT") for of in ("", "TRACES_"))
         return asks and self.environ.get("OTEL_TRACES_EXPORTER", "otlp") == "otlp"
 
     @property
-    def forbids_traces(self) -> bool:
+    def disables_traces(self) -> bool:
         return self.traces is False or self.environ.get("OTEL_SDK_DISABLED", "").lower() == "true"
 
     @property
     def secrets(self) -> ProjectSecrets:
-        """What this project gives to workflows; it holds for workflows from locations and images as well."""
+        """The secrets of the project, also for workflows from locations and images."""
         from ork.secrets.project import ProjectSecrets
         from ork.secrets.providers import Surroundings
 
@@ -131,21 +131,21 @@ class Settings(NamedTuple):
 
     @property
     def project_with_secrets(self) -> Project:
-        """What files are checked against: the project, with the names of secrets that need no declaration."""
+        """The project that definitions are checked against, with the names of secrets that need no declaration."""
         from ork.model.record import replaced
 
         return replaced(self.project_or_default, found_secrets=self.secrets.found())
 
     @property
     def outbound(self) -> OutboundRule:
-        """What the scheduler may connect to."""
+        """The addresses that the scheduler may connect to."""
         from ork.model.outbound import OutboundRule, parse_allowed
 
         allow = self.project.outbound if self.project is not None else ()
         return OutboundRule(tuple(map(parse_allowed, allow)))
 
     def hook_secret(self, name: str) -> str | None:
-        """The secret that signs requests of a hook: Ork's own, which no workflow is given."""
+        """The secret that signs requests of a hook. It is Ork's own and not available to workflows."""
         return self.secrets.own_value(name)
 
 
@@ -158,23 +158,25 @@ def load_settings(
     folder: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings that hold in `folder` (default: the current one). Wrong values are errors that name their source."""
+    """The settings of the project of `folder` (default: the current one). Errors name the source of an invalid value."""
     given = os.environ if environ is None else environ
     root = find_root(folder or os.getcwd())
     project = _read_project(root)
-    wished = _wishes(project)
+    project_values = _from_project_file(project)
     home = os.path.join(root, HOME)
     lease = _seconds(given, "LEASE", LEASE_SECONDS)
-    chosen = store or _value(given, "ORK_STORE") or wished["store"] or f"sqlite:{home}/ork.db"
+    chosen = store or _value(given, "ORK_STORE") or project_values["store"] or f"sqlite:{home}/ork.db"
     return Settings(
         root=root,
         store=chosen,
-        objects=objects or given.get("ORK_OBJECTS") or wished["objects"] or _usual_objects(chosen, home),
-        durability=_choice(given, "ORK_DURABILITY", ("normal", "full")) or wished["durability"] or "normal",
-        isolation=_choice(given, "ORK_ISOLATION", ("fork", "interpreter", "shared")) or wished["isolation"] or "fork",
+        objects=objects or given.get("ORK_OBJECTS") or project_values["objects"] or _default_objects(chosen, home),
+        durability=_choice(given, "ORK_DURABILITY", ("normal", "full")) or project_values["durability"] or "normal",
+        isolation=_choice(given, "ORK_ISOLATION", ("fork", "interpreter", "shared"))
+        or project_values["isolation"]
+        or "fork",
         task_user=task_user or given.get("ORK_TASK_USER") or (project.task_user if project else None),
-        script_dir=_inside(root, given.get("ORK_SCRIPT_DIR") or wished["script_dir"]),
-        env_file=_inside(root, given.get("ORK_ENV_FILE") or wished["env_file"]),
+        script_dir=_inside(root, given.get("ORK_SCRIPT_DIR") or project_values["script_dir"]),
+        env_file=_inside(root, given.get("ORK_ENV_FILE") or project_values["env_file"]),
         pools=dict(project.pools) if project else {},
         pool_rates=dict(project.pool_rates) if project else {},
         executor_limits=dict(project.executor_limits) if project else {},
@@ -199,13 +201,13 @@ def load_settings(
     )
 
 
-def _usual_objects(store: str, home: str) -> str:
-    """With a journal where all who use it are on one machine, as they must be with SQLite anyway."""
+def _default_objects(store: str, home: str) -> str:
+    """A journal if the store is SQLite, since all its users are on one machine; otherwise files."""
     return f"{'journal' if store.startswith('sqlite:') else 'file'}:{home}/objects"
 
 
 def _value(environ: Mapping[str, str], name: str) -> str | None:
-    """The variable, or what the file holds that NAME_FILE names: how secrets come into containers and services."""
+    """The variable NAME, or the content of the file that NAME_FILE names, as containers and services pass secrets."""
     path = environ.get(f"{name}_FILE")
     if environ.get(name) or not path:
         return environ.get(name) or None
@@ -217,23 +219,23 @@ def _value(environ: Mapping[str, str], name: str) -> str | None:
 
 
 def find_root(folder: str) -> str:
-    """The nearest folder upwards that has a project's files or a `.ork`; else the folder itself.
+    """The nearest folder upwards that has project files or `.ork`; else the folder itself.
 
-    Folders above that others may write to, such as /tmp, are never somebody's project.
+    Parent folders that other users may write to, such as /tmp, are ignored.
     """
-    start = place = os.path.abspath(folder)
-    while not is_project(place) or (place != start and _is_open_to_others(place)):
-        above = os.path.dirname(place)
-        if above == place:
+    start = current = os.path.abspath(folder)
+    while not is_project(current) or (current != start and _is_writable_by_others(current)):
+        parent = os.path.dirname(current)
+        if parent == current:
             return start
-        place = above
-    return place
+        current = parent
+    return current
 
 
 def project_folder(file: str) -> str:
-    """The project that a workflow file belongs to: the nearest one upwards from the file.
+    """The project of a workflow file: the nearest one upwards from the file.
 
-    Without any, it is the current folder if the file is below it, else the file's own folder.
+    Without one, it is the current folder if the file is below it, else the file's own folder.
     """
     own = os.path.dirname(os.path.abspath(file))
     found = find_root(own)
@@ -250,15 +252,15 @@ def is_project(folder: str) -> bool:
     )
 
 
-def _is_open_to_others(folder: str) -> bool:
+def _is_writable_by_others(folder: str) -> bool:
     facts = os.stat(folder)
     return facts.st_uid != os.getuid() or bool(facts.st_mode & 0o002)
 
 
 def read_env_file(path: str) -> dict[str, str]:
-    """KEY=VALUE lines; `export`, comments and quotes around the value are understood, nothing is expanded."""
+    """Parses KEY=VALUE lines, with `export`, comments and quoted values; variables are not expanded."""
     try:
-        lines = read_regular(path, LARGEST_FILE).decode("utf-8", "replace").splitlines()
+        lines = read_regular(path, MAX_FILE_BYTES).decode("utf-8", "replace").splitlines()
     except OSError:
         return {}
     pairs: dict[str, str] = {}
@@ -276,7 +278,7 @@ def _unquoted(value: str) -> str:
 
 
 def _read_project(root: str) -> Project | None:
-    """What `ork.yaml` and `workers.yaml` say; None where there is neither."""
+    """The project in `ork.yaml` and `workers.yaml`; None if neither exists."""
     text, workers = (_read_file(os.path.join(root, name)) for name in (PROJECT_FILE, WORKERS_FILE))
     if text is None and workers is None:
         return None
@@ -285,13 +287,13 @@ def _read_project(root: str) -> Project | None:
 
     project, problems = load_project(text or b"", os.path.relpath(os.path.join(root, PROJECT_FILE)))
     if problems:
-        raise DefinitionError(f"{PROJECT_FILE} has mistakes", problems)
+        raise DefinitionError(f"{PROJECT_FILE} has errors", problems)
     project = replaced(project, folder=root, workers={})
     return _with_workers(project, workers, root) if workers is not None else project
 
 
 def _with_workers(project: Project, text: bytes, root: str) -> Project:
-    """A mistake in workers.yaml stops only the tasks that need the config it is in."""
+    """The project with its worker configs. An error in workers.yaml affects only the tasks that use that config."""
     from ork.definition.workers_file import read_workers
     from ork.model.record import replaced
 
@@ -301,15 +303,15 @@ def _with_workers(project: Project, text: bytes, root: str) -> Project:
 
 def _read_file(path: str) -> bytes | None:
     try:
-        return read_regular(path, LARGEST_FILE)
+        return read_regular(path, MAX_FILE_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _wishes(project: Project | None) -> dict[str, str | None]:
-    """What `ork.yaml` says, or nothing: the file's own room is not even loaded where there is no such file."""
+def _from_project_file(project: Project | None) -> dict[str, str | None]:
+    """The values in `ork.yaml`. Its package is not imported if there is no such file."""
     names = ("store", "objects", "durability", "isolation", "script_dir", "env_file")
     return {name: getattr(project, name, None) for name in names}
 
@@ -319,17 +321,17 @@ def _inside(root: str, path: str | None) -> str | None:
 
 
 def _max_workers(environ: Mapping[str, str], project: Project | None) -> int:
-    """How many attempts may run at once: asked for, or twice the processors and at least sixteen."""
-    asked = _number(environ, "ORK_MAX_WORKERS", int)
-    if asked is not None:
-        return int(asked)
+    """The maximum number of running attempts; the default is twice the processors, at least sixteen."""
+    given = _number(environ, "ORK_MAX_WORKERS", int)
+    if given is not None:
+        return int(given)
     return (project and project.max_workers) or max(16, 2 * (os.cpu_count() or 1))
 
 
 def _traces(environ: Mapping[str, str], project: Project | None) -> bool | None:
-    asked = _choice(environ, "ORK_TRACES", ("on", "off"))
-    if asked is not None:
-        return asked == "on"
+    given = _choice(environ, "ORK_TRACES", ("on", "off"))
+    if given is not None:
+        return given == "on"
     return project.traces if project else None
 
 
@@ -354,10 +356,10 @@ def _number(environ: Mapping[str, str], name: str, kind: Callable[[str], float])
 def _choice(environ: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str | None:
     text = environ.get(name)
     if text and text not in choices:
-        raise UsageError(f"{name}={text} is none of {', '.join(choices)}")
+        raise UsageError(f"{name}={text} is not one of {', '.join(choices)}")
     return text or None
 
 
 def wants_debug() -> bool:
-    """Tracebacks instead of one-line errors."""
+    """Whether to print tracebacks instead of one-line errors."""
     return os.environ.get("ORK_DEBUG", "") not in ("", "0")

@@ -1,4 +1,4 @@
-"""What the environment says about the terminal. Apart from the settings, because `ork --help` needs no more than this."""
+"""Terminal settings from the environment. Separate from `ork.settings`, because `ork --help` needs only these."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def wants_colour(is_terminal: bool) -> bool:
-    """`NO_COLOR` and `TERM=dumb` say no, `FORCE_COLOR` says yes, else a terminal gets colour."""
+    """`NO_COLOR` and `TERM=dumb` disable colour, `FORCE_COLOR` enables it; the default is colour on terminals."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR", "") not in ("", "0"):
@@ -19,9 +19,9 @@ def is_dumb_terminal() -> bool:
 
 
 def wants_ascii() -> bool:
-    """Whether the locale is C by name. Python takes that for UTF-8, and sets LC_CTYPE of its own process to C.UTF-8."""
+    """Whether the user's locale is C. Python treats it as UTF-8 and sets its own LC_CTYPE to C.UTF-8, which is ignored."""
     locale = os.environ.get("LC_ALL")
     if not locale:
-        of_characters = os.environ.get("LC_CTYPE")
-        locale = os.environ.get("LANG") if of_characters in (None, "", "C.UTF-8", "C.utf8") else of_characters
+        ctype = os.environ.get("LC_CTYPE")
+        locale = os.environ.get("LANG") if ctype in (None, "", "C.UTF-8", "C.utf8") else ctype
     return locale in ("C", "POSIX")

@@ -70,7 +70,7 @@ def test_a_store_that_has_gone_is_an_error(tmp_path: Path, ork_cli: OrkCli) -> N
     for file in (tmp_path / ".ork").glob("ork.db*"):
         file.unlink()
     done = ork_cli("runs", cwd=tmp_path)
-    assert (done.returncode, "is gone, though there have been runs" in done.stderr) == (3, True)
+    assert (done.returncode, "is missing, though there have been runs" in done.stderr) == (3, True)
     assert ork_cli("plan", "workflow.yaml", cwd=tmp_path).returncode == 0
 
 

@@ -54,7 +54,7 @@ def test_traces_are_wished_for_by_variable_then_file(tmp_path: Path) -> None:
     assert load_settings(folder=folder, environ={}).traces is None
     (tmp_path / "ork.yaml").write_text("traces: true\n")
     assert load_settings(folder=folder, environ={}).traces is True
-    assert load_settings(folder=folder, environ={"ORK_TRACES": "off"}).forbids_traces
+    assert load_settings(folder=folder, environ={"ORK_TRACES": "off"}).disables_traces
     with pytest.raises(UsageError, match="ORK_TRACES=maybe"):
         load_settings(folder=folder, environ={"ORK_TRACES": "maybe"})
 

@@ -1,4 +1,4 @@
-"""Where a project's tasks can run: settings in, executors out."""
+"""Creates the executors of a project from its settings."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from ork.state.reading import StateReader
 
 CONTAINER = "container"
-# What a process without root needs to run tasks as another user, to hand files over, and to watch and stop the tasks.
+# Needed without root to run tasks as another user, to change the owner of files, and to watch and stop tasks.
 _CAPABILITIES = {
     "CAP_SETUID": 7, "CAP_SETGID": 6, "CAP_CHOWN": 0, "CAP_KILL": 5, "CAP_DAC_OVERRIDE": 1, "CAP_SYS_PTRACE": 19,
 }  # fmt: skip
-EngineKey: TypeAlias = tuple[str | None, str | None]  # its address and the folder of its certificates, as far as given
+EngineKey: TypeAlias = tuple[str | None, str | None]  # address and folder of certificates; None: the default
 
 
 def executors_of(
@@ -45,12 +45,12 @@ def executors_of(
     store: StateReader,
     *,
     expects_work: bool = False,
-    attends: bool = False,
+    watches_containers: bool = False,
     fallbacks: Fallbacks | None = None,
 ) -> dict[str, Executor]:
-    """By the names that tasks say. Whoever gets them closes them. `expects_work`: soon, so a worker is made ahead.
-    `attends`: containers that were started from here are looked after, whoever owns their runs."""
-    # Custom executors are classes that its workers load: here they differ in their names (and limits) alone.
+    """The executors by name; the caller closes them. `expects_work`: a worker is started in advance.
+    `watches_containers`: containers started by this project are watched, even if other schedulers own their runs."""
+    # Custom executors are classes that workers load; for a scheduler they differ only in name and limits.
     from ork.compile.custom import custom_executors
 
     make = partial(
@@ -63,7 +63,7 @@ def executors_of(
     functions = make("python")
     if expects_work:
         functions.expect(settings.root)
-    engines = _known_engines(settings) if attends else []
+    engines = _known_engines(settings) if watches_containers else []
     containers = OnDemand(CONTAINER, lambda: _containers(settings, objects, store, engines), CONTAINER_TRAITS)
     if engines:
         containers.make()
@@ -76,15 +76,15 @@ def executors_of(
     return made | {name: make(name) for name in custom_executors(settings.project)}
 
 
-def note_plain_files(settings: Settings, objects: AttemptDocuments, fallbacks: Fallbacks) -> None:
-    """A journal was asked for, and the folder cannot have one."""
+def note_missing_journal(settings: Settings, objects: AttemptDocuments, fallbacks: Fallbacks) -> None:
+    """Notes a fallback if a journal is configured but the folder cannot have one."""
     if settings.objects.startswith(JOURNAL_URL) and objects.kind != "journal":
-        why = "it held files before, or its file system is not known to append atomically"
-        fallbacks.note(JOURNAL, f"documents of attempts are files of their own in {root_of_url(objects.url)}: {why}")
+        why = "it contained files before, or its file system may not append atomically"
+        fallbacks.note(JOURNAL, f"documents of attempts are separate files in {root_of_url(objects.url)}: {why}")
 
 
 def worker_configs(settings: Settings) -> Callable[[TaskSpec], WorkerConfig | None]:
-    """The config a task runs with, from workers.yaml; DefinitionError if there is a mistake in that one."""
+    """A function that returns a task's config from workers.yaml, or raises DefinitionError if that config is invalid."""
     broken = settings.project.broken_workers if settings.project is not None else {}
     if not settings.workers and not broken:
         return lambda _spec: None
@@ -102,7 +102,7 @@ def worker_configs(settings: Settings) -> Callable[[TaskSpec], WorkerConfig | No
 def _containers(
     settings: Settings, objects: AttemptDocuments, store: StateReader, engines: list[EngineKey]
 ) -> Executor:
-    """Nothing of it is loaded before the first task with an image comes along, unless one did before."""
+    """The container executor. It is loaded for the first task with an image, or if engines were used before."""
     from ork.executors.docker.executor import DockerExecutor
     from ork.scheduler.spec_secrets import mask_of
     from ork.worker.supervise.stand_in import StandIn, is_left_over
@@ -138,7 +138,7 @@ def _engines_file(settings: Settings) -> str:
 
 
 def _known_engines(settings: Settings) -> list[EngineKey]:
-    """Engines that containers were started on from here, by an earlier process perhaps."""
+    """Container engines that this project has used, also in earlier processes."""
     try:
         with open(_engines_file(settings), encoding="utf-8") as file:
             return [(host, certificates) for host, certificates in json.load(file)]
@@ -159,8 +159,8 @@ def _remember_engines(settings: Settings, engines: list[EngineKey]) -> None:
 
 
 def check_task_user(name: str | None) -> None:
-    """UsageError if there is no such user, or this process cannot run anything as it. Said when a scheduler starts: a task
-    never runs as somebody else than it should."""
+    """UsageError if the user does not exist, or this process cannot run tasks as it. Checked when a scheduler starts, so
+    that a task never runs as a wrong user."""
     if name is None:
         return
     from ork.worker.supervise.confinement import TaskUserError
@@ -180,7 +180,7 @@ def check_task_user(name: str | None) -> None:
 
 
 def _missing_capabilities() -> list[str]:
-    """Of those that running tasks as another user needs; none for root."""
+    """The missing capabilities for running tasks as another user; none for root."""
     if os.geteuid() == 0:
         return []
     try:

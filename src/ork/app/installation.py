@@ -1,4 +1,4 @@
-"""The composition root: settings in, wired services out. Backends are known here and nowhere else."""
+"""The composition root: opens stores and creates services from settings. Only this package knows the backends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from ork.app.stores import empty_store, has_store, is_on_a_server, make_home, open_store
+from ork.app.stores import empty_store, has_store, make_home, open_store, uses_network
 from ork.errors import UsageError
 from ork.model.access import AuditEntry
 from ork.model.ids import RunId, SchedulerId
@@ -43,16 +43,16 @@ OnCommit = Callable[[Sequence[RunId]], None]
 
 
 class Installation:
-    """A store, its objects, and whatever was opened on top of them; `close` lets go of it all."""
+    """A store, its objects, and everything that was opened for them; `close` closes it all."""
 
     can_work = True  # whether a scheduler may run in this process
-    looks_into_images = True  # whether its scheduler does; folders are looked into in any case
+    looks_into_images = True  # whether its scheduler refreshes images; folders are always refreshed
 
     def __init__(self, settings: Settings, store: StateStore, objects: AttemptDocuments) -> None:
         self.settings = settings
         self.store = store
         self.objects = objects
-        self.shared: SharedSettings | None = None  # what all schedulers have in common, once that is known
+        self.shared: SharedSettings | None = None  # set by `open_installation`
         self._executors: list[Executor] = []
         self._service: SchedulerService | None = None
         self._traces: TraceExporter | None = None
@@ -61,8 +61,8 @@ class Installation:
     async def scheduler(
         self, kind: str, on_commit: OnCommit | None = None, *, only: RunId | None = None
     ) -> SchedulerService:
-        """A scheduler of this process, ready to run; with `only`, for that run and what it needs. The limits in the
-        settings hold from now on."""
+        """A scheduler for this process, ready to run; with `only`, for that run and its sub-workflows. Applies the limits
+        in the settings."""
         from ork.app.executors import check_task_user
         from ork.app.scheduler_options import limits_of, rates_of, scheduler_options, start_traces
         from ork.executors.processes import identity, is_provably_dead, watch_death
@@ -80,7 +80,7 @@ class Installation:
             options = replaced(options, traceparent=self._traces.traceparent)
         waiting = Waiting(lambda: self._poller(options))
 
-        def tell(runs: Sequence[RunId]) -> None:
+        def notify(runs: Sequence[RunId]) -> None:
             waiting.runs_changed(runs)
             if on_commit is not None:
                 on_commit(runs)
@@ -91,11 +91,11 @@ class Installation:
             kind=kind,
             store=self.store,
             objects=self.objects,
-            executors={**self._places(kind, telemetry), **self._waiting_executors(waiting)},
+            executors={**self._local_executors(kind, telemetry), **self._waiting_executors(waiting)},
             options=options,
-            monotonic=_boot_seconds,
+            monotonic=_boot_clock,
             is_provably_dead=is_provably_dead,
-            on_commit=tell,
+            on_commit=notify,
             telemetry=telemetry,
             terms=self.shared.terms if self.shared is not None else None,
             only=only,
@@ -108,7 +108,7 @@ class Installation:
         return self._service
 
     async def tick(self, telemetry: Telemetry | None = None, *, stays: bool = False) -> TickReport:
-        """One tick. A few reads find out whether there is anything to do; only then a scheduler is made."""
+        """One tick. A few reads determine whether there is work; only then a scheduler is created."""
         from ork.app.scheduler_options import limits_of, rates_of
         from ork.executors.processes import hostname
         from ork.scheduler.idle import next_due
@@ -116,7 +116,7 @@ class Installation:
 
         await self.store.set_limits(limits_of(self.settings), rates_of(self.settings))
         locations = await self._set_locations()
-        now = datetime.now(UTC)  # what was set just now is due
+        now = datetime.now(UTC)  # after _set_locations, so that new locations are due
         due = await next_due(self.store, hostname(), () if locations is None else locations[0], now)
         if (locations is None or not locations[1]) and (due is None or due > now):
             return TickReport(0, 0, 0, due)
@@ -129,8 +129,8 @@ class Installation:
         return report
 
     async def _set_locations(self) -> tuple[dict[str, Location], Sequence[Problem]] | None:
-        """The project's locations hold from now on. Returns those that this process looks into, and mistakes in the file;
-        None where the project does not have any."""
+        """Stores the project's locations. Returns those that this process refreshes, and errors in the file; None if the
+        project has no locations."""
         if not os.path.exists(os.path.join(self.settings.root, LOCATIONS_FILE)):
             return None
         from ork.locations.project_locations import valid_locations
@@ -140,14 +140,14 @@ class Installation:
         if not self.looks_into_images:
             locations = {name: location for name, location in locations.items() if location.path is not None}
         if problems or not self.looks_into_images:
-            # A location whose entry cannot be read is kept with what was found there last.
+            # A location whose entry is invalid is kept with its last result.
             known = {entry.name: entry.source for entry in await self.store.list_locations()}
         sources = known | {name: location.source for name, location in locations.items()}
         await self.store.set_locations(sources, datetime.now(UTC))
         return locations, problems
 
     async def refresher(self, telemetry: Telemetry) -> Refresher | None:
-        """Looks into the project's locations; None where the project does not speak of any."""
+        """Refreshes the project's locations; None if the project has none."""
         found = await self._set_locations()
         if found is None:
             return None
@@ -181,13 +181,18 @@ class Installation:
         secrets, rule = self.settings.secrets.own_value, self.settings.outbound
         return Outbox(self.store, channels, secrets, telemetry, rule=rule)
 
-    def _places(self, kind: str, telemetry: Telemetry) -> dict[str, Executor]:
-        from ork.app.executors import executors_of, note_plain_files
+    def _local_executors(self, kind: str, telemetry: Telemetry) -> dict[str, Executor]:
+        from ork.app.executors import executors_of, note_missing_journal
 
         fallbacks, is_run = telemetry.fallbacks, kind == "run"
-        note_plain_files(self.settings, self.objects, fallbacks)
+        note_missing_journal(self.settings, self.objects, fallbacks)
         made = executors_of(
-            self.settings, self.objects, self.store, expects_work=is_run, attends=not is_run, fallbacks=fallbacks
+            self.settings,
+            self.objects,
+            self.store,
+            expects_work=is_run,
+            watches_containers=not is_run,
+            fallbacks=fallbacks,
         )
         self._executors += made.values()
         return made
@@ -208,7 +213,7 @@ class Installation:
         )
 
     def _waiting_executors(self, waiting: Waiting) -> dict[str, Executor]:
-        """Those whose attempts take no process: they wait for something else to end."""
+        """Executors whose attempts need no process, because they wait for something else to end."""
         from ork.scheduler.subworkflow import WorkflowExecutor
 
         workflow = WorkflowExecutor(self.store, self.objects, self._wake_service)
@@ -216,23 +221,23 @@ class Installation:
         return {waiting.name: waiting, workflow.name: workflow}
 
     def _wake_service(self) -> None:
-        """What we write through our own store handle wakes everybody but ourselves."""
+        """Writes through our own store handle wake only other processes."""
         if self._service is not None:
             self._service.wake()
 
     @property
     def address(self) -> str:
-        """Where it is, for people."""
+        """The address of the store, without its password."""
         return without_password(self.settings.store)
 
     async def explain(self, target: Target, now: datetime) -> WhyAnswer:
-        """Why a run or a task is (not) running."""
+        """Explains why a run or task is (not) running."""
         from ork.status.explain import explain
 
         return await explain(self.store, self.objects, target, now, timeouts_of(self.settings))
 
     async def record(self, by: str, action: str, subject: str, detail: str | None = None) -> None:
-        """Somebody changed something: it stands in the audit trail."""
+        """Writes a change to the audit log."""
         await self.store.record(AuditEntry(datetime.now(UTC), by, action, subject, detail))
 
     async def close(self) -> None:
@@ -246,7 +251,7 @@ class Installation:
 
 
 class RemoteInstallation(Installation):
-    """Reached through a server: the schedulers there do the work, and the server keeps the audit trail."""
+    """An installation behind a server: its schedulers do the work, and the server writes the audit log."""
 
     can_work = False
 
@@ -254,7 +259,7 @@ class RemoteInstallation(Installation):
         from ork.api.client.objects import RemoteObjects
         from ork.api.client.store import RemoteStore
 
-        # What a server does not offer is refused by name when it is asked for.
+        # Calls that a server does not support raise an error that names them.
         super().__init__(
             settings, cast(StateStore, RemoteStore(server)), cast("AttemptDocuments", RemoteObjects(server))
         )
@@ -271,7 +276,7 @@ class RemoteInstallation(Installation):
         *,
         only: RunId | None = None,  # noqa: ARG002
     ) -> SchedulerService:
-        raise UsageError("the schedulers of the server do the work", hint="leave --server away to work here")
+        raise UsageError("the schedulers of the server do the work", hint="run it without --server to work locally")
 
     async def explain(self, target: Target, now: datetime) -> WhyAnswer:  # noqa: ARG002 (the server's clock counts)
         from ork.api.client.store import explained
@@ -279,12 +284,12 @@ class RemoteInstallation(Installation):
         return explained(self.server, target)
 
     async def record(self, by: str, action: str, subject: str, detail: str | None = None) -> None:
-        """The server knows by the token who asks."""
+        """Does nothing: the server identifies the caller by its token."""
 
 
 def http_api(installation: Installation, service: SchedulerService | None) -> Api:
-    """What the routes of the HTTP API work with. The installation's store handle is theirs alone: what they write wakes
-    the scheduler, in this process or any other."""
+    """The context of the HTTP API. The API has its own store handle, so that its writes wake the scheduler in this
+    process too."""
     from ork.api.context import Api
     from ork.api.events import Hub
     from ork.telemetry import Telemetry
@@ -295,7 +300,7 @@ def http_api(installation: Installation, service: SchedulerService | None) -> Ap
         store=installation.store,
         objects=installation.objects,
         hub=Hub(installation.store),
-        tick=_ticker(settings, telemetry),
+        tick=_serialized_tick(settings, telemetry),
         wake=service.wake if service is not None else None,
         root=settings.root,
         project=settings.project_with_secrets,
@@ -305,14 +310,14 @@ def http_api(installation: Installation, service: SchedulerService | None) -> Ap
     )
 
 
-def _ticker(settings: Settings, telemetry: Telemetry) -> Callable[[], Awaitable[TickReport]]:
-    """One pass after the other: two at once would only get into each other's way. What they do is told of here, too."""
+def _serialized_tick(settings: Settings, telemetry: Telemetry) -> Callable[[], Awaitable[TickReport]]:
+    """A function that runs one tick at a time. Its events are added to the telemetry."""
     import asyncio
 
-    alone = asyncio.Lock()
+    lock = asyncio.Lock()
 
     async def tick() -> TickReport:
-        async with alone:
+        async with lock:
             installation = await open_installation(settings)
             try:
                 return await installation.tick(telemetry)
@@ -336,9 +341,9 @@ def _remote(settings: Settings, url: str) -> Installation:
 
 
 async def open_installation(settings: Settings) -> Installation:
-    """Opens store and objects for work that goes on for a while; the first one in a project creates `.ork`.
+    """Opens store and objects for longer work; creates `.ork` in a new project.
 
-    SettingsDifferError if they do not belong together."""
+    SettingsDifferError if the settings do not match those of the installation."""
     if settings.server is not None:
         return _remote(settings, settings.server)
     from ork.app.shared_settings import join_installation
@@ -353,41 +358,41 @@ async def open_installation(settings: Settings) -> Installation:
 
 
 async def open_briefly(settings: Settings, *, creates: bool, may_be_new: bool = False) -> Installation:
-    """Opens them for a few calls in one thread. Unless it `creates`, a project without a store gets an empty one
-    in memory: looking leaves no traces. Where there is no project, or its store has gone, that is an error, unless it
-    `may_be_new`."""
+    """Opens store and objects for a few calls in one thread. Without `creates`, a project without a store gets an empty
+    one in memory, so that reading creates no files. NotFoundError if there is no project, or its store is gone, unless
+    it `may_be_new`."""
     if settings.server is not None:
         return _remote(settings, settings.server)
     if creates or has_store(settings, may_be_new=may_be_new):
-        from ork.app.shared_settings import objects_to_read
+        from ork.app.shared_settings import objects_for_reading
 
         installation = _open(settings, inline=True)
         try:
-            installation.objects = await objects_to_read(installation.store, installation.objects, settings)
+            installation.objects = await objects_for_reading(installation.store, installation.objects, settings)
         except BaseException:
             await installation.close()
             raise
         return installation
-    return Installation(settings, empty_store(), objects_here(settings, creates=False))
+    return Installation(settings, empty_store(), open_configured_objects(settings, creates=False))
 
 
 def runs_without_event_loop(settings: Settings) -> bool:
-    """Whether what is opened for a look needs no event loop."""
-    return settings.server is not None or not is_on_a_server(settings)
+    """Whether an installation from `open_briefly` needs no event loop."""
+    return settings.server is not None or not uses_network(settings)
 
 
 def _open(settings: Settings, *, inline: bool) -> Installation:
     make_home(settings)
-    objects = objects_here(settings, creates=not inline)  # who only looks leaves it as it is
+    objects = open_configured_objects(settings, creates=not inline)  # reading creates nothing
     return Installation(settings, open_store(settings, inline=inline), objects)
 
 
-def objects_here(settings: Settings, *, creates: bool) -> AttemptDocuments:
-    """The object store that the settings name, whether it is the installation's or not."""
+def open_configured_objects(settings: Settings, *, creates: bool) -> AttemptDocuments:
+    """The object store in the settings, whether or not it is the installation's."""
     url = settings.objects if creates else FILE + root_of_url(settings.objects)
     return open_objects(url, settings.durability, within=settings.root)
 
 
-def _boot_seconds() -> float:
-    # Goes on while the machine sleeps, as leases do.
+def _boot_clock() -> float:
+    # Includes time in which the machine sleeps, as leases do.
     return time.clock_gettime(time.CLOCK_BOOTTIME)

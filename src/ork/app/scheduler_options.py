@@ -1,4 +1,4 @@
-"""What a scheduler is given, made of the settings."""
+"""The options of a scheduler, from the settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ork.telemetry import Telemetry
     from ork.traces.exporter import TraceExporter
 
-# How late a scheduled time may be and still be on time. Ticks come when somebody calls them.
+# How late a scheduled time may fire and still count as on time. Ticks are called from outside, so they get more.
 SERVICE_GRACE, TICK_GRACE = 60.0, 900.0
 
 
@@ -57,16 +57,17 @@ def rates_of(settings: Settings) -> dict[str, Rate]:
 
 
 def start_traces(settings: Settings, telemetry: Telemetry) -> TraceExporter | None:
-    """If they are asked for. Who only has OpenTelemetry's variables set, for other programs perhaps, may lack its
-    packages; who asks Ork for traces may not."""
-    if settings.forbids_traces or not (settings.traces or settings.names_a_collector):
+    """The trace exporter, if traces are enabled. Missing packages are an error only if the settings require traces, not
+    if only OpenTelemetry's variables are set."""
+    if settings.disables_traces or not (settings.traces or settings.has_collector):
         return None
     try:
         from ork.traces.exporter import TraceExporter
     except ImportError as error:
         if settings.traces:
             raise UsageError(
-                f"traces need packages that are not here: {error.name}", hint="pip install 'ork-orchestrator[traces]'"
+                f"traces need packages that are not installed: {error.name}",
+                hint="pip install 'ork-orchestrator[traces]'",
             ) from None
         return None
     from ork.telemetry import TelemetryEvent

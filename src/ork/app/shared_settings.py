@@ -1,4 +1,4 @@
-"""Whether this process may work for an installation: its settings are compared with those that all schedulers share.
+"""Compares the settings of this process with those that all schedulers of the installation share.
 
 Two object stores under one state store would start an attempt twice: the second scheduler would not see that the
 attempt's gate is taken. So the object store has an identity, the state store records it, and both are compared before
@@ -28,27 +28,27 @@ _USE = "record this one in its place while nothing runs: ork db use-settings"
 
 
 async def join_installation(store: AdminStore, objects: AttemptDocuments, settings: Settings) -> SharedSettings:
-    """The installation's shared settings, which are also ours. The first process records its own.
+    """The installation's shared settings, which match ours. The first process records its own.
 
-    SettingsDifferError if ours are others, or if this object store cannot be the one that is in use.
+    SettingsDifferError if ours differ, or if this object store cannot be the installation's.
     """
     recorded = await store.read_shared_settings()
     identity: ObjectsIdentity | None
     if recorded is None:
-        await _refuse_unknown_attempts(store, objects)
+        await _check_active_attempts(store, objects)
         identity = _make_identity(objects)
-        recorded = await store.record_shared_settings(own_settings(settings, objects, identity))
+        recorded = await store.record_shared_settings(local_shared_settings(settings, objects, identity))
     else:
         identity = read_identity(objects)
     _check_kind(objects, identity)
-    problem = difference(recorded, own_settings(settings, objects, identity))
+    problem = difference(recorded, local_shared_settings(settings, objects, identity))
     if problem is not None:
         raise problem
     return recorded
 
 
-async def objects_to_read(store: AdminStore, objects: AttemptDocuments, settings: Settings) -> AttemptDocuments:
-    """For a look: these objects, or a stand-in that says why they are not the installation's. Writes nothing."""
+async def objects_for_reading(store: AdminStore, objects: AttemptDocuments, settings: Settings) -> AttemptDocuments:
+    """These objects, or a stand-in whose errors say why they are not the installation's. Writes nothing."""
     recorded = await store.read_shared_settings()
     identity = None if recorded is None else read_identity(objects)
     if recorded is None or (identity is not None and identity.id == recorded.objects):
@@ -56,15 +56,17 @@ async def objects_to_read(store: AdminStore, objects: AttemptDocuments, settings
     missing = objects.missing_place()
     if recorded.objects_url == objects.url and missing is not None:
         return ObjectsElsewhere(
-            objects.url, f"{missing} is missing: logs and large outputs in it are gone", "bring it back"
+            objects.url, f"{missing} is missing: logs and large outputs in it are gone", "restore it"
         )
-    mine = own_settings(settings, objects, identity)
+    mine = local_shared_settings(settings, objects, identity)
     problem = _objects_differ(recorded, mine)
     return ObjectsElsewhere(objects.url, problem.message, problem.hint)
 
 
-def own_settings(settings: Settings, objects: AttemptDocuments, identity: ObjectsIdentity | None) -> SharedSettings:
-    """What this process would record. An object store without an identity has the id ""."""
+def local_shared_settings(
+    settings: Settings, objects: AttemptDocuments, identity: ObjectsIdentity | None
+) -> SharedSettings:
+    """The settings that this process would record. An object store without an identity has the id ""."""
     return SharedSettings(
         "" if identity is None else identity.id,
         settings.heartbeat_seconds,
@@ -79,13 +81,13 @@ async def use_settings(
     store: AdminStore, objects: AttemptDocuments, settings: Settings, *, force: bool
 ) -> SharedSettings:
     """Records the settings of this process as the installation's. RefusedError while attempts are active."""
-    mine = own_settings(settings, objects, _make_identity(objects))
+    mine = local_shared_settings(settings, objects, _make_identity(objects))
     await store.replace_shared_settings(mine, force=force)
     return mine
 
 
 def difference(recorded: SharedSettings, mine: SharedSettings) -> SettingsDifferError | None:
-    """What is wrong, in words; None if both are the same."""
+    """An error that describes the difference; None if there is none."""
     if mine.objects != recorded.objects:
         return _objects_differ(recorded, mine)
     times = [
@@ -98,10 +100,13 @@ def difference(recorded: SharedSettings, mine: SharedSettings) -> SettingsDiffer
     ]
     if not times:
         return None
-    said = ", ".join(f"the {name} is {ours:g}s here and {theirs:g}s there" for name, _, ours, theirs in times)
+    differences = ", ".join(
+        f"the {name} is {ours:g}s on this machine and {theirs:g}s in the installation"
+        for name, _, ours, theirs in times
+    )
     variables = " ".join(f"{variable}={theirs:g}" for _, variable, _, theirs in times)
     return SettingsDifferError(
-        f"all schedulers of an installation must agree on when a worker is lost: {said} "
+        f"all schedulers of an installation must agree on when a worker is lost: {differences} "
         f"(recorded by {recorded.host} on {recorded.recorded_at:%Y-%m-%d %H:%M} UTC)",
         hint=f"set {variables}, or {_USE}",
     )
@@ -112,11 +117,11 @@ def _objects_differ(recorded: SharedSettings, mine: SharedSettings) -> SettingsD
         return SettingsDifferError(
             f"the object store of the installation, {mine.objects_url}, is missing or empty: logs and large outputs of "
             "earlier runs are gone with it",
-            hint="bring the folder back (is a file system not mounted?), or go on without them: ork db use-settings",
+            hint="restore the folder (is a file system not mounted?), or continue without them: ork db use-settings",
         )
-    here = f"id {mine.objects[:8]}" if mine.objects else "new or empty: it has no identity.json"
+    identity = f"id {mine.objects[:8]}" if mine.objects else "new or empty: it has no identity.json"
     return SettingsDifferError(
-        f"this is not the object store of the installation: here {mine.objects_url} on {mine.host} ({here}); "
+        f"this is not the object store of the installation: {mine.objects_url} on {mine.host} ({identity}); "
         f"the installation's is {recorded.objects_url} as seen by {recorded.host} (id {recorded.objects[:8]}), "
         f"recorded on {recorded.recorded_at:%Y-%m-%d %H:%M} UTC",
         hint="point ORK_OBJECTS, --objects or `objects:` in ork.yaml to it (on several machines a folder that all of "
@@ -135,14 +140,14 @@ def _check_kind(objects: AttemptDocuments, identity: ObjectsIdentity | None) -> 
         return
     undo_opening(objects)
     raise SettingsDifferError(
-        f"{objects.url} was made to hold {identity.kind}, and was opened as one that holds {objects.kind}",
-        hint="another process made it at the same moment: try again",
+        f"{objects.url} was created for {identity.kind}, and was opened for {objects.kind}",
+        hint="another process created it at the same time: try again",
     )
 
 
-async def _refuse_unknown_attempts(store: AdminStore, objects: AttemptDocuments) -> None:
-    """For a state store from before there was a record: its active attempts must be known here, or another folder is
-    in use and they would be started a second time."""
+async def _check_active_attempts(store: AdminStore, objects: AttemptDocuments) -> None:
+    """For a state store without a record: this object store must have documents of its active attempts. Otherwise another
+    folder is in use, and the attempts would be started twice."""
     unknown = 0
     async for attempt in _active_attempts(store):
         name = str(attempt.key)

@@ -1,4 +1,4 @@
-"""Which store a URL names, and how it is opened. A backend is loaded when a URL asks for it."""
+"""Opens the state store that a URL names. A backend is loaded only when it is used."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_ON_A_SERVER = ("postgresql:", "postgres:")
+_NETWORK_SCHEMES = ("postgresql:", "postgres:")
 
 
-def is_on_a_server(settings: Settings) -> bool:
-    """Answers come over a network: they are waited for in an event loop."""
-    return settings.store.startswith(_ON_A_SERVER)
+def uses_network(settings: Settings) -> bool:
+    """Whether the store is reached over a network, which needs an event loop."""
+    return settings.store.startswith(_NETWORK_SCHEMES)
 
 
 def store_path(settings: Settings) -> str | None:
-    """The database file a `sqlite:` URL names; None for a store that is no file."""
-    if is_on_a_server(settings):
+    """The database file of a `sqlite:` URL; None for a store that is not a file."""
+    if uses_network(settings):
         return None
     scheme, colon, path = settings.store.partition(":")
     if scheme != "sqlite" or not colon or not path:
         raise UsageError(
             f"cannot use the store {settings.store}",
-            hint="a store is named sqlite:/path/to/ork.db or postgresql://user@host/database",
+            hint="write sqlite:/path/to/ork.db or postgresql://user@host/database",
         )
     path = path[2:] if path.startswith("///") else path
     return os.path.join(settings.root, path)
 
 
 def has_store(settings: Settings, *, may_be_new: bool) -> bool:
-    """Whether there is something to look at. False for a project that has not run anything yet; NotFoundError where
-    there should be a store and is none, unless it `may_be_new`; StoreError where nobody can tell."""
+    """Whether the store exists. False for a project without runs; NotFoundError if a store should exist, unless it
+    `may_be_new`; StoreError if that cannot be determined."""
     path = store_path(settings)
     if path is None:
         return True
@@ -56,38 +56,38 @@ def has_store(settings: Settings, *, may_be_new: bool) -> bool:
 
 
 def _check_is_new(settings: Settings, path: str) -> None:
-    if not _is_in_the_project(settings):
+    if not _is_default_store(settings):
         hint = "check --store, ORK_STORE and `store` in ork.yaml; `ork db migrate` creates it"
         raise NotFoundError(f"there is no store {path}", hint=hint)
     if os.path.isdir(os.path.join(settings.home, "objects")):
-        hint = f"bring it back; to begin anew, remove {settings.home}"
-        raise NotFoundError(f"the store {path} is gone, though there have been runs", hint=hint)
+        hint = f"restore it; to start anew, remove {settings.home}"
+        raise NotFoundError(f"the store {path} is missing, though there have been runs", hint=hint)
     check_project(settings)
 
 
 def check_project(settings: Settings) -> None:
-    """NotFoundError if the store would be that of the current folder's project, and there is no project."""
-    if settings.server is None and _is_in_the_project(settings) and not has_project(settings):
-        hint = "go to the project's folder, or begin with `ork init`"
+    """NotFoundError if the store would be that of a project, and there is no project."""
+    if settings.server is None and _is_default_store(settings) and not has_project(settings):
+        hint = "change to the project's folder, or create a project with `ork init`"
         raise NotFoundError(f"there is no Ork project in {settings.root} or above it", hint=hint)
 
 
 def has_project(settings: Settings) -> bool:
-    return is_project(settings.root) or any(map(os.path.isfile, _of_a_workflow(settings.root)))
+    return is_project(settings.root) or any(map(os.path.isfile, _workflow_files(settings.root)))
 
 
-def _is_in_the_project(settings: Settings) -> bool:
-    """Whether no store is named, so that it is the file in `.ork`."""
+def _is_default_store(settings: Settings) -> bool:
+    """Whether no store is configured, so that it is the file in `.ork`."""
     return settings.store == f"sqlite:{settings.home}/ork.db"
 
 
-def _of_a_workflow(folder: str) -> list[str]:
-    """A folder with one of these is a project that has not run anything yet."""
+def _workflow_files(folder: str) -> list[str]:
+    """Files that make a folder a project, even before its first run."""
     return [os.path.join(folder, name) for name in ("workflow.yaml", "workflow.yml", "workflow.py")]
 
 
 def open_store(settings: Settings, *, inline: bool) -> StateStore:
-    """`inline` runs the statements of a store in a file in the caller's thread: then awaiting a verb never yields."""
+    """Opens the store. `inline`: SQLite statements run in the caller's thread, so that awaiting a call never yields."""
     path = store_path(settings)
     if path is None:
         store: StateStore = _postgres().PostgresStore(settings.store, lease_seconds=settings.lease_seconds)
@@ -99,14 +99,14 @@ def open_store(settings: Settings, *, inline: bool) -> StateStore:
 
 
 def empty_store() -> StateStore:
-    """For a look where nothing is yet: it leaves no traces."""
+    """An empty store in memory, for reading where no store exists."""
     from ork.state.sqlite import SqliteStore
 
     return SqliteStore(":memory:", inline=True)
 
 
 def store_schema(settings: Settings) -> tuple[int, int]:
-    """The schema the store has (0: there is none yet) and the one this Ork knows."""
+    """The schema of the store (0: none yet) and the one that this Ork knows."""
     path = store_path(settings)
     if path is None:
         status = _wait_for(_postgres().db_status(settings.store))
@@ -117,8 +117,8 @@ def store_schema(settings: Settings) -> tuple[int, int]:
     return found.current, found.known
 
 
-def bring_store_up_to_date(settings: Settings) -> int:
-    """The store exists and has the newest schema, which is the answer."""
+def upgrade_store(settings: Settings) -> int:
+    """Creates or migrates the store; returns its schema."""
     path = store_path(settings)
     if path is None:
         return int(_wait_for(_postgres().migrate(settings.store)).current)
@@ -128,10 +128,10 @@ def bring_store_up_to_date(settings: Settings) -> int:
 
 
 def migrate_store(settings: Settings) -> tuple[int, int]:
-    """Brings the store up to date; gives the schema before and after."""
+    """Migrates the store; returns the schema before and after."""
     before, _ = store_schema(settings)
     make_home(settings)
-    return before, bring_store_up_to_date(settings)
+    return before, upgrade_store(settings)
 
 
 def make_home(settings: Settings) -> None:

@@ -113,22 +113,22 @@ def use_settings_command(as_json: bool, force: bool) -> None:
 
 
 async def _read_settings(installation: Installation) -> tuple[SharedSettings | None, SharedSettings]:
-    from ork.app.installation import objects_here
-    from ork.app.shared_settings import own_settings
+    from ork.app.installation import open_configured_objects
+    from ork.app.shared_settings import local_shared_settings
     from ork.objects.identity import read_identity
 
-    objects = objects_here(installation.settings, creates=False)
-    mine = own_settings(installation.settings, objects, read_identity(objects))
+    objects = open_configured_objects(installation.settings, creates=False)
+    mine = local_shared_settings(installation.settings, objects, read_identity(objects))
     return await installation.store.read_shared_settings(), mine
 
 
 async def _use_settings(installation: Installation, force: bool) -> tuple[SharedSettings | None, SharedSettings]:
-    from ork.app.installation import objects_here
+    from ork.app.installation import open_configured_objects
     from ork.app.shared_settings import use_settings
     from ork.cli.commands.run_commands import current_user
 
     before = await installation.store.read_shared_settings()
-    objects = objects_here(installation.settings, creates=True)
+    objects = open_configured_objects(installation.settings, creates=True)
     after = await use_settings(installation.store, objects, installation.settings, force=force)
     detail = {
         "recorded": _settings_json(after),

@@ -106,8 +106,8 @@ def _store(settings: Settings) -> Iterator[Finding]:
 
 def _shared(settings: Settings) -> Iterator[Finding]:
     """Whether the settings of this machine match those of the installation."""
-    from ork.app.installation import Installation, objects_here
-    from ork.app.shared_settings import difference, own_settings
+    from ork.app.installation import Installation, open_configured_objects
+    from ork.app.shared_settings import difference, local_shared_settings
     from ork.app.stores import store_schema
     from ork.errors import SettingsDifferError
     from ork.objects.identity import read_identity
@@ -117,8 +117,8 @@ def _shared(settings: Settings) -> Iterator[Finding]:
 
     async def read(installation: Installation) -> SettingsDifferError | None:
         recorded = await installation.store.read_shared_settings()
-        objects = objects_here(settings, creates=False)
-        mine = own_settings(settings, objects, read_identity(objects))
+        objects = open_configured_objects(settings, creates=False)
+        mine = local_shared_settings(settings, objects, read_identity(objects))
         return None if recorded is None else difference(recorded, mine)
 
     problem = run_short(read)
@@ -318,7 +318,7 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
 
 def _traces(settings: Settings) -> Iterator[Finding]:
     """Only if a collector is configured or required."""
-    if settings.forbids_traces or not (settings.traces or settings.names_a_collector):
+    if settings.disables_traces or not (settings.traces or settings.has_collector):
         return
     from importlib.util import find_spec
 
