@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ork.executors import residents
-from ork.executors.executor import LaunchOrder, NotStarted, Told
+from ork.executors.executor import LaunchOrder, NotStarted, ReportedStatus
 from ork.executors.local import LocalExecutor
 from ork.executors.local_gates import Gates
 from ork.model.ids import AttemptKey, RunId, TaskKey
@@ -29,7 +29,7 @@ ENDS = ("success", "failed", "timed_out", "stopped")
 class Heard(asyncio.Queue[AttemptKey]):
     """Of which attempts there was news."""
 
-    def put_nowait(self, item: AttemptKey, told: Told | None = None) -> None:
+    def put_nowait(self, item: AttemptKey, told: ReportedStatus | None = None) -> None:
         super().put_nowait(item)
 
 

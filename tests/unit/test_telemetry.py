@@ -10,7 +10,7 @@ from ork.model.ids import AttemptKey, RunId, TaskKey, VersionId
 from ork.model.run import Run, RunStatus
 from ork.model.task import Attempt, AttemptStatus
 from ork.model.workflow import Trigger
-from ork.scheduler.describe import tell_of_ends, tell_of_launches
+from ork.scheduler.describe import emit_ends, emit_launches
 from ork.telemetry import MAX_SERIES, Telemetry, TelemetryEvent
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,8 +39,8 @@ def test_launches_and_ends_are_counted_with_and_without_listeners(has_listener: 
     telemetry, told = Telemetry(), []
     if has_listener:
         telemetry.listen(lambda _, fields: told.append((fields["attempt"].task.name, fields["workflow"])))
-    tell_of_launches(telemetry, [(each, RUN) for each in ENDED])
-    tell_of_ends(telemetry, ENDED, RUN)
+    emit_launches(telemetry, [(each, RUN) for each in ENDED])
+    emit_ends(telemetry, ENDED, RUN)
     assert telemetry.counts == {"attempt_launched": 3, "attempt_ended": 3}
     assert telemetry.ended == {("attempt", "success"): 2, ("attempt", "failed"): 1}
     assert told == [(name, "etl") for name in ("a", "b", "c", "a", "b", "c")] * has_listener

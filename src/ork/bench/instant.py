@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, NotStarted, Presence, StatusCallback
 from ork.model.ids import AttemptKey, RunId
 from ork.model.status import Status
 from ork.model.task import Attempt, InlineOutput
@@ -22,29 +22,29 @@ class InstantExecutor(Executor):
     traits = ExecutorTraits(needs_specs=False)
 
     def __init__(self) -> None:
-        self._running: dict[AttemptKey, News] = {}
+        self._running: dict[AttemptKey, StatusCallback] = {}
 
     def name_for(self, attempt: AttemptKey) -> str:
         return f"instant:{attempt}"
 
-    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
+    async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
         for order in orders:
-            self._running[order.attempt.key] = news
-            news(order.attempt.key, RUNNING)
+            self._running[order.attempt.key] = on_status
+            on_status(order.attempt.key, RUNNING)
         return ()
 
     def committed(self, _runs: Sequence[RunId]) -> None:
         """Whoever was told to be running is known to be, and is over now: every task is taken through each state."""
         running, self._running = self._running, {}
-        for key, news in running.items():
-            news(key, SUCCESS)
+        for key, on_status in running.items():
+            on_status(key, SUCCESS)
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
         return [Presence.RUNNING if attempt.key in self._running else Presence.GONE for attempt in attempts]
 
-    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+    async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
         for attempt in attempts:
-            news(attempt.key, SUCCESS)
+            on_status(attempt.key, SUCCESS)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         """They have all ended by themselves."""

@@ -2,8 +2,8 @@
 
 The attempt's documents are the truth about it. An executor only brings attempts to life, can say
 whether something of one is still alive, and can end it; whatever it notices by itself (a process that exits) it
-reports as news, which is a reason to look at them, never a result. What they say may come along with the
-news, and is checked as if it had been read.
+reports as on_status, which is a reason to look at them, never a result. What they say may come along with the
+on_status, and is checked as if it had been read.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from ork.model.workflow import Isolation
 
 # The attempt's status document, signed, as it lies in the object store (put there before it is told of); or, from an
 # executor that has no worker to distrust, what such a document would say.
-Told: TypeAlias = bytes | Status
+ReportedStatus: TypeAlias = bytes | Status
 
 
-class News(Protocol):
+class StatusCallback(Protocol):
     """Something may have happened to the attempt. With `told` its status need not be read, nor its executor be asked
-    whether it lives: news of its death comes by itself, and without `told`. Such news is always right, and takes away
+    whether it lives: on_status of its death comes by itself, and without `told`. Such on_status is always right, and takes away
     what was told before and not looked at yet."""
 
-    def __call__(self, key: AttemptKey, told: Told | None = None, /) -> None: ...
+    def __call__(self, key: AttemptKey, told: ReportedStatus | None = None, /) -> None: ...
 
 
 # The executor of attempts that wait for external jobs without a worker, whichever began them.
@@ -94,10 +94,10 @@ class Executor(Protocol):
         """The external name: the same for the same attempt on the same machine and boot, different for any other."""
         ...
 
-    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
+    async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
         """Each attempt is on its way, or named in the answer.
 
-        Repeatable: an attempt that is already there is not started again. `news` is called (in the event
+        Repeatable: an attempt that is already there is not started again. `on_status` is called (in the event
         loop) whenever something may have happened to the attempt; at the latest when its process is gone.
         """
         ...
@@ -106,8 +106,8 @@ class Executor(Protocol):
         """For each attempt, in order, whether something of it is alive anywhere this executor can see."""
         ...
 
-    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
-        """As if this process had started them: news when their processes are gone. For adopted attempts."""
+    async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
+        """As if this process had started them: on_status when their processes are gone. For adopted attempts."""
         ...
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:

@@ -1,6 +1,6 @@
 """Attempts as processes on this machine: a shim each, in a session of its own, that outlives this process.
 
-Nothing here waits: processes are spawned at once, or attempts are given to workers that stay; their ends and their news
+Nothing here waits: processes are spawned at once, or attempts are given to workers that stay; their ends and their on_status
 wake the event loop.
 """
 
@@ -18,7 +18,7 @@ from typing import Literal
 
 from ork.errors import ObjectsError
 from ork.executors import descriptors, local_names, processes
-from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, NotStarted, Presence, StatusCallback
 from ork.executors.fork_server import MARK, SEVERAL
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local_environment import Environment, inherited
@@ -44,7 +44,7 @@ class _OnTheWay(Record, frozen=False):
     """An attempt that a worker was asked to take."""
 
     order: LaunchOrder
-    news: News
+    on_status: StatusCallback
     stop: Literal["gently", "at once"] | None = None  # to be done as soon as there is something to stop
 
 
@@ -99,7 +99,7 @@ class LocalExecutor(Executor):
             with contextlib.suppress(InterpreterError):
                 self._residents.expect(self._pythons.of_project(root), str(self._isolation))
 
-    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
+    async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
         descriptors.make_room()
         self._news.listen(self._listeners)
         self._servers.use_environment(self._environment.variables())
@@ -107,7 +107,7 @@ class LocalExecutor(Executor):
         await self._gates.look_at([order.attempt for order in orders if _may_be_there(order)])
         problems = []
         for order in orders:
-            problem = self._start_one(order, news)
+            problem = self._start_one(order, on_status)
             if problem is not None:
                 problems.append(problem)
         self._residents.flush()
@@ -118,12 +118,12 @@ class LocalExecutor(Executor):
         looks = Looks(MARK)
         return [self._find_one(attempt, looks) for attempt in attempts]
 
-    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+    async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
         self._news.listen(self._listeners)
         await self._gates.look_at(attempts)
         looks = Looks(MARK)
         for attempt in attempts:
-            self._watch_one(attempt, news, looks)
+            self._watch_one(attempt, on_status, looks)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         await self._gates.look_at(attempts)
@@ -155,7 +155,7 @@ class LocalExecutor(Executor):
         self._listeners.clear()
         self._news.close()
 
-    def _start_one(self, order: LaunchOrder, news: News) -> NotStarted | None:
+    def _start_one(self, order: LaunchOrder, on_status: StatusCallback) -> NotStarted | None:
         attempt = order.attempt
         name = str(attempt.key)
         if self._knows(attempt.key, name):
@@ -165,11 +165,11 @@ class LocalExecutor(Executor):
         except ObjectsError as error:
             return NotStarted(attempt.key, error.message, final=False)
         if is_there:
-            self._watch_one(attempt, news, Looks(MARK))
+            self._watch_one(attempt, on_status, Looks(MARK))
             return None
         try:
-            if not self._ask_resident(order, name, news):
-                self._spawn_and_watch(order, news)
+            if not self._ask_resident(order, name, on_status):
+                self._spawn_and_watch(order, on_status)
         except InterpreterError as error:
             return NotStarted(attempt.key, str(error), final=True)
         except OSError as error:
@@ -181,7 +181,7 @@ class LocalExecutor(Executor):
     def _knows(self, key: AttemptKey, name: str) -> bool:
         return name in self._taken or name in self._on_the_way or key in self._children or key in self._pidfds
 
-    def _ask_resident(self, order: LaunchOrder, name: str, news: News) -> bool:
+    def _ask_resident(self, order: LaunchOrder, name: str, on_status: StatusCallback) -> bool:
         isolation = order.isolation or self._isolation
         # What a worker has read could be found in the memory of every later task: secrets never go there.
         if isolation is Isolation.INTERPRETER or order.secrets:
@@ -193,8 +193,8 @@ class LocalExecutor(Executor):
         kind = self._pythons.of(order), isolation._value_
         if not self._residents.ask(kind, name, request.encode(), order.spec):
             return False
-        self._on_the_way[name] = _OnTheWay(order, news)
-        self._listeners[name] = partial(news, order.attempt.key)
+        self._on_the_way[name] = _OnTheWay(order, on_status)
+        self._listeners[name] = partial(on_status, order.attempt.key)
         return True
 
     def taken(self, attempt: str, pid: int, start_time: int) -> None:
@@ -226,12 +226,12 @@ class LocalExecutor(Executor):
                 if FORK_SERVER not in self._fallbacks.reasons:  # that says it all
                     self._fallbacks.note(WORKER_POOL, "a worker did not take its task, which got a new interpreter")
                 self._twins[key] = asked.order.attempt
-                self._spawn_and_watch(asked.order, asked.news)
+                self._spawn_and_watch(asked.order, asked.on_status)
                 return
             except (InterpreterError, OSError):
                 del self._twins[key]
         # As if it had gone before it reached its gate.
-        asyncio.get_running_loop().call_soon(self._was_gone, key, asked.news)
+        asyncio.get_running_loop().call_soon(self._was_gone, key, asked.on_status)
         self._stop_as_asked(asked)
 
     def _stop_as_asked(self, asked: _OnTheWay) -> None:
@@ -240,7 +240,7 @@ class LocalExecutor(Executor):
         elif asked.stop == "gently":
             self._ask_to_end(asked.order.attempt, Looks(MARK))
 
-    def _spawn_and_watch(self, order: LaunchOrder, news: News) -> None:
+    def _spawn_and_watch(self, order: LaunchOrder, on_status: StatusCallback) -> None:
         key = order.attempt.key
         os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))  # what cannot be watched is not started
         environ = inherited(os.environ, self._environment.pass_env)
@@ -251,14 +251,14 @@ class LocalExecutor(Executor):
             log.close()
         descriptors.leave_as_it_was(pid)
         self._children[key] = pid
-        self._listen_for(key, news)
-        self._watch_process(key, pid, processes.process_start_time(pid), news)
+        self._listen_for(key, on_status)
+        self._watch_process(key, pid, processes.process_start_time(pid), on_status)
 
-    def _listen_for(self, key: AttemptKey, news: News) -> None:
-        self._listeners[str(key)] = partial(news, key)
+    def _listen_for(self, key: AttemptKey, on_status: StatusCallback) -> None:
+        self._listeners[str(key)] = partial(on_status, key)
 
-    def _watch_process(self, key: AttemptKey, pid: int, start_time: int | None, news: News) -> None:
-        """News at the latest when the process is gone, even if it is already."""
+    def _watch_process(self, key: AttemptKey, pid: int, start_time: int | None, on_status: StatusCallback) -> None:
+        """StatusCallback at the latest when the process is gone, even if it is already."""
         if self._is_closed:
             return
         loop = asyncio.get_running_loop()
@@ -267,21 +267,21 @@ class LocalExecutor(Executor):
         except OSError:
             # Descriptors have run out: look again now and then until it is gone or can be watched.
             if processes.process_start_time(pid) == start_time:
-                loop.call_later(_WATCH_AGAIN_SECONDS, self._watch_process, key, pid, start_time, news)
+                loop.call_later(_WATCH_AGAIN_SECONDS, self._watch_process, key, pid, start_time, on_status)
                 return
             descriptor = None
         if descriptor is None:
-            loop.call_soon(self._ended, key, news)
+            loop.call_soon(self._ended, key, on_status)
             return
         self._pidfds[key] = descriptor
-        loop.add_reader(descriptor, self._ended, key, news)
+        loop.add_reader(descriptor, self._ended, key, on_status)
 
-    def _was_gone(self, key: AttemptKey, news: News) -> None:
+    def _was_gone(self, key: AttemptKey, on_status: StatusCallback) -> None:
         """If it has been started again meanwhile, its new worker will be heard."""
         if not self._knows(key, str(key)):
-            self._ended(key, news)
+            self._ended(key, on_status)
 
-    def _ended(self, key: AttemptKey, news: News) -> None:
+    def _ended(self, key: AttemptKey, on_status: StatusCallback) -> None:
         if self._is_closed:
             return
         descriptor = self._pidfds.pop(key, None)
@@ -293,24 +293,24 @@ class LocalExecutor(Executor):
             processes.collect(pid)
         twin = self._twins.pop(key, None)
         if twin is not None and self._shim(twin) is not None:
-            self._watch_one(twin, news, Looks(MARK))
+            self._watch_one(twin, on_status, Looks(MARK))
         else:
             self._listeners.pop(str(key), None)
-        news(key)
+        on_status(key)
 
-    def _watch_one(self, attempt: Attempt, news: News, looks: Looks) -> None:
+    def _watch_one(self, attempt: Attempt, on_status: StatusCallback, looks: Looks) -> None:
         key = attempt.key
         if self._knows(key, str(key)):
             return
-        self._listen_for(key, news)
+        self._listen_for(key, on_status)
         shim = self._shim(attempt)
         if shim is None:
             marked = looks.members(str(key))
             shim = (marked[0].pid, marked[0].start_time) if marked else None
         if shim is None:
-            asyncio.get_running_loop().call_soon(self._was_gone, key, news)
+            asyncio.get_running_loop().call_soon(self._was_gone, key, on_status)
         else:
-            self._watch_process(key, *shim, news)
+            self._watch_process(key, *shim, on_status)
 
     def _find_one(self, attempt: Attempt, looks: Looks) -> Presence:
         place = local_names.place_of(attempt)

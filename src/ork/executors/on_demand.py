@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, NotStarted, Presence, StatusCallback
 from ork.model.ids import AttemptKey
 from ork.model.task import Attempt
 
@@ -23,14 +23,14 @@ class OnDemand(Executor):
     def name_for(self, attempt: AttemptKey) -> str:
         return self._executor.name_for(attempt)
 
-    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
-        return await self._executor.start(orders, news)
+    async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
+        return await self._executor.start(orders, on_status)
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
         return await self._executor.find(attempts)
 
-    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
-        await self._executor.watch(attempts, news)
+    async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
+        await self._executor.watch(attempts, on_status)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         await self._executor.stop(attempts, at_once=at_once)

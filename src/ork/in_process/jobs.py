@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ork.model.task import Failure
-from ork.scheduler.poll_jobs import HTTP_SECONDS, Answer, Done, JobFailed, NotYet, judge_answer, open_headers
+from ork.scheduler.poll_jobs import HTTP_SECONDS, Done, JobFailed, JobResult, NotYet, job_result, open_headers
 from ork.sdk import web
 from ork.sdk.defer import Deferred
 from ork.worker.call.invoke import call
@@ -43,7 +43,7 @@ def _wait_for_one(job: dict[str, Any], root: str, secrets: Secrets, limit: int) 
                 time.sleep(job["every"])
 
 
-def _ask(job: dict[str, Any], root: str, secrets: Secrets, limit: int) -> Answer:
+def _ask(job: dict[str, Any], root: str, secrets: Secrets, limit: int) -> JobResult:
     if "call" in job:
         module, _, name = job["call"].partition(":")
         text = result_text(call(load_function(root, None, module, name), [], job.get("args", {})), limit)
@@ -53,7 +53,7 @@ def _ask(job: dict[str, Any], root: str, secrets: Secrets, limit: int) -> Answer
         answer = web.fetch(job["http"], method=job.get("method", "GET"), headers=headers, timeout=HTTP_SECONDS)
     except web.WebError as trouble:
         return NotYet(str(trouble))
-    return judge_answer(job, answer)
+    return job_result(job, answer)
 
 
 def _list_of(texts: Sequence[str | None]) -> str:

@@ -1,1 +1,1 @@
-"""Making it so: read, decide, commit, act."""
+"""The scheduler: reads the store, decides, commits the decisions and acts on them."""

@@ -1,4 +1,4 @@
-"""What a finished run gives back: the output of its last tasks."""
+"""The output of a finished run: the output of its last tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ork.state.reading import StateReader
 
 
 async def output_of_run(store: StateReader, objects: AttemptDocuments, run: Run, limit: int) -> str | None:
-    """JSON text: of the one last task its output, of several a map of them by name; None if there is none."""
+    """JSON text: the output of the last task, or a map by name if there are several; None if there is no output."""
     try:
         version = await store.get_version(run.version)
     except UnreadableError as problem:
@@ -39,19 +39,19 @@ async def output_of_run(store: StateReader, objects: AttemptDocuments, run: Run,
 
 
 def last_tasks(workflow: CompiledWorkflow) -> list[str]:
-    """Those that nothing depends on, in the order of the file."""
+    """Names of the tasks that no other task depends on, in definition order."""
     above = {name for task in workflow.tasks for name in task.depends_on}
     return [task.name for task in workflow.tasks if task.name not in above]
 
 
 async def open_bound(bound: Bound, objects: AttemptDocuments, limit: int) -> Any:
-    """The value; an object is read whole."""
+    """The value; stored objects are read completely."""
     text = _text(bound, await _read([bound], objects, limit))
     return None if text is None else json.loads(text)
 
 
 async def _read(bounds: Sequence[Bound], objects: AttemptDocuments, limit: int) -> dict[str, Found]:
-    """All that the values point at."""
+    """The content of all objects that the values refer to."""
     references = [reference for bound in bounds for reference in references_of(bound)]
     found = await Calls(objects).call(objects.read_values, references, limit) if references else ()
     return dict(zip(references, found, strict=True))

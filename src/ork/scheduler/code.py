@@ -1,4 +1,4 @@
-"""What a task's code is, as a hash: its own file, and every Python file beside and below it that it might import."""
+"""A hash of a task's code: its own file, and every Python file of the project that it might import."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ork.model.digest import sha256
 from ork.model.trees import member_of
 from ork.model.workflow import Command, Const, Custom, PythonCall, RustProgram, TaskSpec, Version
 
-MOST_FILES = 5000
+MAX_FILES = 5000
 
 
 def code_hash(version: Version, spec: TaskSpec) -> str:
@@ -26,7 +26,7 @@ def code_hash(version: Version, spec: TaskSpec) -> str:
 
 def _files(root: str, spec: TaskSpec) -> Iterator[str]:
     if spec.image is not None:
-        return  # its code is in there
+        return  # the image contains the code
     if spec.environment is not None and spec.environment.requirements_file is not None:
         yield os.path.join(root, spec.environment.requirements_file)
     match spec.action:
@@ -35,25 +35,25 @@ def _files(root: str, spec: TaskSpec) -> Iterator[str]:
                 yield os.path.join(root, file)
             yield from _below(root, ".py")
         case Command(argv):
-            words = (os.path.join(root, str(word.value)) for word in argv if isinstance(word, Const))
-            yield from (path for path in words if os.path.isfile(path))
+            paths = (os.path.join(root, str(argument.value)) for argument in argv if isinstance(argument, Const))
+            yield from (path for path in paths if os.path.isfile(path))
         case Custom(task=task):
             yield from _below(root, ".py")
             named = member_of(task, "file")
             if named is not None and isinstance(named.get("const"), str):
                 yield os.path.join(root, named["const"])
         case RustProgram(path):
-            whole = os.path.join(root, path)
-            yield from _below(whole, ".rs") if os.path.isdir(whole) else [whole]
+            full_path = os.path.join(root, path)
+            yield from _below(full_path, ".rs") if os.path.isdir(full_path) else [full_path]
 
 
 def _below(folder: str, ending: str) -> Iterator[str]:
     found = 0
-    for here, folders, files in os.walk(folder):
+    for parent, folders, files in os.walk(folder):
         folders[:] = [
             name for name in folders if not name.startswith(".") and name not in ("__pycache__", "node_modules")
         ]
         for name in files:
-            if name.endswith(ending) and found < MOST_FILES:
+            if name.endswith(ending) and found < MAX_FILES:
                 found += 1
-                yield os.path.join(here, name)
+                yield os.path.join(parent, name)

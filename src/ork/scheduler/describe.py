@@ -1,4 +1,4 @@
-"""What the telemetry is told of runs and attempts."""
+"""Telemetry events for runs and attempts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ork.model.task import Attempt
 from ork.telemetry import Telemetry, TelemetryEvent
 
 
-def tell_of_launches(telemetry: Telemetry, launched: Sequence[tuple[Attempt, Run]]) -> None:
+def emit_launches(telemetry: Telemetry, launched: Sequence[tuple[Attempt, Run]]) -> None:
     if not telemetry.has_listener(TelemetryEvent.ATTEMPT_LAUNCHED):
         telemetry.count(TelemetryEvent.ATTEMPT_LAUNCHED, len(launched))
         return
@@ -18,7 +18,7 @@ def tell_of_launches(telemetry: Telemetry, launched: Sequence[tuple[Attempt, Run
         telemetry.emit(TelemetryEvent.ATTEMPT_LAUNCHED, attempt=attempt.key, workflow=run.workflow)
 
 
-def tell_of_ends(telemetry: Telemetry, ended: Iterable[Attempt], run: Run) -> None:
+def emit_ends(telemetry: Telemetry, ended: Iterable[Attempt], run: Run) -> None:
     if telemetry.pending_metrics:
         for attempt in ended:
             telemetry.count_metrics(attempt.key, run.workflow)

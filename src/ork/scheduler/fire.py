@@ -1,6 +1,6 @@
-"""Schedules become runs: exactly one for each time, whoever fires it and whatever the clock does meanwhile.
+"""Creates runs for schedules: exactly one per scheduled time, with any number of schedulers and clock changes.
 
-Nothing here polls. The store says when the earliest schedule is due; a change in the store may have moved that.
+Nothing is polled. The store returns when the earliest schedule is due; a change in the store may move that time.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ork.state.records import ScheduleEntry
 from ork.state.schedules import ScheduleFiring
 from ork.telemetry import Telemetry, TelemetryEvent
 
-# A clock that is set back by less is only being kept right.
+# Smaller steps back are normal clock synchronisation.
 CLOCK_SLACK_SECONDS = 5.0
 
 
 class Fired(NamedTuple):
     runs: int = 0
-    told: int = 0  # notices of missed times
+    notices: int = 0  # notices of missed times
 
 
 class Firing:
@@ -39,41 +39,41 @@ class Firing:
         self._grace = timedelta(seconds=options.schedule_grace_seconds)
         self._monotonic = monotonic
         self._telemetry = telemetry
-        self.must_look = self._is_on
-        self._clock_offset: float | None = None  # of the wall clock, when plans were last known to fit it
+        self.must_check = self._is_on
+        self._clock_offset: float | None = None  # wall clock minus monotonic clock when the plans were last valid
         self.next_at: datetime | None = None
-        self._failures: dict[str, str] = {}  # what was last said of a workflow's schedule
+        self._failures: dict[str, str] = {}  # the last reported error of each workflow's schedule
 
-    def look_again(self) -> None:
-        """Something changed in the store: a schedule may be new, or fired by somebody else."""
-        self.must_look = self._is_on and not self._is_held
+    def check_again(self) -> None:
+        """Read the schedules again: one may be new, or fired by another scheduler."""
+        self.must_check = self._is_on and not self._is_held
 
     def hold(self, is_held: bool) -> None:
-        """While held, nothing is fired. What became due meanwhile is late then, and its `catchup` decides."""
+        """Stop or resume firing. Times that become due while held are handled by `catchup` afterwards."""
         if is_held != self._is_held:
             self._is_held, self.next_at = is_held, None
-            self.look_again()
+            self.check_again()
 
     def is_due(self, now: datetime) -> bool:
-        """By the clock, as far as we know."""
+        """True if a schedule is due, according to the last read of the store."""
         return self.next_at is not None and (now >= self.next_at or self._was_set_back(now))
 
     async def fire(self, now: datetime) -> Fired:
-        """Everything that is due at `now`."""
-        self.must_look = False
+        """Fire every schedule that is due at `now`."""
+        self.must_check = False
         if self._clock_offset is None or self._was_set_back(now):
-            await self._plan_anew(now)
+            await self._replan(now)
         self._clock_offset = self._offset(now)
         fired = Fired()
         for entry in await self._store.due_schedules(now):
-            more = await self._fire_one(entry, now)
-            fired = Fired(fired.runs + more.runs, fired.told + more.told)
+            result = await self._fire_one(entry, now)
+            fired = Fired(fired.runs + result.runs, fired.notices + result.notices)
         self.next_at = await self._store.next_fire_at(now)
         return fired
 
     async def _fire_one(self, entry: ScheduleEntry, now: datetime) -> Fired:
-        """A schedule that cannot be used (it cannot be decoded, its zone is unknown here) is reported once and stops nobody
-        else."""
+        """Fire one schedule. If it cannot be used (not decodable, unknown time zone), report that once and go on with the
+        others."""
         if entry.unreadable is not None:
             return self._failed(entry.workflow, entry.unreadable)
         try:
@@ -87,10 +87,10 @@ class Firing:
         self._failures.pop(entry.workflow, None)
         return fired
 
-    def _failed(self, workflow: str, why: str) -> Fired:
-        if self._failures.get(workflow) != why:
-            self._failures[workflow] = why
-            self._telemetry.emit(TelemetryEvent.SCHEDULE_FAILED, workflow=workflow, why=why)
+    def _failed(self, workflow: str, reason: str) -> Fired:
+        if self._failures.get(workflow) != reason:
+            self._failures[workflow] = reason
+            self._telemetry.emit(TelemetryEvent.SCHEDULE_FAILED, workflow=workflow, why=reason)
         return Fired()
 
     async def _try_to_fire(self, entry: ScheduleEntry, now: datetime) -> Fired:
@@ -113,7 +113,7 @@ class Firing:
         return Fired(len(runs), int(missed is not None))
 
     async def _runs_for(self, entry: ScheduleEntry, due: Due) -> tuple[Sequence[NewRun], str | None]:
-        missed = _missed_words(entry.schedule, due) if due.missed else None
+        missed = _missed_message(entry.schedule, due) if due.missed else None
         if not due.times:
             return (), missed
         version = await self._store.get_version(entry.version)
@@ -124,10 +124,10 @@ class Firing:
         except UsageError as problem:
             return (), f"no run could be created for {_text(due.times[-1])}: {problem.message}"
 
-    async def _plan_anew(self, now: datetime) -> None:
-        """After the clock was set back, a schedule planned by the clock as it was might sleep until it is there again.
+    async def _replan(self, now: datetime) -> None:
+        """Plan again after the clock was set back: the planned time may be too far in the future now.
 
-        Times that have their run already get no second one: the store has one run per time, for ever.
+        Times that already have a run get no second one: the store keeps one run per scheduled time.
         """
         for entry in await self._store.list_schedules():
             if not entry.enabled or entry.unreadable or entry.next_fire is None or entry.next_fire <= now:
@@ -150,9 +150,9 @@ class Firing:
 def scheduled_run(
     version: Version, time: datetime, trigger: Trigger = Trigger.SCHEDULE, params: dict[str, Any] | None = None
 ) -> NewRun:
-    """The run of a workflow for a time of its schedule, with these params or the defaults.
+    """A new run of the workflow for this scheduled time, with these params or the defaults.
 
-    Its id follows from both, so that a call whose answer was lost can be repeated.
+    Its id is derived from workflow and time, so that creating it can be repeated.
     """
     from ork.compile.params import check_params
 
@@ -163,7 +163,7 @@ def scheduled_run(
     return NewRun(id, name, version.id, values, trigger, scheduled_for=time)
 
 
-def _missed_words(schedule: Schedule, due: Due) -> str:
+def _missed_message(schedule: Schedule, due: Due) -> str:
     many = f"{due.missed} times" if due.missed > 1 else "1 time"
     more = "more than " if due.missed == MAX_MISSED_COUNTED else ""
     return f"{more}{many} of the schedule went by without a run, the first at {_text(due.first_missed)} (catchup: {schedule.catchup})"

@@ -1,4 +1,4 @@
-"""Whether a tick has anything to do, found out with a few reads and without registering a scheduler."""
+"""When a tick has work to do, determined with a few reads and without registering a scheduler."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ork.state.schedules import ScheduleStore
 
 
 async def next_due(store: ScheduleStore, host: str, locations: Collection[str], now: datetime) -> datetime | None:
-    """When there is something to do; `now` or earlier: there is. None: not before something changes in the store."""
+    """When the next work is due (`now` or earlier: at once), or None if there is none until the store changes."""
     ahead = await store.look_ahead(locations)
     if ahead.runs_wait:
         return now
     # While schedulers are paused, no schedule fires.
     fires = bool(ahead.schedules) and control_for(await store.list_controls(), "", host) is None
-    moments = [_fires_at(entry, now) for entry in ahead.schedules] if fires else []
-    planned = [moment for moment in (ahead.next_alert, ahead.next_location) if moment is not None]
-    return min([*moments, *planned], default=None)
+    times = [_fires_at(entry, now) for entry in ahead.schedules] if fires else []
+    planned = [time for time in (ahead.next_alert, ahead.next_location) if time is not None]
+    return min([*times, *planned], default=None)
 
 
 def _fires_at(entry: ScheduleEntry, now: datetime) -> datetime:
-    """A schedule that nobody has planned yet, or that was planned before the clock was set back, is planned at once."""
+    """When the schedule needs attention. Now if it is not planned yet, or was planned before the clock was set back."""
     if entry.next_fire is None or entry.next_fire <= now:
         return now
     try:

@@ -1,4 +1,4 @@
-"""From an admitted attempt to a started one: its signed spec in the object store, and an order to its executor."""
+"""Launches admitted attempts: writes their signed specs to the object store and gives them to their executors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ork.compile.declared import declared_types
 from ork.core.bind import BindError, Bound, Scope
 from ork.core.machine import RunMachine
 from ork.errors import DefinitionError, ExecutorError, ObjectsError, SecretError, SecretNotYetError
-from ork.executors.executor import Executor, LaunchOrder, News, NotStarted
+from ork.executors.executor import Executor, LaunchOrder, NotStarted, StatusCallback
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.infra import WorkerConfig
 from ork.model.record import Record
@@ -41,14 +41,14 @@ from ork.objects.calls import Calls
 from ork.objects.references import shared_reference
 from ork.objects.specs import joined
 from ork.scheduler import reading
-from ork.scheduler.alike import Alike, is_plain
 from ork.scheduler.containers import container_document, least, local_limits, paths_in_place, root_in_place
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.sensitive import opened_params
 from ork.scheduler.spec_secrets import SECRET_PREFIX
+from ork.scheduler.spec_template import SpecTemplate, has_shared_text
 
-SHARED_BY_INSTANCES = 2048  # bytes of an upstream output that an instance carries itself
-MOST_SHARED = 1000
+SHARED_BY_INSTANCES = 2048  # bytes; larger upstream outputs are stored once for all instances
+MAX_SHARED = 1000
 MANY_LAUNCHES = 300
 
 
@@ -62,14 +62,14 @@ class Job(Record):
 
 
 class Refused(Record):
-    """An attempt that was not started. `final` when trying again cannot help."""
+    """An attempt that was not started. `final`: a retry cannot help."""
 
     attempt: AttemptKey
     failure: Failure
     final: bool
 
 
-# A task's output that many specs name: run, task, round.
+# A task output that many specs refer to: run, task, round.
 _Shared: TypeAlias = tuple[RunId, str, int]
 
 
@@ -77,50 +77,54 @@ class _Prepared(NamedTuple):
     job: Job
     spec: TaskSpec
     name: str  # the attempt's
-    document: bytes  # empty if nobody reads it
+    document: bytes  # empty if the executor needs no specs
     secrets: tuple[tuple[str, str], ...]
-    shares: tuple[_Shared, ...]  # to be written before the document
+    shares: tuple[_Shared, ...]  # must be written before the document
 
 
-class _Place(NamedTuple):
-    """Where an attempt goes."""
+class _Target(NamedTuple):
+    """What specs for an executor need."""
 
     needs_specs: bool
-    news: str | None  # what its worker is to tell
+    status_address: str | None  # the socket to which the worker reports
 
 
 class Launcher:
     def __init__(
-        self, objects: AttemptDocuments, executors: Mapping[str, Executor], options: SchedulerOptions, news: News
+        self,
+        objects: AttemptDocuments,
+        executors: Mapping[str, Executor],
+        options: SchedulerOptions,
+        on_status: StatusCallback,
     ) -> None:
         self._objects = objects
         self._calls = Calls(objects)
         self._executors = executors
         self._options = options
-        self._news = news
+        self._on_status = on_status
         self.use_key(b"")
-        self._shared: dict[_Shared, None] = {}  # what is stored, or about to be
+        self._shared: dict[_Shared, None] = {}  # stored, or about to be stored
         self._unwritten: dict[_Shared, bytes] = {}
-        self._shares: list[_Shared] = []  # the unwritten ones that the spec being made names
+        self._shares: list[_Shared] = []  # unwritten values that the current spec refers to
         self._launches = 0
         self._expects_many = False
-        self._places: dict[str, _Place] = {}
-        self._alike = Alike(options)
+        self._targets: dict[str, _Target] = {}
+        self._template = SpecTemplate(options)
 
     def use_key(self, signing_key: bytes) -> None:
         self._key = signing_key
-        # Remembered for the moment between an attempt's commit and its launch.
+        # Cached because it is needed twice: for the commit and for the launch.
         self._token = lru_cache(maxsize=1024)(documents.token_maker(signing_key))
 
     def name(self, key: AttemptKey, spec: TaskSpec) -> tuple[str, str]:
-        """The external name and the token's hash: committed before anything is started."""
+        """The attempt's external name and token hash. Both are committed before anything is started."""
         executor = self._executors.get(spec.executor)
         token = self._token(str(key))
         return executor.name_for(key) if executor else f"none:{key}", documents.token_hash(token)
 
     async def launch(self, jobs: Sequence[Job]) -> list[Refused]:
-        """Create-or-get, so repeatable; whatever could not be started is named in the answer."""
-        self._places.clear()
+        """Start the attempts and return those that could not be started. Can be repeated."""
+        self._targets.clear()
         await self._options.secrets_ready(_secrets_wanted(jobs))
         refused: list[Refused] = []
         prepared: list[_Prepared] = []
@@ -139,7 +143,7 @@ class Launcher:
                 refused.append(Refused(key, Failure(FailureKind.INPUT, problem.message + advice), final=True))
             except BindError as problem:
                 refused.append(Refused(key, Failure(FailureKind.INPUT, problem.message), final=True))
-            except Exception as problem:  # one task that cannot be put together stops nobody else
+            except Exception as problem:  # one task that cannot be prepared must not affect the others
                 refused.append(Refused(key, Failure(FailureKind.INTERNAL, repr(problem)), final=True))
         orders: dict[str, list[LaunchOrder]] = {}
         for order in await self._written(prepared, refused):
@@ -147,7 +151,7 @@ class Launcher:
         for name, group in orders.items():
             for failed in await self._start(name, group):
                 refused.append(Refused(failed.attempt, Failure(FailureKind.START, failed.why), failed.final))
-        for share in self._unwritten:  # they could not be written: the next launch tries again
+        for share in self._unwritten:  # not written: the next launch tries again
             self._shared.pop(share, None)
         self._unwritten.clear()
         self._launches += len(jobs)
@@ -156,8 +160,8 @@ class Launcher:
         return refused
 
     def _may_expect_many(self, launched: Sequence[_Prepared]) -> None:
-        """Where there have been many, and where tasks share a process: of those there are many, and what has to be loaded
-        for them is so while their worker comes into being."""
+        """Load what speeds up many launches: after many of them, or when tasks share a process, since those usually are
+        many. Loading overlaps with the start of their worker."""
         if self._launches >= MANY_LAUNCHES or any(each.spec.isolation is Isolation.SHARED for each in launched):
             self._expects_many = True
             documents.expect_many()
@@ -168,31 +172,31 @@ class Launcher:
         if executor is None:
             return [NotStarted(o.attempt.key, f"this scheduler has no executor `{name}`", final=False) for o in orders]
         try:
-            return await executor.start(orders, self._news)
-        except ExecutorError as problem:  # some may have been started: the gate sorts that out
+            return await executor.start(orders, self._on_status)
+        except ExecutorError as problem:  # some may have started: the gate prevents a second start
             return [NotStarted(order.attempt.key, problem.message, final=False) for order in orders]
 
     def _prepare(self, job: Job) -> _Prepared:
         spec = job.machine.spec(job.attempt.key.task)
         run = job.machine.run
         self._shares.clear()
-        document = self._signed(job, spec, run) if self._place(job.attempt.executor).needs_specs else b""
+        document = self._signed(job, spec, run) if self._target(job.attempt.executor).needs_specs else b""
         secrets = self._secrets(spec, run.workflow)
-        if run.params and (sealed := self._alike.sealed_params(run)):
+        if run.params and (sealed := self._template.sealed_params(run)):
             secrets += opened_params(sealed, spec, run, self._key)
         return _Prepared(job, spec, str(job.attempt.key), document, secrets, tuple(self._shares))
 
-    def _place(self, executor: str) -> _Place:
-        """Asked for once in a launch."""
-        place = self._places.get(executor)
-        if place is None:
-            there = self._executors.get(executor)
-            place = _Place(True, None) if there is None else _Place(there.traits.needs_specs, there.status_address)
-            self._places[executor] = place
-        return place
+    def _target(self, executor: str) -> _Target:
+        """Looked up once per launch and executor."""
+        target = self._targets.get(executor)
+        if target is None:
+            found = self._executors.get(executor)
+            target = _Target(True, None) if found is None else _Target(found.traits.needs_specs, found.status_address)
+            self._targets[executor] = target
+        return target
 
     async def _written(self, prepared: Sequence[_Prepared], refused: list[Refused]) -> list[LaunchOrder]:
-        """Orders whose specs are stored. One that cannot be stored stops nobody else."""
+        """Orders whose specs are stored. A spec that cannot be stored does not affect the others."""
         try:
             return await self._orders(prepared)
         except ObjectsError as problem:
@@ -222,20 +226,20 @@ class Launcher:
     def _signed(self, job: Job, spec: TaskSpec, run: Run) -> bytes:
         key, call, config = job.attempt.key, spec.action, self._options.worker_for(spec)
         seal = job.attempt.token_hash
-        if not isinstance(call, PythonCall) or not is_plain(key.task, spec, config):
-            return documents.sign(self._document(job, spec, config), seal, self._alike.about(run))
-        place = job.version.root, job.version.workflow.project, job.version.workflow.pythonpath
-        kind = call.file, call.module, call.function, spec.timeout, place, self._place(spec.executor).news
-        alike = self._alike.about_kind(run, kind, lambda: self._document(job, spec, config))
-        return documents.seal(joined(self._own_text(key), alike), seal)
+        if not isinstance(call, PythonCall) or not has_shared_text(key.task, spec, config):
+            return documents.sign(self._document(job, spec, config), seal, self._template.for_run(run))
+        folders = job.version.root, job.version.workflow.project, job.version.workflow.pythonpath
+        kind = call.file, call.module, call.function, spec.timeout, folders, self._target(spec.executor).status_address
+        common = self._template.for_kind(run, kind, lambda: self._document(job, spec, config))
+        return documents.seal(joined(self._own_entries_text(key), common), seal)
 
-    def _own(self, key: AttemptKey) -> dict[str, Any]:
-        """What no other attempt is told."""
+    def _own_entries(self, key: AttemptKey) -> dict[str, Any]:
+        """Entries that differ for each attempt."""
         trace = self._options.traceparent(key)
         return {"v": 1, "attempt": str(key), "task": key.task.name, "number": key.number, "traceparent": trace}
 
-    def _own_text(self, key: AttemptKey) -> bytes:
-        """The same, put together by hand: of plain tasks there may be thousands."""
+    def _own_entries_text(self, key: AttemptKey) -> bytes:
+        """`_own_entries` as JSON text, built without a dict because there may be thousands."""
         trace = self._options.traceparent(key)
         return (
             f'"v":1,"attempt":{quoted(str(key))},"task":{quoted(key.task.name)},"number":{key.number},'
@@ -243,15 +247,15 @@ class Launcher:
         ).encode()
 
     def _document(self, job: Job, spec: TaskSpec, config: WorkerConfig | None) -> dict[str, Any]:
-        """What not all attempts of the run are told in the same words."""
+        """All entries of the spec but those that the whole run has in common."""
         machine, key = job.machine, job.attempt.key
-        scope, place = machine.scope(key.task), machine.position(key.task)
-        return self._own(key) | {
+        scope, position = machine.scope(key.task), machine.position(key.task)
+        return self._own_entries(key) | {
             "index": key.task.index,
-            "parallel_index": place.index,
-            "parallel_count": place.count,
+            "parallel_index": position.index,
+            "parallel_count": position.count,
             "item": scope.item(),
-            **_what_to_run(spec, scope),
+            **_action_document(spec, scope),
             "root": root_in_place(job.version.root, spec),
             "paths": paths_in_place(job.version, spec),
             "container": container_document(spec, config),
@@ -263,29 +267,29 @@ class Launcher:
             "env": _variables(spec, scope, config),
             "timeout": spec.timeout if config is None else least(spec.timeout, config.timeout),
             **declared_types(spec, job.version.workflow),
-            "news": self._place(spec.executor).news,
+            "news": self._target(spec.executor).status_address,
         }
 
     def _share(self, job: Job, name: str, bound: Bound) -> Bound:
-        """A value that many would carry is put down once for all of them, and named in their specs.
+        """Replace a large value by a reference to an object that is written once for all specs.
 
-        Without this, a fan-out over the outputs of a fan-out would write all of them into the spec of each.
+        Otherwise a fan-out over the outputs of a fan-out would write all of them into each spec.
         """
         if "value" not in bound:
             return bound
         limit = SHARED_BY_INSTANCES if job.attempt.key.task.index is not None else self._options.inline_limit
-        mark = (job.attempt.run, name, job.machine.run.round)
-        if mark not in self._shared:
+        share = (job.attempt.run, name, job.machine.run.round)
+        if share not in self._shared:
             text = json.dumps(bound["value"])
             if len(text) <= limit:
                 return bound
-            self._shared[mark] = None
-            self._unwritten[mark] = text.encode()
-            while len(self._shared) > MOST_SHARED:
+            self._shared[share] = None
+            self._unwritten[share] = text.encode()
+            while len(self._shared) > MAX_SHARED:
                 del self._shared[next(iter(self._shared))]
-        if mark in self._unwritten:
-            self._shares.append(mark)
-        return {"object": shared_reference(*mark), "path": []}
+        if share in self._unwritten:
+            self._shares.append(share)
+        return {"object": shared_reference(*share), "path": []}
 
     async def _write_shared(self, shares: Collection[_Shared]) -> None:
         if shares:
@@ -295,33 +299,33 @@ class Launcher:
                 del self._unwritten[share]
 
     def _secrets(self, spec: TaskSpec, workflow: str) -> tuple[tuple[str, str], ...]:
-        """Values go to the worker's environment and nowhere else."""
+        """Environment variables with the task's secrets. Their values go only into the worker's environment."""
         if not (names := named_secrets(spec)):
             return ()
         return tuple((SECRET_PREFIX + name, self._options.secrets(name, workflow)) for name in names)
 
 
 def _secrets_wanted(jobs: Sequence[Job]) -> Iterator[tuple[str, str]]:
-    """Names of secrets, each with the workflow that wants it."""
+    """Names of secrets, each with the workflow that uses it."""
     for job in jobs:
         for name in named_secrets(job.machine.spec(job.attempt.key.task)):
             yield name, job.machine.run.workflow
 
 
-def _what_to_run(spec: TaskSpec, scope: Scope) -> dict[str, Any]:
+def _action_document(spec: TaskSpec, scope: Scope) -> dict[str, Any]:
     match spec.action:
         case PythonCall(file, module, function):
             return {"kind": "python", "file": file, "module": module, "function": function}
         case Command(argv):
-            return {"kind": "command", "argv": [_word(word, scope) for word in argv]}
+            return {"kind": "command", "argv": [_argument(value, scope) for value in argv]}
         case RustProgram(path, args):
-            return {"kind": "rust", "path": path, "argv": [_word(word, scope) for word in args]}
+            return {"kind": "rust", "path": path, "argv": [_argument(value, scope) for value in args]}
         case Container(argv, to_file, from_file):
-            words = [_word(word, scope) for word in argv]
-            return {"kind": "container", "argv": words, "to_file": to_file, "from_file": from_file}
+            arguments = [_argument(value, scope) for value in argv]
+            return {"kind": "container", "argv": arguments, "to_file": to_file, "from_file": from_file}
         case Custom(target, config, task):
-            made_of = {"kind": "custom", "executor": spec.executor, "target": target}
-            return {**made_of, "config": _config(config, scope), "task_config": _config(task, scope)}
+            kind = {"kind": "custom", "executor": spec.executor, "target": target}
+            return {**kind, "config": _config(config, scope), "task_config": _config(task, scope)}
         case SubWorkflow(name):
             return {"kind": "workflow", "child": name}
         case Approval():
@@ -331,7 +335,7 @@ def _what_to_run(spec: TaskSpec, scope: Scope) -> dict[str, Any]:
 
 
 def _variables(spec: TaskSpec, scope: Scope, config: WorkerConfig | None) -> dict[str, Bound]:
-    """Those of the worker config, and the task's own, which go before them."""
+    """Variables of the worker config, overridden by the task's own."""
     given: dict[str, Bound] = {name: {"value": value} for name, value in (config.env if config else ())}
     return given | {name: _without_value(scope.bind(value)) for name, value in spec.env}
 
@@ -354,7 +358,7 @@ def _environment(spec: TaskSpec) -> dict[str, Any] | None:
             return {"requirements": list(environment.requirements)}
 
 
-def _word(value: Value, scope: Scope) -> str:
+def _argument(value: Value, scope: Scope) -> str:
     bound = scope.bind(value)
     match bound:
         case {"value": str(text)}:
@@ -373,5 +377,5 @@ def _word(value: Value, scope: Scope) -> str:
 
 
 def _without_value(bound: dict[str, Any]) -> dict[str, Any]:
-    """A secret is named in the spec by the environment variable that will hold it."""
+    """Replace a secret by the name of the environment variable that will hold it."""
     return {"secret": SECRET_PREFIX + bound["secret"]} if "secret" in bound and "json" not in bound else bound

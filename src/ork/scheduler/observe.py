@@ -13,7 +13,7 @@ from datetime import datetime
 from ork.core import events as ev
 from ork.core.liveness import check_liveness, overdue_at
 from ork.errors import ExecutorError, ObjectsError, RunDocumentsError
-from ork.executors.executor import Executor, News, Presence, Told
+from ork.executors.executor import Executor, Presence, ReportedStatus, StatusCallback
 from ork.model.ids import AttemptKey, RunId
 from ork.model.record import replaced
 from ork.model.status import Status
@@ -33,10 +33,10 @@ from ork.scheduler.watched import (
     find,
     forget_waits,
     has_just_handed_over,
-    is_vouched_for,
     note_gate,
     note_heartbeat,
     note_silence,
+    presence_is_enough,
     release,
     taken_over,
     timeouts_for,
@@ -57,7 +57,7 @@ class Observer:
         options: SchedulerOptions,
         monotonic: Callable[[], float],
         telemetry: Telemetry,
-        news: News,
+        on_status: StatusCallback,
     ) -> None:
         self._objects = objects
         self._calls = Calls(objects)
@@ -66,7 +66,7 @@ class Observer:
         self._options = options
         self._monotonic = monotonic
         self._telemetry = telemetry
-        self._tell_news = news
+        self._on_status = on_status
         self.watchlist = self._watched = Watchlist(monotonic)
         self.broken: dict[RunId, str] = {}  # runs whose documents are damaged for good, until somebody takes them
 
@@ -86,12 +86,12 @@ class Observer:
         for attempt, task in attempts:
             self._watched.add(taken_over(attempt, task, noted.get(attempt.key), mono, now), mono)
             self._watched.look_now(attempt.key)
-        await self._have_watched([attempt for attempt, _ in attempts])
+        await self._watch_all([attempt for attempt, _ in attempts])
 
-    async def _have_watched(self, attempts: list[Attempt]) -> None:
+    async def _watch_all(self, attempts: list[Attempt]) -> None:
         for executor, group in by_executor(attempts):
             with suppress(ExecutorError, KeyError):  # the scheduled looks will find out
-                await self._executors[executor].watch(group, self._tell_news)
+                await self._executors[executor].watch(group, self._on_status)
 
     def close(self, attempt: Attempt) -> None:
         """The machine gave it up: end it, and report Closed (or what it reached after all)."""
@@ -104,8 +104,8 @@ class Observer:
         """Their ends are committed: executors that keep something until then may let go of it."""
         release(self._executors, attempts)
 
-    def news(self, key: AttemptKey, told: Told | None = None) -> None:
-        self._watched.look_now(key, told)
+    def on_status(self, key: AttemptKey, reported: ReportedStatus | None = None) -> None:
+        self._watched.look_now(key, reported)
 
     @property
     def has_active(self) -> bool:
@@ -122,7 +122,7 @@ class Observer:
         forget_waits(self._executors, run)
 
     @property
-    def owes_a_stop(self) -> bool:
+    def has_pending_stop(self) -> bool:
         return any(watched.closing and watched.stop_asked_at is None for watched in self._watched)
 
     @property
@@ -134,18 +134,18 @@ class Observer:
     async def look(self, now: datetime) -> Seen:
         seen = Seen([], [])
         unsure: list[Watched] = []
-        for watched, status, was_told in await self._statuses.of_all(self._watched.take_due()):
+        for watched, status, was_reported in await self._statuses.of_all(self._watched.take_due()):
             if isinstance(status, ObjectsError):
                 self._trouble(watched, status)
-            elif not self._look_at_status(watched, status, was_told, seen):
+            elif not self._look_at_status(watched, status, was_reported, seen):
                 unsure.append(watched)
         if seen.handed_over:
-            await self._have_watched(seen.handed_over)
+            await self._watch_all(seen.handed_over)
         if unsure:
             await self._ask_executors(unsure, seen, now)
         return seen
 
-    def _look_at_status(self, watched: Watched, status: Status | None, was_told: bool, seen: Seen) -> bool:
+    def _look_at_status(self, watched: Watched, status: Status | None, was_reported: bool, seen: Seen) -> bool:
         """True if the attempt's own status is enough for now; if not, its executor is asked."""
         status = None if status is None else if_new(status, watched.attempt)
         mono = self._monotonic()
@@ -170,21 +170,21 @@ class Observer:
         elif not is_first:
             event = ev.HeartbeatReceived(event.key, event.attempt, status.seq, status.is_preparing)
         seen.events.append((watched.attempt.key.run, event))
-        # News may be of its worker's death, which a heartbeat that we read says nothing about; who brings us the heartbeat
+        # StatusCallback may be of its worker's death, which a heartbeat that we read says nothing about; who brings us the heartbeat
         # would have brought that instead.
-        if watched.closing or not (was_told or watched.attempt.waits_for is not None):
+        if watched.closing or not (was_reported or watched.attempt.waits_for is not None):
             return False
         self._schedule_next(watched)
         return True
 
     def heartbeats(self) -> list[Heartbeat]:
         """Of all that are watched, for whoever owns their runs next."""
-        return [each.heartbeat(self._monotonic()) for each in self._watched if each.has_news_to_note]
+        return [each.heartbeat(self._monotonic()) for each in self._watched if each.has_unsaved_heartbeat]
 
     def _hand_over(self, watched: Watched, jobs: str, seen: Seen) -> None:
         watched.attempt = replaced(watched.attempt, waits_for=jobs)
         self._watched.wait(watched.attempt.key)
-        watched.stop_asked_at = None  # it was the worker that was asked: the jobs have not been told
+        watched.stop_asked_at = None  # it was the worker that was asked: the jobs have not been reported
         seen.handed_over.append(watched.attempt)
 
     async def _ask_executors(self, unsure: list[Watched], seen: Seen, now: datetime) -> None:
@@ -212,7 +212,7 @@ class Observer:
             await self._close_on(watched, presence, seen, now)
         elif presence is Presence.GONE and await self._waits_unwatched(watched):
             if await self._statuses.newest(watched.attempt) is not None:
-                await self._have_watched([watched.attempt])
+                await self._watch_all([watched.attempt])
             await self._judge_silence(watched, seen)
             self._watched.look_again(watched, RETRY_SECONDS)
         elif presence in (Presence.GONE, Presence.ORPHANED):
@@ -220,7 +220,7 @@ class Observer:
         elif presence is Presence.LOST:
             self._give_up(watched, seen, GiveUp.VANISHED, Failure(FailureKind.LOST, "its machine was restarted"))
         else:
-            if presence is Presence.RUNNING and is_vouched_for(watched.attempt, self._executors):
+            if presence is Presence.RUNNING and presence_is_enough(watched.attempt, self._executors):
                 watched.last_seen = self._monotonic()
             await self._judge_silence(watched, seen)
 
@@ -380,7 +380,7 @@ class Observer:
             last_seen=watched.last_seen,
             timeout=watched.task.timeout,
         )
-        # Whoever waits for jobs brings news of them: looking now and then only keeps it from being taken for lost.
+        # Whoever waits for jobs brings on_status of them: looking now and then only keeps it from being taken for lost.
         is_waiting = watched.attempt.waits_for is not None
         often = self._options.liveness.stale_seconds / 2 if is_waiting else self._options.monitor_seconds
         self._watched.look_again(watched, max(0.001, min(often, overdue - mono)))

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ork.errors import DocumentError, ExecutorError, ObjectsError, StoreError
-from ork.executors.executor import DEFERRED, LaunchOrder, News, Told
+from ork.executors.executor import DEFERRED, LaunchOrder, ReportedStatus, StatusCallback
 from ork.model.ids import AttemptKey, RunId
 from ork.model.outbound import OutboundRule
 from ork.model.record import Record, made
@@ -25,7 +25,7 @@ from ork.objects import documents
 from ork.objects.attempt_documents import AttemptDocuments
 from ork.objects.calls import Calls
 from ork.scheduler.child_output import output_of_run
-from ork.scheduler.poll_jobs import Answer, AskProcess, Done, Handover, JobFailed, Jobs, NotYet
+from ork.scheduler.poll_jobs import AskProcess, Done, Handover, JobFailed, JobResult, Jobs, NotYet
 from ork.scheduler.sensitive import all_opened
 from ork.sdk.defer import checked_job
 from ork.state.scheduling import RunRequests
@@ -35,14 +35,14 @@ WRITE_AGAIN_SECONDS = 1.0
 SETTLE_SECONDS = 0.01
 RUNNING = "running"
 # After that the handover is gone for good, and the attempt counts as lost.
-MOST_STALE_READS = 60
+MAX_STALE_READS = 60
 
 
 class _Wait(Record, frozen=False):
     attempt: Attempt
     jobs: list[dict[str, Any]]
     handover: Handover
-    news: News
+    on_status: StatusCallback
     task: asyncio.Task[None] | None = None
     is_stopping: bool = False
     unfinished: set[int] = made(default_factory=set)
@@ -68,7 +68,7 @@ class Poller:
         self._interpreter_for = interpreter_for
         self._jobs = Jobs(secrets, rule, ask_process, self._opened_params)
         self._waits: dict[AttemptKey, _Wait] = {}
-        self._nudges: dict[RunId, asyncio.Event] = {}
+        self._run_changes: dict[RunId, asyncio.Event] = {}
         self._finished = 0
 
     async def _opened_params(self, id: RunId) -> dict[str, str]:
@@ -78,14 +78,14 @@ class Poller:
     def is_waiting(self, key: AttemptKey) -> bool:
         return key in self._waits
 
-    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+    async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
         """Repeatable. One that is being given up is not asked about any more, only told when `stop` says so."""
-        await self._calls.for_each(lambda attempt: self._watch_one(attempt, news), attempts)
+        await self._calls.for_each(lambda attempt: self._watch_one(attempt, on_status), attempts)
 
-    async def _watch_one(self, attempt: Attempt, news: News) -> None:
+    async def _watch_one(self, attempt: Attempt, on_status: StatusCallback) -> None:
         if attempt.key in self._waits or attempt.waits_for is None:
             return
-        wait = await self._begin(attempt, attempt.waits_for, news)
+        wait = await self._begin(attempt, attempt.waits_for, on_status)
         if wait.task is not None or wait.is_stopping:
             return  # somebody else began while we read its spec
         if attempt.closing is None:
@@ -93,7 +93,7 @@ class Poller:
         else:
             wait.looked.set()
 
-    async def goes_on_alone(self, attempt: Attempt) -> bool:
+    async def has_active_runs(self, attempt: Attempt) -> bool:
         """Whether a run that the attempt waits for has not ended, though nobody here waits."""
         runs = [await self._store.get_run(RunId(job["run"])) for job in _jobs_of(attempt) if "run" in job]
         return any(run is not None and not run.status.is_final for run in runs)
@@ -103,7 +103,7 @@ class Poller:
         for attempt in attempts:
             wait, is_for_runs = self._waits.get(attempt.key), waits_for_runs(attempt)
             if wait is None and is_for_runs:
-                wait = await self._begin(attempt, attempt.waits_for or "[]", _nobody_is_told)
+                wait = await self._begin(attempt, attempt.waits_for or "[]", _ignore_status)
             if wait is None:
                 continue
             if at_once and not is_for_runs:
@@ -111,7 +111,7 @@ class Poller:
             elif not wait.is_stopping:
                 wait.is_stopping = True
                 _cancel(wait.task)
-                wait.task = asyncio.create_task(self._tell_to_stop(wait))
+                wait.task = asyncio.create_task(self._stop(wait))
 
     def close(self) -> None:
         for wait in list(self._waits.values()):
@@ -124,9 +124,9 @@ class Poller:
 
     def runs_changed(self, runs: Sequence[RunId] | None = None) -> None:
         """Something was committed about these runs, or (None) about any: those that wait for one look again."""
-        for run in list(self._nudges) if runs is None else runs:
-            if run in self._nudges:
-                self._nudges[run].set()
+        for run in list(self._run_changes) if runs is None else runs:
+            if run in self._run_changes:
+                self._run_changes[run].set()
 
     async def settle(self) -> bool:
         """Waits until every job has been asked and nobody is in the middle of asking; whether an attempt has ended.
@@ -139,12 +139,12 @@ class Poller:
         return self._finished != before
 
     def _is_busy(self, wait: _Wait) -> bool:
-        nudges = (self._nudges.get(RunId(job.get("run", ""))) for job in wait.jobs)
+        nudges = (self._run_changes.get(RunId(job.get("run", ""))) for job in wait.jobs)
         return wait.is_stopping or not wait.looked.is_set() or any(nudge and nudge.is_set() for nudge in nudges)
 
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────
 
-    async def _begin(self, attempt: Attempt, jobs: str, news: News) -> _Wait:
+    async def _begin(self, attempt: Attempt, jobs: str, on_status: StatusCallback) -> _Wait:
         try:
             data = await self._calls.call(self._objects.read_spec, str(attempt.key))
             if data is None:
@@ -156,7 +156,7 @@ class Poller:
         interpreter, paths = self._interpreter_for(root), tuple(spec.get("paths") or ())
         order = LaunchOrder(attempt, "", root, interpreter=interpreter, paths=paths)
         handover = Handover(order, spec, self._objects)
-        wait = _Wait(attempt, _checked(json.loads(jobs), spec), handover, news)
+        wait = _Wait(attempt, _checked(json.loads(jobs), spec), handover, on_status)
         wait.unfinished = set(range(len(wait.jobs)))
         return self._waits.setdefault(attempt.key, wait)
 
@@ -169,7 +169,7 @@ class Poller:
             _check_output(text, wait.handover.spec)
         except Exception as problem:
             await _end_all(works)
-            await self._tell(wait)
+            await self._cancel_unfinished(wait)
             failure = problem.failure if isinstance(problem, _JobFailedError) else _internal(problem)
             await self._finish(wait, {"state": "failed", "failure": _document(failure)})
         else:
@@ -198,12 +198,14 @@ class Poller:
             noted = answer.trouble
             await self._pause(job)
 
-    async def _ask(self, job: dict[str, Any], wait: _Wait) -> Answer:
+    async def _ask(self, job: dict[str, Any], wait: _Wait) -> JobResult:
         return await (self._ask_run(job, wait) if "run" in job else self._jobs.ask(job, wait.handover))
 
-    async def _ask_run(self, job: dict[str, Any], wait: _Wait) -> Answer:
+    async def _ask_run(self, job: dict[str, Any], wait: _Wait) -> JobResult:
         id = RunId(job["run"])
-        self._nudges.setdefault(id, asyncio.Event()).clear()  # before the look: a change after it is not slept through
+        self._run_changes.setdefault(
+            id, asyncio.Event()
+        ).clear()  # before the look: a change after it is not slept through
         try:
             run = await self._store.get_run(id)
             if run is not None and run.status == "success":
@@ -224,21 +226,21 @@ class Poller:
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(RUN_CHECK_SECONDS):
-                await self._nudges[RunId(job["run"])].wait()
+                await self._run_changes[RunId(job["run"])].wait()
 
     # ── ending ───────────────────────────────────────────────────────────────────────────────────
 
-    async def _tell_to_stop(self, wait: _Wait) -> None:
-        await self._tell(wait)
+    async def _stop(self, wait: _Wait) -> None:
+        await self._cancel_unfinished(wait)
         stopped = Failure(FailureKind.CANCELLED, "stopped while it waited")
         await self._finish(wait, {"state": "stopped", "failure": _document(stopped)})
 
-    async def _tell(self, wait: _Wait) -> None:
+    async def _cancel_unfinished(self, wait: _Wait) -> None:
         """Each job that is not finished is told that nobody waits for it any more."""
         jobs = [wait.jobs[number] for number in sorted(wait.unfinished)]
         for job, trouble in zip(jobs, await asyncio.gather(*(self._cancel(job, wait) for job in jobs)), strict=True):
             if trouble is not None:
-                await self._note(wait, f"could not tell {_shown(job)} to stop: {trouble}")
+                await self._note(wait, f"could not tell {_describe_job(job)} to stop: {trouble}")
 
     async def _cancel(self, job: dict[str, Any], wait: _Wait) -> str | None:
         if "run" not in job:
@@ -259,7 +261,7 @@ class Poller:
     async def _finish(self, wait: _Wait, ending: dict[str, Any]) -> None:
         """The last word, in the attempt's own folder, under the number after the worker's. Tried until it is written."""
         stale = 0
-        while stale < MOST_STALE_READS:
+        while stale < MAX_STALE_READS:
             try:
                 if await self._calls.call(self._write, wait, ending):
                     break
@@ -272,7 +274,7 @@ class Poller:
         wait.task = None
         self._finished += 1
         self._drop(wait)
-        wait.news(wait.attempt.key)
+        wait.on_status(wait.attempt.key)
 
     def _write(self, wait: _Wait, ending: dict[str, Any]) -> bool:
         """Whether a last word stands there now. What was read may be older than the handover that the attempt's row
@@ -304,7 +306,7 @@ class Poller:
         wait.looked.set()
         self._waits.pop(wait.attempt.key, None)
         for job in wait.jobs:
-            self._nudges.pop(RunId(job.get("run", "")), None)
+            self._run_changes.pop(RunId(job.get("run", "")), None)
 
     async def _note(self, wait: _Wait, text: str) -> None:
         with contextlib.suppress(ObjectsError):
@@ -321,7 +323,7 @@ def _jobs_of(attempt: Attempt) -> list[dict[str, Any]]:
     return jobs
 
 
-def _nobody_is_told(_key: AttemptKey, _told: Told | None = None, /) -> None:
+def _ignore_status(_key: AttemptKey, _status: ReportedStatus | None = None, /) -> None:
     """Whoever has given the attempt up looks by itself."""
 
 
@@ -373,7 +375,7 @@ def _document(failure: Failure) -> dict[str, Any]:
     return {"kind": str(failure.kind), "message": failure.message[:4000].replace("\0", "\\0"), "detail": failure.detail}
 
 
-def _shown(job: dict[str, Any]) -> str:
+def _describe_job(job: dict[str, Any]) -> str:
     """Without query and user, which may hold secrets."""
     if "http" not in job:
         return str(job.get("call") or f"run {job.get('run')}")

@@ -42,7 +42,7 @@ class JobFailed(Record):
     failure: Failure
 
 
-Answer = NotYet | Done | JobFailed
+JobResult = NotYet | Done | JobFailed
 Fetch: TypeAlias = Callable[..., Awaitable[web.HttpResponse]]
 
 
@@ -72,9 +72,9 @@ class Jobs:
         self._params = params
         self._rule = rule
         self._ask_process = ask_process
-        self._room = asyncio.Semaphore(AT_ONCE)
+        self._slots = asyncio.Semaphore(AT_ONCE)
 
-    async def ask(self, job: dict[str, Any], handover: Handover) -> Answer:
+    async def ask(self, job: dict[str, Any], handover: Handover) -> JobResult:
         """Nothing in a failure shows a secret, also if the other side repeats what it was sent."""
         answer = await self._ask(job, handover)
         if not isinstance(answer, JobFailed) or not secrets_in(handover.spec):
@@ -88,11 +88,11 @@ class Jobs:
             return answer
         return JobFailed(Failure(failure.kind, mask.text(failure.message), mask.value(failure.detail)))
 
-    async def _ask(self, job: dict[str, Any], handover: Handover) -> Answer:
+    async def _ask(self, job: dict[str, Any], handover: Handover) -> JobResult:
         try:
             if "http" in job:
                 answer = await self._fetch(job["http"], job.get("method", "GET"), job.get("headers"), handover.spec)
-                judged = judge_answer(job, answer)
+                judged = job_result(job, answer)
                 if isinstance(judged, Done) and judged.text is not None:
                     # What other readers of outputs would stumble over fails here, where its cause is known.
                     documents.strict_json(judged.text.encode(), max_size=handover.spec["output_limit"])
@@ -129,7 +129,7 @@ class Jobs:
             return fetch, open_headers(headers, lambda name: self._secret_of(name, spec))
 
         hidden = [name for name, value in (headers or {}).items() if isinstance(value, dict)]
-        async with self._room:
+        async with self._slots:
             fetch, opened = await in_thread(prepare)
             return await fetch(
                 url, self._rule, method=method, headers=opened, secret_headers=hidden, timeout=HTTP_SECONDS
@@ -146,7 +146,7 @@ class Jobs:
             raise UndeclaredSecretError(f"{message}: add `env: {{{name}: {{secret: {name}}}}}` to the task")
         return self._secrets(name, spec["workflow"])
 
-    async def _call(self, function: str, args: dict[str, Any], handover: Handover) -> Answer:
+    async def _call(self, function: str, args: dict[str, Any], handover: Handover) -> JobResult:
         spec = handover.spec
         if spec.get("container") is not None:
             # Whoever named the function is in a container: it must not get one run on this side of the wall.
@@ -161,7 +161,7 @@ class Jobs:
         data = json.dumps(request).encode()
         log = handover.objects.open_log(str(handover.order.attempt.key))
         try:
-            async with self._room:
+            async with self._slots:
                 reply = await self._ask_process(handover.order, data, secrets, log)
         finally:
             await Calls(handover.objects).call(log.close)
@@ -181,7 +181,7 @@ def _opened(value: Any, secrets: Callable[[str], str]) -> str:
     return secrets(str(value.get("secret"))) if isinstance(value, dict) else str(value)
 
 
-def judge_answer(job: dict[str, Any], answer: web.HttpResponse) -> Answer:
+def job_result(job: dict[str, Any], answer: web.HttpResponse) -> JobResult:
     """What an HTTP answer says about the job. A status that may pass says nothing yet."""
     if answer.status in _TEMPORARY:
         return NotYet(f"answered {answer.status}")

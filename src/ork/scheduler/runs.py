@@ -22,7 +22,7 @@ from ork.telemetry import Telemetry, TelemetryEvent
 
 LAUNCHES_PER_RUN = 32
 FIRST_LAUNCHES = 32
-PATIENCE_WITH_ERRORS = 3
+MAX_ERRORS = 3
 
 
 class Owned(Record, frozen=False):
@@ -95,18 +95,18 @@ class OwnedRuns:
     def keeps_raising(self, run: RunId) -> str | None:
         """Why the run is to be set aside: its machine has raised so often in a row. Then the count begins anew."""
         count, problem = self._errors.get(run, (0, ""))
-        if count < PATIENCE_WITH_ERRORS:
+        if count < MAX_ERRORS:
             return None
         del self._errors[run]
         return f"it keeps causing an internal error ({problem})"
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────
 
-    def feed(self, news: Iterable[tuple[RunId, ev.Event]], now: datetime) -> list[RunId]:
+    def feed(self, events: Iterable[tuple[RunId, ev.Event]], now: datetime) -> list[RunId]:
         """Returns the runs whose machines raised: one that cannot be decided about stops nobody else."""
         fed: dict[RunId, Owned] = {}
         broken: list[RunId] = []
-        for run, event in news:
+        for run, event in events:
             owned = self._owned.get(run)
             if owned is None or run in broken:
                 continue

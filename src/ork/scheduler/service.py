@@ -84,8 +84,8 @@ class SchedulerService:
         self._stopping = False
         self._noted: tuple[str, ...] = ()
         self._noted_at = 0.0
-        self._neighbours: dict[SchedulerId, int] = {}
-        scheduler.call_on_news(self._wake.set)
+        self._local_peers: dict[SchedulerId, int] = {}
+        scheduler.set_wake_callback(self._wake.set)
 
     def request_stop(self) -> None:
         """The current step is finished, everything is let go, and `run` returns."""
@@ -105,7 +105,7 @@ class SchedulerService:
 
     def wake(self) -> None:
         """This process itself changed something through the same store handle, which tells only others."""
-        self._something_changed()
+        self._on_change()
 
     async def run(self) -> None:
         """Until `request_stop`. Attempts that are running then go on, and the next scheduler adopts them.
@@ -117,20 +117,20 @@ class SchedulerService:
             beside.append(asyncio.create_task(self._refresher.run()))
         sender = None if self._outbox is None else asyncio.create_task(self._outbox.run())
         try:
-            with _collecting_rarely():
+            with _rare_garbage_collection():
                 await self._step_when_due()
-            if self.scheduler.owes_a_stop:
+            if self.scheduler.has_pending_stop:
                 # What was cancelled must not live on until somebody comes by: its worker sees to the rest.
                 await self._step(self._now())
         finally:
             if sender is not None and self._outbox is not None:
-                self._tell_people()
+                self._wake_outbox()
                 await self._outbox.finish(sender, LAST_ALERTS_SECONDS)
             for task in beside:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
-            self._forget_neighbours()
-            self._take_alarm_away()
+            self._unwatch_local_peers()
+            self._cancel_alarm()
             with contextlib.suppress(StoreError):  # then our lease will have to run out
                 await self.scheduler.stop()
             self.telemetry.emit(TelemetryEvent.STOPPED)
@@ -189,8 +189,8 @@ class SchedulerService:
                 self.telemetry.emit(TelemetryEvent.READY)
             if self.scheduler.is_drained:
                 return
-            self._watch_neighbours()
-            self._tell_people()
+            self._watch_local_peers()
+            self._wake_outbox()
             await self._note_fallbacks()
             if due is None:
                 await self._wake.wait()
@@ -210,7 +210,7 @@ class SchedulerService:
         except StoreError:
             raise
         except Exception as problem:
-            self.scheduler.lose_the_thread(OrkError(repr(problem)), TelemetryEvent.STEP_FAILED)
+            self.scheduler.reset_after_store_error(OrkError(repr(problem)), TelemetryEvent.STEP_FAILED)
             await asyncio.sleep(ERROR_PAUSE_SECONDS)
             return now
 
@@ -231,9 +231,9 @@ class SchedulerService:
             )
         return due
 
-    def _tell_people(self) -> None:
-        if self._outbox is not None and self.scheduler.has_news_for_people:
-            self.scheduler.has_news_for_people = False
+    def _wake_outbox(self) -> None:
+        if self._outbox is not None and self.scheduler.has_new_notices:
+            self.scheduler.has_new_notices = False
             self._outbox.wake()
 
     async def _note_fallbacks(self) -> None:
@@ -242,22 +242,22 @@ class SchedulerService:
         if notes == self._noted and not (notes and now >= self._noted_at + NOTE_AGAIN_SECONDS):
             return
         with contextlib.suppress(StoreError):
-            await self._store.note_fallbacks(self.scheduler.lead.id, notes)
+            await self._store.note_fallbacks(self.scheduler.lease.id, notes)
             self._noted, self._noted_at = notes, now
 
     async def _sleep_until(self, moment: float) -> None:
         """Or sooner: while much happens, every step would put the alarm off. Where it is left as it was, that costs a step
         too many once in a while."""
         if self._alarm is None or self._alarm.when() > moment:
-            self._take_alarm_away()
-            self._alarm = asyncio.get_running_loop().call_at(moment, self._ring)
+            self._cancel_alarm()
+            self._alarm = asyncio.get_running_loop().call_at(moment, self._on_alarm)
         await self._wake.wait()
 
-    def _ring(self) -> None:
+    def _on_alarm(self) -> None:
         self._alarm = None
         self._wake.set()
 
-    def _take_alarm_away(self) -> None:
+    def _cancel_alarm(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -268,7 +268,7 @@ class SchedulerService:
                 # After a failure only a look: that it succeeds says that others are heard again.
                 seconds = 0.0 if NOTIFICATIONS in self.telemetry.fallbacks.reasons else None
                 if await self._store.wait_for_change(seconds):
-                    self._something_changed()
+                    self._on_change()
                 self.telemetry.fallbacks.clear(NOTIFICATIONS)
             except StoreUnavailableError as problem:
                 self.telemetry.fallbacks.note(
@@ -276,10 +276,10 @@ class SchedulerService:
                 )
                 await asyncio.sleep(ERROR_PAUSE_SECONDS)
             except StoreError:
-                self._something_changed()  # the next step meets the same error, and ends the service with it
+                self._on_change()  # the next step meets the same error, and ends the service with it
                 return
 
-    def _something_changed(self) -> None:
+    def _on_change(self) -> None:
         self.scheduler.wake()
         if self._waiting is not None:
             self._waiting.runs_changed()
@@ -291,36 +291,36 @@ class SchedulerService:
 
     # ── schedulers on the same machine ───────────────────────────────────────────────────────────
 
-    def _watch_neighbours(self) -> None:
+    def _watch_local_peers(self) -> None:
         """One that dies is noticed at once, not when its lease runs out."""
-        if not (self.scheduler.lead.peers or self._neighbours):
+        if not (self.scheduler.lease.peers or self._local_peers):
             return
-        peers = {peer.id: peer.identity for peer in self.scheduler.lead.peers}
-        for gone in [id for id in self._neighbours if id not in peers]:
+        peers = {peer.id: peer.identity for peer in self.scheduler.lease.peers}
+        for gone in [id for id in self._local_peers if id not in peers]:
             self._stop_watching(gone)
         for id, identity in peers.items():
-            if id not in self._neighbours:
+            if id not in self._local_peers:
                 fd = self._watch_death(identity)
                 if fd is not None:
-                    self._neighbours[id] = fd
-                    asyncio.get_running_loop().add_reader(fd, self._neighbour_died, id)
+                    self._local_peers[id] = fd
+                    asyncio.get_running_loop().add_reader(fd, self._on_peer_death, id)
 
-    def _neighbour_died(self, id: SchedulerId) -> None:
+    def _on_peer_death(self, id: SchedulerId) -> None:
         self._stop_watching(id)
-        self._something_changed()
+        self._on_change()
 
     def _stop_watching(self, id: SchedulerId) -> None:
-        fd = self._neighbours.pop(id)
+        fd = self._local_peers.pop(id)
         asyncio.get_running_loop().remove_reader(fd)
         os.close(fd)
 
-    def _forget_neighbours(self) -> None:
-        for id in list(self._neighbours):
+    def _unwatch_local_peers(self) -> None:
+        for id in list(self._local_peers):
             self._stop_watching(id)
 
 
 @contextlib.contextmanager
-def _collecting_rarely() -> Iterator[None]:
+def _rare_garbage_collection() -> Iterator[None]:
     """Rows come and go by the thousand and are never part of a cycle: looking for one after every 700 of them takes a
     tenth of a busy scheduler's time."""
     before = gc.get_threshold()

@@ -25,12 +25,12 @@ class Statuses:
     async def of_all(self, due: Sequence[Watched]) -> list[tuple[Watched, Status | ObjectsError | None, bool]]:
         """The status of each, and whether an executor passed it along. What was not is read for all of them at once.
         ObjectsError: it cannot be read now."""
-        told = [self._take_told(watched) for watched in due]
-        unread = [watched.attempt for watched, (status, _) in zip(due, told, strict=True) if status is None]
+        reported = [self._take_reported(watched) for watched in due]
+        unread = [watched.attempt for watched, (status, _) in zip(due, reported, strict=True) if status is None]
         stored = iter(await self._read(unread) if unread else ())
         return [
-            (watched, next(stored) if status is None else status, was_told)
-            for watched, (status, was_told) in zip(due, told, strict=True)
+            (watched, next(stored) if status is None else status, was_reported)
+            for watched, (status, was_reported) in zip(due, reported, strict=True)
         ]
 
     async def newest(self, attempt: Attempt) -> Status | None:
@@ -40,13 +40,13 @@ class Statuses:
             raise status
         return None if status is None else if_new(status, attempt)
 
-    def _take_told(self, watched: Watched) -> tuple[Status | None, bool]:
+    def _take_reported(self, watched: Watched) -> tuple[Status | None, bool]:
         """The status that an executor passed along, if it can be used, and whether it passed one along."""
-        told, watched.told = watched.told, None
-        if told is None or isinstance(told, Status):
-            return told, told is not None
+        reported, watched.reported = watched.reported, None
+        if reported is None or isinstance(reported, Status):
+            return reported, reported is not None
         try:
-            return checked_status(told, watched.attempt), True
+            return checked_status(reported, watched.attempt), True
         except DocumentError as problem:
             self._refuse(watched.attempt, problem)
             return None, True

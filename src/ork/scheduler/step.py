@@ -13,22 +13,22 @@ from datetime import datetime, timedelta
 from ork.core import events as ev
 from ork.core.effects import Stop
 from ork.errors import OrkError, StoreError, StoreUnavailableError
-from ork.executors.executor import Executor, Told
+from ork.executors.executor import Executor, ReportedStatus
 from ork.model.ids import AttemptKey, RunId, SchedulerId
 from ork.model.run import RunStatus
 from ork.model.task import Attempt
 from ork.objects.attempt_documents import AttemptDocuments
-from ork.scheduler.answers import Answers
-from ork.scheduler.describe import describe, tell_of_ends, tell_of_launches
+from ork.scheduler.describe import describe, emit_ends, emit_launches
+from ork.scheduler.error_reporter import ErrorReporter
 from ork.scheduler.fire import Firing
 from ork.scheduler.launch import Job, Launcher
-from ork.scheduler.lead import Lead, nobody_is_dead
+from ork.scheduler.lease import SchedulerLease, never_provably_dead
 from ork.scheduler.observe import Observer
 from ork.scheduler.options import SchedulerOptions
 from ork.scheduler.overview import Overview, first_of
+from ork.scheduler.question_resolver import QuestionResolver
 from ork.scheduler.runs import Decided, OwnedRuns
 from ork.scheduler.take_over import TakeOver
-from ork.scheduler.trouble import Trouble
 from ork.state.scheduling import SchedulerStore
 from ork.telemetry import Telemetry, TelemetryEvent
 
@@ -47,83 +47,83 @@ class Scheduler(Overview):
         executors: Mapping[str, Executor],
         options: SchedulerOptions,
         monotonic: Callable[[], float],
-        is_provably_dead: Callable[[str], bool] = nobody_is_dead,
+        is_provably_dead: Callable[[str], bool] = never_provably_dead,
         on_commit: Callable[[Sequence[RunId]], None] | None = None,
         telemetry: Telemetry | None = None,
         terms: str | None = None,
         only: RunId | None = None,  # the run it works on, with what that needs; None: any
     ) -> None:
         self.telemetry = telemetry or Telemetry()
-        self.lead = Lead(id, identity, kind, store, options, monotonic, is_provably_dead, terms, only)
+        self.lease = SchedulerLease(id, identity, kind, store, options, monotonic, is_provably_dead, terms, only)
         self._store = store
         self._options = options
         self._monotonic = monotonic
         self._on_commit = on_commit
-        self._on_news: Callable[[], None] | None = None
+        self._wake: Callable[[], None] | None = None
         self._runs = OwnedRuns(self.telemetry, options.launch_batch)
-        self._observer = Observer(objects, executors, options, monotonic, self.telemetry, self.news)
+        self._observer = Observer(objects, executors, options, monotonic, self.telemetry, self.on_status)
         self._taking = TakeOver(store, objects, executors, id, self._runs, self._observer, self.telemetry)
-        self._launcher = Launcher(objects, executors, options, self.news)
-        self._answers = Answers(store, objects, options, monotonic)
-        self._trouble = Trouble(self.telemetry, monotonic)
+        self._launcher = Launcher(objects, executors, options, self.on_status)
+        self._resolver = QuestionResolver(store, objects, options, monotonic)
+        self._errors = ErrorReporter(self.telemetry, monotonic)
         self._firing = Firing(store, options, monotonic, self.telemetry)
-        self.has_news_for_people = options.fires_schedules  # whoever sends notices takes this back
+        self.has_new_notices = options.fires_schedules  # whoever sends notices takes this back
         self._limits_again_at: float | None = None
         self._to_release: dict[RunId, None] = {}  # ours in the store, forgotten here
         self._claim_at: float | None = 0.0
-        self._has_left_some = False  # there may be more to claim than we had room for
+        self._may_claim_more = False  # there may be more to claim than we had room for
         self._claimed_starved = False  # when we last claimed, something of ours waited for slots
         self._is_draining = False
         self._woken_in_commit = False  # something changed in the store while a commit was being answered
-        self._fresh_start_at: float | None = 0.0  # when to register and forget all we knew
+        self._restart_at: float | None = 0.0  # when to register and forget all we knew
 
     # ── what others may do at any time ───────────────────────────────────────────────────────────
 
-    def news(self, key: AttemptKey, told: Told | None = None, /) -> None:
+    def on_status(self, key: AttemptKey, reported: ReportedStatus | None = None, /) -> None:
         """Something may have happened to this attempt."""
-        self._observer.news(key, told)
-        if self._on_news is not None:
-            self._on_news()
+        self._observer.on_status(key, reported)
+        if self._wake is not None:
+            self._wake()
 
-    def call_on_news(self, callback: Callable[[], None]) -> None:
-        self._on_news = callback
+    def set_wake_callback(self, callback: Callable[[], None]) -> None:
+        self._wake = callback
 
     def wake(self) -> None:
         """Something changed in the store: claims and commands are read at the next step."""
         self._claim_at = 0.0
-        self._firing.look_again()
+        self._firing.check_again()
         self._runs.ask_limits_again()
         self._woken_in_commit = True
 
     def drain(self) -> None:
         """From now on no run is claimed and nothing is started; what runs is seen to its end."""
         self._is_draining = True
-        self._obey()
+        self._apply_control()
 
-    def _obey(self) -> None:
+    def _apply_control(self) -> None:
         """Starts nothing while we drain or a person holds us. Then runs without an active attempt are given back, so that
         other schedulers can go on with them."""
-        is_held = self._is_draining or self.lead.control is not None
+        is_held = self._is_draining or self.lease.control is not None
         self._runs.hold_launches(is_held)
-        self._firing.hold(self.lead.control is not None)
+        self._firing.hold(self.lease.control is not None)
         if is_held:
-            self._let_go_of(self._runs.idle)
+            self._give_back(self._runs.idle)
 
     async def start(self, now: datetime) -> None:
         self._launcher.use_key(await self._store.signing_key())
-        await self.lead.register(now)
-        self._obey()
-        self._fresh_start_at = None
+        await self.lease.register(now)
+        self._apply_control()
+        self._restart_at = None
         self._claim_at = 0.0
 
     async def stop(self) -> None:
         """Lets everything go at once: attempts go on, and whoever comes next adopts them."""
         if heartbeats := self._observer.heartbeats():
             await self._store.note_heartbeats(heartbeats)
-        await self._store.release(self.lead.id, exits=self.lead.is_to_exit)
+        await self._store.release(self.lease.id, exits=self.lease.is_to_exit)
         for run in self.owned_runs:
             self._forget(run)
-        self._fresh_start_at = 0.0
+        self._restart_at = 0.0
 
     # ── the step ─────────────────────────────────────────────────────────────────────────────────
 
@@ -133,16 +133,16 @@ class Scheduler(Overview):
         A store that fails for now is tried again; one that is broken for good is the caller's StoreError.
         """
         try:
-            if self._is_due(self._fresh_start_at):
-                await self._start_afresh(now)
-            if self._fresh_start_at is None:
+            if self._is_due(self._restart_at):
+                await self._restart(now)
+            if self._restart_at is None:
                 if self._is_due(self._limits_again_at):
                     self._limits_again_at = None
                     self._runs.ask_limits_again()
                 await self._work(now)
-                self._trouble.is_over()
+                self._errors.clear()
         except StoreUnavailableError as problem:
-            self.lose_the_thread(problem)
+            self.reset_after_store_error(problem)
         except StoreError:
             self._forget_everything()
             raise
@@ -162,41 +162,41 @@ class Scheduler(Overview):
         restart = await self._observe(now) if self._is_due(self._observer.next_look) else []
         done("observe")
         self._feed([(run, ev.TimerDue()) for run in self._runs.due(now)], now)
-        await self._answers.answer_all(self._runs, self._feed, now)
+        await self._resolver.resolve_all(self._runs, self._feed, now)
         done("answer")
         admitted = await self._commit(now)
         done("commit")
         await self._act(restart, admitted, now)
         done("act")
         if self._runs.is_starved and not self._claimed_starved:
-            self._claim_at = self.lead.look_soon(
+            self._claim_at = self.lease.next_peer_check(
                 self._claim_at
             )  # whoever holds the slots may be a run without an owner
-        if self.lead.has_claimed or self._firing.must_look:
-            await self._look_around(now)
+        if self.lease.has_claimed or self._firing.must_check:
+            await self._check_peers(now)
         done("look")
 
     @property
-    def owes_a_stop(self) -> bool:
+    def has_pending_stop(self) -> bool:
         """Something is to be ended, as has been committed, and has not been asked to."""
-        return self._observer.owes_a_stop
+        return self._observer.has_pending_stop
 
-    def lose_the_thread(self, problem: OrkError, told_as: TelemetryEvent = TelemetryEvent.STORE_FAILED) -> None:
+    def reset_after_store_error(self, problem: OrkError, event: TelemetryEvent = TelemetryEvent.STORE_FAILED) -> None:
         """What the store did is unknown: a claim or a commit may have happened or not. Nothing in memory counts."""
-        self._trouble.tell(problem, told_as)
+        self._errors.report(problem, event)
         self._forget_everything()
 
     def _forget_everything(self) -> None:
         for run in self.owned_runs:
             self._forget(run)
         self._to_release.clear()
-        self._answers.forget()
-        self._firing.look_again()
+        self._resolver.forget()
+        self._firing.check_again()
         self._runs.ask_limits_again()
-        self._fresh_start_at = self._monotonic() + STORE_RETRY_SECONDS
+        self._restart_at = self._monotonic() + STORE_RETRY_SECONDS
 
-    async def _start_afresh(self, now: datetime) -> None:
-        await self.lead.release()
+    async def _restart(self, now: datetime) -> None:
+        await self.lease.release()
         await self.start(now)
 
     async def _fire_schedules(self, now: datetime) -> None:
@@ -204,28 +204,28 @@ class Scheduler(Overview):
         fired = await self._firing.fire(now)
         if fired.runs:
             self._claim_at = 0.0
-        self.has_news_for_people |= bool(fired.told)
+        self.has_new_notices |= bool(fired.notices)
 
     @property
     def _must_keep_lease(self) -> bool:
         """Nothing is renewed while nothing is owned or wanted: an idle scheduler is silent."""
-        return self.lead.is_due and bool(len(self._runs) or self._is_due(self._claim_at))
+        return self.lease.is_due and bool(len(self._runs) or self._is_due(self._claim_at))
 
     async def _keep_lease(self, now: datetime) -> None:
-        was_trusted = self.lead.is_trusted
-        if not await self.lead.renew(now) or not was_trusted:
+        was_trusted = self.lease.is_trusted
+        if not await self.lease.renew(now) or not was_trusted:
             # We slept through our lease: what we hold in memory may be another's by now.
-            self._let_go_of(self.owned_runs)
+            self._give_back(self.owned_runs)
 
     async def _read_store(self, now: datetime) -> None:
         if self._to_release:
-            await self._store.release(self.lead.id, tuple(self._to_release))
+            await self._store.release(self.lease.id, tuple(self._to_release))
             self._to_release.clear()
-        room, self._claimed_starved = self._room, self._runs.is_starved
+        room, self._claimed_starved = self._claim_limit, self._runs.is_starved
         self._claim_at = None  # before the claim: a wake-up that comes while it is answered asks for another one
-        claim, again_at = await self.lead.claim(0 if self._is_draining else room, now)
+        claim, again_at = await self.lease.claim(0 if self._is_draining else room, now)
         self._claim_at = self._claim_at if again_at is None else again_at
-        if not self.lead.is_trusted or (claim.runs and self._runs.is_starved):
+        if not self.lease.is_trusted or (claim.runs and self._runs.is_starved):
             self._claim_at = 0.0  # not trusted: we stood still for so long that the store may have answered a dead man
         for broken in claim.set_aside:
             await self._taking.note(broken, now)
@@ -234,39 +234,39 @@ class Scheduler(Overview):
             if not await self._taking.take_over(claimed, now):
                 self._forget(claimed.run.id)
                 self._to_release[claimed.run.id] = None
-        self._has_left_some = len(claim.runs) + len(claim.set_aside) >= room
+        self._may_claim_more = len(claim.runs) + len(claim.set_aside) >= room
         for command in claim.commands:
             if not self._runs.apply(command, now):
-                self._let_go_of([command.run])
+                self._give_back([command.run])
 
-    async def _look_around(self, now: datetime) -> None:
+    async def _check_peers(self, now: datetime) -> None:
         """At the end: nothing that was asked for waits for a look at what else there may be."""
-        found = await self.lead.look_around()
-        self._obey()
+        found = await self.lease.check_peers()
+        self._apply_control()
         self._claim_at = min((moment for moment in (self._claim_at, found) if moment is not None), default=None)
-        if self._firing.must_look:
+        if self._firing.must_check:
             await self._fire_schedules(now)
 
     @property
-    def _room(self) -> int:
+    def _claim_limit(self) -> int:
         """One more than there is while we wait for slots: whoever holds them may have died, and then nobody but us can
         free them. What only waits takes none: what it waits for may be a run that nobody has room for."""
-        return max(int(self._runs.is_starved), self._free_room)
+        return max(int(self._runs.is_starved), self._claim_capacity)
 
     @property
-    def _free_room(self) -> int:
-        return self._options.claim_room - len(self._runs) + self._observer.waiting_runs
+    def _claim_capacity(self) -> int:
+        return self._options.max_claimed_runs - len(self._runs) + self._observer.waiting_runs
 
     @property
     def _wants_more(self) -> bool:
-        return self._has_left_some and self._free_room > 0 and not self._is_draining
+        return self._may_claim_more and self._claim_capacity > 0 and not self._is_draining
 
     async def _observe(self, now: datetime) -> list[Attempt]:
         """Feeds what was seen to the machines; returns attempts that never came to life and are started again."""
         seen = await self._observer.look(now)
         if seen.heartbeats:
             await self._store.note_heartbeats(seen.heartbeats)
-        if not self.lead.is_trusted:
+        if not self.lease.is_trusted:
             return []  # we stood still: the silence that was measured may be our own. All is claimed and looked at again.
         self._feed(seen.events, now)
         for run in await self._taking.set_aside_broken(now) if self._observer.broken else ():
@@ -277,15 +277,15 @@ class Scheduler(Overview):
         """Commits every decision of this step in one transaction. Returns the attempts that the limits admitted."""
         was_starved = self._runs.is_starved
         decided = self._runs.collect(self._launcher.name, now)
-        self._let_go_of(self._runs.take_raised())
+        self._give_back(self._runs.take_raised())
         if not decided:
             return []
         self._woken_in_commit = False
-        committed = await self._store.commit(self.lead.id, [each.changes for each in decided.values()], now)
+        committed = await self._store.commit(self.lease.id, [each.changes for each in decided.values()], now)
         for run in sorted(committed.fenced):
             self.telemetry.emit(TelemetryEvent.RUN_FENCED, run=run)
             self._forget(run)
-        self._let_go_of(sorted(committed.overruled))
+        self._give_back(sorted(committed.overruled))
         self._runs.note_limits(committed, decided.values())
         if self._woken_in_commit:
             self._runs.ask_limits_again()  # a slot may have been freed after the store had said that there is none
@@ -295,24 +295,24 @@ class Scheduler(Overview):
         launch: list[Attempt] = []
         for run, each in decided.items():
             if run not in committed.fenced and run not in committed.overruled:
-                launch += self._carry_on(run, each, self._runs.settle(run, each, committed))
-        self._let_go_of(self._runs.take_raised())
+                launch += self._act_on_commit(run, each, self._runs.settle(run, each, committed))
+        self._give_back(self._runs.take_raised())
         if self._runs.is_starved and not was_starved:
-            self._claim_at = self.lead.look_soon(self._claim_at)
+            self._claim_at = self.lease.next_peer_check(self._claim_at)
         if self._on_commit is not None:
             self._on_commit(tuple(decided))
         return launch
 
-    def _carry_on(self, run: RunId, decided: Decided, launched: Sequence[Attempt]) -> Sequence[Attempt]:
+    def _act_on_commit(self, run: RunId, decided: Decided, launched: Sequence[Attempt]) -> Sequence[Attempt]:
         """The run's decisions are facts: tell of them, and set in motion what they ask for."""
         owned, row = self._runs.get(run), decided.changes.run
         ended = [attempt for attempt in decided.decisions.attempts if attempt.status.is_final]
         if owned is not None:
-            tell_of_ends(self.telemetry, ended, owned.machine.run)
+            emit_ends(self.telemetry, ended, owned.machine.run)
             if row is not None and row.status.is_final:
                 self.telemetry.emit(TelemetryEvent.RUN_FINISHED, **describe(row))
         has_recovered = row is not None and row.status is RunStatus.SUCCESS
-        self.has_news_for_people |= bool(decided.changes.alerts) or has_recovered
+        self.has_new_notices |= bool(decided.changes.alerts) or has_recovered
         for effect in decided.decisions.effects:
             if isinstance(effect, Stop):
                 self._observer.close(effect.attempt)
@@ -326,9 +326,9 @@ class Scheduler(Overview):
         return launched
 
     async def _act(self, restart: Sequence[Attempt], admitted: Sequence[Attempt], now: datetime) -> None:
-        """Starts attempts: again, or for the first time."""
+        """Launch attempts: `restart` again, `admitted` for the first time."""
         jobs = [*self._jobs(restart, is_new=False), *self._jobs(admitted, is_new=True)]
-        tell_of_launches(self.telemetry, [(job.attempt, job.machine.run) for job in jobs])
+        emit_launches(self.telemetry, [(job.attempt, job.machine.run) for job in jobs])
         for refused in await self._launcher.launch(jobs) if jobs else ():
             why, final = refused.failure.message, refused.final
             self.telemetry.emit(TelemetryEvent.START_FAILED, attempt=refused.attempt, why=why, final=final)
@@ -340,11 +340,11 @@ class Scheduler(Overview):
 
     # ── bookkeeping ──────────────────────────────────────────────────────────────────────────────
 
-    def _feed(self, news: Sequence[tuple[RunId, ev.Event]], now: datetime) -> None:
-        if news:
-            self._let_go_of(self._runs.feed(news, now))
+    def _feed(self, events: Sequence[tuple[RunId, ev.Event]], now: datetime) -> None:
+        if events:
+            self._give_back(self._runs.feed(events, now))
 
-    def _let_go_of(self, runs: Iterable[RunId]) -> None:
+    def _give_back(self, runs: Iterable[RunId]) -> None:
         """We no longer know what is true about these runs: forget them, give them back, claim them anew."""
         for run in runs:
             if self._forget(run):
@@ -359,20 +359,20 @@ class Scheduler(Overview):
 
     def _next_wake(self, now: datetime) -> datetime | None:
         work = self.next_work(now)
-        if self._fresh_start_at is not None:
+        if self._restart_at is not None:
             return work  # schedules may be overdue by then, but nothing is done before
-        if len(self._runs) and self.lead.renew_at is not None:
-            work = first_of(work, now + timedelta(seconds=max(0.0, self.lead.renew_at - self._monotonic())))
+        if len(self._runs) and self.lease.renew_at is not None:
+            work = first_of(work, now + timedelta(seconds=max(0.0, self.lease.renew_at - self._monotonic())))
         return first_of(work, self.next_fire)
 
     def next_work(self, now: datetime) -> datetime | None:
         """When there is something to do again; renewing the lease and schedules left aside: no tick stays for those."""
         mono = self._monotonic()
-        if self._fresh_start_at is not None:
-            return now + timedelta(seconds=max(0.0, self._fresh_start_at - mono))
+        if self._restart_at is not None:
+            return now + timedelta(seconds=max(0.0, self._restart_at - mono))
         if self._to_release or self._wants_more or self._runs.has_something_to_do:
             return now
-        planned = (self._observer.next_look, self._claim_at, self._limits_again_at, self._answers.next_try)
+        planned = (self._observer.next_look, self._claim_at, self._limits_again_at, self._resolver.next_try)
         moments = [moment for moment in planned if moment is not None]
         soonest = now + timedelta(seconds=max(0.0, min(moments) - mono)) if moments else None
         return first_of(soonest, self._runs.next_timer)

@@ -12,7 +12,7 @@ from typing import Any
 from ork.compile.params import check_params
 from ork.core.bind import walk
 from ork.errors import DocumentError, ExecutorError, ObjectsError, OrkError, StoreError, UnreadableError
-from ork.executors.executor import Executor, LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import Executor, LaunchOrder, NotStarted, Presence, StatusCallback
 from ork.model.digest import sha256
 from ork.model.ids import ID_ALPHABET, RUN_ID_LENGTH, AttemptKey, RunId
 from ork.model.record import replaced
@@ -28,7 +28,7 @@ from ork.scheduler.sensitive import opened_param
 from ork.state.scheduling import RunRequests
 from ork.state.sealing import stored_params
 
-MOST_NESTED = 10
+MAX_NESTED = 10
 PARAMS_LIMIT = 1 << 20
 
 
@@ -59,7 +59,7 @@ class WorkflowExecutor(Executor):
     def name_for(self, attempt: AttemptKey) -> str:
         return f"run:{child_id(attempt)}"
 
-    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
+    async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
         problems: list[NotStarted] = []
 
         async def start_one(order: LaunchOrder) -> None:
@@ -70,7 +70,7 @@ class WorkflowExecutor(Executor):
             except (StoreError, ObjectsError) as problem:
                 problems.append(NotStarted(order.attempt.key, problem.message, final=False))
             else:
-                news(order.attempt.key)
+                on_status(order.attempt.key)
 
         await self._calls.for_each(start_one, orders)
         return problems
@@ -91,9 +91,9 @@ class WorkflowExecutor(Executor):
             found.append(Presence.RUNNING if is_alive else Presence.GONE)
         return found
 
-    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+    async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
         for attempt in attempts:
-            news(attempt.key)
+            on_status(attempt.key)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:  # noqa: ARG002 (a run is cancelled or not)
         """The child is cancelled. One that does not exist yet is created first: nobody can begin it after that."""
@@ -188,9 +188,9 @@ class WorkflowExecutor(Executor):
         chain = [name]
         while run is not None:
             chain.append(run.workflow)
-            if len(chain) > MOST_NESTED + 1:
+            if len(chain) > MAX_NESTED + 1:
                 shown = " → ".join(reversed(chain))
-                raise CannotStartError(f"sub-workflows are nested more than {MOST_NESTED} deep: {shown}")
+                raise CannotStartError(f"sub-workflows are nested more than {MAX_NESTED} deep: {shown}")
             above, is_nested, _ = (run.parent or "").partition("/")
             run = await self._store.get_run(RunId(above)) if is_nested else None
         if parent is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ork.errors import ExecutorError, StoreError
-from ork.executors.executor import DEFERRED, Executor, LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import DEFERRED, Executor, LaunchOrder, NotStarted, Presence, StatusCallback
 from ork.model.ids import AttemptKey, RunId
 from ork.model.task import Attempt
 
@@ -26,17 +26,17 @@ class Waiting(Executor):
     def name_for(self, attempt: AttemptKey) -> str:
         return f"{DEFERRED}:{attempt}"
 
-    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:  # noqa: ARG002
+    async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:  # noqa: ARG002
         return [NotStarted(order.attempt.key, "nothing begins by waiting", final=True) for order in orders]
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
         return [Presence.RUNNING if await self._goes_on(attempt) else Presence.GONE for attempt in attempts]
 
-    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
-        await self._made().watch(attempts, news)
+    async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
+        await self._get_poller().watch(attempts, on_status)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
-        await self._made().stop(attempts, at_once=at_once)
+        await self._get_poller().stop(attempts, at_once=at_once)
 
     async def close(self) -> None:
         if self._poller is not None:
@@ -49,11 +49,11 @@ class Waiting(Executor):
         if attempt.closing is None:
             return False
         try:
-            return await self._made().goes_on_alone(attempt)
+            return await self._get_poller().has_active_runs(attempt)
         except StoreError as problem:
             raise ExecutorError(problem.message) from None
 
-    def _made(self) -> Poller:
+    def _get_poller(self) -> Poller:
         if self._poller is None:
             self._poller = self._make()
         return self._poller

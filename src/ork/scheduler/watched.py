@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ork.core import events as ev
 from ork.core.liveness import LivenessTimeouts
-from ork.executors.executor import DEFERRED, Executor, Presence, Told
+from ork.executors.executor import DEFERRED, Executor, Presence, ReportedStatus
 from ork.model.ids import RunId
 from ork.model.record import Record, made, replaced
 from ork.model.status import Status
@@ -34,12 +34,12 @@ class Watched(Record, frozen=False):
     stop_asked_at: float | None = None
     gone_since: float | None = None
     close_looks: int = 0
-    told: Told | None = None  # came with the last news, for the next look
+    reported: ReportedStatus | None = None  # came with the last news, for the next look
     noted_seq: int = NONE_NOTED  # the newest heartbeat that the store knows of, with the time it was first seen
     is_adopted: bool = False
 
     @property
-    def has_news_to_note(self) -> bool:
+    def has_unsaved_heartbeat(self) -> bool:
         """The store does not know of its newest heartbeat."""
         is_newer = self.noted_seq >= NONE_NOTED and self.attempt.seq > max(self.noted_seq, 0)
         return is_newer and self.attempt.waits_for is None
@@ -101,7 +101,7 @@ def note_status(watched: Watched, fingerprint: int | None, mono: float, seen: Se
 def note_silence(watched: Watched, mono: float, shows_after: float, seen: Seen) -> None:
     """So that every owner of the run judges silence alike, the store keeps since when a heartbeat is the last one. It is
     noted after a take-over, and when silence begins to show; not with every heartbeat."""
-    if watched.has_news_to_note and (watched.is_adopted or mono - watched.last_seen >= shows_after):
+    if watched.has_unsaved_heartbeat and (watched.is_adopted or mono - watched.last_seen >= shows_after):
         watched.is_adopted, watched.noted_seq = False, watched.attempt.seq
         seen.heartbeats.append(watched.heartbeat(mono))
 
@@ -118,7 +118,7 @@ def has_just_handed_over(status: Status | None, watched: Watched) -> bool:
     return status is not None and status.jobs is not None and watched.attempt.waits_for is None
 
 
-def is_vouched_for(attempt: Attempt, executors: Mapping[str, Executor]) -> bool:
+def presence_is_enough(attempt: Attempt, executors: Mapping[str, Executor]) -> bool:
     """Its executor's word that it lives is enough: it has no worker that could fall silent."""
     executor = executors.get(attempt.executor)
     return attempt.waits_for is not None or (executor is not None and executor.traits.presence_is_heartbeat)

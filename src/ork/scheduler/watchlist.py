@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 
-from ork.executors.executor import Told
+from ork.executors.executor import ReportedStatus
 from ork.model.ids import AttemptKey, RunId
 from ork.scheduler.watched import Watched
 
@@ -18,7 +18,7 @@ class Watchlist:
         self._watched: dict[AttemptKey, Watched] = {}
         self._of_run: dict[RunId, set[AttemptKey]] = {}
         self._waiting: dict[RunId, set[AttemptKey]] = {}  # without a worker, for an external job or another run
-        self._news: dict[AttemptKey, None] = {}
+        self._changed: dict[AttemptKey, None] = {}
         self._looks: list[tuple[float, AttemptKey]] = []
 
     def __contains__(self, key: AttemptKey) -> bool:
@@ -45,7 +45,7 @@ class Watchlist:
 
     def forget(self, key: AttemptKey) -> None:
         self._watched.pop(key, None)
-        self._news.pop(key, None)
+        self._changed.pop(key, None)
         _drop(self._of_run, key)
         if self._waiting:
             _drop(self._waiting, key)
@@ -65,19 +65,19 @@ class Watchlist:
 
     # ── when to look ─────────────────────────────────────────────────────────────────────────────
 
-    def look_now(self, key: AttemptKey, told: Told | None = None) -> None:
-        """News without a word of the attempt's own takes away an earlier one: there may be a newer one to read."""
+    def look_now(self, key: AttemptKey, reported: ReportedStatus | None = None) -> None:
+        """StatusCallback without a word of the attempt's own takes away an earlier one: there may be a newer one to read."""
         watched = self._watched.get(key)
         if watched is not None:
-            watched.told = told
-            self._news[key] = None
+            watched.reported = reported
+            self._changed[key] = None
 
     def look_again(self, watched: Watched, seconds: float) -> None:
         self._set_look(watched, self._monotonic() + seconds)
 
     @property
     def next_look(self) -> float | None:
-        if self._news:
+        if self._changed:
             return self._monotonic()
         while self._looks:
             at, key = self._looks[0]
@@ -91,7 +91,7 @@ class Watchlist:
     def take_due(self) -> list[Watched]:
         """Those to look at now: there was news of them, or their time has come."""
         mono = self._monotonic()
-        due, self._news = self._news, {}
+        due, self._changed = self._changed, {}
         while self._looks and self._looks[0][0] <= mono:
             at, key = heappop(self._looks)
             watched = self._watched.get(key)

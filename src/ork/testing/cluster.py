@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from typing import Protocol
 
-from ork.executors.executor import LaunchOrder, News
+from ork.executors.executor import LaunchOrder, StatusCallback
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.record import Record
 from ork.model.task import Attempt
@@ -65,7 +65,7 @@ class Cluster:
         self._seed = seed
         self._witness = witness
         self._workers: dict[AttemptKey, list[SimulatedWorker]] = {}
-        self._watchers: dict[AttemptKey, list[tuple[Process, News]]] = {}
+        self._watchers: dict[AttemptKey, list[tuple[Process, StatusCallback]]] = {}
 
     # ── for executors ────────────────────────────────────────────────────────────────────────────
 
@@ -84,7 +84,7 @@ class Cluster:
         """For ever: its machine is gone."""
         return any(attempt.external_name.startswith(f"sim:{machine.name}:") for machine in self._gone)
 
-    def subscribe(self, attempt: AttemptKey, process: Process, news: News) -> None:
+    def subscribe(self, attempt: AttemptKey, process: Process, news: StatusCallback) -> None:
         self._watchers.setdefault(attempt, []).append((process, news))
 
     # ── for workers ──────────────────────────────────────────────────────────────────────────────
@@ -198,15 +198,15 @@ class Cluster:
 
 
 class _Delivery:
-    """News on its way to a process that may have died meanwhile."""
+    """StatusCallback on its way to a process that may have died meanwhile."""
 
-    def __init__(self, process: Process, news: News, attempt: AttemptKey, told: bytes | None) -> None:
+    def __init__(self, process: Process, news: StatusCallback, attempt: AttemptKey, told: bytes | None) -> None:
         self._process, self._news, self._attempt, self._told = process, news, attempt, told
 
     def __call__(self) -> None:
         if not self._process.is_dead:
             self._news(self._attempt, self._told)
-            self._process.news.set()
+            self._process.wakeup.set()
 
 
 def _task_of(attempt: AttemptKey) -> tuple[str, TaskKey]:

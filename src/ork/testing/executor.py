@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from ork.errors import ExecutorError
-from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, NotStarted, Presence, StatusCallback
 from ork.model.ids import AttemptKey
 from ork.model.task import Attempt
 from ork.testing.cluster import Cluster, Machine
@@ -27,7 +27,7 @@ class ScriptedExecutor(Executor):
     def name_for(self, attempt: AttemptKey) -> str:
         return f"sim:{self._machine.name}:{self._machine.boot}:{attempt}"
 
-    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
+    async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
         refused = []
         await self._process.stumble_in_executor()
         if self._process.faults.machines_are_cut_off():
@@ -40,7 +40,7 @@ class ScriptedExecutor(Executor):
             if machine.boot != boot:
                 refused.append(NotStarted(order.attempt.key, f"{machine.name} has been restarted", final=False))
                 continue
-            self._cluster.subscribe(order.attempt.key, self._process, news)
+            self._cluster.subscribe(order.attempt.key, self._process, on_status)
             if not any(worker.is_alive for worker in self._cluster.workers_of(order.attempt) if worker.at_gate):
                 self._cluster.spawn(order, machine)
         await self._process.stumble_in_executor()
@@ -54,10 +54,10 @@ class ScriptedExecutor(Executor):
         await self._process.stumble_in_executor()
         return answers
 
-    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+    async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
         await self._process.stumble_in_executor()
         for attempt in attempts:
-            self._cluster.subscribe(attempt.key, self._process, news)
+            self._cluster.subscribe(attempt.key, self._process, on_status)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         await self._process.stumble_in_executor()

@@ -129,7 +129,7 @@ class Process:
         self.kernel = kernel
         self.faults = faults
         self.clock = FakeClock(elapsed=kernel.now)
-        self.news = Signal(kernel)
+        self.wakeup = Signal(kernel)
         self.is_dead = False
         if faults.happens(faults.rates.clock_skew):
             self.clock.jump(faults.random.uniform(-30, 30))

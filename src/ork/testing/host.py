@@ -92,7 +92,7 @@ class Host:
         self._machine, self._first_here = machine, self._incarnation + 1
         if self.process is not None:
             self.process.is_dead = True
-            self.process.news.set()
+            self.process.wakeup.set()
 
     @property
     def machine(self) -> Machine:
@@ -101,13 +101,13 @@ class Host:
     def request_stop(self) -> None:
         self.stop_requested = True
         if self.process is not None:
-            self.process.news.set()
+            self.process.wakeup.set()
 
     def wake(self) -> None:
         if self.scheduler is not None and self.process is not None:
             self._note_controls(self.steps)
             self.scheduler.wake()
-            self.process.news.set()
+            self.process.wakeup.set()
 
     async def _serve(self) -> None:
         scheduler, process, poller = self._start_process()
@@ -122,7 +122,7 @@ class Host:
                 break
             seconds = None if due is None else (due - process.clock.now()).total_seconds()
             await self._kernel.pause(LEAST_STEP_SECONDS)
-            await process.news.wait(None if seconds is None else max(0.0, seconds - LEAST_STEP_SECONDS))
+            await process.wakeup.wait(None if seconds is None else max(0.0, seconds - LEAST_STEP_SECONDS))
         self.stop_requested = False
         try:
             await scheduler.stop()
@@ -142,7 +142,7 @@ class Host:
             raise Crashed from problem
 
     def trusts_its_lease(self, scheduler: SchedulerId) -> bool:
-        return scheduler == self.id and self.scheduler is not None and self.scheduler.lead.is_trusted
+        return scheduler == self.id and self.scheduler is not None and self.scheduler.lease.is_trusted
 
     def _check_trust(self, scheduler: Scheduler) -> None:
         """A scheduler that owns nothing may believe what it likes until it asks for work."""
@@ -198,7 +198,7 @@ class Host:
             is_provably_dead=self._is_provably_dead,
             terms=SHARED.terms,
         )
-        scheduler.call_on_news(process.news.set)
+        scheduler.set_wake_callback(process.wakeup.set)
         self.process, self.scheduler = process, scheduler
         return scheduler, process, poller
 

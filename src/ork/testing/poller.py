@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from ork.errors import DocumentError, ExecutorError, ObjectsError, StoreError
-from ork.executors.executor import DEFERRED, Executor, LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import DEFERRED, Executor, LaunchOrder, NotStarted, Presence, StatusCallback
 from ork.model.ids import AttemptKey, RunId
 from ork.model.record import Record
 from ork.model.run import CommandKind, Run, RunCommand, RunStatus
@@ -29,7 +29,7 @@ INLINE_LIMIT = 200
 
 class _Wait(Record, frozen=False):
     attempt: Attempt
-    news: News
+    on_status: StatusCallback
     run: RunId | None = None  # the child it waits for, if it is one
     has_looked: bool = False
     is_stopping: bool = False
@@ -53,20 +53,20 @@ class ScriptedPoller(Executor):
     def name_for(self, attempt: AttemptKey) -> str:
         return f"{DEFERRED}:{attempt}"
 
-    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:  # noqa: ARG002
+    async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:  # noqa: ARG002
         return [NotStarted(order.attempt.key, "nothing begins by waiting", final=True) for order in orders]
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
         await self._process.stumble_in_executor()
         return [Presence.RUNNING if await self._goes_on(attempt) else Presence.GONE for attempt in attempts]
 
-    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+    async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
         await self._process.stumble_in_executor()
         for attempt in attempts:
             if attempt.key not in self._waits and attempt.waits_for is not None:
                 self._read_spec(attempt)
                 run = _run_of(attempt)
-                wait = self._waits[attempt.key] = _Wait(attempt, news, run, has_looked=attempt.closing is not None)
+                wait = self._waits[attempt.key] = _Wait(attempt, on_status, run, has_looked=attempt.closing is not None)
                 if attempt.closing is None:
                     waiting = self._wait_for_run(wait) if wait.run is not None else self._wait_for(wait)
                     self._cluster.kernel.spawn(f"wait {attempt.key}", self._lives_through(waiting))
@@ -132,7 +132,7 @@ class ScriptedPoller(Executor):
         try:
             await waiting
         except Crashed:
-            self._process.news.set()
+            self._process.wakeup.set()
             raise
 
     async def _wait_for_run(self, wait: _Wait) -> None:
@@ -201,7 +201,7 @@ class ScriptedPoller(Executor):
         if not wait.is_over:
             self._finished += 1
             self._drop(wait)
-            wait.news(wait.attempt.key)
+            wait.on_status(wait.attempt.key)
 
     def _write(self, attempt: Attempt, ending: dict[str, Any], output: str | None) -> None:
         (data,) = self._cluster.objects.read_statuses([str(attempt.key)])

@@ -63,7 +63,7 @@ class SimulatedWorker:
             self.kill(with_orphans=True)
         elif self._stop_at == FOR_EVER:
             self._stop_at = self._kernel.time + min(self._luck.heeds_stop_after, 10.0)
-            self._process.news.set()
+            self._process.wakeup.set()
 
     def kill(self, *, with_orphans: bool) -> None:
         """SIGKILL, to the worker or to everything of it."""
@@ -155,7 +155,7 @@ class SimulatedWorker:
                 silent_at = FOR_EVER
                 self._silent_until = self._kernel.time + self._luck.silent_seconds
                 continue
-            await self._process.news.wait(max(0.0, min(end, next_beat, silent_at) - self._kernel.time))
+            await self._process.wakeup.wait(max(0.0, min(end, next_beat, silent_at) - self._kernel.time))
 
     async def _stand_still(self) -> bool:
         """While its machine does, or it does by itself; whether it did."""

@@ -272,7 +272,7 @@ class World:
         if room == 4 and not self.features.is_plain:
             room = self._more.choice((1, 2))
         tick = self.random.choice((None, None, None, 30.0))
-        options = replaced(OPTIONS, claim_room=room, launch_batch=batch)
+        options = replaced(OPTIONS, max_claimed_runs=room, launch_batch=batch)
         shared = (self.kernel, self.faults, self.cluster, machine, self.store, self.judge, self._wake_others)
         return Host(number, *shared, options, tick)
 

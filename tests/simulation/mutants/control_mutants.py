@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ork.scheduler import fire, lead
+from ork.scheduler import fire, lease
 from ork.scheduler import runs as owned_runs
 from tests.simulation.mutants.mutations import Mutant, always
 
@@ -19,7 +19,7 @@ def read_once(original: Any) -> Any:
 
 def read_only_at_the_start(original: Any) -> Any:
     async def read_controls(self: Any) -> None:
-        if not self.has_claimed and self._looked_at is None:
+        if not self.has_claimed and self._peers_checked_at is None:
             await original(self)
 
     return read_controls
@@ -45,9 +45,11 @@ CONTROL_MUTANTS = (
     Mutant(
         "control-not-noticed",
         "only a scheduler that starts reads its controls",
-        ((lead.Lead, "_read_controls", read_only_at_the_start),),
+        ((lease.SchedulerLease, "_read_controls", read_only_at_the_start),),
     ),
-    Mutant("resume-not-noticed", "a pause never ends", ((lead.Lead, "_read_controls", read_once),)),
-    Mutant("drained-takes-over", "a scheduler that drains claims runs", ((lead.Lead, "claim", claim_anyway),)),
+    Mutant("resume-not-noticed", "a pause never ends", ((lease.SchedulerLease, "_read_controls", read_once),)),
+    Mutant(
+        "drained-takes-over", "a scheduler that drains claims runs", ((lease.SchedulerLease, "claim", claim_anyway),)
+    ),
     Mutant("paused-fires", "a paused installation fires its schedules", ((fire.Firing, "hold", always(None)),)),
 )

@@ -6,7 +6,7 @@ from ork.core import commands, fanout, prepare, transitions
 from ork.core.flow import Flow
 from ork.core.machine import RunMachine
 from ork.scheduler import observe, subworkflow
-from ork.scheduler.answers import Answers
+from ork.scheduler.question_resolver import QuestionResolver
 from ork.scheduler.runs import OwnedRuns
 from ork.state.sqlite import commit as sqlite_commit
 from ork.state.sqlite import connection
@@ -77,7 +77,7 @@ LANGUAGE_MUTANTS = (
     Mutant(
         "deferred-unwatched",
         "nobody asks the jobs that attempts wait for",
-        ((observe.Observer, "_have_watched", m.deferred_needs_a_worker),),
+        ((observe.Observer, "_watch_all", m.deferred_needs_a_worker),),
     ),
     Mutant(
         "failure-cached",
@@ -93,7 +93,7 @@ LANGUAGE_MUTANTS = (
     Mutant(
         "cache-key-too-coarse",
         "what a task was given does not count for the cache",
-        ((Answers, "_cache_key", m.same_whatever_it_was_given),),
+        ((QuestionResolver, "_cache_key", m.same_whatever_it_was_given),),
     ),
     Mutant("fresh-ignored", "a fresh run takes from the cache", ((Flow, "_make_ready", m.never_fresh),)),
     Mutant(

@@ -40,6 +40,6 @@ def renew_what_is_gone(original: Any) -> Any:
 
 def wake_and_go_on(_original: Any) -> Any:
     async def keep_lease(self: Any, now: Any) -> None:
-        await self.lead.renew(now)
+        await self.lease.renew(now)
 
     return keep_lease

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ork.core import liveness, retry, rules
 from ork.core.machine import RunMachine
 from ork.objects import documents
-from ork.scheduler import lead, observe, reading, statuses, step
+from ork.scheduler import lease, observe, reading, statuses, step
 from ork.scheduler import runs as owned_runs
 from ork.state import refusals
 from ork.state.sqlite import commit as sqlite_commit
@@ -33,14 +33,20 @@ MUTANTS = (
         "an owner's commit of an earlier ownership is written",
         ((sqlite_commit, "_pass_fence", m.write_at_any_epoch),),
     ),
-    Mutant("lease-trusted-for-ever", "a lease is never doubted", ((lead.Lead, "is_trusted", leases.trust_for_ever),)),
+    Mutant(
+        "lease-trusted-for-ever",
+        "a lease is never doubted",
+        ((lease.SchedulerLease, "is_trusted", leases.trust_for_ever),),
+    ),
     Mutant(
         "lease-from-the-answer",
         "a renewal is counted from its answer, not from its request",
-        ((lead.Lead, "renew", leases.count_from_the_answer),),
+        ((lease.SchedulerLease, "renew", leases.count_from_the_answer),),
     ),
     Mutant(
-        "renewal-not-read", "what a renewal answers is not looked at", ((lead.Lead, "renew", leases.take_any_answer),)
+        "renewal-not-read",
+        "what a renewal answers is not looked at",
+        ((lease.SchedulerLease, "renew", leases.take_any_answer),),
     ),
     Mutant(
         "renewal-of-nothing",
@@ -165,12 +171,12 @@ MUTANTS = (
     Mutant(
         "memory-over-store",
         "after an ambiguous commit memory is believed",
-        ((step.Scheduler, "lose_the_thread", m.keep_what_may_be_lost),),
+        ((step.Scheduler, "reset_after_store_error", m.keep_what_may_be_lost),),
     ),
     Mutant(
         "expire-the-living",
         "every other scheduler is taken for dead",
-        ((lead.Lead, "look_around", m.expire_everybody),),
+        ((lease.SchedulerLease, "check_peers", m.expire_everybody),),
     ),
     Mutant("slots-not-unique", "one due time may give two runs", ((SqliteStore, "create_runs", m.slots_not_unique),)),
     Mutant("active-runs-unbounded", "max_active_runs is not heeded", ((ownership, "that_fit", m.all_fit),)),

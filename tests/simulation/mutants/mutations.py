@@ -71,10 +71,10 @@ def done_unapplied(_original: Any) -> Any:
 
 
 def keep_what_may_be_lost(_original: Any) -> Any:
-    def lose_the_thread(self: Any, _problem: Any) -> None:
+    def reset_after_store_error(self: Any, _problem: Any) -> None:
         self._claim_at = self._monotonic() + step.STORE_RETRY_SECONDS
 
-    return lose_the_thread
+    return reset_after_store_error
 
 
 def stop_without_release(_original: Any) -> Any:
@@ -268,12 +268,12 @@ def adopt_nothing(_original: Any) -> Any:
 
 
 def expire_everybody(_original: Any) -> Any:
-    async def look_around(self: Any) -> None:
+    async def check_peers(self: Any) -> None:
         others = [entry.id for entry in await self._store.list_schedulers() if entry.id != self.id]
         if others:
             await self._store.expire(others)
 
-    return look_around
+    return check_peers
 
 
 def believe_any_attempt(_original: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from ork.compile.content import make_version
-from ork.executors.executor import DEFERRED, Executor, ExecutorTraits, LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import DEFERRED, Executor, ExecutorTraits, LaunchOrder, NotStarted, Presence, StatusCallback
 from ork.model.ids import AttemptKey, RunId, SchedulerId
 from ork.model.run import NewRun, Run
 from ork.model.task import Attempt, Task
@@ -38,7 +38,7 @@ class HandExecutor(Executor):
     def name_for(self, attempt: AttemptKey) -> str:
         return f"hand:{attempt}"
 
-    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
+    async def start(self, orders: Sequence[LaunchOrder], news: StatusCallback) -> Sequence[NotStarted]:
         if self.before_start is not None:
             await self.before_start(orders)
         refused, self.refusals = self.refusals, []
@@ -51,7 +51,7 @@ class HandExecutor(Executor):
             return [Presence.UNKNOWN] * len(attempts)
         return [Presence.RUNNING if attempt.key in self.alive else Presence.GONE for attempt in attempts]
 
-    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
+    async def watch(self, attempts: Sequence[Attempt], news: StatusCallback) -> None:
         self.watched += [attempt.key for attempt in attempts]
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
@@ -134,12 +134,12 @@ class BenchTop:
         status = {"v": 1, "attempt": str(attempt.key), "seq": seq, "state": state, "at": at, "started_at": at}
         signed = documents.sign(status | {"finished_at": at} | fields, attempt.token_hash)
         self.objects.put(layout.status_key(layout.attempt_stem(attempt.key)), signed)
-        self.scheduler.news(attempt.key)
+        self.scheduler.on_status(attempt.key)
 
     def die(self, task: str) -> None:
         key = self.order(task).attempt.key
         self.executor.alive.discard(key)
-        self.scheduler.news(key)
+        self.scheduler.on_status(key)
 
     def succeed(self, task: str) -> None:
         self.win_gate(task)

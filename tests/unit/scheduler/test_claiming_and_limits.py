@@ -80,7 +80,7 @@ def test_a_crowd_before_a_small_pool_takes_no_room_from_others_however_often_one
 
 @pytest.mark.parametrize("limit", [EVERYTHING, "pool:db"])
 def test_who_is_busy_below_a_full_limit_claims_no_more_runs_than_it_has_room_for(limit: str) -> None:
-    top = BenchTop(workflow(*(spec(f"t{n}", pool="db") for n in range(6))), claim_room=5)
+    top = BenchTop(workflow(*(spec(f"t{n}", pool="db") for n in range(6))), max_claimed_runs=5)
     top.do(top.store.set_limits({limit: 4}))
     for _ in range(80):
         top.create()
@@ -94,7 +94,7 @@ def test_who_is_busy_below_a_full_limit_claims_no_more_runs_than_it_has_room_for
             signed = documents.sign(status | {"finished_at": at, "exit_code": 0}, attempt.token_hash)
             top.objects.put(layout.status_key(layout.attempt_stem(attempt.key)), signed)
             top.executor.alive.discard(attempt.key)
-            top.scheduler.news(attempt.key)
+            top.scheduler.on_status(attempt.key)
         assert len(top.scheduler.owned_runs) <= 6
 
 
@@ -155,7 +155,7 @@ def test_whoever_filled_a_limit_before_anybody_waited_looks_for_dead_schedulers_
         "last": workflow(spec("a", pool="db")),
         "late": workflow(spec("x"), spec("q", "x", pool="db")),
     }
-    top = BenchTop(*(replaced(flow, name=name) for name, flow in flows.items()), claim_room=2)
+    top = BenchTop(*(replaced(flow, name=name) for name, flow in flows.items()), max_claimed_runs=2)
     top.do(top.store.set_limits({"pool:db": 2}))
     other = top.new_scheduler("other")
     top.do(other.start(top.clock.now()))
@@ -177,7 +177,7 @@ def test_whoever_filled_a_limit_before_anybody_waited_looks_for_dead_schedulers_
 
 def test_after_its_lease_was_lost_a_scheduler_claims_again_the_run_that_holds_the_slots() -> None:
     """It has room for one run, and claims the urgent one first, which waits for the slot of the other."""
-    top = BenchTop(workflow(spec("a")), claim_room=1)
+    top = BenchTop(workflow(spec("a")), max_claimed_runs=1)
     top.do(top.store.set_limits({"*": 1}))
     holder = top.create()
     top.step(2)

@@ -153,7 +153,7 @@ def test_jobs_that_are_none_are_no_word_at_all() -> None:
 def test_one_that_nobody_could_be_asked_to_wait_for_is_tried_again_and_not_taken_for_lost() -> None:
     top, run = handed_over()
     top.waiting.alive.clear()
-    top.scheduler.news(attempt_of(top, run).key)
+    top.scheduler.on_status(attempt_of(top, run).key)
     top.step()
     assert top.waiting.watched == [attempt_of(top, run).key] * 2
     assert attempt_of(top, run).closing is None
@@ -164,7 +164,7 @@ def test_one_whose_documents_are_gone_for_long_is_lost_and_never_started_again()
     key = attempt_of(top, run).key
     top.objects.delete(layout.attempt_stem(key))
     top.waiting.alive.clear()
-    top.scheduler.news(key)
+    top.scheduler.on_status(key)
     top.step(4)
     assert attempt_of(top, run).closing is None  # they may only be slow to be seen
     for _ in range(4):

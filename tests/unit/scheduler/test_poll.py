@@ -19,7 +19,7 @@ from ork.objects import documents, layout
 from ork.objects.attempt_documents import LogSink
 from ork.scheduler import poll
 from ork.scheduler.poll import Poller
-from ork.scheduler.poll_jobs import Done, JobFailed, NotYet, judge_answer
+from ork.scheduler.poll_jobs import Done, JobFailed, NotYet, job_result
 from ork.sdk.web import HttpResponse
 from ork.state.memory import MemoryStore
 from ork.testing.objects import MemoryObjects
@@ -47,29 +47,29 @@ JOB = {"http": "http://x/", "done": {"path": "s", "equals": 1}, "failed": {"path
     ],
 )
 def test_an_answer_says_done_or_not_yet(given: HttpResponse, meaning: object) -> None:
-    assert judge_answer(JOB, given) == meaning
+    assert job_result(JOB, given) == meaning
 
 
 def test_a_failed_job_and_a_refused_question_are_failures() -> None:
     for given in (answer({"s": 2, "why": "broken"}), answer({"error": "gone"}, 404)):
-        judged = judge_answer(JOB, given)
+        judged = job_result(JOB, given)
         assert isinstance(judged, JobFailed)
         assert given.shown() in judged.failure.message
 
 
 def test_without_conditions_the_status_decides() -> None:
     job = {"http": "http://x/"}
-    assert judge_answer(job, answer({"a": 1}, 202)) == NotYet()
-    assert judge_answer(job, answer({"a": 1})) == Done('{"a":1}')
-    assert judge_answer(job, HttpResponse(200, "text/plain", b"hi")) == Done('"hi"')
-    assert judge_answer(job, HttpResponse(204, "", b"")) == Done(None)
+    assert job_result(job, answer({"a": 1}, 202)) == NotYet()
+    assert job_result(job, answer({"a": 1})) == Done('{"a":1}')
+    assert job_result(job, HttpResponse(200, "text/plain", b"hi")) == Done('"hi"')
+    assert job_result(job, HttpResponse(204, "", b"")) == Done(None)
 
 
 def test_a_result_that_is_not_there_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="has no `r`"):
-        judge_answer(JOB, answer({"s": 1}))
+        job_result(JOB, answer({"s": 1}))
     with pytest.raises(ValueError, match="not JSON"):
-        judge_answer(JOB, HttpResponse(200, "text/plain", b"<html>"))
+        job_result(JOB, HttpResponse(200, "text/plain", b"<html>"))
 
 
 LOOPBACK = OutboundRule((parse_allowed("127.0.0.1"),))

@@ -248,7 +248,7 @@ def test_a_forged_status_changes_nothing() -> None:
     status = {"v": 1, "attempt": str(attempt.key), "seq": 5, "state": "success", "at": "", "started_at": ""}
     forged = documents.sign(status, documents.token_hash("a guess"))
     top.objects.put(layout.status_key(layout.attempt_stem(attempt.key)), forged)
-    top.scheduler.news(attempt.key)
+    top.scheduler.on_status(attempt.key)
     top.step(2)
     assert top.statuses(run) == {"a": "dispatched"}
     assert top.scheduler.telemetry.counts[TelemetryEvent.DOCUMENT_REFUSED] > 0

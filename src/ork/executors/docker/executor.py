@@ -21,7 +21,7 @@ from ork.executors.docker.launching import Launch
 from ork.executors.docker.making import LABEL, STORE_LABEL, container_name
 from ork.executors.docker.papers import FindMask, Papers, PapersOf
 from ork.executors.docker.whereabouts import is_here, was_started
-from ork.executors.executor import CONTAINER_TRAITS, Executor, LaunchOrder, News, NotStarted, Presence
+from ork.executors.executor import CONTAINER_TRAITS, Executor, LaunchOrder, NotStarted, Presence, StatusCallback
 from ork.model.ids import AttemptKey
 from ork.model.masking import Mask, values_to_mask
 from ork.model.task import Attempt
@@ -74,14 +74,14 @@ class DockerExecutor(Executor):
         self._tending: list[asyncio.Task[None]] = []
         self._engines: dict[tuple[str | None, str | None], tuple[Engine, Images]] = {}
         self._keepers: dict[AttemptKey, tuple[Keeper, asyncio.Task[None]]] = {}
-        self._news: News | None = None
+        self._news: StatusCallback | None = None
         self._errands: set[asyncio.Task[None]] = set()
 
     def name_for(self, attempt: AttemptKey) -> str:
         return f"docker:{container_name(str(attempt))}"
 
-    async def start(self, orders: Sequence[LaunchOrder], news: News) -> Sequence[NotStarted]:
-        self._news = news
+    async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
+        self._news = on_status
         problems = []
         for order in orders:
             try:
@@ -95,8 +95,8 @@ class DockerExecutor(Executor):
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
         return await asyncio.gather(*(self._find_one(attempt) for attempt in attempts))
 
-    async def watch(self, attempts: Sequence[Attempt], news: News) -> None:
-        self._news = news
+    async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
+        self._news = on_status
         for attempt in attempts:
             with contextlib.suppress(ObjectsError, UsageError):
                 self._keep(attempt)

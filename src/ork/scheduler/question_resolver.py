@@ -1,4 +1,4 @@
-"""Answers to what machines ask: values too large for the state store, and whether equal work has been done before."""
+"""Answers the questions of run machines: values too large for the state store, and cached results of equal tasks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RETRY_SECONDS = 1.0
 Feed: TypeAlias = Callable[[Sequence[tuple[RunId, Event]], datetime], None]
 
 
-class Answers:
+class QuestionResolver:
     def __init__(
         self, store: StateReader, objects: AttemptDocuments, options: SchedulerOptions, monotonic: Callable[[], float]
     ) -> None:
@@ -39,19 +39,19 @@ class Answers:
         self._code_hash = options.code_hash
         self._grace = options.close_grace_seconds
         self._monotonic = monotonic
-        self._missed: dict[str, float] = {}  # objects that were not there, and since when
+        self._missed: dict[str, float] = {}  # missing objects, and since when they are missing
         self._unanswered: list[tuple[RunId, Question]] = []
 
     @property
     def next_try(self) -> float | None:
-        """When questions that had no answer are asked again."""
+        """When unanswered questions are retried."""
         return self._monotonic() + RETRY_SECONDS if self._unanswered else None
 
     def forget(self) -> None:
         self._unanswered.clear()
 
-    async def answer_all(self, runs: OwnedRuns, feed: Feed, now: datetime) -> None:
-        """Until no machine asks any more: an answer may lead to the next question."""
+    async def resolve_all(self, runs: OwnedRuns, feed: Feed, now: datetime) -> None:
+        """Repeat until no question is left: an answer may lead to the next question."""
         questions, self._unanswered = [*self._unanswered, *runs.take_questions()], []
         while questions:
             await self._calls.for_each(lambda each: self._answer_one(*each, runs, feed, now), questions)
@@ -70,7 +70,7 @@ class Answers:
             feed([(run, Answered(question, answer))], now)
 
     async def answer(self, question: Question, owned: Owned, now: datetime) -> Any:
-        """ObjectsError: not now; ask again."""
+        """The answer to one question. ObjectsError means that it must be retried later."""
         if question.about == CACHE:
             return await self._look_in_cache(question, owned, now)
         assert question.bound is not None
@@ -100,7 +100,7 @@ class Answers:
         return walk(strict_json(data, max_size=self._limit), bound["path"], bound["object"])
 
     def _missing(self, key: str) -> ObjectsError:
-        """Where documents become visible late, one that is not there yet is asked for again; after that it is gone."""
+        """A retryable error during the grace period, in which documents may become visible late; then a final one."""
         mono = self._monotonic()
         if mono - self._missed.setdefault(key, mono) < self._grace:
             return ObjectsError(f"the output {key} cannot be seen yet")
@@ -115,19 +115,19 @@ class Answers:
         except BindError as problem:
             return Unanswerable(problem.message)
         cached = await self._store.find_cached(key, now - timedelta(seconds=spec.cache or 0.0))
-        if cached is None or not await self._is_there(cached.output):
+        if cached is None or not await self._exists(cached.output):
             return CacheAnswer(key)
         return CacheAnswer(key, cached.run, cached.output)
 
-    async def _is_there(self, output: object) -> bool:
+    async def _exists(self, output: object) -> bool:
         return not isinstance(output, StoredOutput) or await self._calls.call(self._objects.has_value, output.key)
 
     def _cache_key(self, question: Question, owned: Owned, spec: TaskSpec) -> str:
-        """Equal for the same task with the same code, in the same environment, given the same values."""
+        """A hash of the task, its code, its environment and its input values."""
         machine, scope = owned.machine, owned.machine.scope(question.key)
-        place = machine.position(question.key)
+        position = machine.position(question.key)
         work = {
-            "task": [machine.workflow.name, spec.name, place.index, place.count],
+            "task": [machine.workflow.name, spec.name, position.index, position.count],
             "action": action_document(spec.action),
             "code": self._code_hash(owned.version, spec),
             "environment": repr(spec.environment) if spec.image is None else spec.image,

@@ -1,4 +1,4 @@
-"""News may bring the attempt's status along. It is believed for its signature, like what was read, and no further."""
+"""StatusCallback may bring the attempt's status along. It is believed for its signature, like what was read, and no further."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def document(top: BenchTop, state: str, seq: int, **fields: Any) -> dict[str, An
 
 def tell(top: BenchTop, state: str, seq: int, **fields: Any) -> None:
     attempt = top.order("a").attempt
-    top.scheduler.news(attempt.key, documents.sign(document(top, state, seq, **fields), attempt.token_hash))
+    top.scheduler.on_status(attempt.key, documents.sign(document(top, state, seq, **fields), attempt.token_hash))
 
 
 def status_of(top: BenchTop) -> str:
@@ -63,7 +63,7 @@ def test_what_was_told_counts_without_a_file(top: BenchTop) -> None:
 def test_what_is_not_the_attempts_own_word_is_refused_and_the_file_read(top: BenchTop, forged: Any) -> None:
     attempt = top.order("a").attempt
     top.say("a", "running", 1)
-    top.scheduler.news(attempt.key, forged(document(top, "success", 2), attempt.token_hash))
+    top.scheduler.on_status(attempt.key, forged(document(top, "success", 2), attempt.token_hash))
     top.step()
     assert status_of(top) == "running"
     assert top.scheduler.telemetry.counts[TelemetryEvent.DOCUMENT_REFUSED] == 1
@@ -80,7 +80,7 @@ def test_a_word_older_than_what_is_known_changes_nothing(top: BenchTop) -> None:
 def test_news_without_a_word_is_a_reason_to_read_whatever_was_told_before(top: BenchTop) -> None:
     top.say("a", "success", 2)
     tell(top, "running", 1)
-    top.scheduler.news(top.order("a").attempt.key)
+    top.scheduler.on_status(top.order("a").attempt.key)
     top.step()
     assert status_of(top) == "success"
 
@@ -94,7 +94,7 @@ def test_a_worker_that_died_after_it_told_of_its_start_is_given_up(top: BenchTop
 
 def test_an_executor_without_workers_tells_a_status_as_it_is(top: BenchTop) -> None:
     told = Status(1, "success", AT, AT, AT, 0, None, InlineOutput("7"))
-    top.scheduler.news(top.order("a").attempt.key, told)
+    top.scheduler.on_status(top.order("a").attempt.key, told)
     top.step()
     assert status_of(top) == "success"
 
@@ -107,10 +107,10 @@ def test_an_order_carries_the_spec_as_it_was_written(top: BenchTop) -> None:
 
 def test_a_look_between_the_gate_and_the_first_status_does_not_hide_the_start(top: BenchTop) -> None:
     """As with a container: the gate is won, then the engine takes a while to start it."""
-    top.scheduler.news(top.order("a").attempt.key)
+    top.scheduler.on_status(top.order("a").attempt.key)
     top.step()
     assert status_of(top) == "dispatched"
     top.say("a", "running", 1)
-    top.scheduler.news(top.order("a").attempt.key)
+    top.scheduler.on_status(top.order("a").attempt.key)
     top.step()
     assert status_of(top) == "running"

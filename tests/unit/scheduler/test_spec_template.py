@@ -11,7 +11,7 @@ from ork.model.workflow import CompiledWorkflow, Const, Environment, PythonCall,
 from ork.objects import layout
 from ork.objects.documents import open_signed
 from ork.objects.specs import read_sent
-from ork.scheduler import alike, launch
+from ork.scheduler import launch, spec_template
 from tests.unit.scheduler.bench_top import BenchTop
 
 CALL = TaskSpec("a", "process", PythonCall("light.py", None))
@@ -49,13 +49,13 @@ def specs_of(*tasks: TaskSpec) -> list[dict[str, Any]]:
 
 def test_each_attempt_is_told_what_it_would_be_told_if_it_were_the_only_one(monkeypatch: pytest.MonkeyPatch) -> None:
     together = specs_of(*TASKS)
-    monkeypatch.setattr(launch, "is_plain", lambda *_: False)
+    monkeypatch.setattr(launch, "has_shared_text", lambda *_: False)
     assert together == specs_of(*TASKS)
     assert [spec["task"] for spec in together] == [*(task.name for task in TASKS[:-1]), "wide", "again"]
 
 
 def test_kinds_are_forgotten_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alike, "MOST_KINDS", 2)
+    monkeypatch.setattr(spec_template, "MAX_KINDS", 2)
     files = [f"{number}.py" for number in (1, 2, 3, 1)]
     tasks = [replaced(CALL, name=f"t{n}", action=PythonCall(file, None)) for n, file in enumerate(files)]
     assert [spec["file"] for spec in specs_of(*tasks)] == files

@@ -1,4 +1,4 @@
-"""News is a reason to look at everything: an unread heartbeat must not hide that its worker has died since."""
+"""StatusCallback is a reason to look at everything: an unread heartbeat must not hide that its worker has died since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the specs of many attempts say alike is put into words once: a wide run asks for the same work over and over."""
+"""Serialises the parts that many specs have in common only once. A wide run creates thousands of similar specs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ork.model.workflow import TaskSpec
 from ork.objects import documents
 from ork.scheduler.options import SchedulerOptions
 
-MOST_KINDS = 100
-OWN = frozenset({"v", "attempt", "task", "number", "traceparent"})  # what tells even plain tasks apart
+MAX_KINDS = 100
+OWN = frozenset({"v", "attempt", "task", "number", "traceparent"})  # entries that differ for each attempt
 
 
-def is_plain(key: TaskKey, spec: TaskSpec, config: WorkerConfig | None) -> bool:
-    """Nothing but its name and number sets it apart from others that do the same."""
+def has_shared_text(key: TaskKey, spec: TaskSpec, config: WorkerConfig | None) -> bool:
+    """True if the spec differs only in its own entries from the specs of other tasks that call the same function."""
     return (
         key.index is None
         and config is None
@@ -30,33 +30,33 @@ def is_plain(key: TaskKey, spec: TaskSpec, config: WorkerConfig | None) -> bool:
     )
 
 
-class Alike:
-    """Texts for `documents.sign`."""
+class SpecTemplate:
+    """Serialised entries for `documents.sign`, cached per run and per kind of task."""
 
     def __init__(self, options: SchedulerOptions) -> None:
-        self._about_options = _about_options(options)
+        self._options_document = _options_document(options)
         self._last_run: tuple[Run, list[str], bytes] | None = None
         self._kinds: dict[Hashable, bytes] = {}
-        self._of_last_run: dict[Hashable, bytes] = {}  # about both
+        self._of_last_run: dict[Hashable, bytes] = {}  # entries of the kind and of the run together
 
-    def about(self, run: Run) -> bytes:
-        """What all attempts of the run are told."""
-        return self._look_at(run)[2]
+    def for_run(self, run: Run) -> bytes:
+        """Entries that the specs of all attempts of the run have in common."""
+        return self._of_run(run)[2]
 
     def sealed_params(self, run: Run) -> list[str]:
-        """Names of the run's sensitive params. What `about` says is without their values."""
-        return self._look_at(run)[1]
+        """Names of the run's sensitive params. `for_run` leaves their values out."""
+        return self._of_run(run)[1]
 
-    def _look_at(self, run: Run) -> tuple[Run, list[str], bytes]:
+    def _of_run(self, run: Run) -> tuple[Run, list[str], bytes]:
         if self._last_run is None or self._last_run[0] is not run:
             sealed = sealed_names(run.params)
-            self._last_run = run, sealed, documents.entries(_about_run(run, sealed) | self._about_options)
+            self._last_run = run, sealed, documents.entries(_run_document(run, sealed) | self._options_document)
             self._of_last_run.clear()
         return self._last_run
 
-    def about_kind(self, run: Run, kind: Hashable, document: Callable[[], dict[str, Any]]) -> bytes:
-        """What all plain tasks of that kind and run are told, of which one is the document."""
-        of_run = self.about(run)
+    def for_kind(self, run: Run, kind: Hashable, document: Callable[[], dict[str, Any]]) -> bytes:
+        """Entries that all tasks of this kind and run have in common, taken from the document of one of them."""
+        of_run = self.for_run(run)
         text = self._of_last_run.get(kind)
         if text is None:
             text = self._of_last_run[kind] = b"%b,%b" % (self._of_kind(kind, document), of_run)
@@ -65,7 +65,7 @@ class Alike:
     def _of_kind(self, kind: Hashable, document: Callable[[], dict[str, Any]]) -> bytes:
         text = self._kinds.get(kind)
         if text is None:
-            if len(self._kinds) >= MOST_KINDS:
+            if len(self._kinds) >= MAX_KINDS:
                 self._kinds.clear()
                 self._of_last_run.clear()
             text = documents.entries({name: value for name, value in document().items() if name not in OWN})
@@ -73,7 +73,7 @@ class Alike:
         return text
 
 
-def _about_run(run: Run, sealed: list[str]) -> dict[str, Any]:
+def _run_document(run: Run, sealed: list[str]) -> dict[str, Any]:
     return {
         "run_id": run.id,
         "workflow": run.workflow,
@@ -84,7 +84,7 @@ def _about_run(run: Run, sealed: list[str]) -> dict[str, Any]:
     }
 
 
-def _about_options(options: SchedulerOptions) -> dict[str, Any]:
+def _options_document(options: SchedulerOptions) -> dict[str, Any]:
     return {
         "script_dir": options.script_dir,
         "builds": options.builds_dir,
