@@ -1,7 +1,7 @@
-"""What becomes of attempts: looks at their documents, asks executors about the silent, and ends those given up.
+"""Observes attempts: reads their documents, asks executors about silent ones, and ends those that were given up.
 
-Nothing here waits. Each look takes one more step with each attempt that is due and says when to look again, so that a
-worker that will not die, an executor out of reach or a slow disk holds up nobody but itself.
+Nothing here waits. Each look takes one more step for each attempt that is due and sets the time of its next look. A
+worker that does not end, an unreachable executor or a slow disk delays only its own attempts.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from ork.telemetry import Telemetry, TelemetryEvent
 
 RELAUNCHES = 3
 RETRY_SECONDS = 1.0
-FIRST_CLOSE_LOOK_SECONDS = 0.02  # most ends come at once, and the next attempt waits for them
+FIRST_CLOSE_LOOK_SECONDS = 0.02  # most attempts end at once, and the next attempt waits for that
 
 
 class Observer:
@@ -68,19 +68,19 @@ class Observer:
         self._telemetry = telemetry
         self._on_status = on_status
         self.watchlist = self._watched = Watchlist(monotonic)
-        self.broken: dict[RunId, str] = {}  # runs whose documents are damaged for good, until somebody takes them
+        self.broken: dict[RunId, str] = {}  # runs with permanently damaged documents, until the caller takes them
 
-    # ── who is watched ───────────────────────────────────────────────────────────────────────────
+    # ── watched attempts ──────────────────────────────────────────────────────────────────────────
 
     def begin(self, attempt: Attempt, task: TaskSpec) -> None:
-        """A new attempt, just admitted; its launch follows."""
+        """Watch a new attempt that was just admitted. Its launch follows."""
         now = self._monotonic()
         self._watched.add(Watched(attempt, task, now, now, launches=1), now + self._options.monitor_seconds)
 
     async def adopt(
         self, attempts: Sequence[tuple[Attempt, TaskSpec]], heartbeats: Sequence[Heartbeat], now: datetime
     ) -> None:
-        """Attempts that somebody else started: look at once, and have their ends reported to us."""
+        """Watch attempts that another scheduler started: look at them at once, and let their executors report their ends."""
         mono = self._monotonic()
         noted = {each.attempt: each for each in heartbeats}
         for attempt, task in attempts:
@@ -90,18 +90,18 @@ class Observer:
 
     async def _watch_all(self, attempts: list[Attempt]) -> None:
         for executor, group in by_executor(attempts):
-            with suppress(ExecutorError, KeyError):  # the scheduled looks will find out
+            with suppress(ExecutorError, KeyError):  # the scheduled looks detect the end
                 await self._executors[executor].watch(group, self._on_status)
 
     def close(self, attempt: Attempt) -> None:
-        """The machine gave it up: end it, and report Closed (or what it reached after all)."""
+        """The machine gave the attempt up: end it, and report Closed, or its final status if it wrote one."""
         watched = self._watched.get(attempt.key)
         if watched is not None:
             watched.attempt, watched.closing = attempt, True
             self._watched.look_now(attempt.key)
 
     def release(self, attempts: list[Attempt]) -> None:
-        """Their ends are committed: executors that keep something until then may let go of it."""
+        """Their ends are committed: executors may free what they kept until then."""
         release(self._executors, attempts)
 
     def on_status(self, key: AttemptKey, reported: ReportedStatus | None = None) -> None:
@@ -109,12 +109,13 @@ class Observer:
 
     @property
     def has_active(self) -> bool:
-        """Whether something may be running; what waits for somebody else's job is not."""
+        """True if a worker may be running. Attempts that wait for external jobs have none."""
         return any(watched.attempt.waits_for is None for watched in self._watched)
 
     @property
     def waiting_runs(self) -> int:
-        """Of how many runs something waits for a job: they need no room, and the job may be a run that does."""
+        """Number of runs with attempts that wait for jobs. They do not count against the claim limit: the job may itself
+        be a run that must be claimed."""
         return self._watched.waiting_runs
 
     def forget_run(self, run: RunId) -> None:
@@ -136,7 +137,7 @@ class Observer:
         unsure: list[Watched] = []
         for watched, status, was_reported in await self._statuses.of_all(self._watched.take_due()):
             if isinstance(status, ObjectsError):
-                self._trouble(watched, status)
+                self._on_objects_error(watched, status)
             elif not self._look_at_status(watched, status, was_reported, seen):
                 unsure.append(watched)
         if seen.handed_over:
@@ -146,7 +147,7 @@ class Observer:
         return seen
 
     def _look_at_status(self, watched: Watched, status: Status | None, was_reported: bool, seen: Seen) -> bool:
-        """True if the attempt's own status is enough for now; if not, its executor is asked."""
+        """True if the attempt's status is sufficient for now; otherwise its executor must be asked."""
         status = None if status is None else if_new(status, watched.attempt)
         mono = self._monotonic()
         if status is None or status.seq == watched.attempt.seq:
@@ -159,32 +160,32 @@ class Observer:
                 self._telemetry.note_metrics(watched.attempt.key, status.metrics)
             self._report(watched, event, seen)
             return True
-        is_first = watched.attempt.seq == 0  # a look at its gate alone may have made it count as running before
-        if watched.running_since is None or status.is_preparing:  # while it prepares its timeout has not begun
+        is_first = watched.attempt.seq == 0  # it may already count as running because of its gate
+        if watched.running_since is None or status.is_preparing:  # the timeout starts after the preparation
             watched.running_since = mono
         watched.attempt = Attempt.replaced(watched.attempt, seq=status.seq)
-        if watched.is_adopted:  # of any other a heartbeat that was heard just now is not noted
+        if watched.is_adopted:  # otherwise a current heartbeat need not be stored
             note_silence(watched, mono, self._options.liveness.stale_seconds / 2, seen)
         if isinstance(event, ev.Deferred):
             self._hand_over(watched, event.jobs, seen)
         elif not is_first:
             event = ev.HeartbeatReceived(event.key, event.attempt, status.seq, status.is_preparing)
         seen.events.append((watched.attempt.key.run, event))
-        # StatusCallback may be of its worker's death, which a heartbeat that we read says nothing about; who brings us the heartbeat
-        # would have brought that instead.
+        # A call without a status may mean that the worker died, which a stored heartbeat does not show. A call that
+        # carries the heartbeat means that the worker lives.
         if watched.closing or not (was_reported or watched.attempt.waits_for is not None):
             return False
         self._schedule_next(watched)
         return True
 
     def heartbeats(self) -> list[Heartbeat]:
-        """Of all that are watched, for whoever owns their runs next."""
+        """Unsaved heartbeats of all watched attempts, for the next owner of their runs."""
         return [each.heartbeat(self._monotonic()) for each in self._watched if each.has_unsaved_heartbeat]
 
     def _hand_over(self, watched: Watched, jobs: str, seen: Seen) -> None:
         watched.attempt = replaced(watched.attempt, waits_for=jobs)
         self._watched.wait(watched.attempt.key)
-        watched.stop_asked_at = None  # it was the worker that was asked: the jobs have not been reported
+        watched.stop_asked_at = None  # only the worker was asked to stop; the jobs were not
         seen.handed_over.append(watched.attempt)
 
     async def _ask_executors(self, unsure: list[Watched], seen: Seen, now: datetime) -> None:
@@ -203,7 +204,7 @@ class Observer:
         try:
             await self._judge(watched, presence, seen, now)
         except ObjectsError as problem:
-            self._trouble(watched, problem)
+            self._on_objects_error(watched, problem)
         except ExecutorError:
             self._watched.look_again(watched, RETRY_SECONDS)
 
@@ -225,15 +226,15 @@ class Observer:
             await self._judge_silence(watched, seen)
 
     async def _waits_unwatched(self, watched: Watched) -> bool:
-        """Its job goes on, but nobody asks about it: whoever was to do so could not read what it needs. Tried again,
-        until that is silence, too. That it has handed over is known; we may only be slow to see where it says so."""
+        """True if the attempt waits for a job that nobody polls, because the poller could not read its documents. Polling
+        is retried until the attempt counts as silent. The handover is committed, but its status may become visible late."""
         if watched.attempt.waits_for is None:
             return False
         status = await self._statuses.newest(watched.attempt)
         return status is None or status.jobs is not None
 
     async def _judge_gone(self, watched: Watched, seen: Seen) -> None:
-        # The process may have written its last word between our first look and the executor's answer.
+        # The process may have written its final status between our first look and the executor's answer.
         status = await self._statuses.newest(watched.attempt)
         if status is not None and status.is_final:
             self._report(watched, as_event(status, watched.attempt), seen)
@@ -255,7 +256,7 @@ class Observer:
 
     async def _judge_silence(self, watched: Watched, seen: Seen) -> None:
         if watched.running_since is None and await self._gate_state(watched.attempt) == "started":
-            # Its worker won the gate and fell silent before its first status: from here on it counts as running.
+            # Its worker won the gate but wrote no status yet: from here on it counts as running.
             watched.running_since = self._monotonic()
             note_gate(watched, watched.running_since, seen)
         given_up = check_liveness(
@@ -272,13 +273,13 @@ class Observer:
             self._give_up(watched, seen, *given_up)
 
     def not_started(self, key: AttemptKey, failure: Failure, final: bool) -> list[tuple[RunId, ev.AttemptEvent]]:
-        """The executor could not start it: tried again soon, until the start limit, unless that cannot help."""
+        """The executor could not start the attempt: retry until the start limit, unless the failure is final."""
         watched = self._watched.get(key)
         if watched is None:
             return []
         waited = self._monotonic() - watched.watched_since
         if not final and waited < timeouts_for(watched, self._options.liveness).start_limit_seconds:
-            watched.launches = 0  # nothing came to life: this does not count as a worker that ended before it began
+            watched.launches = 0  # no worker was created, so this does not count as one that ended before it began
             self._watched.look_again(watched, RETRY_SECONDS)
             return []
         seen = Seen([], [])
@@ -288,7 +289,7 @@ class Observer:
     # ── ending ───────────────────────────────────────────────────────────────────────────────────
 
     async def _close_on(self, watched: Watched, presence: Presence, seen: Seen, now: datetime) -> None:
-        """One more step towards the certainty that an attempt is over."""
+        """Take one more step towards a confirmed end of the attempt."""
         attempt, mono = watched.attempt, self._monotonic()
         executor = self._executors.get(executor_of(attempt))
         if watched.stop_asked_at is None:
@@ -310,7 +311,7 @@ class Observer:
         else:
             watched.gone_since = None
             is_overdue = mono - watched.stop_asked_at >= self._options.stop_grace_seconds + 2
-            if is_overdue or presence is Presence.ORPHANED:  # nobody is left who could end it gently
+            if is_overdue or presence is Presence.ORPHANED:  # no worker is left that could end it gracefully
                 await executor.stop([attempt], at_once=True)
             watched.close_looks += 1
             self._watched.look_again(
@@ -318,8 +319,9 @@ class Observer:
             )
 
     async def _close_unreachable(self, watched: Watched, seen: Seen, mono: float) -> None:
-        """Nobody can tell whether it lives. It was asked to stop before its status is read for the last time: a worker that
-        wakes up later writes its heartbeat first and then looks for that request, so that one of us sees the other."""
+        """Close an attempt whose executor cannot be reached. The stop request is written before the status is read for the
+        last time. A worker that resumes later writes its heartbeat first and then reads the stop request, so either the
+        scheduler sees the heartbeat or the worker sees the request."""
         attempt, executor = watched.attempt, self._executors.get(watched.attempt.executor)
         silent = await self._calls.call(silence, watched, self._objects, mono, seen)
         limit = await self._calls.call(over_after, watched.task, attempt, executor, self._objects, self._options)
@@ -343,7 +345,7 @@ class Observer:
             self._watched.look_again(watched, 0.0)
         elif unconfirmed is not None and status is not None and status.seq > watched.attempt.seq:
             watched.gone_since = None
-            self._watched.look_again(watched, 0.0)  # it lives
+            self._watched.look_again(watched, 0.0)  # it is alive
         else:
             key = watched.attempt.key
             self._report(watched, ev.Closed(key.task, key.number, ever_started=True, unconfirmed=unconfirmed), seen)
@@ -353,20 +355,20 @@ class Observer:
     async def _gate_state(self, attempt: Attempt) -> str | None:
         return await self._calls.call(gate_state, self._objects, attempt)
 
-    def _trouble(self, watched: Watched, problem: ObjectsError) -> None:
-        """Its documents are out of reach for now (a full disk, say): nothing is decided, and we look again soon."""
+    def _on_objects_error(self, watched: Watched, problem: ObjectsError) -> None:
+        """Its documents cannot be read now (a full disk, for example): decide nothing and retry soon."""
         if isinstance(problem, RunDocumentsError):
             self.broken[watched.attempt.run] = problem.message
         self._telemetry.emit(TelemetryEvent.OBJECTS_FAILED, attempt=watched.attempt.key, why=problem.message)
         self._watched.look_again(watched, RETRY_SECONDS)
 
     def _report(self, watched: Watched, event: ev.AttemptEvent, seen: Seen) -> None:
-        """The last word on an attempt."""
+        """Report the final event of an attempt and stop watching it."""
         seen.events.append((watched.attempt.key.run, event))
         self._watched.forget(watched.attempt.key)
 
     def _give_up(self, watched: Watched, seen: Seen, reason: GiveUp, failure: Failure) -> None:
-        """The machine answers with a Stop, which comes back as `close`; look again in case it does not."""
+        """Report that the attempt is given up. The machine answers with a Stop, which leads to `close`."""
         key = watched.attempt.key
         seen.events.append((watched.attempt.run, ev.GivenUp(key.task, key.number, reason, failure)))
         self._watched.look_again(watched, self._options.monitor_seconds)
@@ -380,7 +382,7 @@ class Observer:
             last_seen=watched.last_seen,
             timeout=watched.task.timeout,
         )
-        # Whoever waits for jobs brings on_status of them: looking now and then only keeps it from being taken for lost.
+        # The poller reports the end of jobs. Looking rarely is enough to keep the attempt from counting as silent.
         is_waiting = watched.attempt.waits_for is not None
         often = self._options.liveness.stale_seconds / 2 if is_waiting else self._options.monitor_seconds
         self._watched.look_again(watched, max(0.001, min(often, overdue - mono)))

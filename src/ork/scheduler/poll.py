@@ -1,7 +1,7 @@
-"""Attempts that wait for external jobs without a worker: asks the jobs, and writes the attempt's last word for it.
+"""Polls external jobs for attempts that wait without a worker, and writes the final status of these attempts.
 
-To the observer it is an executor like others (`ork.scheduler.waiting`): it can say whether such an attempt goes on, and
-can be asked to watch one and to stop one. All it needs is in the attempt's row (`waits_for`) and documents, so whoever owns the run goes on waiting.
+The observer uses it as an executor (`ork.scheduler.waiting`) that can find, watch and stop such attempts. All it needs
+is in the attempt's row (`waits_for`) and documents, so any scheduler that owns the run can continue.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RUN_CHECK_SECONDS = 30.0
 WRITE_AGAIN_SECONDS = 1.0
 SETTLE_SECONDS = 0.01
 RUNNING = "running"
-# After that the handover is gone for good, and the attempt counts as lost.
+# After that the handover is considered gone, and the attempt counts as lost.
 MAX_STALE_READS = 60
 
 
@@ -46,7 +46,7 @@ class _Wait(Record, frozen=False):
     task: asyncio.Task[None] | None = None
     is_stopping: bool = False
     unfinished: set[int] = made(default_factory=set)
-    looked: asyncio.Event = made(default_factory=asyncio.Event)  # every job has been asked once
+    checked_once: asyncio.Event = made(default_factory=asyncio.Event)  # every job has been polled once
 
 
 class Poller:
@@ -79,7 +79,8 @@ class Poller:
         return key in self._waits
 
     async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
-        """Repeatable. One that is being given up is not asked about any more, only told when `stop` says so."""
+        """Poll the jobs of these attempts. Can be repeated. Jobs of an attempt that is being given up are not polled; they
+        are cancelled by `stop`."""
         await self._calls.for_each(lambda attempt: self._watch_one(attempt, on_status), attempts)
 
     async def _watch_one(self, attempt: Attempt, on_status: StatusCallback) -> None:
@@ -87,19 +88,19 @@ class Poller:
             return
         wait = await self._begin(attempt, attempt.waits_for, on_status)
         if wait.task is not None or wait.is_stopping:
-            return  # somebody else began while we read its spec
+            return  # another call began it while we read the spec
         if attempt.closing is None:
             wait.task = asyncio.create_task(self._wait_for(wait))
         else:
-            wait.looked.set()
+            wait.checked_once.set()
 
     async def has_active_runs(self, attempt: Attempt) -> bool:
-        """Whether a run that the attempt waits for has not ended, though nobody here waits."""
+        """True if a run that the attempt waits for has not ended, even if this poller does not watch the attempt."""
         runs = [await self._store.get_run(RunId(job["run"])) for job in _jobs_of(attempt) if "run" in job]
         return any(run is not None and not run.status.is_final for run in runs)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
-        """Runs are cancelled and seen to end: nothing ends them sooner, and the next attempt must not overlap them."""
+        """Cancel the jobs. Runs are also waited for, since the next attempt must not overlap with them."""
         for attempt in attempts:
             wait, is_for_runs = self._waits.get(attempt.key), waits_for_runs(attempt)
             if wait is None and is_for_runs:
@@ -118,20 +119,20 @@ class Poller:
             self._drop(wait)
 
     def forget_run(self, run: RunId) -> None:
-        """Somebody else may own the run now, and wait for its jobs."""
+        """Drop the run's waits: another scheduler may own it now and poll its jobs."""
         for key in [key for key in self._waits if key.run == run]:
             self._drop(self._waits[key])
 
     def runs_changed(self, runs: Sequence[RunId] | None = None) -> None:
-        """Something was committed about these runs, or (None) about any: those that wait for one look again."""
+        """These runs, or with None any run, may have changed: attempts that wait for one check it again."""
         for run in list(self._run_changes) if runs is None else runs:
             if run in self._run_changes:
                 self._run_changes[run].set()
 
     async def settle(self) -> bool:
-        """Waits until every job has been asked and nobody is in the middle of asking; whether an attempt has ended.
+        """Wait until every job has been polled and no poll is under way. True if an attempt has ended.
 
-        For a scheduler that only looks in: what can be known now is known before it leaves.
+        For ticks, which exit afterwards.
         """
         before = self._finished
         while any(self._is_busy(wait) for wait in self._waits.values()):
@@ -140,7 +141,7 @@ class Poller:
 
     def _is_busy(self, wait: _Wait) -> bool:
         nudges = (self._run_changes.get(RunId(job.get("run", ""))) for job in wait.jobs)
-        return wait.is_stopping or not wait.looked.is_set() or any(nudge and nudge.is_set() for nudge in nudges)
+        return wait.is_stopping or not wait.checked_once.is_set() or any(nudge and nudge.is_set() for nudge in nudges)
 
     # ── waiting ──────────────────────────────────────────────────────────────────────────────────
 
@@ -161,7 +162,7 @@ class Poller:
         return self._waits.setdefault(attempt.key, wait)
 
     async def _wait_for(self, wait: _Wait) -> None:
-        """Until all jobs are done or one has failed; then the attempt's last word is written."""
+        """Poll until all jobs are done or one has failed, then write the attempt's final status."""
         asked: set[int] = set()
         works = [asyncio.create_task(self._until_done(wait, number, asked)) for number in range(len(wait.jobs))]
         try:
@@ -175,7 +176,7 @@ class Poller:
         else:
             await self._finish(wait, {"state": "success", "output": text})
         finally:
-            wait.looked.set()
+            wait.checked_once.set()
             await _end_all(works)
 
     async def _until_done(self, wait: _Wait, number: int, asked: set[int]) -> str | None:
@@ -188,14 +189,12 @@ class Poller:
             if isinstance(answer, JobFailed):
                 raise _JobFailedError(answer.failure)
             if len(asked) == len(wait.jobs) and wait.unfinished:
-                wait.looked.set()  # else the last word comes first
+                wait.checked_once.set()  # otherwise only after the final status is written
             if isinstance(answer, Done):
                 return answer.text
-            if answer.trouble is not None and answer.trouble != noted:
-                await self._note(
-                    wait, f"{answer.trouble}; asking again every {job.get('every', RUN_CHECK_SECONDS):g} s"
-                )
-            noted = answer.trouble
+            if answer.error is not None and answer.error != noted:
+                await self._note(wait, f"{answer.error}; asking again every {job.get('every', RUN_CHECK_SECONDS):g} s")
+            noted = answer.error
             await self._pause(job)
 
     async def _ask(self, job: dict[str, Any], wait: _Wait) -> JobResult:
@@ -205,13 +204,13 @@ class Poller:
         id = RunId(job["run"])
         self._run_changes.setdefault(
             id, asyncio.Event()
-        ).clear()  # before the look: a change after it is not slept through
+        ).clear()  # cleared before the read, so that a later change is not missed
         try:
             run = await self._store.get_run(id)
             if run is not None and run.status == "success":
                 return Done(await output_of_run(self._store, self._objects, run, wait.handover.spec["output_limit"]))
-        except (StoreError, ObjectsError) as trouble:
-            return NotYet(trouble.message)
+        except (StoreError, ObjectsError) as problem:
+            return NotYet(problem.message)
         if run is None:
             return JobFailed(Failure(FailureKind.LOST, f"run {id} of `{job['workflow']}` is gone"))
         if not run.status.is_final:
@@ -236,11 +235,11 @@ class Poller:
         await self._finish(wait, {"state": "stopped", "failure": _document(stopped)})
 
     async def _cancel_unfinished(self, wait: _Wait) -> None:
-        """Each job that is not finished is told that nobody waits for it any more."""
+        """Cancel each job that is not finished."""
         jobs = [wait.jobs[number] for number in sorted(wait.unfinished)]
-        for job, trouble in zip(jobs, await asyncio.gather(*(self._cancel(job, wait) for job in jobs)), strict=True):
-            if trouble is not None:
-                await self._note(wait, f"could not tell {_describe_job(job)} to stop: {trouble}")
+        for job, error in zip(jobs, await asyncio.gather(*(self._cancel(job, wait) for job in jobs)), strict=True):
+            if error is not None:
+                await self._note(wait, f"could not cancel {_describe_job(job)}: {error}")
 
     async def _cancel(self, job: dict[str, Any], wait: _Wait) -> str | None:
         if "run" not in job:
@@ -253,13 +252,13 @@ class Poller:
             except StoreError:
                 await asyncio.sleep(WRITE_AGAIN_SECONDS)
         self._on_change()
-        # Not before its own processes are gone: whoever works on it may leave when we are done.
+        # Wait until its processes are gone: the scheduler that works on it may exit when we are done.
         while isinstance(await self._ask_run(job, wait), NotYet):
             await self._pause(job)
         return None
 
     async def _finish(self, wait: _Wait, ending: dict[str, Any]) -> None:
-        """The last word, in the attempt's own folder, under the number after the worker's. Tried until it is written."""
+        """Write the attempt's final status, with the sequence number after the worker's. Retried until it is written."""
         stale = 0
         while stale < MAX_STALE_READS:
             try:
@@ -267,9 +266,9 @@ class Poller:
                     break
                 stale += 1
             except DocumentError:
-                break  # what stands there is not the worker's: nothing can be added to it, and it will count as lost
+                break  # the stored status is not the worker's: it cannot be continued, and the attempt counts as lost
             except ObjectsError:
-                pass  # a full disk passes
+                pass  # a temporary error, such as a full disk
             await asyncio.sleep(WRITE_AGAIN_SECONDS)
         wait.task = None
         self._finished += 1
@@ -277,15 +276,15 @@ class Poller:
         wait.on_status(wait.attempt.key)
 
     def _write(self, wait: _Wait, ending: dict[str, Any]) -> bool:
-        """Whether a last word stands there now. What was read may be older than the handover that the attempt's row
-        knows of: on that nothing can be built."""
+        """Write the final status. True if there is one now, also if another scheduler wrote it. False if the status that
+        was read is older than the handover in the attempt's row."""
         attempt, name = wait.attempt, str(wait.attempt.key)
         (data,) = self._objects.read_statuses([name])
         if isinstance(data, ObjectsError):
             raise data
         handed_over = documents.open_signed(data, attempt.token_hash) if data is not None else {}
         if handed_over.get("state") != DEFERRED:
-            return handed_over.get("state") not in (None, RUNNING)  # somebody else has written it
+            return handed_over.get("state") not in (None, RUNNING)  # True: another scheduler has written it
         text = ending.get("output")
         if text is not None:
             ending = {**ending, "output": self._stored(text, name, wait.handover.spec["inline_limit"])}
@@ -303,7 +302,7 @@ class Poller:
 
     def _drop(self, wait: _Wait) -> None:
         _cancel(wait.task)
-        wait.looked.set()
+        wait.checked_once.set()
         self._waits.pop(wait.attempt.key, None)
         for job in wait.jobs:
             self._run_changes.pop(RunId(job.get("run", "")), None)
@@ -324,11 +323,11 @@ def _jobs_of(attempt: Attempt) -> list[dict[str, Any]]:
 
 
 def _ignore_status(_key: AttemptKey, _status: ReportedStatus | None = None, /) -> None:
-    """Whoever has given the attempt up looks by itself."""
+    """The scheduler that gave the attempt up checks it by itself."""
 
 
 def _checked(jobs: list[dict[str, Any]], spec: dict[str, Any]) -> list[dict[str, Any]]:
-    """The jobs come from a document: only a sub-workflow may wait for runs, and only for what it can be."""
+    """The jobs, validated since they come from a document. Only sub-workflow tasks may wait for runs."""
     if spec["kind"] == "workflow":
         return jobs
     try:
@@ -344,14 +343,14 @@ class _JobFailedError(Exception):
 
 
 def _output(texts: Sequence[str | None]) -> str | None:
-    """One job's result is the output; several make a list, in the order of the jobs."""
+    """The output: the result of the only job, or a list of the results in the order of the jobs."""
     if len(texts) == 1:
         return texts[0]
     return "[" + ",".join("null" if text is None else text for text in texts) + "]"
 
 
 def _check_output(text: str | None, spec: dict[str, Any]) -> None:
-    """The attempt has failed if what the jobs gave is not what the task declares to return."""
+    """Raise _JobFailedError if the result does not have the declared output type."""
     declared = spec.get("output_type")
     if declared is None:
         return
@@ -376,7 +375,7 @@ def _document(failure: Failure) -> dict[str, Any]:
 
 
 def _describe_job(job: dict[str, Any]) -> str:
-    """Without query and user, which may hold secrets."""
+    """The job for messages, without query and user of a URL, which may contain secrets."""
     if "http" not in job:
         return str(job.get("call") or f"run {job.get('run')}")
     scheme, _, rest = str(job["http"]).partition("?")[0].partition("://")

@@ -1,4 +1,4 @@
-"""External jobs an attempt has handed over to: how to ask one whether it is done, and how to tell it to stop."""
+"""External jobs that attempts wait for: how to poll and how to cancel one."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class NotYet(Record):
-    """`trouble` says why nothing could be learnt; asking goes on all the same."""
+    """The job is not done, or could not be polled because of `error`. Polling continues in both cases."""
 
-    trouble: str | None = None
+    error: str | None = None
 
 
 class Done(Record):
@@ -55,7 +55,7 @@ class AskProcess(Protocol):
 
 
 class Handover(Record):
-    """What there is to know about an attempt that waits: its own spec, and where its worker would run."""
+    """A waiting attempt: its spec, its documents, and the order that its worker was started with."""
 
     order: LaunchOrder
     spec: dict[str, Any]
@@ -63,7 +63,7 @@ class Handover(Record):
 
 
 class Jobs:
-    """Asks jobs of all kinds but sub-workflows. At most AT_ONCE are asked at a time, none on the event loop's time."""
+    """Polls jobs of all kinds except sub-workflows, at most AT_ONCE at a time and without blocking the event loop."""
 
     def __init__(
         self, secrets: Callable[[str, str], str], rule: OutboundRule, ask_process: AskProcess, params: OpenParams
@@ -75,7 +75,7 @@ class Jobs:
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def ask(self, job: dict[str, Any], handover: Handover) -> JobResult:
-        """Nothing in a failure shows a secret, also if the other side repeats what it was sent."""
+        """Poll a job. Secrets are masked in failures, since the service may repeat what it was sent."""
         answer = await self._ask(job, handover)
         if not isinstance(answer, JobFailed) or not secrets_in(handover.spec):
             return answer
@@ -94,19 +94,19 @@ class Jobs:
                 answer = await self._fetch(job["http"], job.get("method", "GET"), job.get("headers"), handover.spec)
                 judged = job_result(job, answer)
                 if isinstance(judged, Done) and judged.text is not None:
-                    # What other readers of outputs would stumble over fails here, where its cause is known.
+                    # Values that readers of outputs cannot decode are rejected here, where the cause is known.
                     documents.strict_json(judged.text.encode(), max_size=handover.spec["output_limit"])
                 return judged
             return await self._call(job["call"], job.get("args", {}), handover)
-        except (NoAnswerError, ExecutorError, SecretNotYetError) as trouble:
-            return NotYet(str(trouble))
+        except (NoAnswerError, ExecutorError, SecretNotYetError) as problem:
+            return NotYet(str(problem))
         except (BlockedAddressError, SecretError) as problem:
             return JobFailed(Failure(FailureKind.OUTPUT, f"the job cannot be asked: {problem}"))
         except (ValueError, documents.DocumentError) as problem:
             return JobFailed(Failure(FailureKind.OUTPUT, f"the job's answer cannot be used: {problem}"))
 
     async def cancel(self, job: dict[str, Any], handover: Handover) -> str | None:
-        """None if the job was told, or nobody said how to; otherwise why it was not."""
+        """Cancel a job. Returns the error if that failed; None also if the job defines no way to cancel it."""
         cancel = job.get("cancel")
         if cancel is None:
             return None
@@ -115,10 +115,10 @@ class Jobs:
                 answer = await self._call(cancel, job.get("args", {}), handover)
                 return answer.failure.message if isinstance(answer, JobFailed) else None
             headers = cancel.get("headers", job.get("headers"))
-            told = await self._fetch(cancel["url"], cancel.get("method", "POST"), headers, handover.spec)
-        except (NoAnswerError, BlockedAddressError, ExecutorError, SecretError, ValueError) as trouble:
-            return str(trouble)
-        return None if told.status < 400 or told.status in (404, 409, 410) else f"answered {told.status}"
+            response = await self._fetch(cancel["url"], cancel.get("method", "POST"), headers, handover.spec)
+        except (NoAnswerError, BlockedAddressError, ExecutorError, SecretError, ValueError) as problem:
+            return str(problem)
+        return None if response.status < 400 or response.status in (404, 409, 410) else f"answered {response.status}"
 
     async def _fetch(
         self, url: str, method: str, headers: Mapping[str, Any] | None, spec: dict[str, Any]
@@ -136,7 +136,8 @@ class Jobs:
             )
 
     def _secret_of(self, name: str, spec: dict[str, Any]) -> str:
-        """Only what the task's definition names: a task must not learn more by handing over than it was given."""
+        """The value of a secret that the task declares. Other secrets are refused, so that a task cannot obtain them by
+        waiting for a job."""
         if name not in secrets_in(spec):
             message = f"the task does not declare secret `{name}`, so its jobs cannot use it"
             if name.startswith("ORK_"):
@@ -149,7 +150,7 @@ class Jobs:
     async def _call(self, function: str, args: dict[str, Any], handover: Handover) -> JobResult:
         spec = handover.spec
         if spec.get("container") is not None:
-            # Whoever named the function is in a container: it must not get one run on this side of the wall.
+            # The function was named by a task in a container: its code must not run outside of the container.
             message = "a task in an image cannot have a function called here: hand over with `ork.http_job`"
             return JobFailed(Failure(FailureKind.OUTPUT, message))
         request = {"spec": spec, "objects": handover.objects.url, "call": function, "args": args}
@@ -173,7 +174,7 @@ class Jobs:
 
 
 def open_headers(headers: Mapping[str, Any] | None, secrets: Callable[[str], str]) -> dict[str, str]:
-    """As they are sent: {"secret": NAME} becomes its value. SecretError if there is none."""
+    """The headers with {"secret": NAME} replaced by its value. SecretError if it has none."""
     return {name: _opened(value, secrets) for name, value in (headers or {}).items()}
 
 
@@ -182,7 +183,7 @@ def _opened(value: Any, secrets: Callable[[str], str]) -> str:
 
 
 def job_result(job: dict[str, Any], answer: web.HttpResponse) -> JobResult:
-    """What an HTTP answer says about the job. A status that may pass says nothing yet."""
+    """The state of the job according to an HTTP response. Temporary error codes count as not done."""
     if answer.status in _TEMPORARY:
         return NotYet(f"answered {answer.status}")
     if answer.status >= 400:

@@ -1,4 +1,4 @@
-"""Status and gate documents → what they say. Documents are input from outside: nothing in them is believed unchecked."""
+"""Decodes status and gate documents. They are external input, so everything in them is checked."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ork.objects.references import output_reference
 if TYPE_CHECKING:
     import re
 
-# The last word of an attempt that went well, as workers write it; whatever differs from that in any way is read closely.
-_MOMENT = r'"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"'
-_STRING = r'"((?:[ !#-\[\]-~]++|\\["\\/bfnrt])*+)"'  # possessive: what fits is not tried in another way
+# The final status of a successful attempt, exactly as workers write it; any other text is decoded as JSON.
+_TIME = r'"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"'
+_STRING = r'"((?:[ !#-\[\]-~]++|\\["\\/bfnrt])*+)"'  # possessive quantifiers: no backtracking
 _USUAL_SUCCESS = (
     r'\{"v":1,"attempt":"([!#-\[\]-~]+)","seq":([1-9][0-9]{0,8}),"state":"success",'
-    rf'"at":{_MOMENT},"started_at":{_MOMENT},"finished_at":{_MOMENT},"exit_code":(0|[1-9][0-9]{{0,2}}),"failure":null,'
+    rf'"at":{_TIME},"started_at":{_TIME},"finished_at":{_TIME},"exit_code":(0|[1-9][0-9]{{0,2}}),"failure":null,'
     rf'"output":(?:null|\{{"inline":{_STRING}\}}),"metrics":null,"signature":"[0-9a-f]{{64}}"\}}'
 )
 _usual_success: re.Pattern[str] | None = None
 
 
 def read_statuses(objects: AttemptDocuments, attempts: Sequence[Attempt]) -> list[Status | ObjectsError | None]:
-    """For each: what its status says, None if there is none yet, or why it cannot be read. A document that is not the
-    attempt's own is a DocumentError."""
+    """For each attempt its status, None if there is none yet, or the error. A document that the attempt did not sign is a
+    DocumentError."""
     found = objects.read_statuses([str(attempt.key) for attempt in attempts])
     return [_read(data, attempt) for data, attempt in zip(found, attempts, strict=True)]
 
@@ -44,14 +44,14 @@ def _read(data: bytes | ObjectsError | None, attempt: Attempt) -> Status | Objec
 
 
 def checked_status(data: bytes, attempt: Attempt) -> Status:
-    """What a status document says. One that is not the attempt's own is a DocumentError, however it came to us."""
-    return _usual_end(data, attempt) or _read_closely(data, attempt)
+    """The decoded status. DocumentError if the attempt did not sign it."""
+    return _usual_end(data, attempt) or _decode(data, attempt)
 
 
 def expect_many() -> None:
-    """From now on what nearly all of them say is read without taking the document apart."""
+    """Prepare for many statuses: from now on the usual success is matched by a regular expression."""
     global _usual_success
-    import re  # to compile this takes as long as to read a hundred of them
+    import re  # compiling takes as long as decoding a hundred statuses
 
     _usual_success = re.compile(_USUAL_SUCCESS)
 
@@ -65,18 +65,18 @@ def _usual_end(data: bytes, attempt: Attempt) -> Status | None:
         output = json.loads(f'"{output}"')
     try:
         started, finished = datetime.fromisoformat(started_at), datetime.fromisoformat(finished_at)
-        said = finished if at == finished_at else datetime.fromisoformat(at)
+        written = finished if at == finished_at else datetime.fromisoformat(at)
     except ValueError:
         return None
     inline = None if output is None else InlineOutput(output)
-    return Status(int(seq), "success", started, said, finished, int(exit_code), None, inline)
+    return Status(int(seq), "success", started, written, finished, int(exit_code), None, inline)
 
 
-def _read_closely(data: bytes, attempt: Attempt) -> Status:
+def _decode(data: bytes, attempt: Attempt) -> Status:
     name = str(attempt.key)
     doc = documents.open_signed(data, attempt.token_hash)
     if doc.get("attempt") != name:
-        raise DocumentError(f"the status of {name} speaks of another attempt")
+        raise DocumentError(f"the status of {name} is that of another attempt")
     try:
         return _status(doc, name)
     except (KeyError, TypeError, ValueError) as problem:
@@ -84,15 +84,15 @@ def _read_closely(data: bytes, attempt: Attempt) -> Status:
 
 
 def if_new(status: Status, attempt: Attempt) -> Status | None:
-    """None if it is older than what is known of the attempt."""
+    """The status, or None if it is older than the attempt's row."""
     if status.seq < attempt.seq or (status.seq == attempt.seq and status.is_final):
         return None
     return status
 
 
 def gate_state(objects: AttemptDocuments, attempt: Attempt) -> str | None:
-    """ "started", "closed", or None while nobody holds it. A gate that cannot be read counts as started: something
-    was written there, so nobody else can win it any more."""
+    """ "started", "closed", or None if the gate does not exist. An undecodable gate counts as started: it exists, so
+    nothing else can claim it."""
     (found,) = objects.read_gates([str(attempt.key)])
     if isinstance(found, ObjectsError) and not isinstance(found, DocumentError):
         raise found
@@ -109,7 +109,7 @@ def _state_in(gate: bytes, attempt: Attempt) -> str:
 
 
 def close_gate(objects: AttemptDocuments, attempt: Attempt, now: datetime) -> bool:
-    """True if user code of this attempt never started and never will."""
+    """Close the gate. True if user code of this attempt has not started and never will."""
     closed = {"v": 1, "attempt": str(attempt.key), "state": "closed", "at": now.isoformat()}
     if objects.claim_gate(str(attempt.key), documents.sign(closed, attempt.token_hash)):
         return True
@@ -117,13 +117,13 @@ def close_gate(objects: AttemptDocuments, attempt: Attempt, now: datetime) -> bo
 
 
 def ask_to_stop(objects: AttemptDocuments, attempt: Attempt, why: str) -> None:
-    """For workers that no signal of ours reaches: they look for this with every heartbeat."""
+    """Write a stop request, for workers that cannot be signalled. They read it with every heartbeat."""
     stop = {"v": 1, "attempt": str(attempt.key), "why": why, "at_once": False}
     objects.request_stop(str(attempt.key), documents.sign(stop, attempt.token_hash))
 
 
 def as_event(status: Status, attempt: Attempt) -> ev.AttemptEvent:
-    """What a status document means to the machine."""
+    """The machine event for a status."""
     _, key, number = attempt.key
     finished = status.finished_at or status.at
     if status.state == "success":
@@ -164,10 +164,10 @@ def _status(doc: dict[str, Any], attempt: str) -> Status:
 
 
 def _time(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is UTC:
-        return moment
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is UTC:
+        return time
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def _failure(doc: dict[str, Any]) -> Failure:
@@ -182,7 +182,7 @@ def _jobs(jobs: Any) -> str:
 
 
 def _output(doc: dict[str, Any], attempt: str) -> Output:
-    """A large output must be the attempt's own: an attempt cannot pass off another one's."""
+    """The output. A stored output must belong to the attempt itself."""
     if "inline" in doc:
         return InlineOutput(str(doc["inline"]))
     if doc["object"] != output_reference(attempt):

@@ -1,4 +1,4 @@
-"""The runs a scheduler owns, in memory: feeds their machines and gathers what they decided. No I/O."""
+"""The runs that a scheduler owns, in memory: passes events to their machines and collects the decisions. No I/O."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_ERRORS = 3
 
 
 class Owned(Record, frozen=False):
-    """A run we own, the epoch we own it under, and the commands we have applied but not yet committed."""
+    """An owned run, the epoch of the ownership, and the commands that are applied but not yet committed."""
 
     machine: RunMachine
     version: Version
@@ -47,13 +47,13 @@ class OwnedRuns:
         self._is_held = False
         self._next_batch = FIRST_LAUNCHES
         self._owned: dict[RunId, Owned] = {}
-        self._touched: dict[RunId, None] = {}  # their machines may have decided something
-        self._ready: dict[RunId, None] = {}  # they may have something to launch; the first in turn is first
+        self._touched: dict[RunId, None] = {}  # their machines may have new decisions
+        self._ready: dict[RunId, None] = {}  # they may have tasks to launch; in round-robin order
         self._timers: list[tuple[datetime, RunId]] = []
-        self._capacity = Capacity()  # below limits that turned a request away
-        self._turned_away: set[str] = set()  # limits that others may have filled, since something of ours ended
-        self._errors: dict[RunId, tuple[int, str]] = {}  # how often in a row, and the last one
-        self._raised: dict[RunId, None] = {}  # their machines raised when they were asked what they have decided
+        self._capacity = Capacity()  # of limits that were full
+        self._turned_away: set[str] = set()  # full limits whose slots other schedulers may hold
+        self._errors: dict[RunId, tuple[int, str]] = {}  # consecutive errors, and the last one
+        self._raised: dict[RunId, None] = {}  # their machines raised while decisions were collected
 
     def __len__(self) -> int:
         return len(self._owned)
@@ -67,10 +67,10 @@ class OwnedRuns:
     def get(self, run: RunId) -> Owned | None:
         return self._owned.get(run)
 
-    # ── coming and going ─────────────────────────────────────────────────────────────────────────
+    # ── adding and removing ────────────────────────────────────────────────────────────────────────
 
     def take_over(self, claimed: ClaimedRun, now: datetime) -> Owned | None:
-        """The run is ours. None if its machine raised."""
+        """Add a claimed run. None if its machine raised."""
         run = claimed.run
         try:
             machine = RunMachine(claimed.version.workflow, run, claimed.tasks, claimed.attempts)
@@ -87,13 +87,13 @@ class OwnedRuns:
         return owned
 
     def forget(self, run: RunId) -> bool:
-        """False if we did not know it."""
+        """Remove the run. False if it was not owned."""
         self._touched.pop(run, None)
         self._ready.pop(run, None)
         return self._owned.pop(run, None) is not None
 
     def keeps_raising(self, run: RunId) -> str | None:
-        """Why the run is to be set aside: its machine has raised so often in a row. Then the count begins anew."""
+        """The reason to quarantine the run, if its machine has raised too often in a row. Resets the count."""
         count, problem = self._errors.get(run, (0, ""))
         if count < MAX_ERRORS:
             return None
@@ -103,7 +103,7 @@ class OwnedRuns:
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────
 
     def feed(self, events: Iterable[tuple[RunId, ev.Event]], now: datetime) -> list[RunId]:
-        """Returns the runs whose machines raised: one that cannot be decided about stops nobody else."""
+        """Pass events to the machines. Returns the runs whose machines raised; the others are not affected."""
         fed: dict[RunId, Owned] = {}
         broken: list[RunId] = []
         for run, event in events:
@@ -118,11 +118,11 @@ class OwnedRuns:
                 broken.append(run)
         for run, owned in fed.items():
             self._touch(run)
-            self._set_timer(run, owned)  # also when nothing was decided: a timer that came to nothing uncovers the next
+            self._set_timer(run, owned)  # also without a decision: after a timer without effect the next one is due
         return broken
 
     def apply(self, command: RunCommand, now: datetime) -> bool:
-        """False if its machine raised."""
+        """Apply a command once. False if the machine raised."""
         owned = self._owned.get(command.run)
         if owned is None or command.id in owned.applied:
             return True
@@ -130,7 +130,7 @@ class OwnedRuns:
         return not self.feed([(command.run, ev.Commanded(command))], now)
 
     def take_questions(self) -> list[tuple[RunId, Question]]:
-        """What machines that were fed something need to know before they can go on."""
+        """Questions that the changed machines need answered before they can continue."""
         return [
             (run, question)
             for run in self._touched
@@ -139,7 +139,7 @@ class OwnedRuns:
         ]
 
     def due(self, now: datetime) -> list[RunId]:
-        """Runs with a timer that has come."""
+        """Runs with a timer that is due."""
         due: dict[RunId, None] = {}
         while self._timers and self._timers[0][0] <= now:
             _, run = heappop(self._timers)
@@ -148,16 +148,16 @@ class OwnedRuns:
         return list(due)
 
     def collect(self, name: NameAttempt, now: datetime) -> dict[RunId, Decided]:
-        """Everything decided since the last time, and what to launch next, also in the place of what ends by that."""
+        """All decisions since the last call, and what to launch next, including into slots that these decisions free."""
         taken = self._taken()
         launches = self._launches(name, now, self._capacity_after(taken.values()))
         decided: dict[RunId, Decided] = {}
-        for run in dict.fromkeys((*launches, *taken)):  # of equals the first is admitted first
+        for run in dict.fromkeys((*launches, *taken)):  # with equal priority the first is admitted first
             if run in self._raised:
                 continue
             owned = self._owned[run]
             try:
-                decisions, rest = taken[run] if run in taken else owned.machine.take(), owned.machine.is_idle
+                decisions, is_idle = taken[run] if run in taken else owned.machine.take(), owned.machine.is_idle
             except Exception as problem:
                 self._note_raised(run, problem)
                 continue
@@ -170,7 +170,7 @@ class OwnedRuns:
                 launches=launches.get(run, ()),
                 commands_done=tuple(owned.applied),
                 alerts=tuple(effect for effect in decisions.effects if isinstance(effect, Alert)),
-                release_ownership=rest,
+                release_ownership=is_idle,
             )
             if decisions or changes.launches or changes.commands_done or changes.release_ownership:
                 decided[run] = Decided(decisions, changes)
@@ -188,7 +188,7 @@ class OwnedRuns:
         return taken
 
     def _note_raised(self, run: RunId, problem: Exception) -> None:
-        """Nothing of it is committed: what its machine holds is lost, so the run is forgotten and read again."""
+        """Commit nothing of this run: its machine is in an unknown state, so the run is dropped and read again."""
         self.note_error(run, problem)
         self._raised[run] = None
         self._ready.pop(run, None)
@@ -198,7 +198,7 @@ class OwnedRuns:
         return raised
 
     def _capacity_after(self, decided: Iterable[Decisions]) -> Capacity:
-        """What ends makes capacity in the same commit."""
+        """The known capacity including the slots that these decisions free."""
         capacity = self._capacity.copy()
         for decisions in decided if capacity else ():
             for kind, ends in _freed(decisions).items():
@@ -206,8 +206,8 @@ class OwnedRuns:
         return capacity
 
     def _launches(self, name: NameAttempt, now: datetime, capacity: Capacity) -> dict[RunId, tuple[LaunchRequest, ...]]:
-        """The most urgent first, whichever run they are of; of equals a share for each run, in turn, so that a wide run does
-        not starve its neighbours. Whoever has stood still begins with a few: those run while the others are put together."""
+        """Highest priority first, over all runs. With equal priority each run gets a share in turn, so that a wide run does
+        not starve the others. After a pause the first batch is small: it starts while the next one is prepared."""
         launches: dict[RunId, tuple[LaunchRequest, ...]] = {}
         left = batch = 0 if self._is_held else min(self._next_batch, self._launch_batch)
         while left > 0 and (runs := self._most_urgent(capacity)):
@@ -222,54 +222,54 @@ class OwnedRuns:
                     launches[run] = launches.get(run, ()) + offered
                     left -= len(offered)
             if len(self._ready) == 1:
-                break  # it was asked for all that it has
+                break  # it has offered everything it has
         self._ready = {run: None for run in self._ready if self._has_ready(run)}
         self._next_batch = 2 * batch if launches else FIRST_LAUNCHES
         return launches
 
     def _most_urgent(self, capacity: Capacity) -> dict[RunId, int | None]:
-        """The runs with the most urgent of all that could be launched now, in turn, and how urgent that is; None where there
-        is nobody to compare with."""
+        """The runs that have tasks of the highest launchable priority, in turn, with that priority; None if there is only
+        one run, since it need not be compared."""
         if len(self._ready) == 1:
             return {run: None for run in self._ready if run in self._owned}
         highest: dict[RunId, int | None] = {}
-        most: int | None = None
+        top: int | None = None
         for run in tuple(self._ready):
             try:
                 highest_priority = self._owned[run].machine.highest_priority(capacity) if run in self._owned else None
             except Exception as problem:
                 self._note_raised(run, problem)
                 continue
-            if highest_priority is None or (most is not None and highest_priority < most):
+            if highest_priority is None or (top is not None and highest_priority < top):
                 continue
-            if highest_priority != most:
-                highest, most = {}, highest_priority
+            if highest_priority != top:
+                highest, top = {}, highest_priority
             highest[run] = highest_priority
         return highest
 
     # ── after the commit ─────────────────────────────────────────────────────────────────────────
 
     def settle(self, run: RunId, decided: Decided, committed: Committed) -> tuple[Attempt, ...]:
-        """The run's decisions are facts now. Returns the attempts to launch."""
+        """Note that the run's decisions are committed. Returns the attempts to launch."""
         owned = self._owned.get(run)
         if owned is None:
             return ()
         owned.applied = [id for id in owned.applied if id not in decided.changes.commands_done]
         try:
             launched = owned.machine.settle(committed.admitted)
-        except Exception as problem:  # what was admitted is a fact, and adopted when the run is read again
+        except Exception as problem:  # admitted attempts are committed, and adopted when the run is read again
             self._note_raised(run, problem)
             return ()
         self._errors.pop(run, None)
         if launched:
-            self._ready.pop(run, None)  # the others have their turn first
+            self._ready.pop(run, None)  # the other runs come first
         if owned.machine.has_ready():
             self._ready[run] = None
         self._set_timer(run, owned)
         return launched
 
     def note_limits(self, committed: Committed, decided: Collection[Decided]) -> None:
-        """A full limit is not asked again until something of ours ends that counted, or another's commit wakes us."""
+        """Remember full limits. They are tried again when one of our attempts frees a slot, or when the store changes."""
         full = {name for name in committed.full if not name.startswith(RATE)}
         freed, ours = set[str](), set[str]()
         for each in decided:
@@ -282,17 +282,17 @@ class OwnedRuns:
                     self._capacity.reserve(names)
                     ours.update(names)
         self._capacity.exhaust(committed.full)
-        # Where what ended made capacity, and we took it, others were not first.
+        # If our own attempts freed slots and we took them, no other scheduler was faster.
         self._turned_away = (self._turned_away - freed) | (full - (ours & freed))
 
     def ask_limits_again(self) -> None:
         self._capacity, self._turned_away = Capacity(), set()
 
-    # ── asking ───────────────────────────────────────────────────────────────────────────────────
+    # ── queries ──────────────────────────────────────────────────────────────────────────────────
 
     @property
     def idle(self) -> list[RunId]:
-        """Those without an active attempt and without a decision that is not committed."""
+        """Runs without active attempts and without uncommitted decisions."""
         return [run for run, owned in self._owned.items() if not owned.machine.active and run not in self._touched]
 
     @property
@@ -300,7 +300,7 @@ class OwnedRuns:
         return bool(self._touched) or self._has_something_to_launch
 
     def hold_launches(self, is_held: bool) -> None:
-        """While held, nothing is started."""
+        """Stop or resume launches."""
         self._is_held = is_held
 
     @property
@@ -311,7 +311,7 @@ class OwnedRuns:
 
     @property
     def is_starved(self) -> bool:
-        """Something waits for a slot that others hold, and they may be runs that nobody looks after."""
+        """True if a task waits for a slot that may be held by a run without a living owner."""
         return bool(self._turned_away) and any(map(self._has_ready, self._ready))
 
     def _has_ready(self, run: RunId) -> bool:
@@ -339,7 +339,7 @@ class OwnedRuns:
 
 
 def _freed(decisions: Decisions) -> dict[tuple[str, str | None], int]:
-    """How many hold no slot any more, by executor and pool."""
+    """Number of slots that the decisions free, by executor and pool."""
     freed: dict[tuple[str, str | None], int] = {}
     for attempt in decisions.attempts:
         if attempt.status.is_final or attempt.waits_for is not None:

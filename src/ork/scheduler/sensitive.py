@@ -1,4 +1,4 @@
-"""Sensitive params of a run, opened for an attempt: as variables of its worker, like secrets."""
+"""Decrypts sensitive params of a run for an attempt. The worker gets them as environment variables, like secrets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ork.model.workflow import Custom, PythonCall, Ref, TaskSpec
 
 
 def opened_params(names: list[str], spec: TaskSpec, run: Run, key: bytes) -> tuple[tuple[str, str], ...]:
-    """Those of them that the task can ask for: a function all, as with any param, a program those it refers to."""
+    """The params that the task can read, as variables: all for a function, for a program those that it refers to."""
     if not isinstance(spec.action, PythonCall | Custom):
         refs = [value.path for _, value in (*spec.inputs, *spec.env) if isinstance(value, Ref)]
         referred = {path[1] for path in refs if path[0] == "params"}
@@ -20,7 +20,7 @@ def opened_params(names: list[str], spec: TaskSpec, run: Run, key: bytes) -> tup
 
 
 def all_opened(run: Run, key: bytes) -> dict[str, str]:
-    """All sensitive params of the run, as variables."""
+    """All sensitive params of the run, as environment variables."""
     return {PARAM_PREFIX + name: json.dumps(opened_param(run, name, key)) for name in sealed_names(run.params)}
 
 

@@ -1,7 +1,7 @@
-"""The scheduler as a service: steps when something is due or has happened, and otherwise sleeps.
+"""The scheduler as a service: runs a step when something is due or has happened, and otherwise sleeps.
 
-It never polls: it waits for the moment the last step named, for news of an attempt, for a change in the store, or for
-the death of a scheduler next door.
+It does not poll. It waits for the time that the last step returned, for a status of an attempt, for a change in the
+store, or for the death of another scheduler on this machine.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from ork.state.scheduling import SchedulerStore
 from ork.telemetry import TelemetryEvent
 
 WatchDeath = Callable[[str], int | None]
-"""Gives a file descriptor that becomes readable when the process of that identity ends, if it can be had."""
+"""Returns a file descriptor that becomes readable when the process of that identity ends, or None."""
 
 ERROR_PAUSE_SECONDS = 1.0
-# A sleep for a time of day is cut into pieces: the clock may be set meanwhile, or the machine may have slept too.
+# Longest sleep while a schedule is planned: the clock may be set, or the machine suspended, in the meantime.
 CLOCK_LOOK_SECONDS = 60.0
 LAST_ALERTS_SECONDS = 15.0
 COLLECT_AFTER = 10_000
 NOTE_AGAIN_SECONDS = 60.0
-# For a tick that stays: how often it looks for commands of people, and how near a retry must be to be waited for.
+# For a tick that stays: how often it reads commands, and how soon a retry must be due to be waited for.
 STAY_LOOK_SECONDS = 10.0
 STAY_FOR = timedelta(seconds=60)
 
@@ -50,7 +50,7 @@ class TickReport(Record):
 
 
 class Refreshing(Protocol):
-    """Looks into code locations beside the loop, in its own time."""
+    """Refreshes code locations concurrently with the scheduler loop."""
 
     async def run(self) -> None: ...
 
@@ -88,60 +88,60 @@ class SchedulerService:
         scheduler.set_wake_callback(self._wake.set)
 
     def request_stop(self) -> None:
-        """The current step is finished, everything is let go, and `run` returns."""
+        """Finish the current step, release everything and return from `run`."""
         self._stopping = True
         self._wake.set()
 
     def request_drain(self) -> None:
-        """Nothing new is begun; once all that runs has ended, `run` returns."""
+        """Start nothing new. `run` returns when all active attempts have ended."""
         self.scheduler.drain()
         self._wake.set()
 
     async def is_busy(self) -> bool:
-        """Something runs, is about to be tried again, or has just been found to have ended outside."""
+        """True if an attempt is active or will be retried soon, or if an external job has just ended."""
         if self._waiting is not None and await self._waiting.settle():
             return True
         return self.scheduler.is_busy(self._now() + STAY_FOR)
 
     def wake(self) -> None:
-        """This process itself changed something through the same store handle, which tells only others."""
+        """This process changed the store itself. The store notifies only other processes."""
         self._on_change()
 
     async def run(self) -> None:
-        """Until `request_stop`. Attempts that are running then go on, and the next scheduler adopts them.
+        """Run until `request_stop`. Active attempts continue, and the next scheduler adopts them.
 
-        StoreError if the store is broken for good.
+        StoreError if the store is permanently broken.
         """
-        beside = [asyncio.create_task(self._listen())]
+        background = [asyncio.create_task(self._listen())]
         if self._refresher is not None:
-            beside.append(asyncio.create_task(self._refresher.run()))
+            background.append(asyncio.create_task(self._refresher.run()))
         sender = None if self._outbox is None else asyncio.create_task(self._outbox.run())
         try:
             with _rare_garbage_collection():
                 await self._step_when_due()
             if self.scheduler.has_pending_stop:
-                # What was cancelled must not live on until somebody comes by: its worker sees to the rest.
+                # Request the stop of cancelled attempts now, not when the next scheduler starts. Their workers do the rest.
                 await self._step(self._now())
         finally:
             if sender is not None and self._outbox is not None:
                 self._wake_outbox()
                 await self._outbox.finish(sender, LAST_ALERTS_SECONDS)
-            for task in beside:
+            for task in background:
                 task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
+            await asyncio.gather(*background, return_exceptions=True)
             self._unwatch_local_peers()
             self._cancel_alarm()
-            with contextlib.suppress(StoreError):  # then our lease will have to run out
+            with contextlib.suppress(StoreError):  # then the lease has to expire
                 await self.scheduler.stop()
             self.telemetry.emit(TelemetryEvent.STOPPED)
 
     async def tick(self, *, stays: bool = False) -> TickReport:
-        """Steps until nothing is due soon, then lets go. What was started goes on without us, unless it `stays` until
-        nothing runs any more.
+        """Run steps until nothing is due soon, then release everything. Active attempts continue, unless the tick `stays`
+        until none is left.
 
-        Soon, not now: an attempt that is being ended is looked at every second until it is over. A tick that left in
-        between would begin all over at the next one, and never come to the end. A schedule's next time is for the
-        next tick, however soon it is: one that fires every second would keep this one for ever.
+        Soon, not now: an attempt that is being ended is checked every second. A tick that exited in between would start
+        over at the next one and never finish. The next time of a schedule is left to the next tick, however soon it is:
+        a schedule that fires every second would keep this one running for ever.
         """
         counts, steps = self.telemetry.counts, 0
         refreshing = None if self._refresher is None else asyncio.create_task(self._refresher.refresh_due())
@@ -158,20 +158,21 @@ class SchedulerService:
                 await self._stay(due)
             else:
                 break
-        looks_due = None
+        refresh_due = None
         if refreshing is not None:
-            looks_due = await refreshing
-            await self.scheduler.step(self._now())  # what was found may have a schedule
+            refresh_due = await refreshing
+            await self.scheduler.step(self._now())  # a new workflow may have a schedule
         alerts_due = None if self._outbox is None else await self._outbox.deliver()
         due = self.scheduler.next_tick(self._now())
         await self.scheduler.stop()
-        next_wake = min((moment for moment in (due, alerts_due, looks_due) if moment is not None), default=None)
+        next_wake = min((time for time in (due, alerts_due, refresh_due) if time is not None), default=None)
         return TickReport(
             steps, counts[TelemetryEvent.ATTEMPT_LAUNCHED], counts[TelemetryEvent.RUN_FINISHED], next_wake
         )
 
     async def _stay(self, due: datetime | None) -> None:
-        """Until something happens or is due. Nobody tells a tick what others write: it looks for itself."""
+        """Wait until something happens or is due. A tick gets no notifications from the store, so it also reads it
+        regularly."""
         seconds = STAY_LOOK_SECONDS if due is None else max(0.0, (due - self._now()).total_seconds())
         self._wake.clear()
         await self._sleep_until(asyncio.get_running_loop().time() + min(seconds, STAY_LOOK_SECONDS))
@@ -180,7 +181,7 @@ class SchedulerService:
     async def _step_when_due(self) -> None:
         is_ready = False
         while not self._stopping:
-            self._wake.clear()  # before the step: what happens while it runs is looked at again, not slept through
+            self._wake.clear()  # before the step, so that events during the step are not missed
             started = asyncio.get_running_loop().time()
             now = self._now()
             due = await self._step(now)
@@ -201,7 +202,7 @@ class SchedulerService:
                 await asyncio.sleep(0)
 
     async def _step(self, now: datetime) -> datetime | None:
-        """No error but a broken store stops the loop: what cannot be understood is forgotten and read again."""
+        """Run one step. Only a broken store ends the loop; after any other error the state is dropped and read again."""
         started = asyncio.get_running_loop().time()
         try:
             due = await self._stepped(now)
@@ -215,7 +216,7 @@ class SchedulerService:
             return now
 
     async def _stepped(self, now: datetime) -> datetime | None:
-        """One step, and at debug level an event that says what it did and how long it took."""
+        """Run one step. At debug level, emit an event with what it did and how long it took."""
         if not self.telemetry.has_listener(TelemetryEvent.STEP):
             return await self.scheduler.step(now)
         before, started = self.telemetry.counts.copy(), asyncio.get_running_loop().time()
@@ -237,7 +238,7 @@ class SchedulerService:
             self._outbox.wake()
 
     async def _note_fallbacks(self) -> None:
-        """In our row of the store, where other processes can read them. Again after a while: a row that was lost is new."""
+        """Write active fallbacks to our row of the store for other processes. Repeated, since the row may be recreated."""
         now, notes = asyncio.get_running_loop().time(), self.telemetry.fallbacks.notes
         if notes == self._noted and not (notes and now >= self._noted_at + NOTE_AGAIN_SECONDS):
             return
@@ -245,12 +246,12 @@ class SchedulerService:
             await self._store.note_fallbacks(self.scheduler.lease.id, notes)
             self._noted, self._noted_at = notes, now
 
-    async def _sleep_until(self, moment: float) -> None:
-        """Or sooner: while much happens, every step would put the alarm off. Where it is left as it was, that costs a step
-        too many once in a while."""
-        if self._alarm is None or self._alarm.when() > moment:
+    async def _sleep_until(self, deadline: float) -> None:
+        """Sleep until the deadline, a wake-up, or an earlier alarm. Keeping an earlier alarm avoids resetting it in every
+        step of a busy scheduler, at the cost of an extra step now and then."""
+        if self._alarm is None or self._alarm.when() > deadline:
             self._cancel_alarm()
-            self._alarm = asyncio.get_running_loop().call_at(moment, self._on_alarm)
+            self._alarm = asyncio.get_running_loop().call_at(deadline, self._on_alarm)
         await self._wake.wait()
 
     def _on_alarm(self) -> None:
@@ -265,18 +266,18 @@ class SchedulerService:
     async def _listen(self) -> None:
         while True:
             try:
-                # After a failure only a look: that it succeeds says that others are heard again.
+                # After a failure do not wait: success means that notifications work again.
                 seconds = 0.0 if NOTIFICATIONS in self.telemetry.fallbacks.reasons else None
                 if await self._store.wait_for_change(seconds):
                     self._on_change()
                 self.telemetry.fallbacks.clear(NOTIFICATIONS)
             except StoreUnavailableError as problem:
                 self.telemetry.fallbacks.note(
-                    NOTIFICATIONS, f"changes are looked for, not announced: {problem.message}"
+                    NOTIFICATIONS, f"no notifications, so changes are polled: {problem.message}"
                 )
                 await asyncio.sleep(ERROR_PAUSE_SECONDS)
             except StoreError:
-                self._on_change()  # the next step meets the same error, and ends the service with it
+                self._on_change()  # the next step gets the same error, which ends the service
                 return
 
     def _on_change(self) -> None:
@@ -292,7 +293,7 @@ class SchedulerService:
     # ── schedulers on the same machine ───────────────────────────────────────────────────────────
 
     def _watch_local_peers(self) -> None:
-        """One that dies is noticed at once, not when its lease runs out."""
+        """Detect the death of schedulers on this machine at once, not when their leases expire."""
         if not (self.scheduler.lease.peers or self._local_peers):
             return
         peers = {peer.id: peer.identity for peer in self.scheduler.lease.peers}
@@ -321,8 +322,8 @@ class SchedulerService:
 
 @contextlib.contextmanager
 def _rare_garbage_collection() -> Iterator[None]:
-    """Rows come and go by the thousand and are never part of a cycle: looking for one after every 700 of them takes a
-    tenth of a busy scheduler's time."""
+    """Run the cyclic garbage collector less often. Rows are created by the thousand and never form cycles; with the
+    default threshold the collector takes a tenth of a busy scheduler's time."""
     before = gc.get_threshold()
     gc.set_threshold(COLLECT_AFTER, *before[1:])
     try:

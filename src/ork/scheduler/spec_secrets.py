@@ -1,4 +1,4 @@
-"""The secrets that an attempt's spec names, by the variables that hold them in its worker."""
+"""The secrets that an attempt's spec refers to, by the environment variables that hold them in the worker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECRET_PREFIX = "ORK_SECRET_"
 
 
 def mask_of(spec: Mapping[str, Any], secrets: Callable[[str, str], str]) -> Mask | None:
-    """What the values of the spec's secrets are masked with; None if it names none. SecretError if one has no value."""
+    """A mask for the values of the spec's secrets; None if it has none. SecretError if one has no value."""
     if _has_sealed([spec.get(part) for part in ("inputs", "env")]):
         raise SecretError("it is given a sensitive param")
     names = secrets_in(spec)
@@ -27,13 +27,13 @@ def _has_sealed(bound: Any) -> bool:
 
 
 def secrets_in(spec: Mapping[str, Any]) -> frozenset[str]:
-    """The secrets that the task's definition names, as its spec holds them."""
+    """Names of the secrets that the task declares."""
     parts = [spec.get(part) for part in ("inputs", "env", "config", "task_config")]
     return frozenset(name for part in parts for name in names_in(part))
 
 
 def names_in(bound: Any) -> list[str]:
-    """At any depth of bound values; the user's data is not looked into."""
+    """Names of secrets at any depth of bound values; user data is not searched."""
     if isinstance(bound, dict):
         if isinstance(bound.get("secret"), str):
             variable: str = bound["secret"]

@@ -1,4 +1,4 @@
-"""The statuses of attempts: passed along by an executor, or read from the store, many at once."""
+"""The statuses of attempts: reported by an executor, or read from the object store in one batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ork.telemetry import Telemetry, TelemetryEvent
 
 
 class Statuses:
-    """A document that is not the attempt's own counts as none, and is reported."""
+    """A document that the attempt did not sign counts as missing, and an event is emitted."""
 
     def __init__(self, objects: AttemptDocuments, telemetry: Telemetry) -> None:
         self._objects = objects
@@ -23,8 +23,8 @@ class Statuses:
         self._telemetry = telemetry
 
     async def of_all(self, due: Sequence[Watched]) -> list[tuple[Watched, Status | ObjectsError | None, bool]]:
-        """The status of each, and whether an executor passed it along. What was not is read for all of them at once.
-        ObjectsError: it cannot be read now."""
+        """The status of each attempt, and whether an executor reported it. The others are read in one batch. ObjectsError:
+        it cannot be read now."""
         reported = [self._take_reported(watched) for watched in due]
         unread = [watched.attempt for watched, (status, _) in zip(due, reported, strict=True) if status is None]
         stored = iter(await self._read(unread) if unread else ())
@@ -34,14 +34,14 @@ class Statuses:
         ]
 
     async def newest(self, attempt: Attempt) -> Status | None:
-        """The stored status, unless it is older than what is known of the attempt. ObjectsError: it cannot be read now."""
+        """The stored status, or None if it is older than the attempt's row. ObjectsError: it cannot be read now."""
         (status,) = await self._read([attempt])
         if isinstance(status, ObjectsError):
             raise status
         return None if status is None else if_new(status, attempt)
 
     def _take_reported(self, watched: Watched) -> tuple[Status | None, bool]:
-        """The status that an executor passed along, if it can be used, and whether it passed one along."""
+        """The status that an executor reported, if it is valid, and whether it reported one."""
         reported, watched.reported = watched.reported, None
         if reported is None or isinstance(reported, Status):
             return reported, reported is not None

@@ -1,8 +1,8 @@
-"""Read, decide, commit, act: one step of a scheduler.
+"""One step of a scheduler: read, decide, commit, act.
 
-`step` is the whole of it. It awaits nothing but the store, the executors and the attempts' documents, so the simulation
-drives the very same code without an event loop. What was decided is acted on only after its commit, and a step that finds nothing to do
-touches nothing and says when it must run again.
+`step` awaits only the store, the executors and the attempts' documents, so the simulation runs the same code without an
+event loop. Decisions are acted on only after their commit. A step without work changes nothing and returns when the
+next one is due.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Scheduler(Overview):
         on_commit: Callable[[Sequence[RunId]], None] | None = None,
         telemetry: Telemetry | None = None,
         terms: str | None = None,
-        only: RunId | None = None,  # the run it works on, with what that needs; None: any
+        only: RunId | None = None,  # the only run to work on, with its sub-workflows; None: any
     ) -> None:
         self.telemetry = telemetry or Telemetry()
         self.lease = SchedulerLease(id, identity, kind, store, options, monotonic, is_provably_dead, terms, only)
@@ -67,20 +67,20 @@ class Scheduler(Overview):
         self._resolver = QuestionResolver(store, objects, options, monotonic)
         self._errors = ErrorReporter(self.telemetry, monotonic)
         self._firing = Firing(store, options, monotonic, self.telemetry)
-        self.has_new_notices = options.fires_schedules  # whoever sends notices takes this back
+        self.has_new_notices = options.fires_schedules  # reset by the service when it wakes the outbox
         self._limits_again_at: float | None = None
-        self._to_release: dict[RunId, None] = {}  # ours in the store, forgotten here
+        self._to_release: dict[RunId, None] = {}  # owned in the store, but dropped from memory
         self._claim_at: float | None = 0.0
-        self._may_claim_more = False  # there may be more to claim than we had room for
-        self._claimed_starved = False  # when we last claimed, something of ours waited for slots
+        self._may_claim_more = False  # the last claim may have left runs because of the limit
+        self._claimed_starved = False  # tasks of ours waited for slots at the last claim
         self._is_draining = False
-        self._woken_in_commit = False  # something changed in the store while a commit was being answered
-        self._restart_at: float | None = 0.0  # when to register and forget all we knew
+        self._woken_in_commit = False  # the store changed during a commit
+        self._restart_at: float | None = 0.0  # when to drop all state and register again
 
-    # ── what others may do at any time ───────────────────────────────────────────────────────────
+    # ── callable at any time ────────────────────────────────────────────────────────────────────
 
     def on_status(self, key: AttemptKey, reported: ReportedStatus | None = None, /) -> None:
-        """Something may have happened to this attempt."""
+        """The attempt may have a new status; `reported` is the status if the executor already has it."""
         self._observer.on_status(key, reported)
         if self._wake is not None:
             self._wake()
@@ -89,20 +89,20 @@ class Scheduler(Overview):
         self._wake = callback
 
     def wake(self) -> None:
-        """Something changed in the store: claims and commands are read at the next step."""
+        """The store changed: read claims and commands in the next step."""
         self._claim_at = 0.0
         self._firing.check_again()
         self._runs.ask_limits_again()
         self._woken_in_commit = True
 
     def drain(self) -> None:
-        """From now on no run is claimed and nothing is started; what runs is seen to its end."""
+        """Claim and start nothing from now on. Active attempts are watched until they end."""
         self._is_draining = True
         self._apply_control()
 
     def _apply_control(self) -> None:
-        """Starts nothing while we drain or a person holds us. Then runs without an active attempt are given back, so that
-        other schedulers can go on with them."""
+        """Start nothing while draining or paused by a user. Runs without active attempts are then released, so that other
+        schedulers can continue them."""
         is_held = self._is_draining or self.lease.control is not None
         self._runs.hold_launches(is_held)
         self._firing.hold(self.lease.control is not None)
@@ -117,7 +117,7 @@ class Scheduler(Overview):
         self._claim_at = 0.0
 
     async def stop(self) -> None:
-        """Lets everything go at once: attempts go on, and whoever comes next adopts them."""
+        """Release everything at once. Attempts continue, and the next scheduler adopts them."""
         if heartbeats := self._observer.heartbeats():
             await self._store.note_heartbeats(heartbeats)
         await self._store.release(self.lease.id, exits=self.lease.is_to_exit)
@@ -128,9 +128,9 @@ class Scheduler(Overview):
     # ── the step ─────────────────────────────────────────────────────────────────────────────────
 
     async def step(self, now: datetime) -> datetime | None:
-        """One pass. Returns when the next one is due if nothing happens before; None: only when something does.
+        """Run one step. Returns when the next one is due if nothing happens before, or None if only an event requires one.
 
-        A store that fails for now is tried again; one that is broken for good is the caller's StoreError.
+        Temporary store errors are retried. A permanent one is raised as StoreError.
         """
         try:
             if self._is_due(self._restart_at):
@@ -169,20 +169,18 @@ class Scheduler(Overview):
         await self._act(restart, admitted, now)
         done("act")
         if self._runs.is_starved and not self._claimed_starved:
-            self._claim_at = self.lease.next_peer_check(
-                self._claim_at
-            )  # whoever holds the slots may be a run without an owner
+            self._claim_at = self.lease.next_peer_check(self._claim_at)  # a run without an owner may hold the slots
         if self.lease.has_claimed or self._firing.must_check:
             await self._check_peers(now)
         done("look")
 
     @property
     def has_pending_stop(self) -> bool:
-        """Something is to be ended, as has been committed, and has not been asked to."""
+        """True if the end of an attempt is committed, but its stop has not been requested yet."""
         return self._observer.has_pending_stop
 
     def reset_after_store_error(self, problem: OrkError, event: TelemetryEvent = TelemetryEvent.STORE_FAILED) -> None:
-        """What the store did is unknown: a claim or a commit may have happened or not. Nothing in memory counts."""
+        """Drop all in-memory state: after a store error it is unknown whether a claim or a commit took effect."""
         self._errors.report(problem, event)
         self._forget_everything()
 
@@ -200,7 +198,7 @@ class Scheduler(Overview):
         await self.start(now)
 
     async def _fire_schedules(self, now: datetime) -> None:
-        """Needs no lease: of all who try, the store lets one do it."""
+        """Fire due schedules. This needs no lease: the store lets only one scheduler fire each time."""
         fired = await self._firing.fire(now)
         if fired.runs:
             self._claim_at = 0.0
@@ -208,49 +206,49 @@ class Scheduler(Overview):
 
     @property
     def _must_keep_lease(self) -> bool:
-        """Nothing is renewed while nothing is owned or wanted: an idle scheduler is silent."""
+        """True if the lease must be renewed. An idle scheduler without runs renews nothing."""
         return self.lease.is_due and bool(len(self._runs) or self._is_due(self._claim_at))
 
     async def _keep_lease(self, now: datetime) -> None:
         was_trusted = self.lease.is_trusted
         if not await self.lease.renew(now) or not was_trusted:
-            # We slept through our lease: what we hold in memory may be another's by now.
+            # The lease expired while we were suspended: another scheduler may own our runs by now.
             self._give_back(self.owned_runs)
 
     async def _read_store(self, now: datetime) -> None:
         if self._to_release:
             await self._store.release(self.lease.id, tuple(self._to_release))
             self._to_release.clear()
-        room, self._claimed_starved = self._claim_limit, self._runs.is_starved
-        self._claim_at = None  # before the claim: a wake-up that comes while it is answered asks for another one
-        claim, again_at = await self.lease.claim(0 if self._is_draining else room, now)
+        limit, self._claimed_starved = self._claim_limit, self._runs.is_starved
+        self._claim_at = None  # before the claim, so that a wake-up during the claim causes another one
+        claim, again_at = await self.lease.claim(0 if self._is_draining else limit, now)
         self._claim_at = self._claim_at if again_at is None else again_at
         if not self.lease.is_trusted or (claim.runs and self._runs.is_starved):
-            self._claim_at = 0.0  # not trusted: we stood still for so long that the store may have answered a dead man
+            self._claim_at = 0.0  # not trusted: the lease may have expired before the store answered
         for broken in claim.set_aside:
             await self._taking.note(broken, now)
-            self._claim_at = 0.0  # its place below its workflow's max_active_runs is free
+            self._claim_at = 0.0  # it no longer counts against its workflow's max_active_runs
         for claimed in claim.runs:
             if not await self._taking.take_over(claimed, now):
                 self._forget(claimed.run.id)
                 self._to_release[claimed.run.id] = None
-        self._may_claim_more = len(claim.runs) + len(claim.set_aside) >= room
+        self._may_claim_more = len(claim.runs) + len(claim.set_aside) >= limit
         for command in claim.commands:
             if not self._runs.apply(command, now):
                 self._give_back([command.run])
 
     async def _check_peers(self, now: datetime) -> None:
-        """At the end: nothing that was asked for waits for a look at what else there may be."""
+        """Check peers and schedules. Done at the end of a step, so that it delays no other work."""
         found = await self.lease.check_peers()
         self._apply_control()
-        self._claim_at = min((moment for moment in (self._claim_at, found) if moment is not None), default=None)
+        self._claim_at = min((time for time in (self._claim_at, found) if time is not None), default=None)
         if self._firing.must_check:
             await self._fire_schedules(now)
 
     @property
     def _claim_limit(self) -> int:
-        """One more than there is while we wait for slots: whoever holds them may have died, and then nobody but us can
-        free them. What only waits takes none: what it waits for may be a run that nobody has room for."""
+        """How many runs to claim. At least one while tasks wait for slots: a run of a dead scheduler may hold them, and must
+        be claimed to free them."""
         return max(int(self._runs.is_starved), self._claim_capacity)
 
     @property
@@ -262,19 +260,19 @@ class Scheduler(Overview):
         return self._may_claim_more and self._claim_capacity > 0 and not self._is_draining
 
     async def _observe(self, now: datetime) -> list[Attempt]:
-        """Feeds what was seen to the machines; returns attempts that never came to life and are started again."""
+        """Pass observed events to the machines. Returns attempts that never started and must be launched again."""
         seen = await self._observer.look(now)
         if seen.heartbeats:
             await self._store.note_heartbeats(seen.heartbeats)
         if not self.lease.is_trusted:
-            return []  # we stood still: the silence that was measured may be our own. All is claimed and looked at again.
+            return []  # we were suspended, so the measured silence may be our own: everything is claimed and checked again
         self._feed(seen.events, now)
         for run in await self._taking.set_aside_broken(now) if self._observer.broken else ():
             self._forget(run)
         return seen.launch
 
     async def _commit(self, now: datetime) -> list[Attempt]:
-        """Commits every decision of this step in one transaction. Returns the attempts that the limits admitted."""
+        """Commit all decisions of this step in one transaction. Returns the attempts that the limits admitted."""
         was_starved = self._runs.is_starved
         decided = self._runs.collect(self._launcher.name, now)
         self._give_back(self._runs.take_raised())
@@ -288,7 +286,7 @@ class Scheduler(Overview):
         self._give_back(sorted(committed.overruled))
         self._runs.note_limits(committed, decided.values())
         if self._woken_in_commit:
-            self._runs.ask_limits_again()  # a slot may have been freed after the store had said that there is none
+            self._runs.ask_limits_again()  # a slot may have been freed after the store reported the limit as full
         if committed.again_in is not None:
             again_at = self._monotonic() + committed.again_in
             self._limits_again_at = min(self._limits_again_at or again_at, again_at)
@@ -304,7 +302,7 @@ class Scheduler(Overview):
         return launch
 
     def _act_on_commit(self, run: RunId, decided: Decided, launched: Sequence[Attempt]) -> Sequence[Attempt]:
-        """The run's decisions are facts: tell of them, and set in motion what they ask for."""
+        """After the commit of a run's decisions: emit events and perform the effects."""
         owned, row = self._runs.get(run), decided.changes.run
         ended = [attempt for attempt in decided.decisions.attempts if attempt.status.is_final]
         if owned is not None:
@@ -322,7 +320,7 @@ class Scheduler(Overview):
                 self._observer.begin(attempt, owned.machine.spec(attempt.key.task))
         if decided.changes.release_ownership:
             self._forget(run)
-            self._claim_at = 0.0  # its place, here or below its workflow's max_active_runs, is free
+            self._claim_at = 0.0  # there is capacity for another run, here or in its workflow's max_active_runs
         return launched
 
     async def _act(self, restart: Sequence[Attempt], admitted: Sequence[Attempt], now: datetime) -> None:
@@ -345,7 +343,7 @@ class Scheduler(Overview):
             self._give_back(self._runs.feed(events, now))
 
     def _give_back(self, runs: Iterable[RunId]) -> None:
-        """We no longer know what is true about these runs: forget them, give them back, claim them anew."""
+        """Drop these runs, whose state in memory is uncertain, and release them in the store to be claimed again."""
         for run in runs:
             if self._forget(run):
                 self._to_release[run] = None
@@ -354,25 +352,25 @@ class Scheduler(Overview):
         self._observer.forget_run(run)
         return self._runs.forget(run)
 
-    def _is_due(self, moment: float | None) -> bool:
-        return moment is not None and self._monotonic() >= moment
+    def _is_due(self, time: float | None) -> bool:
+        return time is not None and self._monotonic() >= time
 
     def _next_wake(self, now: datetime) -> datetime | None:
         work = self.next_work(now)
         if self._restart_at is not None:
-            return work  # schedules may be overdue by then, but nothing is done before
+            return work  # schedules may be overdue by then, but nothing is done before the restart
         if len(self._runs) and self.lease.renew_at is not None:
             work = first_of(work, now + timedelta(seconds=max(0.0, self.lease.renew_at - self._monotonic())))
         return first_of(work, self.next_fire)
 
     def next_work(self, now: datetime) -> datetime | None:
-        """When there is something to do again; renewing the lease and schedules left aside: no tick stays for those."""
+        """When the next work is due, without lease renewals and schedules: a tick does not wait for those."""
         mono = self._monotonic()
         if self._restart_at is not None:
             return now + timedelta(seconds=max(0.0, self._restart_at - mono))
         if self._to_release or self._wants_more or self._runs.has_something_to_do:
             return now
         planned = (self._observer.next_look, self._claim_at, self._limits_again_at, self._resolver.next_try)
-        moments = [moment for moment in planned if moment is not None]
-        soonest = now + timedelta(seconds=max(0.0, min(moments) - mono)) if moments else None
+        times = [time for time in planned if time is not None]
+        soonest = now + timedelta(seconds=max(0.0, min(times) - mono)) if times else None
         return first_of(soonest, self._runs.next_timer)

@@ -1,6 +1,6 @@
-"""The executor of sub-workflows: an attempt is a run of another workflow, created once and then waited for.
+"""The executor of sub-workflows: an attempt creates a run of another workflow once and waits for it.
 
-It takes no process and, while it waits, no slot: the attempt is handed over to the child run as to any external job.
+It needs no process and, while it waits, no slot: the child run is treated like any external job.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ PARAMS_LIMIT = 1 << 20
 
 
 class CannotStartError(OrkError):
-    """A sentence saying why there can be no such run; trying again does not help."""
+    """The child run cannot be created, and a retry does not help. The message is a sentence."""
 
     code = "ORK605"
 
 
 class WorkflowExecutor(Executor):
-    """Documents say what was begun, the child run's id follows from the attempt: every step can be repeated by anyone."""
+    """The documents record what was begun, and the child's id is derived from the attempt, so any scheduler can repeat each
+    step."""
 
     name = "workflow"
 
@@ -76,7 +77,7 @@ class WorkflowExecutor(Executor):
         return problems
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
-        """Asked only until the attempt is seen to wait. What was begun and not finished is finished here."""
+        """Whether the attempts are alive. A start that was interrupted is completed. Not called for waiting attempts."""
         found = []
         for attempt in attempts:
             try:
@@ -96,7 +97,7 @@ class WorkflowExecutor(Executor):
             on_status(attempt.key)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:  # noqa: ARG002 (a run is cancelled or not)
-        """The child is cancelled. One that does not exist yet is created first: nobody can begin it after that."""
+        """Cancel the child run. If it does not exist yet it is created first, so that it cannot be started later."""
         for attempt in attempts:
             try:
                 if not await self._is_begun(attempt):
@@ -112,12 +113,12 @@ class WorkflowExecutor(Executor):
                 raise ExecutorError(problem.message) from None
 
     async def close(self) -> None:
-        """Child runs go on by themselves."""
+        """Child runs continue."""
 
     async def _begin(self, attempt: Attempt) -> None:
-        """Gate, child run, status: in this order, each only if it is not there yet."""
+        """Create the gate, the child run and the status, in this order, each only if it does not exist yet."""
         spec = await self._spec(attempt)
-        new = await self._new_run(attempt, spec)  # before the gate: what cannot start never did
+        new = await self._new_run(attempt, spec)  # before the gate, so that an attempt that cannot start never started
         if not await self._calls.call(self._win_gate, attempt):
             return
         await self._store.create_runs([new], self._now())
@@ -132,7 +133,7 @@ class WorkflowExecutor(Executor):
         return await self._calls.call(gate_state, self._objects, attempt) == "started"
 
     def _win_gate(self, attempt: Attempt) -> bool:
-        """Also if we, or another scheduler on our behalf, have won it before."""
+        """True also if this or another scheduler has won the gate for this attempt before."""
         gate = {"v": 1, "attempt": str(attempt.key), "state": "started", "run": child_id(attempt.key)}
         if self._objects.claim_gate(str(attempt.key), documents.sign(gate, attempt.token_hash)):
             return True
@@ -140,9 +141,9 @@ class WorkflowExecutor(Executor):
 
     async def _new_run(self, attempt: Attempt, spec: dict[str, Any]) -> NewRun:
         id, name = child_id(attempt.key), spec["child"]
-        there = await self._store.get_run(id)
-        if there is not None:  # as it was created: the workflow may have been deployed anew since
-            return NewRun(id, there.workflow, there.version, there.params, parent=there.parent)
+        existing = await self._store.get_run(id)
+        if existing is not None:  # use the version it was created with: the workflow may have been deployed since
+            return NewRun(id, existing.workflow, existing.version, existing.params, parent=existing.parent)
         entry = await self._store.get_workflow(name)
         try:
             version = await self._store.get_version(entry.version) if entry else None
@@ -161,7 +162,7 @@ class WorkflowExecutor(Executor):
         return replaced(new, started_by=await self._store.get_starter(parent.id))
 
     async def _params(self, spec: dict[str, Any], parent: Run, child: CompiledWorkflow) -> dict[str, Any]:
-        """Only what the task gives by name: the params of a run are kept in the store, so no secrets."""
+        """The params that the task passes. Secrets are refused, since the store keeps params."""
         from ork.scheduler.child_output import open_bound
 
         given = {}
@@ -175,7 +176,7 @@ class WorkflowExecutor(Executor):
         return given
 
     async def _sensitive(self, name: str, bound: dict[str, Any], parent: Run, child: CompiledWorkflow) -> Any:
-        """A sensitive param of the parent, for one of the child's that is so, too."""
+        """The value of a sensitive param of the parent. The child's param must be sensitive, too."""
         own = bound["secret"].removeprefix(PARAM_PREFIX)
         if not any(param.name == name and param.sensitive for param in child.params):
             hint = f"write `{name}: {{sensitive: true}}` in `params` of `{child.name}`"
@@ -183,7 +184,7 @@ class WorkflowExecutor(Executor):
         return walk(opened_param(parent, own, await self._store.signing_key()), bound["path"], own)
 
     async def _parent(self, attempt: Attempt, name: str) -> Run:
-        """The run the attempt belongs to. A chain of runs that is too long most likely never ends."""
+        """The run of the attempt. Chains that are nested too deeply are refused, as they are probably endless."""
         parent = run = await self._store.get_run(attempt.run)
         chain = [name]
         while run is not None:
@@ -198,7 +199,7 @@ class WorkflowExecutor(Executor):
         return parent
 
     async def _is_over(self, attempt: Attempt) -> bool:
-        """One that was never created is not over: somebody may be about to. `stop` sees to it."""
+        """True if the child run has ended. One that does not exist yet may still be created; `stop` prevents that."""
         run = await self._store.get_run(child_id(attempt.key))
         return run is not None and run.status.is_final
 
@@ -210,6 +211,6 @@ class WorkflowExecutor(Executor):
 
 
 def child_id(attempt: AttemptKey) -> RunId:
-    """The id of the attempt's child run: always the same, so that it is created once whoever tries, and how often."""
+    """The id of the attempt's child run. It is always the same, so that the run is created only once."""
     digest = sha256(f"child of {attempt}".encode()).digest()
     return RunId("".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in digest[:RUN_ID_LENGTH]))

@@ -1,4 +1,4 @@
-"""Taking over claimed runs, and setting aside those that cannot be worked on, so that the others go on."""
+"""Takes over claimed runs, and quarantines those that cannot be processed so that the others continue."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TakeOver:
         self._telemetry = telemetry
 
     async def take_over(self, claimed: ClaimedRun, now: datetime) -> bool:
-        """False: it is to be given back, because it raised. One that goes on raising is set aside."""
+        """Take over a run. False if it raised and must be released. A run that keeps raising is quarantined."""
         run = claimed.run
         if (reason := self._runs.keeps_raising(run.id)) is not None:
             await self._set_aside(run.id, claimed.epoch, reason, now)
@@ -66,7 +66,7 @@ class TakeOver:
         return True
 
     async def set_aside_broken(self, now: datetime) -> list[RunId]:
-        """Runs of ours whose documents are damaged for good. Returns those that are to be forgotten."""
+        """Quarantine owned runs with permanently damaged documents. Returns the runs to drop."""
         broken, self._observer.broken = self._observer.broken, {}
         for run, reason in broken.items():
             if (owned := self._runs.get(run)) is not None:
@@ -79,18 +79,18 @@ class TakeOver:
             await self.note(broken, now)
 
     async def note(self, broken: QuarantinedRun, now: datetime) -> None:
-        """Nobody watches its attempts any more and their slots are free: they are asked to end."""
+        """Emit the event and request the stop of the run's attempts, which are no longer watched and hold no slots."""
         self._telemetry.emit(
             TelemetryEvent.RUN_QUARANTINED, run=broken.run, workflow=broken.workflow, why=broken.reason
         )
         closed_at = now if broken.is_cancelled else None
         await self._calls.for_each(lambda attempt: self._ask_to_end(attempt, closed_at), broken.attempts)
         for executor, group in by_executor(list(broken.attempts)):
-            with suppress(ExecutorError, KeyError):  # whoever cannot be reached ends by itself
+            with suppress(ExecutorError, KeyError):  # unreachable workers read the stop request
                 await self._executors[executor].stop(group, at_once=broken.is_cancelled)
 
     async def _ask_to_end(self, attempt: Attempt, closed_at: datetime | None) -> None:
-        """The worker finds this with its next heartbeat."""
+        """Write a stop request, which the worker reads with its next heartbeat."""
         try:
             if await self._calls.call(_may_live, self._objects, attempt, closed_at):
                 await self._calls.call(ask_to_stop, self._objects, attempt, "set aside")
@@ -99,7 +99,7 @@ class TakeOver:
 
 
 def _may_live(objects: AttemptDocuments, attempt: Attempt, closed_at: datetime | None) -> bool:
-    """Whether it has begun. One of a run that is cancelled never does from now on."""
+    """True if the attempt may have started. For a cancelled run the gate is closed, so that it cannot start later."""
     if closed_at is not None:
         return not close_gate(objects, attempt, closed_at)
     return gate_state(objects, attempt) is not None

@@ -1,4 +1,4 @@
-"""Attempts that nobody can ask about: how long one is waited for, and what is said of it then."""
+"""Attempts on unreachable machines: how long to wait for one, and the message when it counts as over."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def over_after(
 ) -> float | None:
     """Seconds of silence after which an attempt must have ended by itself; None if nothing ends it.
 
-    A worker that cannot write its heartbeat ends its task after the fence time that its spec names. One in a container
-    writes where nothing fails, so only its timeout ends it. In a plain container there is no worker at all.
+    A worker that cannot write its heartbeat ends its task after the fence time of its spec. A worker in a container
+    writes to the container's own disk, which does not fail, so only its timeout ends it. A plain container has no worker.
     """
     if task.on_unreachable is OnUnreachable.WAIT:
         return None
@@ -48,7 +48,7 @@ def silence(watched: Watched, objects: AttemptDocuments, mono: float, seen: Seen
 
 
 def _fingerprint(data: bytes, attempt: Attempt) -> int | None:
-    """A number below -1 that stands for a status which the attempt's worker signed and which cannot be decoded; else None."""
+    """A number below -1 that identifies a signed status that cannot be decoded; None for any other status."""
     if not documents.is_sealed(data, attempt.token_hash):
         return None
     try:
@@ -59,14 +59,14 @@ def _fingerprint(data: bytes, attempt: Attempt) -> int | None:
 
 
 def look_again_in(limit: float | None, silent: float, options: SchedulerOptions) -> float:
-    """Seconds until the next look. One that waits for a person is not looked at so often that a tick would stay for it."""
+    """Seconds until the next look. Without a limit they are long enough that a tick does not wait for it."""
     if limit is None:
         return max(options.monitor_seconds, options.close_grace_seconds + 2.0)
     return min(options.monitor_seconds, limit - silent)
 
 
 def why_over(attempt: Attempt, silent_seconds: float) -> str:
-    """Why it counts as over, as part of its failure's message."""
+    """Why the attempt counts as over; part of its failure message."""
     machine = machine_of(attempt.external_name)
     where = f"machine {machine} does not answer" if machine else "its machine does not answer"
     if attempt.closing is GiveUp.DECLARED_DEAD:
@@ -75,7 +75,7 @@ def why_over(attempt: Attempt, silent_seconds: float) -> str:
 
 
 def _fence_seconds(objects: AttemptDocuments, attempt: Attempt) -> float:
-    """As its worker was told, which may have been by a scheduler with other settings."""
+    """The fence time in the attempt's spec, which a scheduler with other settings may have written."""
     data = objects.read_spec(str(attempt.key))
     if data is None:
         return 0.0

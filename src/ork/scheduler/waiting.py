@@ -1,4 +1,4 @@
-"""The poller as an executor that costs nothing until something waits: most runs never need it."""
+"""The poller as an executor, created on first use: most runs never need it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Waiting(Executor):
-    """Makes the poller when the first attempt is to be watched. Until then nothing waits, and there is nothing to do."""
+    """Creates the poller for the first attempt that waits for a job. Until then there is nothing to do."""
 
     name = DEFERRED
 
@@ -27,7 +27,7 @@ class Waiting(Executor):
         return f"{DEFERRED}:{attempt}"
 
     async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:  # noqa: ARG002
-        return [NotStarted(order.attempt.key, "nothing begins by waiting", final=True) for order in orders]
+        return [NotStarted(order.attempt.key, "a waiting attempt cannot be started", final=True) for order in orders]
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
         return [Presence.RUNNING if await self._goes_on(attempt) else Presence.GONE for attempt in attempts]
@@ -43,7 +43,7 @@ class Waiting(Executor):
             self._poller.close()
 
     async def _goes_on(self, attempt: Attempt) -> bool:
-        """One that is given up is over when the runs it waited for are, whoever waits."""
+        """True if the attempt is polled, or is given up while a run that it waits for has not ended."""
         if self._poller is not None and self._poller.is_waiting(attempt.key):
             return True
         if attempt.closing is None:
@@ -58,18 +58,18 @@ class Waiting(Executor):
             self._poller = self._make()
         return self._poller
 
-    # ── what else may be said to it ──────────────────────────────────────────────────────────────
+    # ── beyond the executor protocol ──────────────────────────────────────────────────────────────
 
     def forget_run(self, run: RunId) -> None:
-        """Somebody else may own the run now, and wait for its jobs."""
+        """Drop the run's waits: another scheduler may own it now and poll its jobs."""
         if self._poller is not None:
             self._poller.forget_run(run)
 
     def runs_changed(self, runs: Sequence[RunId] | None = None) -> None:
-        """Something was committed about these runs, or (None) about any: those that wait for one look again."""
+        """These runs, or with None any run, may have changed: attempts that wait for one check it again."""
         if self._poller is not None:
             self._poller.runs_changed(runs)
 
     async def settle(self) -> bool:
-        """Waits until every job has been asked; whether an attempt has ended by that."""
+        """Wait until every job has been polled. True if an attempt has ended."""
         return await self._poller.settle() if self._poller is not None else False

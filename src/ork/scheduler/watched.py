@@ -1,4 +1,4 @@
-"""The attempts a scheduler is responsible for, as it remembers them between two looks."""
+"""The state that a scheduler keeps for each watched attempt."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ork.model.task import Attempt, Heartbeat
 from ork.model.workflow import TaskSpec
 from ork.scheduler.options import SchedulerOptions
 
-NONE_NOTED = -1  # no number of a heartbeat, and no fingerprint: those are less
+NONE_NOTED = -1  # neither a heartbeat number (0 or more) nor a fingerprint (less than -1)
 
 
 class Watched(Record, frozen=False):
-    """One attempt we are responsible for. All times are of our monotonic clock."""
+    """One watched attempt. All times are of the monotonic clock."""
 
     attempt: Attempt
     task: TaskSpec
@@ -27,20 +27,20 @@ class Watched(Record, frozen=False):
     last_seen: float
     running_since: float | None = None
     look_at: float = 0.0
-    in_heap_at: float | None = None  # its place among those to be looked at; not later than `look_at`
+    in_heap_at: float | None = None  # its key in the heap of looks; not later than `look_at`
     launches: int = 0
-    launch_again_at: float = 0.0  # not before: until then the gate of the last worker may not be visible
+    launch_again_at: float = 0.0  # not earlier: the gate of the last worker may not be visible yet
     closing: bool = False
     stop_asked_at: float | None = None
     gone_since: float | None = None
     close_looks: int = 0
-    reported: ReportedStatus | None = None  # came with the last news, for the next look
-    noted_seq: int = NONE_NOTED  # the newest heartbeat that the store knows of, with the time it was first seen
+    reported: ReportedStatus | None = None  # the last reported status, for the next look
+    noted_seq: int = NONE_NOTED  # the newest heartbeat in the store, with the time it was first seen
     is_adopted: bool = False
 
     @property
     def has_unsaved_heartbeat(self) -> bool:
-        """The store does not know of its newest heartbeat."""
+        """True if the store does not have its newest heartbeat."""
         is_newer = self.noted_seq >= NONE_NOTED and self.attempt.seq > max(self.noted_seq, 0)
         return is_newer and self.attempt.waits_for is None
 
@@ -49,40 +49,40 @@ class Watched(Record, frozen=False):
 
 
 class Seen(Record):
-    """The outcome of one look: what to tell the machines, and which attempts to start (again)."""
+    """The result of one look: events for the machines, and attempts to launch again."""
 
     events: list[tuple[RunId, ev.AttemptEvent]]
     launch: list[Attempt]
-    handed_over: list[Attempt] = made(default_factory=list)  # they wait for jobs from now on, without a worker
-    heartbeats: list[Heartbeat] = made(default_factory=list)  # to be noted in the store
+    handed_over: list[Attempt] = made(default_factory=list)  # they now wait for jobs without a worker
+    heartbeats: list[Heartbeat] = made(default_factory=list)  # to be written to the store
 
 
-def taken_over(attempt: Attempt, task: TaskSpec, heard: Heartbeat | None, mono: float, now: datetime) -> Watched:
-    """One that somebody else started. `heard` is what the store knows of its heartbeats."""
+def taken_over(attempt: Attempt, task: TaskSpec, stored: Heartbeat | None, mono: float, now: datetime) -> Watched:
+    """An attempt that another scheduler started. `stored` is its heartbeat in the store."""
     running = None if attempt.started_at is None else mono - max(0.0, (now - attempt.started_at).total_seconds())
     waited = max(0.0, (now - attempt.dispatched_at).total_seconds())
     watched = Watched(attempt, task, mono - waited, mono, running, closing=attempt.closing is not None)
     watched.is_adopted = True
-    if heard is not None and attempt.waits_for is None and not 0 <= heard.seq < attempt.seq:
-        # The time of an older heartbeat would make the silence too long. A fingerprint is compared with what is there now.
-        watched.noted_seq, watched.last_seen = heard.seq, mono - heard.age
+    if stored is not None and attempt.waits_for is None and not 0 <= stored.seq < attempt.seq:
+        # The time of an older heartbeat would make the silence too long. A fingerprint is compared with the current status.
+        watched.noted_seq, watched.last_seen = stored.seq, mono - stored.age
     return watched
 
 
 def note_gate(watched: Watched, mono: float, seen: Seen) -> None:
-    """Its worker has won the gate, at the latest now, and has written nothing: its silence counts from here."""
+    """The worker has won the gate but written no status: count its silence from now."""
     if watched.attempt.seq == 0 and watched.noted_seq == NONE_NOTED:
         watched.last_seen, watched.noted_seq = mono, 0
         seen.heartbeats.append(watched.heartbeat(mono))
 
 
 async def find(executor: Executor | None, attempts: list[Attempt]) -> Sequence[Presence]:
-    """Of an executor that this scheduler does not have, it cannot tell."""
+    """The presence of each attempt; UNKNOWN if this scheduler does not have the executor."""
     return [Presence.UNKNOWN] * len(attempts) if executor is None else await executor.find(attempts)
 
 
 def note_heartbeat(watched: Watched, seq: int, mono: float) -> None:
-    """Count silence from now if the heartbeat is new. The store learns of it when silence begins to show."""
+    """Count silence from now if the heartbeat is new. It is written to the store only when no newer one follows soon."""
     if seq > watched.noted_seq:
         watched.last_seen, watched.noted_seq = mono, max(watched.noted_seq, NONE_NOTED)
 
@@ -99,8 +99,8 @@ def note_status(watched: Watched, fingerprint: int | None, mono: float, seen: Se
 
 
 def note_silence(watched: Watched, mono: float, shows_after: float, seen: Seen) -> None:
-    """So that every owner of the run judges silence alike, the store keeps since when a heartbeat is the last one. It is
-    noted after a take-over, and when silence begins to show; not with every heartbeat."""
+    """Write the last heartbeat and its time to the store, so that every owner of the run measures the same silence. Done
+    after a takeover and after some silence, not with every heartbeat."""
     if watched.has_unsaved_heartbeat and (watched.is_adopted or mono - watched.last_seen >= shows_after):
         watched.is_adopted, watched.noted_seq = False, watched.attempt.seq
         seen.heartbeats.append(watched.heartbeat(mono))
@@ -114,12 +114,12 @@ def by_executor(attempts: list[Attempt]) -> list[tuple[str, list[Attempt]]]:
 
 
 def has_just_handed_over(status: Status | None, watched: Watched) -> bool:
-    """Its worker is gone because it left its work to jobs, and said so after our first look."""
+    """True if the worker ended because it handed over to jobs after our first look."""
     return status is not None and status.jobs is not None and watched.attempt.waits_for is None
 
 
 def presence_is_enough(attempt: Attempt, executors: Mapping[str, Executor]) -> bool:
-    """Its executor's word that it lives is enough: it has no worker that could fall silent."""
+    """True if RUNNING counts as a heartbeat, because the attempt has no worker that writes heartbeats."""
     executor = executors.get(attempt.executor)
     return attempt.waits_for is not None or (executor is not None and executor.traits.presence_is_heartbeat)
 
@@ -136,7 +136,7 @@ def forget_waits(executors: Mapping[str, Executor], run: RunId) -> None:
 
 
 def timeouts_for(watched: Watched, usual: LivenessTimeouts) -> LivenessTimeouts:
-    """Only the scheduler ends an attempt that has no worker when its time is over: no margin then."""
+    """The timeouts for the attempt. Without a worker only the scheduler enforces the task timeout, so there is no margin."""
     return usual if watched.attempt.waits_for is None else replaced(usual, timeout_margin_seconds=0.0)
 
 
@@ -145,8 +145,8 @@ def executor_of(attempt: Attempt) -> str:
 
 
 def look_by_next_tick(watched: Watched, options: SchedulerOptions, mono: float) -> float:
-    """When the tick after this one must look at it. A worker that calls when it ends is looked at rarely: after as long as
-    it has been running, within the bounds that are set, and when its timeout has passed."""
+    """When the next tick must look at the attempt. A worker that calls a wake URL at its end is checked rarely: after as
+    long as it has been running, within the configured bounds, and when its timeout has passed."""
     has_worker = watched.running_since is not None and watched.attempt.waits_for is None
     if options.wake_url is None or watched.closing or not has_worker:
         return watched.look_at

@@ -1,4 +1,4 @@
-"""Whom a scheduler watches, and when it looks at each of them again. No I/O."""
+"""The attempts that a scheduler watches, and when it looks at each of them next. No I/O."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ class Watchlist:
         self._monotonic = monotonic
         self._watched: dict[AttemptKey, Watched] = {}
         self._of_run: dict[RunId, set[AttemptKey]] = {}
-        self._waiting: dict[RunId, set[AttemptKey]] = {}  # without a worker, for an external job or another run
+        self._waiting: dict[
+            RunId, set[AttemptKey]
+        ] = {}  # attempts without a worker that wait for an external job or run
         self._changed: dict[AttemptKey, None] = {}
         self._looks: list[tuple[float, AttemptKey]] = []
 
@@ -30,7 +32,7 @@ class Watchlist:
     def get(self, key: AttemptKey) -> Watched | None:
         return self._watched.get(key)
 
-    # ── coming and going ─────────────────────────────────────────────────────────────────────────
+    # ── adding and removing ────────────────────────────────────────────────────────────────────────
 
     def add(self, watched: Watched, look_at: float) -> None:
         key = watched.attempt.key
@@ -54,7 +56,7 @@ class Watchlist:
         for key in tuple(self._of_run.get(run, ())):
             self.forget(key)
 
-    # ── who waits without a worker ───────────────────────────────────────────────────────────────
+    # ── waiting without a worker ─────────────────────────────────────────────────────────────────
 
     def wait(self, key: AttemptKey) -> None:
         self._waiting.setdefault(key.run, set()).add(key)
@@ -66,7 +68,8 @@ class Watchlist:
     # ── when to look ─────────────────────────────────────────────────────────────────────────────
 
     def look_now(self, key: AttemptKey, reported: ReportedStatus | None = None) -> None:
-        """StatusCallback without a word of the attempt's own takes away an earlier one: there may be a newer one to read."""
+        """Look at the attempt in the next step. A call without a status discards an earlier reported one: there may be a
+        newer one to read."""
         watched = self._watched.get(key)
         if watched is not None:
             watched.reported = reported
@@ -89,7 +92,7 @@ class Watchlist:
         return None
 
     def take_due(self) -> list[Watched]:
-        """Those to look at now: there was news of them, or their time has come."""
+        """Attempts to look at now: something changed, or their time has come."""
         mono = self._monotonic()
         due, self._changed = self._changed, {}
         while self._looks and self._looks[0][0] <= mono:
@@ -103,14 +106,14 @@ class Watchlist:
         return [self._watched[key] for key in due if key in self._watched]
 
     def _set_look(self, watched: Watched, at: float) -> None:
-        """One that was to be looked at sooner keeps its place in the heap until that has come up: most are over by then.
-        Places that count no more are cleared away now and then."""
+        """Set the time of the next look. An earlier heap entry is kept until it comes up, since most attempts have ended by
+        then. Outdated entries are removed now and then."""
         watched.look_at = at
         if watched.in_heap_at is None or watched.in_heap_at > at:
             self._push(watched, at)
 
     def _look_later(self, watched: Watched | None, at: float) -> None:
-        """Its place in the heap has come up, and was put off meanwhile."""
+        """Push a new heap entry if the look was postponed after this one was pushed."""
         if watched is not None and watched.in_heap_at == at:
             self._push(watched, watched.look_at)
 

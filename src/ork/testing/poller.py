@@ -54,7 +54,7 @@ class ScriptedPoller(Executor):
         return f"{DEFERRED}:{attempt}"
 
     async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:  # noqa: ARG002
-        return [NotStarted(order.attempt.key, "nothing begins by waiting", final=True) for order in orders]
+        return [NotStarted(order.attempt.key, "a waiting attempt cannot be started", final=True) for order in orders]
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
         await self._process.stumble_in_executor()

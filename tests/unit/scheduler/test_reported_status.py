@@ -1,4 +1,4 @@
-"""StatusCallback may bring the attempt's status along. It is believed for its signature, like what was read, and no further."""
+"""A status callback may carry the status. It is checked like a stored one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What many attempts are told alike is put into words once, and says what it would say if it were not."""
+"""Common parts of specs are serialised once, and the specs are the same as without that."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def texts(document: dict[str, Any]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("document", [*USUAL, *OTHERS])
-def test_it_says_what_it_says_when_it_is_read_closely(document: dict[str, Any]) -> None:
+def test_it_says_what_it_says_when_it_is_decode(document: dict[str, Any]) -> None:
     closely = [said(data) for data in texts(document)]
     reading.expect_many()
     assert [said(data) for data in texts(document)] == closely
@@ -103,7 +103,7 @@ def test_it_says_what_it_says_when_it_is_read_closely(document: dict[str, Any]) 
 @pytest.mark.parametrize("document", USUAL)
 def test_what_workers_write_is_read_in_this_way(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     reading.expect_many()
-    monkeypatch.setattr(reading, "_read_closely", None)
+    monkeypatch.setattr(reading, "_decode", None)
     assert isinstance(said(sign(document, HASH)), Status)
 
 

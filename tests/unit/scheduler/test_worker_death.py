@@ -1,4 +1,4 @@
-"""StatusCallback is a reason to look at everything: an unread heartbeat must not hide that its worker has died since."""
+"""A callback without a status causes a full check: an unread heartbeat must not hide the death of its worker."""
 
 from __future__ import annotations
 
