@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from ork.model.outbound import OutboundRule
     from ork.model.workflow import CompiledWorkflow
 
-AT_ONCE = 8
+BATCH_SIZE = 8
 HOLD_SECONDS = 120.0
 FIRST_RETRY_SECONDS = 10.0
-LONGEST_RETRY_SECONDS = 3600.0
+MAX_RETRY_SECONDS = 3600.0
 MAX_TRIES = 16  # about half a day
 STORE_RETRY_SECONDS = 5.0
-LEAST_PAUSE_SECONDS = 0.5
+MIN_PAUSE_SECONDS = 0.5
 OTHERS_SECONDS = 10.0
 
 
@@ -55,7 +55,7 @@ class Outbox:
         self._rule = rule
         self._now = now
         self._wake = asyncio.Event()
-        self._looked_at = float("-inf")
+        self._checked_at = float("-inf")
         self._is_delivering = False
         self._is_finishing = False
 
@@ -65,7 +65,7 @@ class Outbox:
 
     def others_changed(self) -> None:
         """Another process wrote to the store, and may have died before sending its alerts."""
-        if asyncio.get_running_loop().time() - self._looked_at > OTHERS_SECONDS:
+        if asyncio.get_running_loop().time() - self._checked_at > OTHERS_SECONDS:
             self._wake.set()
 
     async def run(self) -> None:
@@ -83,7 +83,7 @@ class Outbox:
                 self._is_delivering = False
             if self._is_finishing and not self._wake.is_set():
                 return
-            await asyncio.sleep(LEAST_PAUSE_SECONDS)
+            await asyncio.sleep(MIN_PAUSE_SECONDS)
 
     async def finish(self, task: asyncio.Task[None], seconds: float) -> None:
         """Stop the loop after sending what is due, for at most `seconds`.
@@ -98,8 +98,8 @@ class Outbox:
 
     async def deliver(self) -> datetime | None:
         """Send everything that is due. Returns when the next alert is due."""
-        self._looked_at = asyncio.get_running_loop().time()
-        while notices := await self._store.take_alerts(AT_ONCE, self._now(), HOLD_SECONDS):
+        self._checked_at = asyncio.get_running_loop().time()
+        while notices := await self._store.take_alerts(BATCH_SIZE, self._now(), HOLD_SECONDS):
             await asyncio.gather(*(self._deliver_one(notice) for notice in notices))
         return await self._store.next_alert_at()
 
@@ -157,7 +157,7 @@ class Outbox:
     def _retry_at(self, notice: Notice) -> datetime | None:
         if notice.tries >= MAX_TRIES:
             return None
-        pause = min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** (notice.tries - 1))
+        pause = min(MAX_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** (notice.tries - 1))
         return self._now() + timedelta(seconds=pause)
 
     async def _wait_until(self, due: datetime | None) -> None:

@@ -17,7 +17,7 @@ def missing_hint(name: str, where: str, given: Collection[str], tasks: Collectio
     """How to provide the first missing argument: add a dependency, correct a misspelt name, or add an input."""
     if name in tasks:
         return f"add {quoted(name)} to `depends_on`; the function is at {where}"
-    meant = Suggester(given).closest(name)
-    if meant is not None:
-        return f"did you mean {quoted(meant)}? Rename the parameter at {where}, or add `inputs: {{{name}: {{ref: {meant}}}}}`"
+    suggestion = Suggester(given).closest(name)
+    if suggestion is not None:
+        return f"did you mean {quoted(suggestion)}? Rename the parameter at {where}, or add `inputs: {{{name}: {{ref: {suggestion}}}}}`"
     return f"add `inputs: {{{name}: …}}`, a param of that name, or a default value at {where}"

@@ -14,7 +14,7 @@ from ork.definition.tasks import ParsedTask
 from ork.definition.workflow_file import ParsedWorkflow
 from ork.model.workflow import Command, Const, Environment, TaskSpec
 
-_LONGEST_NAME = 128
+_MAX_NAME = 128
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_.-]+")
 _VERBS = {"model": "run", "seed": "seed", "snapshot": "snapshot", "test": "test"}
 
@@ -165,9 +165,9 @@ def _candidates(node: DbtNode, prefix: str) -> Iterator[str]:
 
 def _shortened(text: str) -> str:
     name = _FORBIDDEN.sub("_", text)
-    if len(name) <= _LONGEST_NAME:
+    if len(name) <= _MAX_NAME:
         return name
-    return f"{name[: _LONGEST_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"{name[: _MAX_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def nodes_of_manifest(manifest: Mapping[str, object], selected: Collection[str] | None = None) -> list[DbtNode]:

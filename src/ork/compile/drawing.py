@@ -47,11 +47,11 @@ def draw_svg(workflow: CompiledWorkflow, *, states: Mapping[str, str] | None = N
     boxes, width, height = _boxes(layers)
     edges = [_edge(boxes[above], boxes[name]) for name, depends_on in links.items() for above in depends_on]
     nodes = [_box(name, box, (states or {}).get(name)) for name, box in boxes.items()]
-    look = f"<style>{_STYLE}</style>\n" if states is None else ""
+    style = f"<style>{_STYLE}</style>\n" if states is None else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">\n'
-        f"<title>{_escaped(workflow.name)}</title>\n{look}" + "\n".join([*edges, *nodes]) + "\n</svg>\n"
+        f"<title>{_escaped(workflow.name)}</title>\n{style}" + "\n".join([*edges, *nodes]) + "\n</svg>\n"
     )
 
 

@@ -59,11 +59,11 @@ class Files:
         self.script_dir = project.script_dir if project is not None else None
         self.project_folder = project_folder_of(project, root)
         self._without_function: set[str] = set()
-        self._judged: set[str] = set()
+        self._checked: set[str] = set()
         self._annotated: set[str] = set()
         self._sources: dict[str, PythonSource | None] = {}
         self._present: dict[str, bool] = {}
-        self._complained: set[str] = set()
+        self._reported: set[str] = set()
 
     def check(self, task: ParsedTask, depends_on: Iterable[str]) -> TaskSpec:
         """The task with resolved file paths. Problems are added to the report."""
@@ -108,7 +108,7 @@ class Files:
         return task if action == spec.action else task._replace(spec=replaced(spec, action=action))
 
     def findings(self) -> Findings:
-        return Findings(frozenset(self._without_function), frozenset(self._judged), frozenset(self._annotated))
+        return Findings(frozenset(self._without_function), frozenset(self._checked), frozenset(self._annotated))
 
     def _check_program(self, task: ParsedTask, action: RustProgram) -> None:
         if not self._is_present(action.path):
@@ -120,8 +120,8 @@ class Files:
     def _check_command(self, task: ParsedTask, action: Command) -> TaskSpec:
         program = action.argv[0].value if isinstance(action.argv[0], Const) else None
         is_file_key = task.body.get("file") is not None
-        elsewhere = ("~", "$") if is_file_key else ("/", "~", "$")
-        if not isinstance(program, str) or "/" not in program or program.startswith(elsewhere):
+        absolute_prefixes = ("~", "$") if is_file_key else ("/", "~", "$")
+        if not isinstance(program, str) or "/" not in program or program.startswith(absolute_prefixes):
             return task.spec
         if self._is_present(program):
             return task.spec
@@ -135,7 +135,7 @@ class Files:
     def _check_call(self, task: ParsedTask, action: PythonCall, file: str, depends_on: Iterable[str]) -> None:
         if file not in self._sources:
             self._sources[file] = self._source(task, file)
-        elif self._sources[file] is None and file not in self._complained:
+        elif self._sources[file] is None and file not in self._reported:
             self._missing(task, file, "file")
         source = self._sources[file]
         if source is None:
@@ -158,7 +158,7 @@ class Files:
         try:
             return read_python(content)
         except PythonSyntaxError as error:
-            self._complained.add(file)
+            self._reported.add(file)
             self.report.add_problem(_syntax_problem(task, file, content, error, self.report.file))
             return None
 
@@ -189,7 +189,7 @@ class Files:
     def _check_arguments(self, task: ParsedTask, function: Function, file: str, depends_on: Iterable[str]) -> None:
         if function.is_open:
             return
-        self._judged.add(task.spec.name)
+        self._checked.add(task.spec.name)
         inputs = {name for name, _ in task.spec.inputs}
         where = f"{file}:{function.line}"
         given = inputs.union(depends_on, self.params, ("item",) if task.spec.foreach is not None else ())

@@ -17,7 +17,7 @@ from ork.model.workflow import CompiledWorkflow, Param, ParamType
 if TYPE_CHECKING:
     from ork.model.types import Names
 
-_WRITTEN_PLAINLY = (ParamType.STR, ParamType.DATE, ParamType.DATETIME)
+_TEXT_TYPES = (ParamType.STR, ParamType.DATE, ParamType.DATETIME)
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -69,7 +69,7 @@ def check_params(
             continue
         if name not in given:
             if param.required:
-                wrong.append(f"param {quoted(name)} is missing{_meant_task(workflow, name)}")
+                wrong.append(f"param {quoted(name)} is missing{_misspelt_task_hint(workflow, name)}")
             values[name] = param.default
             continue
         if is_sealed(given[name]):  # from an earlier run, or forged
@@ -96,7 +96,7 @@ def _typed(param_type: str, text: str, types: Names | None) -> Any:
         return fit(param_type, int(text))
     if param_type == ParamType.FLOAT:
         return fit(param_type, _finite(text))
-    if param_type in _WRITTEN_PLAINLY:
+    if param_type in _TEXT_TYPES:
         return fit(param_type, text)
     value = _json_or_text(text)
     try:
@@ -125,7 +125,7 @@ def _finite(text: str) -> float:
     return number
 
 
-def _meant_task(workflow: CompiledWorkflow, name: str) -> str:
+def _misspelt_task_hint(workflow: CompiledWorkflow, name: str) -> str:
     """A hint for a misspelt task: a function parameter becomes a run param if no task has its name."""
     task = Suggester([spec.name for spec in workflow.tasks]).closest(name)
     return f" (if the output of task {quoted(task)} was meant, rename the function's parameter to that)" if task else ""

@@ -113,7 +113,7 @@ class _Check:
         found = self._tasks.draft.found
         if self._spec.name not in found.checked and self._spec.name not in found.missing:
             self._check_call()
-        for name, wanted, is_required in self._wanted():
+        for name, wanted, is_required in self._expected_inputs():
             self._check_input(name, wanted, is_required)
         self._check_whole_input()
         self._check_output()
@@ -162,7 +162,7 @@ class _Check:
                 message = f"function {quoted(signature.name)} takes no argument {quoted(name)}"
                 self._report.add("ORK505", message, self._parsed.node_at("inputs", name), hint=hint)
 
-    def _wanted(self) -> Iterator[tuple[str, Typed, bool]]:
+    def _expected_inputs(self) -> Iterator[tuple[str, Typed, bool]]:
         """Yield the names that need a value, with the expected type."""
         declared = {} if self._reads_one_value() else self._declared_fields()
         for name, kind in declared.items():

@@ -246,7 +246,7 @@ class RunMachine:
 
     def _decide(self, command: RunCommand, now: datetime) -> None:
         task = self.tasks[parse_key(command.task or "")]
-        says = f": {command.comment}" if command.comment else ""
+        comment = f": {command.comment}" if command.comment else ""
         if command.kind is CommandKind.APPROVE:
             decision = {"approved": True, "by": command.by, "at": now.isoformat(), "comment": command.comment}
             ended = rows.ended(
@@ -254,10 +254,10 @@ class RunMachine:
                 TaskStep.SUCCEED,
                 now,
                 output=InlineOutput(json.dumps(decision)),
-                reason=f"approved by {command.by}{says}",
+                reason=f"approved by {command.by}{comment}",
             )
         else:
-            failure = Failure(FailureKind.REJECTED, f"rejected by {command.by}{says}")
+            failure = Failure(FailureKind.REJECTED, f"rejected by {command.by}{comment}")
             ended = rows.ended(task, TaskStep.FAIL, now, failure=failure)
         self._flow.end_task(ended, now)
 

@@ -68,10 +68,10 @@ def failed(attempt: Attempt, event: Failed, now: datetime) -> Attempt:
     """An attempt that reported its failure. If it was being cancelled or timed out, that failure is kept instead."""
     began = attempt.started_at or event.started_at
     began = None if began is None else _clamp(attempt.dispatched_at, began, now)
-    ours = attempt.failure if is_cancelled(attempt) or attempt.closing is GiveUp.TIMEOUT else None
+    imposed = attempt.failure if is_cancelled(attempt) or attempt.closing is GiveUp.TIMEOUT else None
     ended = _clamp(began or attempt.dispatched_at, event.finished_at, now)
     attempt = replaced(attempt, seq=event.seq, started_at=began, exit_code=event.exit_code)
-    return unsuccessful(attempt, ours or event.failure, ended)
+    return unsuccessful(attempt, imposed or event.failure, ended)
 
 
 def is_cancelled(attempt: Attempt) -> bool:

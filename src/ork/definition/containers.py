@@ -19,7 +19,7 @@ _IMAGE = re.compile(
     r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*"
     r"(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
 )
-_LONGEST_PATH = 4096
+_MAX_PATH = 4096
 
 
 def read_image(node: Node, reading: Reading) -> str | None:
@@ -37,7 +37,7 @@ def read_container_path(node: Node, reading: Reading) -> str | None:
     if text is None:
         return None
     parts = text.split("/")[1:]
-    is_plain = all(part not in ("", ".", "..") for part in parts) and "\0" not in text and len(text) <= _LONGEST_PATH
+    is_plain = all(part not in ("", ".", "..") for part in parts) and "\0" not in text and len(text) <= _MAX_PATH
     if not text.startswith("/") or not is_plain:
         hint = "write the whole path, such as /data/input.json"
         reading.refuse("ORK609", f"{quoted(text)} cannot be a file in a container", node, hint=hint)

@@ -13,7 +13,7 @@ from ork.definition.values import NotJsonError, json_constant, read_text
 from ork.model.trees import Tree, leaf, list_of, map_of, pointers
 from ork.model.workflow import Action, Const, Custom, Ref
 
-_ELSEWHERE = ("file", "module", "function", "command", "image", "args", "workflow", "approval")
+_OTHER_ACTION_KEYS = ("file", "module", "function", "command", "image", "args", "workflow", "approval")
 _OWN_NAMES = ("process", "python", "rust", "container", "workflow", "approval", "deferred")
 _ALIASES = {"http": "ork.sdk.http:HttpExecutor", "sql": "ork.sdk.sql:SqlExecutor"}
 
@@ -87,7 +87,7 @@ def custom_executors_of(values: Mapping[str, dict[str, Any]]) -> dict[str, Custo
 
 def custom_name(values: dict[str, Any], default: str | None, body: Node, reading: Reading) -> str | None:
     """The custom executor of a task, or None. Keys of the task take precedence over a default executor."""
-    name: str | None = values.get("executor") or (default if not _first_written(body, _ELSEWHERE) else None)
+    name: str | None = values.get("executor") or (default if not _first_written(body, _OTHER_ACTION_KEYS) else None)
     return name if name in reading.custom else None
 
 
@@ -107,7 +107,7 @@ def resolve_custom(
     name: str, values: dict[str, Any], body: Node, key: Node, reading: Reading
 ) -> tuple[str, Action] | None:
     """Executor and action of a task with a custom executor, or None if a problem was reported."""
-    wrong = _first_written(body, _ELSEWHERE)
+    wrong = _first_written(body, _OTHER_ACTION_KEYS)
     if wrong is not None:
         message = f"`{wrong}` cannot be used with the executor {quoted(name)}"
         reading.refuse("ORK603", message, body.get(wrong) or key, hint="put its settings into `config`")

@@ -14,14 +14,14 @@ _CONSTANTS = {None: "null", True: "true", False: "false"}
 
 def document_tree(document: Mapping[str, Any], source: str, line: int, task_lines: Mapping[str, int]) -> Node:
     """`line` is where the workflow was defined, `task_lines` where each task was; all count from 1."""
-    places = PythonPositions(source)
+    positions = PythonPositions(source)
     own = {key: value for key, value in document.items() if key != "tasks"}
-    root = _Writer(places, line).body(own, positional={"name": 0})
+    root = _Writer(positions, line).body(own, positional={"name": 0})
     tasks: list[Node] = []
     for name, body in document["tasks"].items():
-        writer = _Writer(places, task_lines.get(name, line))
+        writer = _Writer(positions, task_lines.get(name, line))
         positional = {"command": 1, "workflow": 1, "approval": 1}
-        tasks += (_scalar(name, writer.here), writer.body(body, positional=positional))
+        tasks += (_scalar(name, writer.span), writer.body(body, positional=positional))
     root.value += (_scalar("tasks", root_span(root)), Node(Kind.MAP, tuple(tasks), *root_span(root)))
     return root
 
@@ -33,24 +33,24 @@ def root_span(root: Node) -> SourceSpan:
 class _Writer:
     """Creates the nodes for one call or decorator."""
 
-    def __init__(self, places: PythonPositions, line: int) -> None:
-        self.here = places.definition_span(line)
-        self._places = places
+    def __init__(self, positions: PythonPositions, line: int) -> None:
+        self.span = positions.definition_span(line)
+        self._positions = positions
         self._line = line
-        self._call = places.call(line)
+        self._call = positions.call(line)
 
     def body(self, keys: Mapping[str, Any], positional: Mapping[str, int]) -> Node:
         children: list[Node] = []
         for key, value in keys.items():
             keyword = self._keyword(key)
-            name_place = self._places.key(keyword) if keyword is not None else self.here
+            name_span = self._positions.key(keyword) if keyword is not None else self.span
             written = keyword.value if keyword is not None else self._positional(positional.get(key))
-            children.append(_scalar(key, name_place))
+            children.append(_scalar(key, name_span))
             if key == "depends_on" and isinstance(value, list):
                 children.append(self._depends_on(value, written))
             else:
-                children.append(self._node(value, written, self.here))
-        return Node(Kind.MAP, tuple(children), *self.here)
+                children.append(self._node(value, written, self.span))
+        return Node(Kind.MAP, tuple(children), *self.span)
 
     def _keyword(self, name: str) -> ast.keyword | None:
         keywords = self._call.keywords if self._call is not None else []
@@ -63,19 +63,19 @@ class _Writer:
 
     def _depends_on(self, names: list[str], written: ast.expr | None) -> Node:
         """Explicit dependencies first, then those implied by parameters."""
-        above = self.here if written is None else self._places.of(written)
+        above = self.span if written is None else self._positions.of(written)
         items = written.elts if isinstance(written, ast.List | ast.Tuple) else [] if written is None else [written]
         nodes = []
         for index, name in enumerate(names):
-            argument = self._places.argument(self._line, name)
+            argument = self._positions.argument(self._line, name)
             if index < len(items):
                 nodes.append(self._node(name, items[index], above))
             else:
-                nodes.append(_scalar(name, above if argument is None else self._places.of(argument)))
+                nodes.append(_scalar(name, above if argument is None else self._positions.of(argument)))
         return Node(Kind.LIST, tuple(nodes), *above)
 
     def _node(self, value: Any, written: ast.expr | None, above: SourceSpan) -> Node:
-        place = above if written is None else self._places.of(written)
+        place = above if written is None else self._positions.of(written)
         if isinstance(value, dict):
             children: list[Node] = []
             for key, below in value.items():

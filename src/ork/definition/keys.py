@@ -48,7 +48,7 @@ class Reading:
 Reader: TypeAlias = Callable[[Node, Reading], Any]
 
 
-NO_OTHER_WORDS: Mapping[str, str] = {}
+NO_SYNONYMS: Mapping[str, str] = {}
 
 
 class Key(NamedTuple):
@@ -66,11 +66,11 @@ class Table:
     """The keys of one kind of map. `what` names the map in messages, e.g. "a task"; `elsewhere` has the names that
     other tools use for some keys."""
 
-    def __init__(self, what: str, keys: tuple[Key, ...], elsewhere: Mapping[str, str] = NO_OTHER_WORDS) -> None:
+    def __init__(self, what: str, keys: tuple[Key, ...], synonyms: Mapping[str, str] = NO_SYNONYMS) -> None:
         self.what = what
         self.keys = keys
         self.by_name = {key.name: key for key in keys}
-        self._elsewhere = elsewhere
+        self._synonyms = synonyms
 
     def read(self, node: Node, reading: Reading) -> dict[str, Any] | None:
         """The parsed values by key, without invalid ones. None if the node is no map."""
@@ -97,11 +97,11 @@ class Table:
     def meant(self, node: Node) -> set[str]:
         """The keys that unknown keys of this map are probably meant to be."""
         unknown = [name.value for name, _ in node.pairs() if name.value not in self.by_name]
-        found = (self._elsewhere.get(name) or Suggester(self.by_name).closest(name) for name in unknown)
+        found = (self._synonyms.get(name) or Suggester(self.by_name).closest(name) for name in unknown)
         return {name for name in found if name is not None}
 
     def _refuse_unknown(self, name: Node, reading: Reading) -> None:
-        suggestion = self._elsewhere.get(name.value)
+        suggestion = self._synonyms.get(name.value)
         hint = f"that is {quoted(suggestion)} here" if suggestion else Suggester(self.by_name).hint(name.value)
         hint = hint or f"known here: {', '.join(self.by_name)}"
         reading.refuse("ORK101", f"{quoted(name.value)} is not a key of {self.what}", name, hint=hint)

@@ -20,15 +20,15 @@ _UNITS = {None: 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} 
 }
 # The minimum of container engines.
 MIN_MEMORY = 6 << 20
-_MOST_CPU = 10_000
-_MOST_MEMORY = 1 << 50
+_MAX_CPU = 10_000
+_MAX_MEMORY = 1 << 50
 
 
 def read_cpu(node: Node, reading: Reading) -> float | None:
     text = read_text(node, reading)
     found = _CPU.fullmatch(text.strip()) if text is not None else None
     cpu = float(found[1]) / (1000 if found[2] else 1) if found else 0.0
-    if text is not None and not 0 < cpu <= _MOST_CPU:
+    if text is not None and not 0 < cpu <= _MAX_CPU:
         reading.refuse("ORK608", f"{quoted(text)} is not a number of CPUs", node, hint="write 2, 0.5 or 500m")
         return None
     return cpu if text is not None else None
@@ -38,7 +38,7 @@ def read_memory(node: Node, reading: Reading) -> int | None:
     text = read_text(node, reading)
     found = _MEMORY.fullmatch(text.strip()) if text is not None else None
     size = int(float(found[1]) * _UNITS[found[2]]) if found else 0
-    if text is not None and not MIN_MEMORY <= size <= _MOST_MEMORY:
+    if text is not None and not MIN_MEMORY <= size <= _MAX_MEMORY:
         hint = "write 512Mi, 2Gi or 500M; at least 6Mi"
         reading.refuse("ORK608", f"{quoted(text)} is not an amount of memory", node, hint=hint)
         return None

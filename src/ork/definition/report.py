@@ -16,7 +16,7 @@ MAX_PROBLEMS = 1000
 _LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
-class Placed(Protocol):
+class HasPosition(Protocol):
     line: int
     column: int
     width: int
@@ -40,7 +40,7 @@ class Report:
         self._breaks = _LINE_BREAK.finditer(text)
         self._starts = array("Q", [0])
 
-    def add(self, code: str, message: str, place: Placed, *, hint: str | None = None) -> None:
+    def add(self, code: str, message: str, place: HasPosition, *, hint: str | None = None) -> None:
         self.add_at(code, message, place.line, place.column, width=place.width, hint=hint)
 
     def add_at(
@@ -94,11 +94,11 @@ class Suggester:
     """Suggests similar names. Fast for few names, bounded for many."""
 
     _MANY = 2000
-    _PATIENCE = 20
+    _MAX_SEARCHES = 20
 
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
-        self._asked = 0
+        self._searches = 0
 
     def hint(self, written: str) -> str | None:
         found = self.closest(written)
@@ -107,8 +107,8 @@ class Suggester:
     def closest(self, written: str) -> str | None:
         candidates: Iterable[str] = self._names
         if len(self._names) > self._MANY:
-            self._asked += 1
-            if self._asked > self._PATIENCE:
+            self._searches += 1
+            if self._searches > self._MAX_SEARCHES:
                 return None
             candidates = self._likely(written)
         return _closest(written, candidates)

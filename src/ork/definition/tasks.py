@@ -105,7 +105,7 @@ SHARED_KEYS = (
     ),
 )
 
-_ELSEWHERE = {
+_SYNONYMS = {
     **dict.fromkeys(("run", "cmd", "bash", "shell", "script", "exec"), "command"),
     **dict.fromkeys(("needs", "after", "requires", "upstream", "dependencies"), "depends_on"),
     **dict.fromkeys(("retry", "max_retries"), "retries"),
@@ -189,7 +189,7 @@ TASK_TABLE = Table(
         *TYPE_KEYS,
         *SHARED_KEYS,
     ),
-    _ELSEWHERE,
+    _SYNONYMS,
 )
 
 DEFAULTS_TABLE = Table("`defaults`", SHARED_KEYS)

@@ -33,7 +33,7 @@ from ork.model.record import Record, made
 WORKERS_FILE = "workers.yaml"
 DEFAULT = "default"
 WRAPPER = "workers"
-_MOST_PIDS = 1 << 22
+_MAX_PIDS = 1 << 22
 _CAPABILITY = re.compile(r"[A-Z][A-Z_]{1,40}")
 _ONLY_IN = {
     Where.LOCAL: ("cpu", "memory", "timeout", "env"),
@@ -221,7 +221,7 @@ WORKER_TABLE = Table(
         MEMORY_KEY,
         Key(
             "pids",
-            integer(1, _MOST_PIDS),
+            integer(1, _MAX_PIDS),
             "Maximum number of processes and threads. Default in a container: 4096.",
             {"type": "integer", "minimum": 1},
         ),

@@ -68,7 +68,7 @@ class _Builder:
         self.next_event()  # the end of the document
         following = self.next_event()
         if not isinstance(following, yaml.StreamEndEvent):
-            self._complain("ORK112", "a second document begins here", following, "keep one workflow per file")
+            self._report_problem("ORK112", "a second document begins here", following, "keep one workflow per file")
         return root
 
     def tree(self) -> Node:
@@ -83,7 +83,9 @@ class _Builder:
                 stack.append(self._open(event, len(stack)))
                 continue
             elif event_type is yaml.AliasEvent:
-                self._complain("ORK108", f"aliases are not allowed: `*{event.anchor}`", event, "write the value out")
+                self._report_problem(
+                    "ORK108", f"aliases are not allowed: `*{event.anchor}`", event, "write the value out"
+                )
                 node = _node(Kind.BAD, None, event)
             else:
                 node = stack.pop().closed()
@@ -96,7 +98,7 @@ class _Builder:
         if event.anchor is not None or event.tag is not None:
             self._refuse_marks(event)
         if "\0" in event.value:
-            self._complain("ORK110", "NUL characters are not allowed", event, None)
+            self._report_problem("ORK110", "NUL characters are not allowed", event, None)
             return _node(Kind.BAD, None, event)
         return _node(Kind.QUOTED if event.style else Kind.PLAIN, event.value, event)
 
@@ -113,12 +115,12 @@ class _Builder:
 
     def _refuse_marks(self, event: Any) -> None:
         if event.anchor is not None:
-            self._complain("ORK108", f"anchors are not allowed: `&{event.anchor}`", event, "write the value out")
+            self._report_problem("ORK108", f"anchors are not allowed: `&{event.anchor}`", event, "write the value out")
         if event.tag is not None:
             hint = "quote the value to make it text; other types follow from the syntax"
-            self._complain("ORK109", f"tags are not allowed: {quoted(event.tag)}", event, hint)
+            self._report_problem("ORK109", f"tags are not allowed: {quoted(event.tag)}", event, hint)
 
-    def _complain(self, code: str, message: str, event: Any, hint: str | None) -> None:
+    def _report_problem(self, code: str, message: str, event: Any, hint: str | None) -> None:
         self.report.add(code, message, _node(Kind.BAD, None, event), hint=hint)
 
 

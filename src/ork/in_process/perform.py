@@ -83,8 +83,10 @@ class Performer:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            told = describe(error, self._root, {})
-            return AttemptOutcome(failure=Failure(FailureKind.EXCEPTION, told["message"], told["detail"]), error=error)
+            described = describe(error, self._root, {})
+            return AttemptOutcome(
+                failure=Failure(FailureKind.EXCEPTION, described["message"], described["detail"]), error=error
+            )
 
     def _output_text(self, spec: TaskSpec, document: dict[str, Any], bindings: Bindings) -> str | None:
         entry = self._workflow.tasks[spec.name]

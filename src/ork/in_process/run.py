@@ -27,13 +27,13 @@ from ork.sdk.workflow import Workflow
 from ork.settings import Settings, load_settings
 from ork.worker.inspect import type_in_words
 
-MOST_DEPTH = 10
+MAX_DEPTH = 10
 
 
 def run_in_process(workflow: Workflow, params: dict[str, Any], *, check: bool = True, depth: int = 0) -> Result:
     """Raises DefinitionError or UsageError before anything runs; with `check`, the exception of the first failed task."""
-    if depth > MOST_DEPTH:
-        raise TaskError(f"workflow {workflow.name} runs itself, {MOST_DEPTH} levels deep", retry=False)
+    if depth > MAX_DEPTH:
+        raise TaskError(f"workflow {workflow.name} runs itself, {MAX_DEPTH} levels deep", retry=False)
     settings = _settings_of(workflow)
     compiled = _compiled(workflow, settings)
     _check_supported(compiled)

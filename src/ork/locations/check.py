@@ -33,7 +33,7 @@ def check_types(
     draft = loaded.draft
     if draft is None or draft.report.is_full:
         return loaded
-    asked = list(_asked(draft, strict))
+    asked = list(_functions_to_check(draft, strict))
     if not asked and not strict and not _has_types(draft.workflow):
         return loaded
     files = _Files(root, paths, interpreter, cache_dir, {} if known is None else known)
@@ -43,7 +43,7 @@ def check_types(
     return finish_draft(draft)
 
 
-def _asked(draft: WorkflowDraft, strict: bool) -> Iterator[tuple[PythonCall, TaskSpec]]:
+def _functions_to_check(draft: WorkflowDraft, strict: bool) -> Iterator[tuple[PythonCall, TaskSpec]]:
     for spec in draft.workflow.tasks:
         action = spec.action
         if not isinstance(action, PythonCall) or spec.image is not None or spec.name in draft.found.missing:
@@ -91,8 +91,8 @@ class _Files:
         described = inspected.functions.get(f"{file}:{action.function}")
         if described is not None:
             return read_signature(f"{file}:{action.function}", described)
-        is_out_of_sight = "." in action.function or action.function.startswith("_") or not inspected.functions
-        return UninspectedFunction("it cannot be described") if is_seen or is_out_of_sight else None
+        is_undescribable = "." in action.function or action.function.startswith("_") or not inspected.functions
+        return UninspectedFunction("it cannot be described") if is_seen or is_undescribable else None
 
     def _look(self, file: str, interpreter: str) -> Inspected:
         # Most workflows need no inspection: import late to start faster.

@@ -21,11 +21,11 @@ from ork.definition.imports import ParsedImport
 from ork.model.workflow import Environment
 
 WALL_SECONDS = 300.0
-KEPT_ANSWERS = 50
+MAX_CACHED = 50
 _SHOWN_LINES = 5
-_MOST_BYTES = 512 * 1024 * 1024
+_MAX_BYTES = 512 * 1024 * 1024
 _SOURCES = (".sql", ".yml", ".yaml", ".csv", ".py", ".md")
-_LEFT_OUT = frozenset({"target", "logs", "dbt_packages", "dbt_modules", "__pycache__", "node_modules"})
+_SKIPPED_FOLDERS = frozenset({"target", "logs", "dbt_packages", "dbt_modules", "__pycache__", "node_modules"})
 
 
 class DbtProjects:
@@ -116,7 +116,7 @@ def _listed(printed: str) -> Iterator[str]:
 
 def _source_files(folder: str) -> Iterator[str]:
     for source, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _LEFT_OUT and not name.startswith("."))
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS and not name.startswith("."))
         yield from (os.path.join(source, name) for name in sorted(names) if name.endswith(_SOURCES))
 
 
@@ -140,7 +140,7 @@ def _digest(entry: ParsedImport, files: list[str]) -> str:
 def _read_json(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
-            document = json.loads(file.read(_MOST_BYTES))
+            document = json.loads(file.read(_MAX_BYTES))
     except (OSError, ValueError) as error:
         raise ImportFailedError(
             f"the manifest {path} cannot be read: {error}", "create it again with `dbt parse`"
@@ -177,5 +177,5 @@ def _keep(path: str | None, nodes: Sequence[DbtNode]) -> None:
             json.dump(nodes, file)
         os.replace(temporary, path)
         answers = sorted(os.scandir(folder), key=lambda entry: entry.stat().st_mtime, reverse=True)
-        for entry in answers[KEPT_ANSWERS:]:
+        for entry in answers[MAX_CACHED:]:
             os.unlink(entry.path)

@@ -43,7 +43,7 @@ class DevelopmentDeployer:
         self._store = store
         self._folder = folder
         self._source = source
-        self._elsewhere = tuple(os.path.join(path, "") for path in other_folders)
+        self._other_folders = tuple(os.path.join(path, "") for path in other_folders)
         self._deployed: dict[str, str] = {}  # workflows deployed here, and their files
 
     async def deploy(self) -> DeployOutcome:
@@ -53,10 +53,12 @@ class DevelopmentDeployer:
             parsed = await asyncio.to_thread(read_document, answer.document)
         except DocumentError as error:
             raise ScanError(f"invalid output of ork-parse: {error.message}", output=answer.stderr) from None
-        found = [each for each in parsed.found if not each.file.startswith(self._elsewhere)]
+        found = [each for each in parsed.found if not each.file.startswith(self._other_folders)]
         broken = {os.path.join(self._folder, problem.file) for problem in parsed.problems}
         problems = [
-            each for each in parsed.problems if not os.path.join(self._folder, each.file).startswith(self._elsewhere)
+            each
+            for each in parsed.problems
+            if not os.path.join(self._folder, each.file).startswith(self._other_folders)
         ]
         deployed, refused = await self._deploy(found)
         gone = await self._disable({each.workflow.name for each in found}, broken)

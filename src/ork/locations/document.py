@@ -13,8 +13,8 @@ from ork.model.workflow import CompiledWorkflow
 from ork.objects.json_text import strict_json
 
 MAX_BYTES = 16 << 20
-MOST_PROBLEMS = 1000
-_MOST_TEXT = 4000
+MAX_PROBLEMS = 1000
+_MAX_TEXT = 4000
 
 
 class FoundWorkflow(NamedTuple):
@@ -38,7 +38,7 @@ def read_document(data: bytes) -> ParsedDocument:
     try:
         folder = _text(document["folder"])
         found = tuple(_found(entry, folder) for entry in document["workflows"])
-        problems = tuple(_problem(entry) for entry in document["problems"][:MOST_PROBLEMS])
+        problems = tuple(_problem(entry) for entry in document["problems"][:MAX_PROBLEMS])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DocumentError(f"not a document of ork-parse: {error!r}") from None
     names = [each.workflow.name for each in found]
@@ -66,4 +66,4 @@ def _problem(entry: dict[str, Any]) -> Problem:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} is not text")
-    return value[:_MOST_TEXT]
+    return value[:_MAX_TEXT]

@@ -118,7 +118,7 @@ def _read_python(file: str, context: FileContext, strict: bool) -> list[Definiti
         interpreter = project_python(root, *paths)
     except InterpreterError as error:
         raise UsageError(str(error)) from None
-    name, cache_dir = os.path.basename(file), _kept_in(context, "inspect")
+    name, cache_dir = os.path.basename(file), _cache_folder(context, "inspect")
     inspected = inspect_file(name, root=root, paths=paths, interpreter=interpreter, cache_dir=cache_dir)
     reader = _Reader(root)
     found = load_python(
@@ -141,7 +141,7 @@ def _read_python(file: str, context: FileContext, strict: bool) -> list[Definiti
 def _imported(entry: ParsedImport, root: str, context: FileContext) -> Sequence[DbtNode]:
     from ork.locations.dbt import DbtProjects
 
-    return DbtProjects(root, _kept_in(context, "dbt"))(entry)
+    return DbtProjects(root, _cache_folder(context, "dbt"))(entry)
 
 
 def _with_types_checked(
@@ -159,7 +159,7 @@ def _with_types_checked(
         interpreter: str | None = project_python(root, *paths)
     except InterpreterError:
         interpreter = None  # reported at run time, with its reason
-    cache_dir = _kept_in(context, "inspect")
+    cache_dir = _cache_folder(context, "inspect")
     return check_types(
         loaded, root=root, paths=paths, interpreter=interpreter, cache_dir=cache_dir, strict=strict, known=known
     )
@@ -172,7 +172,7 @@ def _import_paths(root: str, context: FileContext) -> tuple[str, ...]:
     return import_paths(root, **import_folders(context.project, root))
 
 
-def _kept_in(context: FileContext, kind: str) -> str | None:
+def _cache_folder(context: FileContext, kind: str) -> str | None:
     return None if context.cache_dir is None else os.path.join(context.cache_dir, kind)
 
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from ork.definition.source_text import MAX_BYTES
 from ork.locations.files import PYTHON, YAML
 
-MOST_FILES = 50_000
+MAX_FILES = 50_000
 _OTHER_FILES = frozenset({"ork.yaml", "workers.yaml", "locations.yaml"})
-_LEFT_OUT = frozenset(
+_SKIPPED_FOLDERS = frozenset(
     {"__pycache__", "node_modules", "site-packages", "dist-packages", "venv", "dbt_packages", "dbt_modules", "target"}
 )
 # Folders of the system, in an image without a working directory.
-_OF_THE_SYSTEM = frozenset(
+_SYSTEM_FOLDERS = frozenset(
     {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "media", "mnt", "proc", "run", "sbin", "sys", "usr", "var"}
 )
 _NAME_LINE = re.compile(rb"^[\"']?name[\"']?\s*:", re.MULTILINE)
@@ -39,11 +39,11 @@ def files_below(folder: str) -> Iterator[str]:
     followed."""
     seen = 0
     for source, folders, names in os.walk(folder):
-        out = _LEFT_OUT | _OF_THE_SYSTEM if os.path.abspath(source) == "/" else _LEFT_OUT
+        out = _SKIPPED_FOLDERS | _SYSTEM_FOLDERS if os.path.abspath(source) == "/" else _SKIPPED_FOLDERS
         folders[:] = sorted(name for name in folders if name not in out and not name.startswith("."))
         seen += len(names)
-        if seen > MOST_FILES:
-            raise TooManyFilesError(f"{folder} has more than {MOST_FILES:,} files")
+        if seen > MAX_FILES:
+            raise TooManyFilesError(f"{folder} has more than {MAX_FILES:,} files")
         yield from (os.path.relpath(os.path.join(source, name), folder) for name in names if not name.startswith("."))
 
 

@@ -124,14 +124,14 @@ class ImageSource:
             raise ScanError(message, output=error.message, is_lasting=True) from None
 
     async def _read_output(self, container: str) -> SourceReading:
-        document, stderr, heard = bytearray(), b"", 0
+        document, stderr, received = bytearray(), b"", 0
         async for stream, data in self._engine.logs(container, follow=True):
-            heard += len(data)
+            received += len(data)
             if stream == STDOUT:
                 document += data
             else:
                 stderr = (stderr + data)[-TAIL_BYTES:]
-            if len(document) > MAX_BYTES or heard > _MAX_OUTPUT:
+            if len(document) > MAX_BYTES or received > _MAX_OUTPUT:
                 raise ScanError(f"ork-parse printed more than {MAX_BYTES // _MIB} MiB", is_lasting=True)
         code = await self._engine.wait(container)
         if not document:

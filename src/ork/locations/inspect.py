@@ -27,7 +27,7 @@ _SHOWN_BYTES = 8192
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _BOOTSTRAP = os.path.join(_PACKAGE, "worker", "bootstrap.py")
 # The code that produces results; in a development tree it changes without a new version.
-_MAKERS = (
+_INSPECTOR_FILES = (
     "worker/inspect.py",
     "worker/convert/annotations.py",
     "sdk/workflow.py",
@@ -68,7 +68,7 @@ def _key(root: str, file: str, interpreter: str, paths: Sequence[str]) -> str:
     """A key of everything known before the child runs; the other files it loaded are checked with the result."""
     facts = [__version__, os.path.abspath(interpreter), root, file, *paths]
     config = os.path.join(os.path.dirname(interpreter), "..", "pyvenv.cfg")
-    for source in (interpreter, config, *(os.path.join(_PACKAGE, maker) for maker in _MAKERS)):
+    for source in (interpreter, config, *(os.path.join(_PACKAGE, maker) for maker in _INSPECTOR_FILES)):
         try:
             stat = os.stat(source)
             facts.append(f"{stat.st_size}:{stat.st_mtime_ns}")
@@ -92,10 +92,10 @@ def _ask_child(root: str, file: str, interpreter: str, paths: Sequence[str]) -> 
             data, in_time = _read(source, time.monotonic() + WALL_SECONDS)
         finally:
             os.close(source)
-            _end(child, patience=1.0 if in_time else 0.0)
+            _end(child, grace=1.0 if in_time else 0.0)
         if not in_time:
             return _failed("TimeoutError", f"loading {file} took more than {WALL_SECONDS:g} seconds")
-        return _understood(data, child.returncode, file, printed)
+        return _parse_output(data, child.returncode, file, printed)
 
 
 def _start(
@@ -132,16 +132,16 @@ def _read(source: int, deadline: float) -> tuple[bytes, bool]:
     return bytes(data), True
 
 
-def _end(child: subprocess.Popen[bytes], patience: float) -> None:
+def _end(child: subprocess.Popen[bytes], grace: float) -> None:
     """End the child and all its processes."""
     with suppress(subprocess.TimeoutExpired):
-        child.wait(timeout=patience)
+        child.wait(timeout=grace)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
 
 
-def _understood(data: bytes, code: int, file: str, printed: IO[bytes]) -> dict[str, Any]:
+def _parse_output(data: bytes, code: int, file: str, printed: IO[bytes]) -> dict[str, Any]:
     if not data:
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
         output = _last_lines(printed)

@@ -25,7 +25,7 @@ from ork.model.record import replaced
 from ork.objects.json_text import dumps
 
 FORMAT = 1
-FINE, HAS_PROBLEMS, WRONG_USE = 0, 1, 2
+OK, HAS_PROBLEMS, INVALID_USAGE = 0, 1, 2
 _NO_WORKFLOW = "ORK511"
 _PROJECT_FILE = "ork.yaml"
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.flush()
     for problem in problems:
         print(render_concise(problem), file=sys.stderr)
-    return HAS_PROBLEMS if problems else FINE
+    return HAS_PROBLEMS if problems else OK
 
 
 def parse_folder(
@@ -95,8 +95,8 @@ def _read(file: str, context: FileContext) -> Iterator[Definition]:
             Definition(file, os.path.dirname(file), None, (Problem(error.code, error.message, file, hint=error.hint),))
         ]
     for read in reads:
-        makes_nothing = any(problem.code == _NO_WORKFLOW for problem in read.problems)
-        if read.is_own and not makes_nothing:
+        has_no_workflow = any(problem.code == _NO_WORKFLOW for problem in read.problems)
+        if read.is_own and not has_no_workflow:
             yield read
 
 

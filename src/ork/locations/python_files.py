@@ -53,14 +53,14 @@ def load_python(
     if inspected.errors:
         return PythonFile((), tuple(_problem(error, file, interpreter) for error in inspected.errors))
     workflows = []
-    for told in inspected.workflows:
-        shown = os.path.join(folder, told["file"])
-        source = (read(told["file"]) or b"").decode("utf-8", "replace")
-        tree = document_tree(told["document"], source, told["line"], told["task_lines"])
+    for each in inspected.workflows:
+        shown = os.path.join(folder, each["file"])
+        source = (read(each["file"]) or b"").decode("utf-8", "replace")
+        tree = document_tree(each["document"], source, each["line"], each["task_lines"])
         report = Report(shown, source)
-        add_mistakes(report, told["mistakes"])
+        add_mistakes(report, each["mistakes"])
         loaded = load_tree(tree, report, read=read, exists=exists, root=root, project=project, imports=imports)
-        workflows.append(PythonWorkflow(str(told["document"]["name"]), shown, loaded, told["is_own"]))
+        workflows.append(PythonWorkflow(str(each["document"]["name"]), shown, loaded, each["is_own"]))
     if not any(workflow.is_own for workflow in workflows):
         problem = Problem("ORK511", "this file defines no workflow", file, hint=_NO_WORKFLOW_HINT)
         return PythonFile((), (problem,))

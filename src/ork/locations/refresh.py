@@ -214,8 +214,8 @@ def removed_workflows(
 ) -> list[WorkflowEntry]:
     """Workflows of the location that no longer exist in it."""
     present = {each.workflow.name for each in found}
-    ours = [entry for entry in known.values() if location_of(entry.origin) == name]
-    return [entry for entry in ours if entry.enabled and entry.name not in present]
+    of_location = [entry for entry in known.values() if location_of(entry.origin) == name]
+    return [entry for entry in of_location if entry.enabled and entry.name not in present]
 
 
 def _raise_problems(parsed: ParsedDocument) -> None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ork.outbound.fetch import FetchedAnswer
 
 SECONDS = 20.0
-_LARGEST_MANIFEST = 4 << 20
-_LARGEST_TOKEN = 1 << 20
+_MAX_MANIFEST = 4 << 20
+_MAX_TOKEN = 1 << 20
 _HUB_HOST = "registry-1.docker.io"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 # A multi-platform image has one digest too, that of its index.
@@ -54,7 +54,7 @@ async def ask_digest(image: ImageName, credentials: Credentials | None) -> str:
     if _DIGEST.fullmatch(digest):
         return digest
     # Not every registry sends the header: the digest is the hash of the manifest.
-    answer = await _request("GET", url, headers, _LARGEST_MANIFEST)
+    answer = await _request("GET", url, headers, _MAX_MANIFEST)
     _check(answer, image)
     return f"sha256:{hashlib.sha256(answer.body).hexdigest()}"
 
@@ -86,14 +86,14 @@ async def _login(challenge: str, image: ImageName, credentials: Credentials | No
     return {"Authorization": f"Bearer {await _token(dict(_CHALLENGE.findall(rest)), image, credentials, host)}"}
 
 
-async def _token(told: dict[str, str], image: ImageName, credentials: Credentials | None, host: str) -> str:
-    realm = told.get("realm", "")
+async def _token(challenge: dict[str, str], image: ImageName, credentials: Credentials | None, host: str) -> str:
+    realm = challenge.get("realm", "")
     # Credentials are sent unencrypted only over loopback.
     if urlsplit(realm).scheme != "https" and not (urlsplit(realm).scheme == "http" and _is_loopback(host)):
         raise RegistryError(f"{image.registry} names no secure URL for the login ({realm[:100]})")
-    scope = told.get("scope") or f"repository:{image.repository}:pull"
-    wanted = {"scope": scope} | ({"service": told["service"]} if "service" in told else {})
-    answer = await _token_answer(realm, wanted, credentials)
+    scope = challenge.get("scope") or f"repository:{image.repository}:pull"
+    wanted = {"scope": scope} | ({"service": challenge["service"]} if "service" in challenge else {})
+    answer = await _token_response(realm, wanted, credentials)
     if answer.status != 200:
         raise RegistryError(f"{image.registry} rejected the login (status {answer.status})")
     try:
@@ -103,14 +103,14 @@ async def _token(told: dict[str, str], image: ImageName, credentials: Credential
         raise RegistryError(f"the login at {image.registry} returned no token") from None
 
 
-async def _token_answer(realm: str, wanted: dict[str, str], credentials: Credentials | None) -> FetchedAnswer:
+async def _token_response(realm: str, wanted: dict[str, str], credentials: Credentials | None) -> FetchedAnswer:
     if credentials is not None and "identitytoken" in credentials:
         form = {**wanted, "grant_type": "refresh_token", "refresh_token": credentials["identitytoken"]}
         body = urlencode({**form, "client_id": "ork"}).encode()
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        return await _request("POST", realm, headers, _LARGEST_TOKEN, body)
+        return await _request("POST", realm, headers, _MAX_TOKEN, body)
     headers = {} if credentials is None else {"Authorization": _basic(credentials)}
-    return await _request("GET", f"{realm}{'&' if '?' in realm else '?'}{urlencode(wanted)}", headers, _LARGEST_TOKEN)
+    return await _request("GET", f"{realm}{'&' if '?' in realm else '?'}{urlencode(wanted)}", headers, _MAX_TOKEN)
 
 
 def _basic(credentials: Credentials) -> str:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from ork.locations.find import TooManyFilesError, files_below
 
-LOOK_SECONDS = 0.3
+POLL_SECONDS = 0.3
 
 Snapshot: TypeAlias = frozenset[tuple[str, int, int]]
 
@@ -18,9 +18,9 @@ Snapshot: TypeAlias = frozenset[tuple[str, int, int]]
 class Watch:
     """Watches folders; files below a nested watched folder belong to that one only."""
 
-    def __init__(self, folders: Sequence[str], look_seconds: float = LOOK_SECONDS) -> None:
+    def __init__(self, folders: Sequence[str], poll_seconds: float = POLL_SECONDS) -> None:
         self._folders = tuple(folders)
-        self._look_seconds = look_seconds
+        self._poll_seconds = poll_seconds
         self._deployed = [self._snapshot(folder) for folder in self._folders]
 
     async def changed(self) -> tuple[str, ...]:
@@ -29,14 +29,14 @@ class Watch:
         while True:
             before = await self._look()
             if before != self._deployed:
-                await asyncio.sleep(self._look_seconds)
+                await asyncio.sleep(self._poll_seconds)
                 now = await self._look()
                 if now == before:
                     pairs = zip(self._folders, self._deployed, now, strict=True)
                     self._deployed, found = now, tuple(folder for folder, old, new in pairs if old != new)
                     return found
             else:
-                await asyncio.sleep(self._look_seconds)
+                await asyncio.sleep(self._poll_seconds)
 
     async def _look(self) -> list[Snapshot]:
         return await asyncio.to_thread(lambda: [self._snapshot(folder) for folder in self._folders])

@@ -50,11 +50,11 @@ def from_json(kind: type[R], row: dict[str, Any], **given: Any) -> R:
     return kind(**values)
 
 
-def time_json(moment: datetime | None) -> str | None:
+def time_json(time: datetime | None) -> str | None:
     """RFC 3339 in UTC, with microseconds."""
-    if moment is None:
+    if time is None:
         return None
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _field(name: str, hint: Any, has_default: bool) -> Field:

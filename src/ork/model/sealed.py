@@ -32,7 +32,7 @@ def is_sealed(value: Any) -> bool:
 def seal(key: bytes, workflow: str, name: str, value: Any) -> dict[str, str]:
     text = json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
     tag = _tag(key, workflow, name, text)
-    return {_FIELD: b64encode(_VERSION + tag + _mixed(key, tag, text)).decode()}
+    return {_FIELD: b64encode(_VERSION + tag + _xor(key, tag, text)).decode()}
 
 
 def unseal(key: bytes, workflow: str, name: str, sealed: Any) -> Any:
@@ -43,8 +43,8 @@ def unseal(key: bytes, workflow: str, name: str, sealed: Any) -> Any:
         raise SealError from None
     from hmac import compare_digest
 
-    version, tag, mixed = data[:1], data[1 : 1 + _TAG_BYTES], data[1 + _TAG_BYTES :]
-    text = _mixed(key, tag, mixed)
+    version, tag, encrypted = data[:1], data[1 : 1 + _TAG_BYTES], data[1 + _TAG_BYTES :]
+    text = _xor(key, tag, encrypted)
     if version != _VERSION or not compare_digest(tag, _tag(key, workflow, name, text)):
         raise SealError
     return json.loads(text)
@@ -79,7 +79,7 @@ def _tag(key: bytes, workflow: str, name: str, text: bytes) -> bytes:
     return _digest(_derived(key, b"tag"), about + text)[:_TAG_BYTES]
 
 
-def _mixed(key: bytes, tag: bytes, data: bytes) -> bytes:
+def _xor(key: bytes, tag: bytes, data: bytes) -> bytes:
     """XOR with a key stream; applying it twice restores the data."""
     own, size = _derived(key, b"stream"), len(data)
     blocks = range(-(-size // _BLOCK_BYTES))

@@ -9,24 +9,24 @@ from ork.model.record import Record
 from ork.model.task import Failure, Output
 
 ENDS = frozenset({"success", "failed", "timed_out", "stopped"})
-GOES_ON = frozenset({"running", "deferred"})
+UNFINISHED_STATES = frozenset({"running", "deferred"})
 
 
-MOST_METRICS = 1000
-_LONGEST_NAME = 200
+MAX_METRICS = 1000
+_MAX_NAME = 200
 
 
 def read_metrics(given: Any) -> dict[str, float] | None:
     """The finite numbers in a metrics document, by name; other entries are dropped."""
     if not isinstance(given, dict):
         return None
-    kept = {name: value for name, value in list(given.items())[:MOST_METRICS] if _is_metric(name, value)}
+    kept = {name: value for name, value in list(given.items())[:MAX_METRICS] if _is_metric(name, value)}
     return kept or None
 
 
 def _is_metric(name: Any, value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and is_number and value - value == 0
+    return isinstance(name, str) and 0 < len(name) <= _MAX_NAME and is_number and value - value == 0
 
 
 class Status(Record):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ork.core import events as ev
 from ork.errors import DocumentError, ObjectsError
-from ork.model.status import ENDS, GOES_ON, Status, read_metrics
+from ork.model.status import ENDS, UNFINISHED_STATES, Status, read_metrics
 from ork.model.task import Attempt, Failure, FailureKind, InlineOutput, Output, StoredOutput
 from ork.objects import documents
 from ork.objects.attempt_documents import AttemptDocuments
@@ -140,7 +140,7 @@ def as_event(status: Status, attempt: Attempt) -> ev.AttemptEvent:
 
 def _status(doc: dict[str, Any], attempt: str) -> Status:
     state, seq = doc["state"], doc["seq"]
-    if state not in GOES_ON and state not in ENDS:
+    if state not in UNFINISHED_STATES and state not in ENDS:
         raise ValueError(f"unknown state {state!r}")
     if not isinstance(seq, int) or seq < 1:
         raise ValueError(f"seq {seq!r}")

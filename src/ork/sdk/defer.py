@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DEFAULT_EVERY_SECONDS = 10.0
 MIN_EVERY_SECONDS = 0.05
 MAX_JOBS = 1000
-MOST_BYTES = 512 * 1024
+MAX_BYTES = 512 * 1024
 
 _OPS = ("equals", "not_equals", "lt", "le", "gt", "ge", "in", "exists")
 

@@ -10,7 +10,12 @@ if TYPE_CHECKING:
 
 LIMIT = 64 << 20
 SHOWN_CHARACTERS = 300
-_SENT_ON = ("accept", "accept-language", "content-type", "user-agent")  # headers that are also sent to another origin
+_FORWARDED_HEADERS = (
+    "accept",
+    "accept-language",
+    "content-type",
+    "user-agent",
+)  # headers that are also sent to another origin
 _NO_URL = "not an http or https URL: it must begin with http:// or https:// and name a host"
 
 
@@ -89,7 +94,7 @@ def _opener() -> OpenerDirector:
         def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
             new = super().redirect_request(req, fp, code, msg, headers, newurl)
             if new is not None and _host(newurl) != _host(req.full_url):
-                new.headers = {name: value for name, value in new.headers.items() if name.lower() in _SENT_ON}
+                new.headers = {name: value for name, value in new.headers.items() if name.lower() in _FORWARDED_HEADERS}
             return new
 
     return build_opener(Redirects)

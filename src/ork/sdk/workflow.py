@@ -179,7 +179,7 @@ class Workflow:
     def _task_document(self, entry: TaskEntry, root: str | None) -> dict[str, Any]:
         document = dict(entry.keys)
         if entry.function is not None:
-            document = {**_where_it_is(entry.function, root), **document}
+            document = {**_function_location(entry.function, root), **document}
         written = document.get("depends_on") or []
         depends_on = [written] if isinstance(written, str) else list(written)
         depends_on += [name for name in self.implied(entry) if name not in depends_on]
@@ -190,9 +190,9 @@ class Workflow:
         found = []
         if root is not None:
             entries = [entry for entry in self.tasks.values() if entry.function is not None]
-            found = [_out_of_reach(entry) for entry in entries if not _is_in_reach(entry.function)]
+            found = [_unreachable_mistake(entry) for entry in entries if not _is_importable(entry.function)]
         first: dict[str, dict[str, Any]] = {}
-        for entry, name, param in self._asked_for(type_of):
+        for entry, name, param in self._implied_params(type_of):
             wrong = _differing(first.setdefault(name, param), param)
             if wrong is not None:
                 hint = f"declare it: Workflow({self.name!r}, params={{{name!r}: …}})"
@@ -202,11 +202,11 @@ class Workflow:
     def _derived_params(self, type_of: DescribeType | None) -> dict[str, dict[str, Any]]:
         """Parameters without another source. They are required if any task has no default for them."""
         found: dict[str, dict[str, Any]] = {}
-        for _, name, param in self._asked_for(type_of):
+        for _, name, param in self._implied_params(type_of):
             found[name] = _merged(found[name], param) if name in found else param
         return found
 
-    def _asked_for(self, type_of: DescribeType | None) -> Iterable[tuple[TaskEntry, str, dict[str, Any]]]:
+    def _implied_params(self, type_of: DescribeType | None) -> Iterable[tuple[TaskEntry, str, dict[str, Any]]]:
         for entry in self.tasks.values():
             for parameter in self._unprovided(entry):
                 param = as_param(parameter, entry.function, type_of)
@@ -258,17 +258,17 @@ def _defining_module(places: list[tuple[str, int]]) -> tuple[str, int]:
     return places[-1] if is_users else places[0]
 
 
-def _is_in_reach(function: Any) -> bool:
+def _is_importable(function: Any) -> bool:
     return str(getattr(function, "__qualname__", "")).isidentifier() and hasattr(unwrapped(function), "__code__")
 
 
-def _out_of_reach(entry: TaskEntry) -> Mistake:
+def _unreachable_mistake(entry: TaskEntry) -> Mistake:
     message = f"task `{entry.name}` is not a function at the top level of a module, so a worker cannot import it"
     return Mistake("ORK503", message, entry.line, "write it as `def` at the top level of the file")
 
 
-def _where_it_is(function: Any, root: str | None) -> dict[str, str]:
-    if root is None or not _is_in_reach(function):
+def _function_location(function: Any, root: str | None) -> dict[str, str]:
+    if root is None or not _is_importable(function):
         return {"module": "here"}
     found = unwrapped(function)
     file = os.path.relpath(found.__code__.co_filename, root)

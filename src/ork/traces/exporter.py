@@ -30,12 +30,12 @@ from ork.traces.spans import RunSpan, SpanLink, span_of
 if TYPE_CHECKING:
     from opentelemetry.context import Context
 
-WAITING_AT_MOST = 4096
-SENT_AT_ONCE = 512
+MAX_QUEUED = 4096
+BATCH_SIZE = 512
 BATCH_SECONDS = 0.5  # spans of this period are sent together
 CLOSE_SECONDS = 2.0
 
-_Told = tuple[TelemetryEvent, dict[str, Any]]
+_Queued = tuple[TelemetryEvent, dict[str, Any]]
 
 
 class TraceExporter:
@@ -51,10 +51,10 @@ class TraceExporter:
         self._provider = TracerProvider(resource=_resource(), id_generator=self._ids, shutdown_on_exit=False)
         self._provider.add_span_processor(self._ended)
         self._tracer = self._provider.get_tracer("ork")
-        self._waiting: queue.Queue[_Told | None] = queue.Queue(WAITING_AT_MOST)
+        self._waiting: queue.Queue[_Queued | None] = queue.Queue(MAX_QUEUED)
         self._in_flight = 0  # spans passed to the collector and not yet accepted
         self._is_failing = False
-        self._is_told = False
+        self._is_reported = False
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -84,29 +84,29 @@ class TraceExporter:
                 self._is_failing = True
                 self._telemetry.spans["failed"] += self._in_flight
         self._exporter.shutdown()
-        self._telemetry.spans["overflowed"] += len(_at_hand(self._waiting, WAITING_AT_MOST))
+        self._telemetry.spans["overflowed"] += len(_take_queued(self._waiting, MAX_QUEUED))
         self._report_failure()
 
     def _report_failure(self) -> None:
         """Called in the scheduler's thread; logs a failure once until it works again."""
         is_failing = self._is_failing
-        if is_failing and not self._is_told:
+        if is_failing and not self._is_reported:
             self._telemetry.emit(
                 TelemetryEvent.TRACES_FAILED, why="the collector does not accept spans: they are dropped"
             )
-        self._is_told = is_failing
+        self._is_reported = is_failing
 
     # ── in the sending thread ────────────────────────────────────────────────────────────────────
 
     def _send_until_closed(self) -> None:
         while (first := self._waiting.get()) is not None:
             self._closing.wait(BATCH_SECONDS)
-            self._send([first, *_at_hand(self._waiting, SENT_AT_ONCE - 1)])
+            self._send([first, *_take_queued(self._waiting, BATCH_SIZE - 1)])
             if self._closing.is_set() and self._waiting.empty():
                 return
 
-    def _send(self, told: Iterable[_Told]) -> None:
-        for event, fields in told:
+    def _send(self, queued: Iterable[_Queued]) -> None:
+        for event, fields in queued:
             span = span_of(event, fields)
             if span is not None:
                 self._make(span)
@@ -129,7 +129,7 @@ class TraceExporter:
             span.name,
             context=self._below(span),
             attributes=span.attributes,
-            links=[Link(self._elsewhere(span.link))] if span.link else (),
+            links=[Link(self._remote_context(span.link))] if span.link else (),
             start_time=_nanoseconds(span.begin),
         )
         if span.work_began is not None:
@@ -140,9 +140,9 @@ class TraceExporter:
     def _below(self, span: RunSpan) -> Context | None:
         if span.parent is None:
             return None
-        return set_span_in_context(NonRecordingSpan(self._elsewhere(SpanLink(span.trace, span.parent))))
+        return set_span_in_context(NonRecordingSpan(self._remote_context(SpanLink(span.trace, span.parent))))
 
-    def _elsewhere(self, link: SpanLink) -> SpanContext:
+    def _remote_context(self, link: SpanLink) -> SpanContext:
         flags = TraceFlags(TraceFlags.SAMPLED if self._is_sampled(link.trace) else TraceFlags.DEFAULT)
         return SpanContext(link.trace, link.span, is_remote=True, trace_flags=flags)
 
@@ -183,17 +183,17 @@ def _resource() -> Resource:
     return found if is_named else found.merge(Resource({SERVICE_NAME: "ork"}))
 
 
-def _at_hand(waiting: queue.Queue[_Told | None], most: int) -> list[_Told]:
-    found: list[_Told] = []
+def _take_queued(waiting: queue.Queue[_Queued | None], most: int) -> list[_Queued]:
+    found: list[_Queued] = []
     while len(found) < most:
         try:
-            told = waiting.get_nowait()
+            queued = waiting.get_nowait()
         except queue.Empty:
             break
-        if told is not None:
-            found.append(told)
+        if queued is not None:
+            found.append(queued)
     return found
 
 
-def _nanoseconds(moment: datetime) -> int:
-    return int(moment.timestamp() * 1_000_000) * 1000
+def _nanoseconds(time: datetime) -> int:
+    return int(time.timestamp() * 1_000_000) * 1000

@@ -10,7 +10,7 @@ from ork.model.ids import AttemptKey
 from ork.telemetry import TelemetryEvent
 from ork.traces.ids import attempt_span_id, run_span_id, trace_id
 
-GOOD_ENDINGS = frozenset({"success", "cancelled"})
+OK_STATUSES = frozenset({"success", "cancelled"})
 
 
 class SpanLink(NamedTuple):
@@ -46,7 +46,7 @@ def span_of(event: TelemetryEvent, fields: Mapping[str, Any]) -> RunSpan | None:
 def _of_run(fields: Mapping[str, Any]) -> RunSpan:
     run, round = fields["run"], fields["round"]
     begin = fields["started_at"] or fields["created_at"]
-    said = {
+    attributes = {
         "ork.workflow": fields["workflow"],
         "ork.run": run,
         "ork.round": round,
@@ -61,7 +61,7 @@ def _of_run(fields: Mapping[str, Any]) -> RunSpan:
         parent=None,
         begin=begin,
         end=fields["finished_at"] or begin,
-        attributes=_known(said),
+        attributes=_known(attributes),
         error=_error(fields),
         link=_link(fields["parent"]),
     )
@@ -69,7 +69,7 @@ def _of_run(fields: Mapping[str, Any]) -> RunSpan:
 
 def _of_attempt(fields: Mapping[str, Any]) -> RunSpan:
     key: AttemptKey = fields["attempt"]
-    said = {
+    attributes = {
         "ork.workflow": fields["workflow"],
         "ork.run": key.run,
         "ork.task": key.task.name,
@@ -86,7 +86,7 @@ def _of_attempt(fields: Mapping[str, Any]) -> RunSpan:
         parent=run_span_id(key.run, fields["round"]),
         begin=fields["dispatched_at"],
         end=fields["finished_at"] or fields["dispatched_at"],
-        attributes=_known(said),
+        attributes=_known(attributes),
         error=_error(fields),
         work_began=fields["started_at"],
     )
@@ -105,4 +105,4 @@ def _known(attributes: Mapping[str, Any]) -> dict[str, str | int]:
 
 
 def _error(fields: Mapping[str, Any]) -> str | None:
-    return None if fields["status"] in GOOD_ENDINGS else str(fields["error"] or fields["status"])
+    return None if fields["status"] in OK_STATUSES else str(fields["error"] or fields["status"])

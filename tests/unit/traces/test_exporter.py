@@ -88,7 +88,7 @@ def test_a_collector_that_never_answers_holds_nobody_up_and_costs_what_it_was_gi
 def test_more_than_can_wait_is_dropped_at_once_and_counted(
     collector: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sender, "WAITING_AT_MOST", 3)
+    monkeypatch.setattr(sender, "MAX_QUEUED", 3)
     telemetry, traces = started()
     is_held = threading.Event()
     monkeypatch.setattr(traces, "_send_until_closed", is_held.wait)  # the collector keeps the thread busy
