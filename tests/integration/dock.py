@@ -8,8 +8,8 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+from ork.executors.docker.container_documents import FindMask
 from ork.executors.docker.executor import DockerExecutor
-from ork.executors.docker.papers import FindMask
 from ork.executors.executor import LaunchOrder, Presence
 from ork.model.task import Attempt
 from ork.worker.supervise.stand_in import StandIn, is_left_over

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ork.executors import residents
+from ork.executors import worker_pool
 from ork.model.task import Attempt
 from tests.integration.workshop import Workshop, in_workshop, is_alive
 
@@ -63,7 +63,7 @@ def leaves_a_word():
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residents, "PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(worker_pool, "START_TIMEOUT_SECONDS", 60.0)
 
 
 async def settled(shop: Workshop) -> int:

@@ -99,7 +99,7 @@ def test_a_large_output_lies_beside_the_status(daemon: Daemon, tmp_path: Path) -
 def test_one_that_takes_longer_than_one_waits_for_it_is_waited_for_again(
     daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ork.executors.docker.keeper.WAIT_SECONDS", 0.1)
+    monkeypatch.setattr("ork.executors.docker.container_monitor.WAIT_SECONDS", 0.1)
 
     async def scene(dock: Dock) -> None:
         status = await dock.end_of(dock.shell(dock.attempt(), "sleep 0.6; exit 3"))

@@ -94,7 +94,7 @@ def test_a_journal_that_became_plain_files_is_noted(tmp_path: Path) -> None:
 
 
 def test_a_news_socket_that_cannot_be_made_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ork.executors.local_news._DEFAULT_FOLDER", str(tmp_path / "nowhere"))
+    monkeypatch.setattr("ork.executors.status_socket._DEFAULT_FOLDER", str(tmp_path / "nowhere"))
     fallbacks = Fallbacks(lambda _component, _reason: None)
     settings = load_settings(folder=str(tmp_path), environ={})
     places = executors_of(settings, LocalObjects(str(tmp_path)), empty_store(), fallbacks=fallbacks)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ork.executors import fork_servers, residents
+from ork.executors import fork_servers, worker_pool
 from ork.executors.executor import Presence
 from ork.executors.local import LocalExecutor
 from ork.model.record import replaced
@@ -162,7 +162,7 @@ async def test_tasks_go_on_when_their_server_is_killed_and_the_next_gets_a_new_o
     assert await shop.executor.find([first]) == [Presence.RUNNING]
     async with asyncio.timeout(30):
         while (
-            shop.executor._residents._servers.by_interpreter
+            shop.executor._pool._servers.by_interpreter
         ):  # else the second one might be sent there, and be started without it
             await asyncio.sleep(0.01)
     await shop.start(second)
@@ -200,7 +200,7 @@ def test_a_server_that_does_not_answer_is_replaced(tmp_path: Path, monkeypatch: 
         first, second, third = (shop.attempt(name) for name in "abc")
         await shop.start(first)
         server = await server_of(shop, first)
-        monkeypatch.setattr(residents, "PATIENCE_SECONDS", 0.2)
+        monkeypatch.setattr(worker_pool, "START_TIMEOUT_SECONDS", 0.2)
         os.kill(server, signal.SIGSTOP)
         await shop.start(second)
         await shop.running(second)
@@ -323,8 +323,8 @@ def test_a_server_is_replaced_when_what_it_loaded_has_changed(tmp_path: Path, mo
         first, second = shop.attempt("first"), shop.attempt("second")
         await shop.start(first)
         server = await server_of(shop, first)
-        changed = fork_servers.looks_of(sys.executable, 0)[1:]
-        monkeypatch.setattr(fork_servers, "looks_of", lambda _interpreter, _moment: changed)
+        changed = fork_servers.fingerprint_of(sys.executable, 0)[1:]
+        monkeypatch.setattr(fork_servers, "fingerprint_of", lambda _interpreter, _second: changed)
         await shop.start(second)
         assert await server_of(shop, second) != server
         await died(server)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ork.executors import resident, residents
+from ork.executors import worker_handle, worker_pool
 from ork.executors.executor import LaunchOrder, Presence
 from ork.executors.local import LocalExecutor
 from ork.model.task import Attempt
@@ -49,15 +49,15 @@ QUICK = [f"t{number}" for number in range(12)]
 
 @pytest.fixture(autouse=True)
 def one_worker_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residents, "_PROCESSORS", 1)
+    monkeypatch.setattr(worker_pool, "_PROCESSORS", 1)
     for name in ("QUICK_SECONDS", "SWIFT_SECONDS"):
-        monkeypatch.setattr(residents, name, 30.0)  # on any machine
+        monkeypatch.setattr(worker_pool, name, 30.0)  # on any machine
 
 
 @pytest.fixture
 def all_are_swift(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also a process that had to wait for a busy disk."""
-    monkeypatch.setattr(residents, "_WAITED", 0.0)
+    monkeypatch.setattr(worker_pool, "_WAITED", 0.0)
 
 
 async def settled(shop: Workshop) -> None:
@@ -165,9 +165,9 @@ async def test_what_is_taken_back_again_and_again_is_done_once_and_told_under_it
     names = [f"t{number}" for number in range(400)]
     given = [shop.order(shop.attempt(name), function="quiet") for name in names]
     for begin in range(0, len(given), 40):
-        residents.QUICK_SECONDS = 30.0  # all of them are handed ahead
+        worker_pool.QUICK_SECONDS = 30.0  # all of them are handed ahead
         assert await shop.executor.start(given[begin : begin + 40], shop.news.put_nowait) == []
-        residents.QUICK_SECONDS = 0.0  # and each that is over was too slow
+        worker_pool.QUICK_SECONDS = 0.0  # and each that is over was too slow
         for order in given[begin : begin + 40]:
             status = await shop.ended(order.attempt)
             assert status["output"] == {"inline": f'"{order.attempt.key.task.name}"'}
@@ -237,12 +237,12 @@ async def test_it_is_told_whether_a_process_waited(shop: Workshop) -> None:
     for name in QUICK:
         await shop.run(shop.attempt(name), function="nothing")
         await shop.vanished(shop.made[-1])
-    (lately,) = shop.executor._residents._lately.values()
+    (lately,) = shop.executor._pool._recent.values()
     told = lately.seconds
-    assert min(list(told)[2:]) < residents._WAITED
+    assert min(list(told)[2:]) < worker_pool._WAITED
     await shop.run(shop.attempt("nap"), function="nap")
     await shop.vanished(shop.made[-1])
-    assert told[-1] == residents._WAITED
+    assert told[-1] == worker_pool._WAITED
 
 
 @in_workshop
@@ -252,7 +252,7 @@ async def test_processes_that_wait_for_something_run_side_by_side(shop: Workshop
     await shop.vanished(shop.made[-1])
     given = orders(shop, *QUICK)
     assert await shop.executor.start(given, shop.news.put_nowait) == []
-    at_work = shop.executor._residents._busy.values()
+    at_work = shop.executor._pool._busy.values()
     assert [len(resident.given) for resident in at_work] == [1] * len(given)
     await all_succeeded(shop, [order.attempt for order in given])
 
@@ -277,7 +277,7 @@ async def test_who_is_told_to_end_ends_the_one_it_is_at_and_leaves_the_others_al
 async def test_a_few_that_seemed_slow_do_not_get_a_worker_each(shop: Workshop) -> None:
     """They may only have waited for the first worker to come up."""
     shop.write("tasks.py", TASKS)
-    residents.QUICK_SECONDS = 0.0
+    worker_pool.QUICK_SECONDS = 0.0
     given = orders(shop, *QUICK[:4])
     assert await shop.executor.start(given, shop.news.put_nowait) == []
     await all_succeeded(shop, [order.attempt for order in given])
@@ -287,7 +287,7 @@ async def test_a_few_that_seemed_slow_do_not_get_a_worker_each(shop: Workshop) -
 @in_shared_workshop
 async def test_more_than_one_worker_has_room_for_get_one_more_and_not_one_each(shop: Workshop) -> None:
     await settled(shop)
-    given = [shop.order(shop.attempt(f"t{number}"), function="quiet") for number in range(resident.MOST_AHEAD + 12)]
+    given = [shop.order(shop.attempt(f"t{number}"), function="quiet") for number in range(worker_handle.MAX_AHEAD + 12)]
     attempts = [order.attempt for order in given]
     assert await shop.executor.start(given, shop.news.put_nowait) == []
     for attempt in attempts:
@@ -299,7 +299,7 @@ async def test_more_than_one_worker_has_room_for_get_one_more_and_not_one_each(s
 def test_calls_that_never_wait_have_no_more_workers_than_processors_however_slow_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(residents, "QUICK_SECONDS", 0.0005)
+    monkeypatch.setattr(worker_pool, "QUICK_SECONDS", 0.0005)
 
     async def work(shop: Workshop) -> None:
         await settled(shop)
@@ -316,7 +316,7 @@ def test_calls_that_never_wait_have_no_more_workers_than_processors_however_slow
 def test_calls_that_cost_something_are_shared_by_as_many_workers_as_there_are_processors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(residents, "_PROCESSORS", 2)
+    monkeypatch.setattr(worker_pool, "_PROCESSORS", 2)
 
     async def work(shop: Workshop) -> None:
         await settled(shop)
@@ -338,14 +338,14 @@ async def test_what_does_not_go_through_a_workers_door_goes_through_when_it_look
         await asyncio.sleep(0.01)
     worker = worker_of(shop, first.attempt)
     os.kill(worker, signal.SIGSTOP)
-    (door,) = (one for one in shop.executor._residents._working)
+    (door,) = (one for one in shop.executor._pool._working)
     message = b"stop " + b"x" * 2000  # of an attempt that it does not have
     try:
         while not door._late:
             door.send(message)
         door.send(message)
         assert len(door._late) == 2
-        assert not door.has_room
+        assert not door.has_capacity
     finally:
         os.kill(worker, signal.SIGCONT)
     while door._late:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ork.executors.descriptors import make_room
+from ork.executors.descriptors import raise_limit
 from ork.executors.executor import Presence
 from ork.executors.local import LocalExecutor
 from ork.model.record import replaced
@@ -168,7 +168,7 @@ async def test_running_out_of_descriptors_is_not_final(shop: Workshop) -> None:
     order = shop.order(attempt, argv=["true"])
     # As after a restart: the journal has to be opened.
     shop.executor = LocalExecutor("python", open_objects(shop.objects.url), isolation=shop.isolation)
-    make_room()
+    raise_limit()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     held = []
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ork.executors import processes
 from ork.executors.executor import Presence
-from ork.executors.fork_server import MARK
+from ork.executors.fork_server import ATTEMPT_VARIABLE
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
 from ork.objects import layout
@@ -204,7 +204,7 @@ async def test_a_worker_that_cannot_write_its_heartbeat_stops_its_task(shop: Wor
 
 def frozen(attempt: Attempt) -> list[processes.Process]:
     """Halts the worker and its task together, as a machine that stands still does."""
-    family = processes.family(processes.marked_processes(MARK), str(attempt.key))
+    family = processes.family(processes.tagged_processes(ATTEMPT_VARIABLE), str(attempt.key))
     for process in family:
         processes.send_signal(process.pid, process.start_time, signal.SIGSTOP)
     return family

@@ -49,7 +49,7 @@ def returned(dock: Dock, row: Attempt) -> DockerExecutor:
 
     made = dock.new_executor()
     made._attempt_of = attempt_of
-    made.attend([(dock.daemon.url, None)])
+    made.sweep_engines([(dock.daemon.url, None)])
     return made
 
 
@@ -66,7 +66,7 @@ def test_another_engine_starts_no_second_container(daemon: Daemon, other: Daemon
         assert await elsewhere.find([attempt]) == [Presence.UNKNOWN]
         await elsewhere.watch([attempt], dock.news.put_nowait)
         assert await elsewhere.start([dock.shell(attempt, "sleep 600")], dock.news.put_nowait) == []
-        while attempt.key in elsewhere._keepers:
+        while attempt.key in elsewhere._monitors:
             await asyncio.sleep(0.05)
         assert await elsewhere.find([attempt]) == [Presence.UNKNOWN]
         assert other.containers() == []
@@ -116,8 +116,8 @@ def test_what_somebody_keeps_is_left_to_them(daemon: Daemon, tmp_path: Path) -> 
     async def scene(dock: Dock) -> None:
         attempt = await running(dock)
         beside = returned(dock, attempt)
-        await asyncio.gather(*beside._errands)
-        assert attempt.key not in beside._keepers
+        await asyncio.gather(*beside._background)
+        assert attempt.key not in beside._monitors
         await beside.close()
 
     play(tmp_path, daemon, scene)

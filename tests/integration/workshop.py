@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ork.executors import residents
+from ork.executors import worker_pool
 from ork.executors.executor import LaunchOrder, NotStarted, ReportedStatus
 from ork.executors.local import LocalExecutor
 from ork.executors.local_gates import Gates
@@ -42,7 +42,7 @@ class Workshop:
         self.root.mkdir(exist_ok=True)
         self.objects = open_objects(f"journal:{objects_folder or folder / 'objects'}")
         self.gates = Gates(self.objects)
-        self.executor = LocalExecutor("python", self.objects, news_dir=str(folder), isolation=isolation)
+        self.executor = LocalExecutor("python", self.objects, socket_dir=str(folder), isolation=isolation)
         self.news = Heard()
         self.made: list[Attempt] = []
 
@@ -189,7 +189,7 @@ def in_patient_workshop(test: Callable[[Workshop], Coroutine[Any, Any, None]]) -
 
     async def patiently(shop: Workshop) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(residents, "PATIENCE_SECONDS", 60.0)
+            patch.setattr(worker_pool, "START_TIMEOUT_SECONDS", 60.0)
             await test(shop)
 
     patiently.__name__ = test.__name__

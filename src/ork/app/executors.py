@@ -119,7 +119,7 @@ def _containers(
         attempt_of=partial(_attempt_of, store),
         on_engines=partial(_remember_engines, settings),
     )
-    made.attend(engines)
+    made.sweep_engines(engines)
     return made
 
 

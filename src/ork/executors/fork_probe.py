@@ -7,9 +7,9 @@ import socket
 from collections.abc import Mapping
 
 from ork.executors.fork_server import ForkServer
-from ork.executors.resident import make_door
+from ork.executors.worker_handle import make_socket_pair
 
-PATIENCE_SECONDS = 20.0
+START_TIMEOUT_SECONDS = 20.0
 _NOTHING = b"back"  # asks for what the worker has not begun
 
 
@@ -17,18 +17,18 @@ async def try_fork_server(interpreter: str, environ: Mapping[str, str]) -> str |
     """None if it works; otherwise why it does not."""
     try:
         server = ForkServer(interpreter, dict(environ), lambda _server: None)
-        ours, theirs = make_door()
+        ours, theirs = make_socket_pair()
     except OSError as error:
         return error.strerror or str(error)
     try:
         server.make_worker(theirs)
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            return None if await _answers(ours) else server.troubles()
+        async with asyncio.timeout(START_TIMEOUT_SECONDS):
+            return None if await _answers(ours) else server.last_error()
     except TimeoutError:
-        return f"no worker came up within {PATIENCE_SECONDS:g} s"
+        return f"no worker came up within {START_TIMEOUT_SECONDS:g} s"
     finally:
         ours.close()
-        server.let_go()
+        server.detach()
         await asyncio.sleep(0.25)  # so that the loop collects it
 
 

@@ -11,17 +11,17 @@ from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
 
-from ork.executors.descriptors import leave_as_it_was
+from ork.executors.descriptors import restore_limit
 from ork.executors.local_python import BOOTSTRAP
 from ork.executors.processes import collect
 
-MARK = "ORK_ATTEMPT_ID"
+ATTEMPT_VARIABLE = "ORK_ATTEMPT_ID"
 SEVERAL = "*"  # the mark of a worker that has more than one attempt at a time (see `ork.worker.system.attempt_tag`)
 AHEAD = "ahead"
-ROOM_FOR_MARK = 512
+MAX_TAG_BYTES = 512
 ORDINARY_SIGNALS = [signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGXFSZ]
-MOST_LOOKS = 8
-_MOST_TROUBLES = 4000
+MAX_FINGERPRINTS = 8
+_MAX_ERROR_BYTES = 4000
 _COLLECT_AFTER_SECONDS = 0.2
 _OWN_FOLDERS = ("worker", "objects", "model", "sdk")
 
@@ -39,7 +39,7 @@ class ForkServer:
     ) -> None:
         self.interpreter = interpreter
         self.has_served = False  # a worker of its making has been heard of
-        self.heard_at = 0.0  # when the last one came alive
+        self.last_worker_at = 0.0  # when the last one came alive
         self._ended = ended
         self._unsent: deque[socket.socket] = deque()
         self._loop = asyncio.get_running_loop()
@@ -48,7 +48,7 @@ class ForkServer:
         try:
             theirs.setblocking(True)
             self._pid = _spawn(interpreter, environ, theirs, self._errors, [AHEAD] if is_ahead else [])
-            leave_as_it_was(self._pid)
+            restore_limit(self._pid)
         except OSError:
             self._socket.close()
             os.close(self._errors)
@@ -63,9 +63,9 @@ class ForkServer:
         if len(self._unsent) == 1:
             self._flush()
 
-    def troubles(self) -> str:
+    def last_error(self) -> str:
         """What it wrote to its stderr last."""
-        said = os.pread(self._errors, _MOST_TROUBLES, max(0, os.fstat(self._errors).st_size - _MOST_TROUBLES))
+        said = os.pread(self._errors, _MAX_ERROR_BYTES, max(0, os.fstat(self._errors).st_size - _MAX_ERROR_BYTES))
         text = said.decode("utf-8", "replace").strip()
         return text.splitlines()[-1] if text else "it ended without a word"
 
@@ -76,7 +76,7 @@ class ForkServer:
         else:
             self._end()
 
-    def let_go(self) -> None:
+    def detach(self) -> None:
         """It ends when it has made the workers that it knows of."""
         self._end()
 
@@ -122,7 +122,7 @@ class ForkServer:
 
 def _spawn(interpreter: str, environ: dict[str, str], theirs: socket.socket, errors: int, words: list[str]) -> int:
     # Room for the attempt's mark, which each worker writes into its own copy.
-    env = {**environ, MARK: "-" * ROOM_FOR_MARK}
+    env = {**environ, ATTEMPT_VARIABLE: "-" * MAX_TAG_BYTES}
     return os.posix_spawn(
         interpreter,
         [interpreter, "-S", "-E", BOOTSTRAP, "ork.worker.pool.fork_server", *words],
@@ -138,8 +138,8 @@ def _spawn(interpreter: str, environ: dict[str, str], theirs: socket.socket, err
     )
 
 
-@lru_cache(maxsize=MOST_LOOKS)
-def looks_of(interpreter: str, _moment: int) -> tuple[object, ...]:
+@lru_cache(maxsize=MAX_FINGERPRINTS)
+def fingerprint_of(interpreter: str, _second: int) -> tuple[object, ...]:
     """Whatever a server has loaded, by time and size: when one of these files changes it is out of date."""
     package = os.path.dirname(os.path.dirname(BOOTSTRAP))
     paths = [interpreter, os.path.join(os.path.dirname(interpreter), "..", "pyvenv.cfg")]

@@ -6,12 +6,12 @@ import os
 import time
 from collections.abc import Mapping
 
-from ork.executors.fork_server import ForkServer, looks_of
+from ork.executors.fork_server import ForkServer, fingerprint_of
 from ork.fallbacks import FORK_SERVER, WORKER_POOL, Fallbacks
 
-MOST_SERVERS = 8
+MAX_SERVERS = 8
 _UNFIT_SECONDS = 60.0
-_LOOK_AT_FILES_SECONDS = 1.0
+_FINGERPRINT_SECONDS = 1.0
 
 
 class ForkServers:
@@ -22,7 +22,7 @@ class ForkServers:
         self.by_interpreter: dict[str, ForkServer] = {}
         self._failed: set[str] = set()  # interpreters in which the last one did not come up
         self._unfit: dict[str, float] = {}  # interpreters in which none came up, and until when none is tried
-        self._looks: dict[str, tuple[object, object]] = {}
+        self._fingerprints: dict[str, tuple[object, object]] = {}
         self._variables: dict[bytes, bytes] = {}
         self._environ: dict[str, str] = {}
 
@@ -32,17 +32,17 @@ class ForkServers:
             self._variables = dict(variables)
             self._environ = {os.fsdecode(name): os.fsdecode(value) for name, value in variables.items()}
 
-    def looks(self, interpreter: str) -> object:
+    def fingerprint(self, interpreter: str) -> object:
         """What a server of now has loaded, and in which environment: the same object as long as that is the same. One
         that is out of date makes no more workers."""
-        known = self._looks.get(interpreter, (None, None))
-        files = looks_of(interpreter, int(time.monotonic() / _LOOK_AT_FILES_SECONDS))
+        known = self._fingerprints.get(interpreter, (None, None))
+        files = fingerprint_of(interpreter, int(time.monotonic() / _FINGERPRINT_SECONDS))
         if known[0] == files and known[1] is self._environ:
             return known
-        self._looks[interpreter] = files, self._environ
+        self._fingerprints[interpreter] = files, self._environ
         if interpreter in self.by_interpreter:
             self.by_interpreter.pop(interpreter).retire()
-        return self._looks[interpreter]
+        return self._fingerprints[interpreter]
 
     def server(self, interpreter: str, *, is_ahead: bool) -> ForkServer | None:
         """One that is there, or on its way; None where none can be."""
@@ -54,12 +54,12 @@ class ForkServers:
     def has_failed(self, server: ForkServer) -> None:
         """It came to nothing: for a while none is tried in that interpreter."""
         self._unfit[server.interpreter] = time.monotonic() + _UNFIT_SECONDS
-        self._note(server.interpreter, server.troubles())
+        self._note(server.interpreter, server.last_error())
         server.retire()
 
     def has_served(self, server: ForkServer) -> None:
         """A worker of its making has come alive."""
-        server.has_served, server.heard_at = True, time.monotonic()
+        server.has_served, server.last_worker_at = True, time.monotonic()
         self.fallbacks.clear(WORKER_POOL)
         self._failed.discard(server.interpreter)
         if not self._failed:
@@ -74,13 +74,13 @@ class ForkServers:
     def close(self) -> None:
         """They end when they have made the workers that they know of."""
         for server in list(self.by_interpreter.values()):
-            server.let_go()
+            server.detach()
 
     def _started(self, interpreter: str, *, is_ahead: bool) -> ForkServer | None:
         if time.monotonic() < self._unfit.get(interpreter, 0.0):
             self.fallbacks.counts[FORK_SERVER] += 1
             return None
-        while len(self.by_interpreter) >= MOST_SERVERS:
+        while len(self.by_interpreter) >= MAX_SERVERS:
             self.by_interpreter.pop(next(iter(self.by_interpreter))).retire()
         try:
             return ForkServer(interpreter, self._environ, self._ended, is_ahead=is_ahead)

@@ -19,15 +19,15 @@ from typing import Literal
 from ork.errors import ObjectsError
 from ork.executors import descriptors, local_names, processes
 from ork.executors.executor import Executor, ExecutorTraits, LaunchOrder, NotStarted, Presence, StatusCallback
-from ork.executors.fork_server import MARK, SEVERAL
+from ork.executors.fork_server import ATTEMPT_VARIABLE, SEVERAL
 from ork.executors.fork_servers import ForkServers
 from ork.executors.local_environment import Environment, inherited
 from ork.executors.local_gates import Gates
-from ork.executors.local_news import NewsSocket
 from ork.executors.local_python import InterpreterError, Pythons
 from ork.executors.local_spawn import spawn_worker
-from ork.executors.processes import Looks
-from ork.executors.residents import Residents
+from ork.executors.processes import ProcessTable
+from ork.executors.status_socket import StatusSocket
+from ork.executors.worker_pool import WorkerPool
 from ork.fallbacks import FORK_SERVER, NEWS_SOCKET, WORKER_POOL
 from ork.model.ids import AttemptKey
 from ork.model.record import Record
@@ -40,7 +40,7 @@ _NO_DESCRIPTOR = frozenset({errno.EMFILE, errno.ENFILE})
 _WATCH_AGAIN_SECONDS = 0.5
 
 
-class _OnTheWay(Record, frozen=False):
+class _Pending(Record, frozen=False):
     """An attempt that a worker was asked to take."""
 
     order: LaunchOrder
@@ -59,7 +59,7 @@ class LocalExecutor(Executor):
         name: str,
         documents: AttemptDocuments,
         *,
-        news_dir: str | None = None,
+        socket_dir: str | None = None,
         uses_project_python: bool = True,
         isolation: Isolation = Isolation.INTERPRETER,
         servers: ForkServers | None = None,
@@ -71,13 +71,13 @@ class LocalExecutor(Executor):
         self._pythons = Pythons(uses_project_python)
         self._servers = servers or ForkServers()
         self._fallbacks = self._servers.fallbacks
-        self._news = NewsSocket(news_dir, partial(self._fallbacks.note, NEWS_SOCKET))
+        self._status_socket = StatusSocket(socket_dir, partial(self._fallbacks.note, NEWS_SOCKET))
         self._listeners: dict[str, Callable[[bytes | None], None]] = {}
         self._isolation = isolation
-        self._alike = {each: _told_alike(documents.url, each) for each in Isolation}
+        self._common = {each: _common_entries(documents.url, each) for each in Isolation}
         self._environment = Environment(pass_env)
-        self._residents = Residents(self, self._servers)
-        self._on_the_way: dict[str, _OnTheWay] = {}
+        self._pool = WorkerPool(self, self._servers)
+        self._pending: dict[str, _Pending] = {}
         self._taken: dict[str, tuple[int, int]] = {}  # by residents of ours: their pid and start time
         self._children: dict[AttemptKey, int] = {}  # started for us and not yet known to have ended
         self._twins: dict[AttemptKey, Attempt] = {}  # spawned, but a resident may have taken it all the same
@@ -87,7 +87,7 @@ class LocalExecutor(Executor):
     @property
     def status_address(self) -> str | None:
         """Where workers send word of what they did; None if there can be no such place."""
-        return self._news.address
+        return self._status_socket.address
 
     def name_for(self, attempt: AttemptKey) -> str:
         return local_names.name_for(attempt)
@@ -97,11 +97,11 @@ class LocalExecutor(Executor):
         if self._isolation is not Isolation.INTERPRETER:
             self._servers.use_environment(self._environment.variables())
             with contextlib.suppress(InterpreterError):
-                self._residents.expect(self._pythons.of_project(root), str(self._isolation))
+                self._pool.expect(self._pythons.of_project(root), str(self._isolation))
 
     async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
-        descriptors.make_room()
-        self._news.listen(self._listeners)
+        descriptors.raise_limit()
+        self._status_socket.listen(self._listeners)
         self._servers.use_environment(self._environment.variables())
         self._pythons.look_again()
         await self._gates.look_at([order.attempt for order in orders if _may_be_there(order)])
@@ -110,35 +110,35 @@ class LocalExecutor(Executor):
             problem = self._start_one(order, on_status)
             if problem is not None:
                 problems.append(problem)
-        self._residents.flush()
+        self._pool.flush()
         return problems
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
         await self._gates.look_at(attempts)  # before the processes: a worker may win its gate at any moment
-        looks = Looks(MARK)
-        return [self._find_one(attempt, looks) for attempt in attempts]
+        table = ProcessTable(ATTEMPT_VARIABLE)
+        return [self._find_one(attempt, table) for attempt in attempts]
 
     async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
-        self._news.listen(self._listeners)
+        self._status_socket.listen(self._listeners)
         await self._gates.look_at(attempts)
-        looks = Looks(MARK)
+        table = ProcessTable(ATTEMPT_VARIABLE)
         for attempt in attempts:
-            self._watch_one(attempt, on_status, looks)
+            self._watch_one(attempt, on_status, table)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         await self._gates.look_at(attempts)
-        looks = Looks(MARK)
+        table = ProcessTable(ATTEMPT_VARIABLE)
         for attempt in attempts:
-            if local_names.place_of(attempt) is not Presence.RUNNING:
+            if local_names.location_of(attempt) is not Presence.RUNNING:
                 continue
-            on_the_way = self._on_the_way.get(str(attempt.key))
+            pending = self._pending.get(str(attempt.key))
             # A worker that has won the gate and does not say so is frozen: nothing would ever come of waiting for it.
-            if on_the_way is not None and not (at_once and self._shim(attempt) is not None):
-                on_the_way.stop = "at once" if at_once else on_the_way.stop or "gently"
+            if pending is not None and not (at_once and self._shim(attempt) is not None):
+                pending.stop = "at once" if at_once else pending.stop or "gently"
             elif at_once:
                 self._end_at_once(attempt)
             else:
-                self._ask_to_end(attempt, looks)
+                self._ask_to_end(attempt, table)
 
     async def close(self) -> None:
         self._is_closed = True
@@ -146,14 +146,14 @@ class LocalExecutor(Executor):
         for descriptor in self._pidfds.values():
             loop.remove_reader(descriptor)
             os.close(descriptor)
-        self._residents.close()
-        self._on_the_way.clear()
+        self._pool.close()
+        self._pending.clear()
         self._taken.clear()
         self._pidfds.clear()
         self._children.clear()
         self._twins.clear()
         self._listeners.clear()
-        self._news.close()
+        self._status_socket.close()
 
     def _start_one(self, order: LaunchOrder, on_status: StatusCallback) -> NotStarted | None:
         attempt = order.attempt
@@ -165,59 +165,57 @@ class LocalExecutor(Executor):
         except ObjectsError as error:
             return NotStarted(attempt.key, error.message, final=False)
         if is_there:
-            self._watch_one(attempt, on_status, Looks(MARK))
+            self._watch_one(attempt, on_status, ProcessTable(ATTEMPT_VARIABLE))
             return None
         try:
-            if not self._ask_resident(order, name, on_status):
+            if not self._offer_to_pool(order, name, on_status):
                 self._spawn_and_watch(order, on_status)
         except InterpreterError as error:
             return NotStarted(attempt.key, str(error), final=True)
         except OSError as error:
-            why = descriptors.words() if error.errno in _NO_DESCRIPTOR else error.strerror
+            why = descriptors.limit_message() if error.errno in _NO_DESCRIPTOR else error.strerror
             message = f"no worker process could be started: {why}"
             return NotStarted(attempt.key, message, final=error.errno not in _TRY_LATER)
         return None
 
     def _knows(self, key: AttemptKey, name: str) -> bool:
-        return name in self._taken or name in self._on_the_way or key in self._children or key in self._pidfds
+        return name in self._taken or name in self._pending or key in self._children or key in self._pidfds
 
-    def _ask_resident(self, order: LaunchOrder, name: str, on_status: StatusCallback) -> bool:
+    def _offer_to_pool(self, order: LaunchOrder, name: str, on_status: StatusCallback) -> bool:
         isolation = order.isolation or self._isolation
         # What a worker has read could be found in the memory of every later task: secrets never go there.
         if isolation is Isolation.INTERPRETER or order.secrets:
             return False
         # Put together by hand: this is done for every attempt, and all but two of its words are ours.
-        request = (
-            f'{{"attempt":{quoted(name)},"token":"{order.token}","position":{order.position},{self._alike[isolation]}}}'
-        )
+        request = f'{{"attempt":{quoted(name)},"token":"{order.token}","position":{order.position},{self._common[isolation]}}}'
         kind = self._pythons.of(order), isolation._value_
-        if not self._residents.ask(kind, name, request.encode(), order.spec):
+        if not self._pool.ask(kind, name, request.encode(), order.spec):
             return False
-        self._on_the_way[name] = _OnTheWay(order, on_status)
+        self._pending[name] = _Pending(order, on_status)
         self._listeners[name] = partial(on_status, order.attempt.key)
         return True
 
-    def taken(self, attempt: str, pid: int, start_time: int) -> None:
-        asked = self._on_the_way.pop(attempt, None)
+    def on_taken(self, attempt: str, pid: int, start_time: int) -> None:
+        asked = self._pending.pop(attempt, None)
         if asked is not None:
             self._taken[attempt] = pid, start_time
             self._stop_as_asked(asked)
 
-    def told(self, attempt: str, status: bytes | None) -> None:
+    def on_status(self, attempt: str, status: bytes | None) -> None:
         listener = self._listeners.get(attempt)
         if listener is not None:
             listener(status)
 
-    def over(self, attempt: str, status: bytes | None) -> None:
-        self._on_the_way.pop(attempt, None)
+    def on_end(self, attempt: str, status: bytes | None) -> None:
+        self._pending.pop(attempt, None)
         self._taken.pop(attempt, None)
         listener = self._listeners.pop(attempt, None)
         if listener is not None:
             listener(status)
 
-    def handed_back(self, attempt: str) -> None:
+    def on_returned(self, attempt: str) -> None:
         """A worker may have been made all the same; the gate lets only one of them through."""
-        asked = self._on_the_way.pop(attempt, None)
+        asked = self._pending.pop(attempt, None)
         if asked is None:
             return
         key = asked.order.attempt.key
@@ -234,11 +232,11 @@ class LocalExecutor(Executor):
         asyncio.get_running_loop().call_soon(self._was_gone, key, asked.on_status)
         self._stop_as_asked(asked)
 
-    def _stop_as_asked(self, asked: _OnTheWay) -> None:
+    def _stop_as_asked(self, asked: _Pending) -> None:
         if asked.stop == "at once":
             self._end_at_once(asked.order.attempt)
         elif asked.stop == "gently":
-            self._ask_to_end(asked.order.attempt, Looks(MARK))
+            self._ask_to_end(asked.order.attempt, ProcessTable(ATTEMPT_VARIABLE))
 
     def _spawn_and_watch(self, order: LaunchOrder, on_status: StatusCallback) -> None:
         key = order.attempt.key
@@ -249,7 +247,7 @@ class LocalExecutor(Executor):
             pid = spawn_worker(self._pythons.of(order), self._documents.url, order, log.fileno(), environ)
         finally:
             log.close()
-        descriptors.leave_as_it_was(pid)
+        descriptors.restore_limit(pid)
         self._children[key] = pid
         self._listen_for(key, on_status)
         self._watch_process(key, pid, processes.process_start_time(pid), on_status)
@@ -293,30 +291,30 @@ class LocalExecutor(Executor):
             processes.collect(pid)
         twin = self._twins.pop(key, None)
         if twin is not None and self._shim(twin) is not None:
-            self._watch_one(twin, on_status, Looks(MARK))
+            self._watch_one(twin, on_status, ProcessTable(ATTEMPT_VARIABLE))
         else:
             self._listeners.pop(str(key), None)
         on_status(key)
 
-    def _watch_one(self, attempt: Attempt, on_status: StatusCallback, looks: Looks) -> None:
+    def _watch_one(self, attempt: Attempt, on_status: StatusCallback, table: ProcessTable) -> None:
         key = attempt.key
         if self._knows(key, str(key)):
             return
         self._listen_for(key, on_status)
         shim = self._shim(attempt)
         if shim is None:
-            marked = looks.members(str(key))
+            marked = table.members(str(key))
             shim = (marked[0].pid, marked[0].start_time) if marked else None
         if shim is None:
             asyncio.get_running_loop().call_soon(self._was_gone, key, on_status)
         else:
             self._watch_process(key, *shim, on_status)
 
-    def _find_one(self, attempt: Attempt, looks: Looks) -> Presence:
-        place = local_names.place_of(attempt)
+    def _find_one(self, attempt: Attempt, table: ProcessTable) -> Presence:
+        place = local_names.location_of(attempt)
         if place is not Presence.RUNNING:
             return place
-        if str(attempt.key) in self._on_the_way:
+        if str(attempt.key) in self._pending:
             return Presence.RUNNING
         resident, start_time = self._taken.get(str(attempt.key), (0, 0))
         if resident and processes.process_start_time(resident) == start_time:
@@ -326,7 +324,7 @@ class LocalExecutor(Executor):
             return Presence.RUNNING
         if self._shim(attempt) is not None:
             return Presence.RUNNING
-        if not looks.members(str(attempt.key)):
+        if not table.members(str(attempt.key)):
             return Presence.UNKNOWN if self._is_hidden(attempt) else Presence.GONE
         is_past_its_gate = self._is_past_its_gate(attempt)
         # In this order: it may win its gate at any moment while we are looking.
@@ -357,12 +355,12 @@ class LocalExecutor(Executor):
         pid, start_time = gate.get("pid"), gate.get("start_time")
         if not isinstance(pid, int) or not isinstance(start_time, int):
             return None
-        mark = processes.mark_of(pid, MARK)
+        mark = processes.attempt_of(pid, ATTEMPT_VARIABLE)
         has_it = mark == str(attempt.key) or (mark == SEVERAL and not is_at_it)
         return (pid, start_time) if has_it and processes.process_start_time(pid) == start_time else None
 
-    def _ask_to_end(self, attempt: Attempt, looks: Looks) -> None:
-        if self._residents.stop(str(attempt.key)):
+    def _ask_to_end(self, attempt: Attempt, table: ProcessTable) -> None:
+        if self._pool.stop(str(attempt.key)):
             return
         shim = self._shim(attempt)  # looked for once: who wins the gate after that is one of those below
         if shim is not None:
@@ -374,7 +372,7 @@ class LocalExecutor(Executor):
             # On its way to the gate: it is gone without a trace, or stops as soon as it can say so.
             pid = self._children[attempt.key]
             processes.send_signal(pid, processes.process_start_time(pid) or 0, signal.SIGTERM)
-        elif looks.members(str(attempt.key)):
+        elif table.members(str(attempt.key)):
             # Its shim is dead: nobody is left who could end it gently.
             self._end_at_once(attempt)
 
@@ -384,9 +382,11 @@ class LocalExecutor(Executor):
 
         def look() -> list[processes.Process]:
             holder = self._shim(attempt)
-            return processes.family(processes.marked_processes(MARK), str(attempt.key), holder and holder[0])
+            return processes.family(
+                processes.tagged_processes(ATTEMPT_VARIABLE), str(attempt.key), holder and holder[0]
+            )
 
-        processes.end_family(look)
+        processes.kill_family(look)
 
 
 def _may_be_there(order: LaunchOrder) -> bool:
@@ -394,6 +394,6 @@ def _may_be_there(order: LaunchOrder) -> bool:
     return not (order.position or order.is_new)
 
 
-def _told_alike(objects_url: str, isolation: Isolation) -> str:
+def _common_entries(objects_url: str, isolation: Isolation) -> str:
     """What every request for a worker says, as part of its text."""
     return f'"objects":{quoted(objects_url)},"isolation":"{isolation}"'

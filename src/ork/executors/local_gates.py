@@ -12,7 +12,7 @@ from ork.objects.attempt_documents import AttemptDocuments, Found
 from ork.objects.calls import Calls
 from ork.objects.documents import open_signed
 
-MOST_KNOWN = 10_000
+MAX_KNOWN = 10_000
 
 
 class Gates:
@@ -31,7 +31,7 @@ class Gates:
             return
         found = await self._calls.call(self._documents.read_gates, [str(attempt.key) for attempt in unknown])
         self._known.update(zip((attempt.key for attempt in unknown), found, strict=True))
-        while len(self._known) > MOST_KNOWN:
+        while len(self._known) > MAX_KNOWN:
             del self._known[next(iter(self._known))]
 
     def of(self, attempt: Attempt) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ def _here() -> str:
     return f"local:{processes.machine()}:{processes.boot_id()}:{processes.pid_namespace()}:"
 
 
-def place_of(attempt: Attempt) -> Presence:
+def location_of(attempt: Attempt) -> Presence:
     """RUNNING means no more than: if it is alive, then here."""
     try:
         kind, host, boot, namespace, _ = attempt.external_name.split(":", 4)

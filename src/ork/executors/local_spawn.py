@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from ork.executors.executor import LaunchOrder
-from ork.executors.fork_server import MARK, ORDINARY_SIGNALS
+from ork.executors.fork_server import ATTEMPT_VARIABLE, ORDINARY_SIGNALS
 from ork.executors.local_python import BOOTSTRAP
 
 
@@ -17,7 +17,7 @@ def spawn_worker(interpreter: str, documents: str, order: LaunchOrder, log: int,
         **environ,
         **dict(order.secrets),
         "ORK_TOKEN": order.token,
-        MARK: str(order.attempt.key),
+        ATTEMPT_VARIABLE: str(order.attempt.key),
     }
     return os.posix_spawn(
         interpreter,

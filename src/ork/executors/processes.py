@@ -154,12 +154,12 @@ def is_hidden(pid: int) -> bool:
     return False
 
 
-def mark_of(pid: int, mark: str) -> str | None:
+def attempt_of(pid: int, mark: str) -> str | None:
     """The attempt that a process works for now; None if it bears no such mark, or is gone."""
-    return _marked(str(pid), mark.encode() + b"=")
+    return _attempt_in_environment(str(pid), mark.encode() + b"=")
 
 
-def marked_processes(mark: str) -> list[Process]:
+def tagged_processes(mark: str) -> list[Process]:
     """One look at the whole process table; `mark` is the environment variable that names a process's attempt."""
     prefix = mark.encode() + b"="
     found = []
@@ -168,7 +168,7 @@ def marked_processes(mark: str) -> list[Process]:
             continue
         fields = _stat_fields(int(name))
         if fields is not None:
-            found.append(Process(int(name), int(fields[1]), int(fields[19]), _marked(name, prefix)))
+            found.append(Process(int(name), int(fields[1]), int(fields[19]), _attempt_in_environment(name, prefix)))
     return found
 
 
@@ -189,7 +189,7 @@ def family(processes: Iterable[Process], attempt: str, holder: int | None = None
     return list(members.values())
 
 
-class Looks:
+class ProcessTable:
     """At most two looks at the process table for a whole batch of attempts."""
 
     def __init__(self, mark: str) -> None:
@@ -200,14 +200,14 @@ class Looks:
         # Twice: one that was born while the first look passed by is older than the second.
         for number in range(2):
             if len(self._seen) <= number:
-                self._seen.append(marked_processes(self._mark))
+                self._seen.append(tagged_processes(self._mark))
             found = family(self._seen[number], attempt)
             if found:
                 return found
         return []
 
 
-def end_family(look: Callable[[], list[Process]], rounds: int = 50) -> bool:
+def kill_family(look: Callable[[], list[Process]], rounds: int = 50) -> bool:
     """Kills everything that `look` finds until it finds nothing; False if something still lives after that.
 
     All are halted before any is killed, so that none can start another one meanwhile.
@@ -245,7 +245,7 @@ def _stat_fields(pid: int) -> list[bytes] | None:
     return None if not fields or fields[0] in _DEAD else fields
 
 
-def _marked(name: str, prefix: bytes) -> str | None:
+def _attempt_in_environment(name: str, prefix: bytes) -> str | None:
     try:
         with open(f"/proc/{name}/environ", "rb") as file:
             for variable in file.read().split(b"\0"):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ork.executors.executor import LaunchOrder
-from ork.executors.local_news import NewsSocket
 from ork.executors.local_python import InterpreterError, interpreter_for
+from ork.executors.status_socket import StatusSocket
 from ork.model.ids import AttemptKey, RunId, TaskKey
 from ork.model.task import Attempt, AttemptStatus
 
@@ -54,7 +54,7 @@ def test_an_interpreter_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_a_news_address_is_short_whatever_folder_was_wanted(tmp_path: Path) -> None:
     for folder in (str(tmp_path / "n"), str(tmp_path / ("x" * 120)), None):
-        news = NewsSocket(folder)
+        news = StatusSocket(folder)
         address = news.address
         assert address is not None
         assert len(address) < 108

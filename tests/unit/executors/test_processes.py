@@ -92,9 +92,9 @@ def test_a_family_is_the_marked_and_all_below_them() -> None:
 def test_marks_are_found_in_the_environment() -> None:
     mark = f"ORK_TEST_MARK_{os.getpid()}"
     with subprocess.Popen(["sleep", "600"], env={mark: "run/task/0/1"}) as process:
-        found = [item for item in processes.marked_processes(mark) if item.attempt == "run/task/0/1"]
+        found = [item for item in processes.tagged_processes(mark) if item.attempt == "run/task/0/1"]
         assert [item.pid for item in found] == [process.pid]
-        assert processes.end_family(lambda: family(processes.marked_processes(mark), "run/task/0/1"))
+        assert processes.kill_family(lambda: family(processes.tagged_processes(mark), "run/task/0/1"))
         assert process.wait() == -signal.SIGKILL
 
 

@@ -20,7 +20,7 @@ from ork.executors.docker.address import EngineAddress
 from ork.outbound.clients import async_client, reason, transport_to
 
 ANSWER_SECONDS = 60.0
-LARGEST_ANSWER = 64 << 20
+MAX_RESPONSE_BYTES = 64 << 20
 
 Query: TypeAlias = Mapping[str, str | None] | None
 
@@ -69,14 +69,14 @@ class Calls:
     async def ping(self) -> str:
         """The newest version of the API the engine speaks; empty where it does not say."""
         async with _in_time(ANSWER_SECONDS), await self._send("GET", "/_ping") as answer:
-            await answer.read(LARGEST_ANSWER)
+            await answer.read(MAX_RESPONSE_BYTES)
             return answer.headers.get("api-version", "")
 
     async def json(self, method: str, target: str, query: Query = None, body: object = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"} if data is not None else {}
         async with _in_time(ANSWER_SECONDS), await self.answer(method, target, query, data, headers=headers) as answer:
-            return parsed(await answer.read(LARGEST_ANSWER))
+            return parsed(await answer.read(MAX_RESPONSE_BYTES))
 
     async def there(self, method: str, target: str) -> Any:
         """None for what the engine does not have."""
@@ -99,7 +99,7 @@ class Calls:
     ) -> None:
         answering = self.answer(method, target, query, body, headers=headers, fine=fine)
         async with _in_time(ANSWER_SECONDS), await answering as answer:
-            await answer.read(LARGEST_ANSWER)
+            await answer.read(MAX_RESPONSE_BYTES)
 
     async def answer(
         self,
@@ -119,7 +119,9 @@ class Calls:
             if answer.status < 400 or answer.status in fine:
                 return answer
             async with answer:
-                raise EngineError(_complaint(await answer.read(LARGEST_ANSWER), answer.status), status=answer.status)
+                raise EngineError(
+                    _complaint(await answer.read(MAX_RESPONSE_BYTES), answer.status), status=answer.status
+                )
 
     async def _send(
         self, method: str, target: str, headers: Mapping[str, str] | None = None, body: bytes | None = None

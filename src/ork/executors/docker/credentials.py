@@ -31,11 +31,11 @@ def credentials_for(registry: str, config_dir: str) -> Credentials | None:
     key = _HUB_KEY if registry == DOCKER_HUB else registry
     helper = _table(config, "credHelpers").get(registry) or config.get("credsStore")
     if isinstance(helper, str) and _HELPER.fullmatch(helper):
-        found = _asked(helper, key)
+        found = _from_helper(helper, key)
         if found is not None:
             return found
     entry = _table(config, "auths").get(key) or _table(config, "auths").get(f"https://{registry}")
-    return _told(entry, key) if isinstance(entry, dict) else None
+    return _stored_credentials(entry, key) if isinstance(entry, dict) else None
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def _table(config: dict[str, Any], name: str) -> dict[str, Any]:
     return table if isinstance(table, dict) else {}
 
 
-def _told(entry: dict[str, Any], key: str) -> Credentials | None:
+def _stored_credentials(entry: dict[str, Any], key: str) -> Credentials | None:
     token = entry.get("identitytoken")
     if isinstance(token, str) and token:
         return {"identitytoken": token, "serveraddress": key}
@@ -63,7 +63,7 @@ def _told(entry: dict[str, Any], key: str) -> Credentials | None:
     return {"username": user, "password": password.rstrip("\0"), "serveraddress": key} if colon else None
 
 
-def _asked(helper: str, key: str) -> Credentials | None:
+def _from_helper(helper: str, key: str) -> Credentials | None:
     """A program that is not there, or knows nothing, or says something else, has not answered."""
     try:
         done = subprocess.run(

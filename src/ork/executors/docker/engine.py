@@ -11,7 +11,7 @@ from urllib.parse import quote
 from ork.errors import AnswerLostError, EngineError
 from ork.executors.docker.address import EngineAddress
 from ork.executors.docker.archives import HEADROOM, PathFacts
-from ork.executors.docker.calls import LARGEST_ANSWER, Calls, EngineResponse, parsed
+from ork.executors.docker.calls import MAX_RESPONSE_BYTES, Calls, EngineResponse, parsed
 from ork.executors.docker.frames import unframed
 from ork.executors.docker.names import read_image_name
 
@@ -104,7 +104,7 @@ class Engine:
     async def wait(self, container: str) -> int:
         """Its exit code, once it does not run (any more)."""
         async with await self._calls.answer("POST", f"/containers/{quote(container)}/wait") as answer:
-            return int(parsed(await answer.read(LARGEST_ANSWER))["StatusCode"])
+            return int(parsed(await answer.read(MAX_RESPONSE_BYTES))["StatusCode"])
 
     async def signal(self, container: str, name: str) -> None:
         """One that does not run, or is not there, is not an error."""

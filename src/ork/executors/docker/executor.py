@@ -1,4 +1,4 @@
-"""Attempts as containers: each has a keeper in this process, and outlives it if it must.
+"""Attempts as containers: each has a monitor in this process, and outlives it if it must.
 
 Nothing here waits for an engine on the scheduler's time: keepers do, each on its own.
 """
@@ -14,21 +14,21 @@ from typing import Any, TypeAlias
 
 from ork.errors import DocumentError, EngineError, ObjectsError, StoreError, UsageError
 from ork.executors.docker.address import engine_address
+from ork.executors.docker.container_documents import ContainerDocuments, DocumentsOf, FindMask
+from ork.executors.docker.container_monitor import ContainerMonitor
 from ork.executors.docker.engine import Engine
+from ork.executors.docker.gate_engine import is_engine_of, was_started
 from ork.executors.docker.images import Images
-from ork.executors.docker.keeper import Keeper
 from ork.executors.docker.launching import Launch
 from ork.executors.docker.making import LABEL, STORE_LABEL, container_name
-from ork.executors.docker.papers import FindMask, Papers, PapersOf
-from ork.executors.docker.whereabouts import is_here, was_started
 from ork.executors.executor import CONTAINER_TRAITS, Executor, LaunchOrder, NotStarted, Presence, StatusCallback
 from ork.model.ids import AttemptKey
 from ork.model.masking import Mask, values_to_mask
 from ork.model.task import Attempt
 
-_BREATH_SECONDS = 1.0
+_PAUSE_SECONDS = 1.0
 _SILENT_SECONDS = 45.0  # without any answer of an engine whose containers are asked about more often
-_TEND_SECONDS = 30.0
+_SWEEP_SECONDS = 30.0
 _MISSED_BEATS = 3
 _LAST_START_SECONDS = 60.0  # for a tick, which is over as soon as it has given its orders
 
@@ -36,7 +36,7 @@ _LAST_START_SECONDS = 60.0  # for a tick, which is over as soon as it has given 
 AttemptOf: TypeAlias = Callable[[str], Awaitable[Attempt | None]]
 
 
-async def nobody_knows(_attempt: str) -> Attempt | None:
+async def unknown_attempt(_attempt: str) -> Attempt | None:
     return None
 
 
@@ -50,7 +50,7 @@ class DockerExecutor(Executor):
     def __init__(
         self,
         name: str,
-        papers: PapersOf,
+        documents: DocumentsOf,
         store: str,
         *,
         is_left_over: Callable[[str], bool] = lambda _attempt: False,
@@ -58,11 +58,11 @@ class DockerExecutor(Executor):
         certificates: str | None = None,
         logins: str = "",
         find_mask: FindMask = lambda _spec: None,
-        attempt_of: AttemptOf = nobody_knows,
+        attempt_of: AttemptOf = unknown_attempt,
         on_engines: Callable[[list[tuple[str | None, str | None]]], None] = lambda _engines: None,
     ) -> None:
         self.name = name
-        self._papers = papers
+        self._documents = documents
         self._store = store
         self._is_left_over = is_left_over
         self._host = host
@@ -71,21 +71,21 @@ class DockerExecutor(Executor):
         self._find_mask = find_mask
         self._attempt_of = attempt_of
         self._on_engines = on_engines
-        self._tending: list[asyncio.Task[None]] = []
+        self._sweeps: list[asyncio.Task[None]] = []
         self._engines: dict[tuple[str | None, str | None], tuple[Engine, Images]] = {}
-        self._keepers: dict[AttemptKey, tuple[Keeper, asyncio.Task[None]]] = {}
-        self._news: StatusCallback | None = None
-        self._errands: set[asyncio.Task[None]] = set()
+        self._monitors: dict[AttemptKey, tuple[ContainerMonitor, asyncio.Task[None]]] = {}
+        self._on_status: StatusCallback | None = None
+        self._background: set[asyncio.Task[None]] = set()
 
     def name_for(self, attempt: AttemptKey) -> str:
         return f"docker:{container_name(str(attempt))}"
 
     async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
-        self._news = on_status
+        self._on_status = on_status
         problems = []
         for order in orders:
             try:
-                self._keep(order.attempt, order)
+                self._monitor(order.attempt, order)
             except (DocumentError, UsageError) as error:
                 problems.append(NotStarted(order.attempt.key, error.message, final=True))
             except ObjectsError as error:
@@ -96,130 +96,132 @@ class DockerExecutor(Executor):
         return await asyncio.gather(*(self._find_one(attempt) for attempt in attempts))
 
     async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
-        self._news = on_status
+        self._on_status = on_status
         for attempt in attempts:
             with contextlib.suppress(ObjectsError, UsageError):
-                self._keep(attempt)
+                self._monitor(attempt)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         for attempt in attempts:
-            papers = self._papers(attempt)
-            keeper, task = self._keepers.get(attempt.key, (None, None))
-            if (papers.gate() or {}).get("state") == "closed":
+            documents = self._documents(attempt)
+            monitor, task = self._monitors.get(attempt.key, (None, None))
+            if (documents.gate() or {}).get("state") == "closed":
                 if task is not None:
                     task.cancel()
-                self._run_errand(self._remove(attempt, papers))
-            elif keeper is not None:
-                keeper.stop(at_once=at_once)
+                self._run_in_background(self._remove(attempt, documents))
+            elif monitor is not None:
+                monitor.stop(at_once=at_once)
 
     def release(self, attempts: Sequence[Attempt]) -> None:
         """Their ends are facts in the store: nothing needs their containers any more."""
         for attempt in attempts:
-            self._run_errand(self._remove(attempt, self._papers(attempt)))
+            self._run_in_background(self._remove(attempt, self._documents(attempt)))
 
     async def close(self) -> None:
         """What was to be started is, for a while, and what ended is removed; what runs goes on without us."""
-        self._news = None
-        for tending in self._tending:
-            tending.cancel()
-        begun = [asyncio.ensure_future(keeper.has_begun.wait()) for keeper, _ in self._keepers.values()]
+        self._on_status = None
+        for sweep in self._sweeps:
+            sweep.cancel()
+        begun = [asyncio.ensure_future(monitor.has_begun.wait()) for monitor, _ in self._monitors.values()]
         if begun:
             await asyncio.wait(begun, timeout=_LAST_START_SECONDS)
-        tasks = [*begun, *self._tending, *(task for _, task in self._keepers.values())]
+        tasks = [*begun, *self._sweeps, *(task for _, task in self._monitors.values())]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._errands:
-            _, late = await asyncio.wait(self._errands, timeout=_BREATH_SECONDS * 5)
-            for errand in late:
-                errand.cancel()
+        if self._background:
+            _, late = await asyncio.wait(self._background, timeout=_PAUSE_SECONDS * 5)
+            for work in late:
+                work.cancel()
 
     # ── keepers ──────────────────────────────────────────────────────────────────────────────────
 
-    def _keep(self, attempt: Attempt, order: LaunchOrder | None = None) -> None:
+    def _monitor(self, attempt: Attempt, order: LaunchOrder | None = None) -> None:
         """Someone sees to it from now on, unless someone does already."""
-        if attempt.key in self._keepers:
+        if attempt.key in self._monitors:
             return
-        papers = self._papers(attempt)
-        spec = papers.spec()
-        if spec is None or papers.is_over():
+        documents = self._documents(attempt)
+        spec = documents.spec()
+        if spec is None or documents.is_over():
             return
         token, secrets = (order.token, dict(order.secrets)) if order is not None else (None, {})
         engine, images = self._engine(spec)
-        launch = Launch(engine, images, papers, spec, self._store, token, secrets)
+        launch = Launch(engine, images, documents, spec, self._store, token, secrets)
         if secrets:
-            papers.mask = Mask(values_to_mask(secrets)) or None
-        keeper = Keeper(engine, papers, spec, launch, self._find_mask if order is None else lambda _spec: None)
-        task = asyncio.ensure_future(self._kept(attempt.key, keeper))
-        self._keepers[attempt.key] = keeper, task
+            documents.mask = Mask(values_to_mask(secrets)) or None
+        monitor = ContainerMonitor(
+            engine, documents, spec, launch, self._find_mask if order is None else lambda _spec: None
+        )
+        task = asyncio.ensure_future(self._run_monitor(attempt.key, monitor))
+        self._monitors[attempt.key] = monitor, task
         # Not in the task itself: one that is told to go before its first step would never get there.
-        task.add_done_callback(lambda _: self._let_go(attempt.key))
+        task.add_done_callback(lambda _: self._on_monitor_end(attempt.key))
 
-    async def _kept(self, key: AttemptKey, keeper: Keeper) -> None:
+    async def _run_monitor(self, key: AttemptKey, monitor: ContainerMonitor) -> None:
         try:
-            await keeper.keep(lambda: self._tell(key))
+            await monitor.run(lambda: self._notify(key))
         except (EngineError, ObjectsError):
-            await asyncio.sleep(_BREATH_SECONDS)  # whoever looks next begins again
+            await asyncio.sleep(_PAUSE_SECONDS)  # whoever looks next begins again
 
-    def _let_go(self, key: AttemptKey) -> None:
-        self._keepers.pop(key, None)
-        self._tell(key)
+    def _on_monitor_end(self, key: AttemptKey) -> None:
+        self._monitors.pop(key, None)
+        self._notify(key)
 
-    def _tell(self, key: AttemptKey) -> None:
-        if self._news is not None:
-            self._news(key)
+    def _notify(self, key: AttemptKey) -> None:
+        if self._on_status is not None:
+            self._on_status(key)
 
     async def _find_one(self, attempt: Attempt) -> Presence:
         try:
-            papers = self._papers(attempt)
-            spec = papers.spec()
+            documents = self._documents(attempt)
+            spec = documents.spec()
             if spec is None:
                 return Presence.GONE  # nobody has begun with it
             engine = self._engine(spec)[0]
-            if attempt.key in self._keepers:
+            if attempt.key in self._monitors:
                 answers = time.monotonic() - engine.answered_at < _SILENT_SECONDS
                 return Presence.RUNNING if answers else Presence.UNKNOWN
-            gate = papers.gate()
-            if gate is None or papers.is_over():
+            gate = documents.gate()
+            if gate is None or documents.is_over():
                 return Presence.GONE
             found = await engine.inspect(container_name(str(attempt.key)))
             is_known = found is not None and found["Id"] == gate.get("container")
-            if was_started(gate) and not is_known and not await is_here(engine, gate):
+            if was_started(gate) and not is_known and not await is_engine_of(engine, gate):
                 return Presence.UNKNOWN
             if found is None:
                 return Presence.GONE
         except (EngineError, ObjectsError, UsageError):
             return Presence.UNKNOWN
-        self._keep(attempt)
+        self._monitor(attempt)
         return Presence.RUNNING
 
-    async def _remove(self, attempt: Attempt, papers: Papers) -> None:
-        keeper = self._keepers.get(attempt.key)
-        if keeper is not None:
-            await asyncio.wait([keeper[1]])
+    async def _remove(self, attempt: Attempt, documents: ContainerDocuments) -> None:
+        monitor = self._monitors.get(attempt.key)
+        if monitor is not None:
+            await asyncio.wait([monitor[1]])
         with contextlib.suppress(EngineError, ObjectsError, UsageError):
-            spec = papers.spec()
+            spec = documents.spec()
             if spec is not None:
                 await self._engine(spec)[0].remove(container_name(str(attempt.key)), force=True)
 
-    def attend(self, engines: Sequence[tuple[str | None, str | None]]) -> None:
-        """Looks after containers on these engines, given by address and certificates. Only with a running event loop."""
+    def sweep_engines(self, engines: Sequence[tuple[str | None, str | None]]) -> None:
+        """ProcessTable after containers on these engines, given by address and certificates. Only with a running event loop."""
         for host, certificates in engines:
             with contextlib.suppress(UsageError):
                 self._engine_at(host, certificates)
 
-    async def _tend(self, engine: Engine) -> None:
+    async def _sweep_regularly(self, engine: Engine) -> None:
         """No container is nobody's: whoever uses an engine looks after all of the installation's containers there."""
         while True:
-            await asyncio.sleep(_TEND_SECONDS)
+            await asyncio.sleep(_SWEEP_SECONDS)
             await self._sweep(engine)
 
     async def _sweep(self, engine: Engine) -> None:
         with contextlib.suppress(EngineError, ObjectsError, UsageError, StoreError):
             for found in await engine.containers([f"{STORE_LABEL}={self._store}"]):
-                await self._look_after(engine, found)
+                await self._check_container(engine, found)
 
-    async def _look_after(self, engine: Engine, found: dict[str, Any]) -> None:
+    async def _check_container(self, engine: Engine, found: dict[str, Any]) -> None:
         """Removes what nobody needs any more, ends what was given up, and keeps what nobody keeps."""
         name = found["Labels"].get(LABEL, "")
         if found["State"] != "running" and self._is_left_over(name):
@@ -231,17 +233,17 @@ class DockerExecutor(Executor):
         if attempt.status.is_final:
             await engine.remove(found["Id"], force=True)
             return
-        papers = self._papers(attempt)
-        is_its_container = (papers.gate() or {}).get("container") == found["Id"]
-        if attempt.key not in self._keepers and is_its_container and not _is_kept(papers):
-            self._keep(attempt)
-        if attempt.closing is not None and attempt.key in self._keepers:
-            self._keepers[attempt.key][0].stop(at_once=False)
+        documents = self._documents(attempt)
+        is_its_container = (documents.gate() or {}).get("container") == found["Id"]
+        if attempt.key not in self._monitors and is_its_container and not _is_monitored(documents):
+            self._monitor(attempt)
+        if attempt.closing is not None and attempt.key in self._monitors:
+            self._monitors[attempt.key][0].stop(at_once=False)
 
-    def _run_errand(self, errand: Any) -> None:
-        task = asyncio.ensure_future(errand)
-        self._errands.add(task)
-        task.add_done_callback(self._errands.discard)
+    def _run_in_background(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     def _engine(self, spec: dict[str, Any]) -> tuple[Engine, Images]:
         """UsageError if what the worker config calls its address is none."""
@@ -253,16 +255,16 @@ class DockerExecutor(Executor):
         if key not in self._engines:
             engine = Engine(engine_address(host, certificates))
             self._engines[key] = engine, Images(engine, self._logins)
-            self._run_errand(self._sweep(engine))
-            self._tending.append(asyncio.ensure_future(self._tend(engine)))
+            self._run_in_background(self._sweep(engine))
+            self._sweeps.append(asyncio.ensure_future(self._sweep_regularly(engine)))
             self._on_engines(list(self._engines))
         return self._engines[key]
 
 
-def _is_kept(papers: Papers) -> bool:
+def _is_monitored(documents: ContainerDocuments) -> bool:
     """Whether somebody writes its heartbeats, or has begun with it just now."""
-    spec, said = papers.spec(), papers.status() or papers.gate()
-    if spec is None or said is None:
+    spec, retrying_call = documents.spec(), documents.status() or documents.gate()
+    if spec is None or retrying_call is None:
         return False
-    age = (datetime.now(UTC) - datetime.fromisoformat(said["at"])).total_seconds()
+    age = (datetime.now(UTC) - datetime.fromisoformat(retrying_call["at"])).total_seconds()
     return bool(age < _MISSED_BEATS * spec["heartbeat_seconds"])

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from ork.executors.docker.papers import Papers
+from ork.executors.docker.container_documents import ContainerDocuments
 from ork.model.masking import Mask, MaskedStream
 
 
 async def copy_log(
-    pieces: AsyncIterator[tuple[int, bytes]], papers: Papers, mask: Mask | None = None, *, is_whole: bool = True
+    pieces: AsyncIterator[tuple[int, bytes]],
+    documents: ContainerDocuments,
+    mask: Mask | None = None,
+    *,
+    is_whole: bool = True,
 ) -> None:
     """Everything the engine tells, from the first byte on, is in the log, with the values of secrets masked.
 
@@ -17,12 +21,12 @@ async def copy_log(
     Unless this is the whole of it (`is_whole`), the end may be the beginning of a secret, and is left for the next copy.
     ObjectsError where the log cannot be written (a full disk): the engine still has it all, so it can be begun again.
     """
-    there, place = papers.log_size(), 0
+    there, place = documents.log_size(), 0
     async for data in _masked(pieces, mask, is_whole) if mask is not None else _plain(pieces):
         new = data[max(0, there - place) :]
         place += len(data)
         if new:
-            papers.write_log(place - len(new), new)
+            documents.write_log(place - len(new), new)
 
 
 async def _plain(pieces: AsyncIterator[tuple[int, bytes]]) -> AsyncIterator[bytes]:

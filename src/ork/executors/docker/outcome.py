@@ -1,4 +1,4 @@
-"""What comes of a container that has ended: its output taken out, and the attempt's last word said."""
+"""What comes of a container that has ended: its output taken out, and the attempt's last word retrying_call."""
 
 from __future__ import annotations
 
@@ -9,52 +9,58 @@ from typing import Any
 
 from ork.errors import DocumentError
 from ork.executors.docker import endings
+from ork.executors.docker.container_documents import ContainerDocuments
 from ork.executors.docker.engine import Engine
 from ork.executors.docker.files import OutputError, take_object, take_output
 from ork.executors.docker.making import is_plain
-from ork.executors.docker.papers import Papers
-from ork.executors.docker.patience import patiently, said
+from ork.executors.docker.retrying import retrying, retrying_call
 from ork.objects.portable import output_file, status_file
 
 _STATUS_LIMIT = 2 << 20
 
 
 async def finish_with(
-    engine: Engine, papers: Papers, spec: dict[str, Any], ended: Mapping[str, Any], decided: Mapping[str, Any] | None
+    engine: Engine,
+    documents: ContainerDocuments,
+    spec: dict[str, Any],
+    ended: Mapping[str, Any],
+    decided: Mapping[str, Any] | None,
 ) -> None:
     """`decided`: the ending that we brought about, a stop or the end of its time, whatever its exit code."""
     started_at = endings.started_at(ended)
     code = int(ended["State"]["ExitCode"])
-    if not is_plain(spec) and await _is_passed_on(engine, papers, spec, ended["Id"]):
+    if not is_plain(spec) and await _copy_worker_result(engine, documents, spec, ended["Id"]):
         return
     if decided is not None:
         ending: Mapping[str, Any] = {**decided, "exit_code": code}
     elif code != 0 or not is_plain(spec):
-        ending = endings.ended_badly(ended, spec["container"]["memory"], papers.log_tail())
+        ending = endings.ended_badly(ended, spec["container"]["memory"], documents.log_tail())
     else:
-        ending = await _succeeded(engine, papers, spec, ended["Id"])
-    await finish(papers, {**ending, "finished_at": endings.finished_at(ended)}, started_at)
+        ending = await _succeeded(engine, documents, spec, ended["Id"])
+    await finish(documents, {**ending, "finished_at": endings.finished_at(ended)}, started_at)
 
 
-async def finish(papers: Papers, ending: Mapping[str, Any], started_at: str | None = None) -> None:
-    """The last word, unless it has been said."""
+async def finish(documents: ContainerDocuments, ending: Mapping[str, Any], started_at: str | None = None) -> None:
+    """The last word, unless it has been retrying_call."""
     began = started_at or datetime.now(UTC).isoformat()
 
     def say() -> None:
-        if not papers.is_over():
-            papers.finish(ending, began)
+        if not documents.is_over():
+            documents.finish(ending, began)
 
-    await said(say)
+    await retrying_call(say)
 
 
-async def _succeeded(engine: Engine, papers: Papers, spec: dict[str, Any], container: str) -> dict[str, Any]:
+async def _succeeded(
+    engine: Engine, documents: ContainerDocuments, spec: dict[str, Any], container: str
+) -> dict[str, Any]:
     path, limit = spec["from_file"], spec["output_limit"]
     if path is None:
         return endings.success(None)
     try:
-        data = await patiently(lambda: take_output(engine, container, path, limit))
+        data = await retrying(lambda: take_output(engine, container, path, limit))
         # Reading a large one takes a while, and others wait for this loop.
-        stored = await patiently(lambda: asyncio.to_thread(papers.store_output, data, spec))
+        stored = await retrying(lambda: asyncio.to_thread(documents.store_output, data, spec))
     except OutputError as error:
         return endings.failed("output", str(error), exit_code=0)
     except DocumentError as error:
@@ -62,11 +68,13 @@ async def _succeeded(engine: Engine, papers: Papers, spec: dict[str, Any], conta
     return endings.success(stored)
 
 
-async def _is_passed_on(engine: Engine, papers: Papers, spec: dict[str, Any], container: str) -> bool:
-    """Whether the worker inside has said its last word, and it stands in our store now."""
+async def _copy_worker_result(
+    engine: Engine, documents: ContainerDocuments, spec: dict[str, Any], container: str
+) -> bool:
+    """Whether the worker inside has retrying_call its last word, and it stands in our store now."""
     attempt = spec["attempt"]
-    told = await patiently(lambda: take_object(engine, container, status_file(attempt), _STATUS_LIMIT))
-    if told is None:
+    status = await retrying(lambda: take_object(engine, container, status_file(attempt), _STATUS_LIMIT))
+    if status is None:
         return False
-    output = await patiently(lambda: take_object(engine, container, output_file(attempt), spec["output_limit"]))
-    return await said(lambda: papers.pass_on(told, output))
+    output = await retrying(lambda: take_object(engine, container, output_file(attempt), spec["output_limit"]))
+    return await retrying_call(lambda: documents.pass_on(status, output))

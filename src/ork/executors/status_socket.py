@@ -13,11 +13,11 @@ from functools import cache
 from ork.executors import processes
 
 _LONGEST_ADDRESS = 100  # the system allows 107 bytes
-_MOST_AT_ONCE = 512
+_MAX_AT_ONCE = 512
 _DEFAULT_FOLDER = "/tmp"
 
 
-class NewsSocket:
+class StatusSocket:
     """In a folder of its own that only this user can enter."""
 
     def __init__(self, folder: str | None = None, report: Callable[[str], None] = lambda _why: None) -> None:
@@ -65,7 +65,7 @@ class NewsSocket:
         self._socket.bind(f"{self._folder}/news")
 
     def _receive(self, listeners: Mapping[str, Callable[[bytes | None], None]]) -> None:
-        for _ in range(_MOST_AT_ONCE):
+        for _ in range(_MAX_AT_ONCE):
             if self._socket is None:
                 return
             try:

@@ -14,27 +14,27 @@ from typing import Any
 
 from ork.errors import EngineError, ObjectsError, SecretError
 from ork.executors.docker import endings
+from ork.executors.docker.container_documents import ContainerDocuments, FindMask
 from ork.executors.docker.engine import Engine
 from ork.executors.docker.launching import Launch
 from ork.executors.docker.log import copy_log
 from ork.executors.docker.making import container_name, is_plain
 from ork.executors.docker.outcome import finish, finish_with
-from ork.executors.docker.papers import FindMask, Papers
-from ork.executors.docker.patience import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, patiently, said
+from ork.executors.docker.retrying import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, retrying, retrying_call
 
 # An engine's machine that is gone without a word would be waited for without end.
 WAIT_SECONDS = 60.0
 _LAST_LINES_SECONDS = 5.0
 
 
-class Keeper:
+class ContainerMonitor:
     """`has_begun` is set once there is nothing left to be done for its start."""
 
     def __init__(
-        self, engine: Engine, papers: Papers, spec: dict[str, Any], launch: Launch, find_mask: FindMask
+        self, engine: Engine, documents: ContainerDocuments, spec: dict[str, Any], launch: Launch, find_mask: FindMask
     ) -> None:
         self._engine = engine
-        self._papers = papers
+        self._documents = documents
         self._spec = spec
         self._launch = launch
         self._find_mask = find_mask
@@ -44,20 +44,20 @@ class Keeper:
         self._container: str | None = None
         self.has_begun = asyncio.Event()
 
-    async def keep(self, news: Callable[[], None]) -> None:
+    async def run(self, on_status: Callable[[], None]) -> None:
         """Until the attempt's last word is written, or it is clear that there will be none."""
         try:
             container = await self._launch.begun()
             if container is not None:
                 self._container = container["Id"]
-                await said(lambda: self._papers.beat(endings.started_at(container)))
+                await retrying_call(lambda: self._documents.beat(endings.started_at(container)))
                 self.has_begun.set()
-                news()
-                await self._see_to_its_end(container)
+                on_status()
+                await self._follow(container)
         except (EngineError, ObjectsError):
             raise
         except Exception as error:
-            await self._own_fault(error)
+            await self._on_internal_error(error)
         finally:
             self.has_begun.set()
             if self._stopping is not None:
@@ -69,12 +69,12 @@ class Keeper:
             self._ending = endings.stopped("asked by the scheduler")
         self._end(at_once=at_once)
 
-    async def _own_fault(self, error: Exception) -> None:
+    async def _on_internal_error(self, error: Exception) -> None:
         """A mistake of ours must not leave the container running, nor the scheduler waiting."""
-        await patiently(lambda: self._engine.signal(self._name, "KILL"))
-        await finish(self._papers, endings.failed("internal", f"its keeper failed: {type(error).__name__}: {error}"))
+        await retrying(lambda: self._engine.signal(self._name, "KILL"))
+        await finish(self._documents, endings.failed("internal", f"its keeper failed: {type(error).__name__}: {error}"))
 
-    async def _see_to_its_end(self, container: dict[str, Any]) -> None:
+    async def _follow(self, container: dict[str, Any]) -> None:
         if self._ending is not None:
             self._end(at_once=False)  # asked for before there was anything to stop
         started_at = endings.started_at(container)
@@ -82,11 +82,11 @@ class Keeper:
         log = asyncio.ensure_future(self._copy_log(container["Id"]))
         timer = self._timer(started_at)
         try:
-            ended = await patiently(lambda: self._ended(container["Id"]))
+            ended = await retrying(lambda: self._ended(container["Id"]))
             beats.cancel()
             if ended is not None:
                 await self._complete_log(log, container["Id"])
-                await finish_with(self._engine, self._papers, self._spec, ended, self._ending)
+                await finish_with(self._engine, self._documents, self._spec, ended, self._ending)
         finally:
             for task in (beats, log, timer):
                 if task is not None:
@@ -107,19 +107,19 @@ class Keeper:
                 await asyncio.sleep(FIRST_PAUSE_SECONDS)
 
     async def _copy_log(self, container: str, *, follow: bool = True) -> None:
-        if self._papers.mask is None:
+        if self._documents.mask is None:
             try:
-                self._papers.mask = await asyncio.to_thread(self._find_mask, self._spec)
+                self._documents.mask = await asyncio.to_thread(self._find_mask, self._spec)
             except SecretError as problem:
-                self._papers.note(f"the log is withheld, for its secrets cannot be masked: {problem.message}")
+                self._documents.note(f"the log is withheld, for its secrets cannot be masked: {problem.message}")
                 return
 
         async def copy() -> None:
             logs = self._engine.logs(container, follow=follow)
-            await copy_log(logs, self._papers, self._papers.mask, is_whole=not follow)
+            await copy_log(logs, self._documents, self._documents.mask, is_whole=not follow)
 
         with contextlib.suppress(EngineError):  # gone, with its log
-            await patiently(copy)
+            await retrying(copy)
 
     async def _complete_log(self, following: asyncio.Future[None], container: str) -> None:
         """Whoever follows may be cut off before the last bytes, or never be let go: what counts is the whole of it."""
@@ -133,8 +133,8 @@ class Keeper:
             await asyncio.sleep(self._spec["heartbeat_seconds"])
             with contextlib.suppress(EngineError, ObjectsError):
                 await self._engine.inspect(self._name)
-                if not self._papers.is_over():
-                    self._papers.beat(started_at)
+                if not self._documents.is_over():
+                    self._documents.beat(started_at)
 
     def _timer(self, started_at: str) -> asyncio.TimerHandle | None:
         """A worker inside keeps its own time."""
@@ -142,9 +142,9 @@ class Keeper:
         if seconds is None or not is_plain(self._spec):
             return None
         age = (datetime.now(UTC) - datetime.fromisoformat(started_at)).total_seconds()
-        return asyncio.get_running_loop().call_later(max(0.0, seconds - age), self._time_is_over, seconds)
+        return asyncio.get_running_loop().call_later(max(0.0, seconds - age), self._on_timeout, seconds)
 
-    def _time_is_over(self, seconds: float) -> None:
+    def _on_timeout(self, seconds: float) -> None:
         self._ending = self._ending or endings.timed_out(seconds)
         self._end(at_once=False)
 
@@ -155,12 +155,12 @@ class Keeper:
             if not at_once:
                 return
             self._stopping.cancel()
-        self._stopping = asyncio.ensure_future(self._press(self._container, at_once))
+        self._stopping = asyncio.ensure_future(self._stop_container(self._container, at_once))
 
-    async def _press(self, container: str, at_once: bool) -> None:
+    async def _stop_container(self, container: str, at_once: bool) -> None:
         if not at_once:
-            await patiently(lambda: self._engine.signal(container, "TERM"))
+            await retrying(lambda: self._engine.signal(container, "TERM"))
             await asyncio.sleep(self._spec["stop_grace_seconds"])
         while True:
-            await patiently(lambda: self._engine.signal(container, "KILL"))
+            await retrying(lambda: self._engine.signal(container, "KILL"))
             await asyncio.sleep(LONGEST_PAUSE_SECONDS)

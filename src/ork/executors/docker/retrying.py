@@ -16,7 +16,7 @@ _TRIES = 6  # of what the engine says it failed to do
 T = TypeVar("T")
 
 
-async def patiently(act: Callable[[], Awaitable[T]], *, seconds: float = math.inf) -> T:
+async def retrying(act: Callable[[], Awaitable[T]], *, seconds: float = math.inf) -> T:
     """Again and again, until it is done or refused; that no engine was there for so many seconds is told as well.
 
     For what may be done any number of times: whether it was done the last time is not always known.
@@ -41,10 +41,10 @@ async def patiently(act: Callable[[], Awaitable[T]], *, seconds: float = math.in
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
-async def said(word: Callable[[], T]) -> T:
+async def retrying_call(word: Callable[[], T]) -> T:
     """The same for a plain call, such as one of the object store's."""
 
     async def act() -> T:
         return word()
 
-    return await patiently(act)
+    return await retrying(act)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ork.executors import local, processes, residents
+from ork.executors import local, processes, worker_pool
 from ork.executors.executor import Presence
-from ork.executors.fork_server import MARK
+from ork.executors.fork_server import ATTEMPT_VARIABLE
 from ork.executors.local import LocalExecutor
 from ork.model.task import Attempt
 from tests.integration.workshop import Workshop, in_workshop, is_alive
@@ -96,7 +96,7 @@ async def test_attempts_at_the_same_time_have_workers_of_their_own(shop: Worksho
 async def test_an_attempt_that_is_over_is_gone_though_its_worker_lives(shop: Workshop) -> None:
     resident = await settled(shop)
     assert is_alive(resident)
-    assert processes.mark_of(resident, MARK) == ""
+    assert processes.attempt_of(resident, ATTEMPT_VARIABLE) == ""
     assert await shop.executor.find([shop.made[-1]]) == [Presence.GONE]
 
 
@@ -139,8 +139,10 @@ def test_a_signal_for_a_worker_that_moved_on_is_not_sent(tmp_path: Path, monkeyp
         shop.write("hold-present", "")
         await shop.start(present)
         await resident_of(shop, present)
-        honest, looks = processes.mark_of, [str(past.key)]
-        monkeypatch.setattr(local.processes, "mark_of", lambda pid, mark: looks.pop() if looks else honest(pid, mark))
+        honest, looks = processes.attempt_of, [str(past.key)]
+        monkeypatch.setattr(
+            local.processes, "attempt_of", lambda pid, mark: looks.pop() if looks else honest(pid, mark)
+        )
         other = LocalExecutor("python", shop.objects)
         await other.stop([past], at_once=False)
         assert looks == []
@@ -165,7 +167,7 @@ def test_an_idle_worker_that_does_not_answer_is_done_without(tmp_path: Path, mon
     @in_workshop
     async def inside(shop: Workshop) -> None:
         resident = await settled(shop)
-        monkeypatch.setattr(residents, "PATIENCE_SECONDS", 0.2)
+        monkeypatch.setattr(worker_pool, "START_TIMEOUT_SECONDS", 0.2)
         os.kill(resident, signal.SIGSTOP)
         attempt = shop.attempt("after")
         assert (await shop.run(attempt))["state"] == "success"
@@ -256,7 +258,7 @@ async def written_pids(shop: Workshop) -> list[int]:
 
 
 def in_session(leader: int) -> list[int]:
-    return [process.pid for process in processes.marked_processes(MARK) if is_in(process.pid, leader)]
+    return [process.pid for process in processes.tagged_processes(ATTEMPT_VARIABLE) if is_in(process.pid, leader)]
 
 
 def is_in(pid: int, session: int) -> bool:

@@ -7,12 +7,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ork.executors.local_news import NewsSocket
+from ork.executors.status_socket import StatusSocket
 
 OWNER = """
 import sys, time
-from ork.executors.local_news import NewsSocket
-news = NewsSocket(sys.argv[1])
+from ork.executors.status_socket import StatusSocket
+news = StatusSocket(sys.argv[1])
 print(news.address, flush=True)
 time.sleep(600)
 """
@@ -36,7 +36,7 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_uses_stays(
                 (place / name).mkdir()
             assert left_behind.parent == in_use.parent == place
             assert left_behind.exists()
-            news = NewsSocket(str(place))
+            news = StatusSocket(str(place))
             assert news.address is not None
             news.close()
             assert {entry.name for entry in place.iterdir()} == {in_use.name, "ork-1a2b3c4d", "ork-notes", "other"}

@@ -7,31 +7,31 @@ from typing import Any
 
 import pytest
 
-from ork.executors import residents
+from ork.executors import worker_pool
 from ork.executors.fork_servers import ForkServers
-from ork.executors.residents import Residents
+from ork.executors.worker_pool import WorkerPool
 
 KIND = "python", "shared"
-QUICK, SLOW = residents.QUICK_SECONDS / 2, residents.QUICK_SECONDS * 2
+QUICK, SLOW = worker_pool.QUICK_SECONDS / 2, worker_pool.QUICK_SECONDS * 2
 
 
 @pytest.fixture
-def workers(monkeypatch: pytest.MonkeyPatch) -> Residents:
-    monkeypatch.setattr(residents, "_PROCESSORS", 4)
+def workers(monkeypatch: pytest.MonkeyPatch) -> WorkerPool:
+    monkeypatch.setattr(worker_pool, "_PROCESSORS", 4)
     listener: Any = SimpleNamespace(over=None)
-    return Residents(listener, ForkServers())
+    return WorkerPool(listener, ForkServers())
 
 
-def tell(workers: Residents, word: bytes, pace: float = SLOW, times: int = 5) -> None:
+def tell(workers: WorkerPool, word: bytes, pace: float = SLOW, times: int = 5) -> None:
     worker: Any = SimpleNamespace(kind=KIND, pace=pace)
     for _ in range(times):
         workers._note_seconds(worker, word)
 
 
-def test_one_is_enough_until_something_is_known(workers: Residents) -> None:
-    assert workers._enough(KIND) == 1
+def test_one_is_enough_until_something_is_known(workers: WorkerPool) -> None:
+    assert workers._useful_workers(KIND) == 1
     tell(workers, b"swift", times=4)
-    assert workers._enough(KIND) == 1
+    assert workers._useful_workers(KIND) == 1
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def test_one_is_enough_until_something_is_known(workers: Residents) -> None:
         pytest.param(b"over", SLOW, None, id="waiting: nobody waits for another"),
     ],
 )
-def test_what_is_known_says_how_many(workers: Residents, word: bytes, pace: float, enough: int | None) -> None:
+def test_what_is_known_says_how_many(workers: WorkerPool, word: bytes, pace: float, enough: int | None) -> None:
     tell(workers, word, pace)
-    assert workers._enough(KIND) == enough
+    assert workers._useful_workers(KIND) == enough
 
 
-def test_the_last_ones_count(workers: Residents) -> None:
+def test_the_last_ones_count(workers: WorkerPool) -> None:
     tell(workers, b"light", times=20)
     tell(workers, b"swift", times=1)
-    assert workers._enough(KIND) == 4
+    assert workers._useful_workers(KIND) == 4
     tell(workers, b"light", times=1)
-    assert workers._enough(KIND) == 1
+    assert workers._useful_workers(KIND) == 1

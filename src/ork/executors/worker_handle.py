@@ -12,39 +12,41 @@ from typing import Protocol
 from ork.executors.fork_server import ForkServer
 
 LARGEST_REQUEST = 1 << 16
-MOST_AHEAD = 256
+MAX_AHEAD = 256
 ENDS = (
     b"over",
     b"swift",
     b"light",
 )  # words: the second of a task that never waited, the third of one that costs little, too
-_MOST_WEIGHT = 18 << 14  # in bytes, of what waits at a worker
-_DOOR_BYTES = 1 << 18  # asked for; a usual system grants enough of them for most of what may wait, in small pieces too
+_MAX_WEIGHT = 18 << 14  # in bytes, of what waits at a worker
+_SOCKET_BUFFER_BYTES = (
+    1 << 18
+)  # asked for; a usual system grants enough of them for most of what may wait, in small pieces too
 
 Kind = tuple[str, str]  # interpreter and isolation: one that was for itself is not used for sharing, nor the other way
 
 
 class Owner(Protocol):
-    def heard(self, resident: Resident, message: bytes) -> None: ...
+    def on_message(self, worker: WorkerHandle, message: bytes) -> None: ...
 
-    def heard_all(self, resident: Resident) -> None:
+    def on_messages_read(self, worker: WorkerHandle) -> None:
         """That was all that it has said for now."""
         ...
 
-    def gone(self, resident: Resident) -> None:
+    def on_closed(self, worker: WorkerHandle) -> None:
         """It will say nothing more."""
         ...
 
 
-def make_door() -> tuple[socket.socket, socket.socket]:
+def make_socket_pair() -> tuple[socket.socket, socket.socket]:
     """Ours, and the worker's end."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setblocking(False)
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _DOOR_BYTES)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER_BYTES)
     return ours, theirs
 
 
-class Resident:
+class WorkerHandle:
     """A worker has the first of what it was given, or, of shared ones, any; the rest waits there."""
 
     __slots__ = (
@@ -54,30 +56,30 @@ class Resident:
         "_unsent",
         "_unsent_bytes",
         "begun_at",
+        "fingerprint",
         "given",
-        "has_spoken",
+        "has_reported",
         "has_taken",
-        "is_asked_back",
+        "is_reclaiming",
         "is_slow",
         "kind",
-        "looks",
         "pace",
         "server",
         "weight",
     )
 
-    def __init__(self, owner: Owner, kind: Kind, server: ForkServer, door: socket.socket, looks: object) -> None:
+    def __init__(self, owner: Owner, kind: Kind, server: ForkServer, door: socket.socket, fingerprint: object) -> None:
         self.kind = kind
         self.server = server
-        self.looks = looks
+        self.fingerprint = fingerprint
         self.given: dict[str, bytes] = {}  # requests by attempt
         self.weight = 0  # of all of them, in bytes
         self.begun_at = 0.0  # when it could begin with the first of them
         self.pace = 0.0  # how many seconds each took of those of whose ends it told last
-        self.has_taken = False  # it has been heard of since then
+        self.has_taken = False  # it has been on_message of since then
         self.is_slow = False  # what it has is not over in a moment
-        self.is_asked_back = False  # for all but the first of them, and has not answered
-        self.has_spoken = False
+        self.is_reclaiming = False  # for all but the first of them, and has not answered
+        self.has_reported = False
         self._owner = owner
         self._socket = door
         self._unsent: list[bytes] = []
@@ -91,11 +93,11 @@ class Resident:
 
     @property
     def is_quick(self) -> bool:
-        return not (self.is_slow or self.is_asked_back)
+        return not (self.is_slow or self.is_reclaiming)
 
     @property
-    def has_room(self) -> bool:
-        return len(self.given) < MOST_AHEAD and self.weight < _MOST_WEIGHT and not self._late
+    def has_capacity(self) -> bool:
+        return len(self.given) < MAX_AHEAD and self.weight < _MAX_WEIGHT and not self._late
 
     def give(self, attempt: str, request: bytes) -> None:
         self.given[attempt] = request
@@ -116,7 +118,7 @@ class Resident:
         self.weight -= len(self.given.pop(attempt))
         self._begin()
 
-    def take_back(self, begun: Collection[str]) -> dict[str, bytes]:
+    def reclaim(self, begun: Collection[str]) -> dict[str, bytes]:
         """All but those."""
         attempts = [attempt for attempt in self.given if attempt not in begun]
         taken = {attempt: self.given.pop(attempt) for attempt in attempts}
@@ -145,7 +147,7 @@ class Resident:
             # Not from within `ask`: who asked has not yet noted that it did.
             loop.call_soon(self.end)
 
-    def let_go(self) -> None:
+    def detach(self) -> None:
         """It finishes what it has, and ends; nobody hears of it here."""
         if self._socket.fileno() >= 0:
             loop = asyncio.get_running_loop()
@@ -155,8 +157,8 @@ class Resident:
 
     def end(self) -> None:
         if self._socket.fileno() >= 0:
-            self.let_go()
-            self._owner.gone(self)
+            self.detach()
+            self._owner.on_closed(self)
 
     def _receive(self) -> None:
         words: list[bytes] = []
@@ -170,13 +172,13 @@ class Resident:
             pass
         ends = sum(word.startswith(ENDS) for word in words)
         now = time.monotonic()
-        if not self.has_spoken:
+        if not self.has_reported:
             self.begun_at = now  # until then it came into being
         self.pace = (now - self.begun_at) / max(1, ends)
         try:
             for word in words:
-                self._owner.heard(self, word)
+                self._owner.on_message(self, word)
         finally:
-            self._owner.heard_all(self)
+            self._owner.on_messages_read(self)
         if not is_there:
             self.end()

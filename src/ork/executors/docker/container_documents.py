@@ -12,7 +12,7 @@ FindMask: TypeAlias = Callable[[dict[str, Any]], Mask | None]
 """The mask of the secrets that a spec names, for whoever takes over an attempt; SecretError if one has no value now."""
 
 
-class Papers(Protocol):
+class ContainerDocuments(Protocol):
     """ObjectsError: not now. DocumentError: never, as it stands."""
 
     mask: Mask | None  # of the attempt's secrets; None if it has none, or nobody has looked
@@ -50,5 +50,5 @@ class Papers(Protocol):
     def log_tail(self) -> list[str]: ...
 
 
-class PapersOf(Protocol):
-    def __call__(self, attempt: Attempt) -> Papers: ...
+class DocumentsOf(Protocol):
+    def __call__(self, attempt: Attempt) -> ContainerDocuments: ...
