@@ -1,4 +1,4 @@
-"""How many files this process may have open: every attempt that runs here costs it one."""
+"""The limit of open files of this process. Every local attempt needs one descriptor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_FILES = 65_536
 
 @cache
 def raise_limit() -> tuple[int, int]:
-    """Raises this process's own limit as far as it may, once; what it was before is for the processes it starts."""
+    """Raise this process's limit as far as possible, once. Returns the old limits, for child processes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -21,7 +21,7 @@ def raise_limit() -> tuple[int, int]:
 
 
 def restore_limit(pid: int) -> None:
-    """Programs may rely on a low limit: one that this process starts gets the one that we were started with."""
+    """Give a child process the original limit, since programs may rely on a low one."""
     with suppress(OSError, ValueError):
         resource.prlimit(pid, resource.RLIMIT_NOFILE, raise_limit())
 

@@ -1,4 +1,4 @@
-"""Ends that nobody waits for are told of together: a scheduler has as much to do for one as for several."""
+"""Batches reports of ended attempts: a scheduler step costs as much for one end as for several."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from collections import deque
 from collections.abc import Callable
 
 BATCH_SECONDS = 0.002
-MANY = 16  # nobody waits for more than so many
+MANY = 16  # a batch of this size is reported at once
 
 
 class EndBatch:
-    """`tell` is called for each attempt, with its last words if they are at hand: now or soon, as is asked."""
+    """Calls `report` for each ended attempt, with its final status if known, on `flush` or soon."""
 
-    def __init__(self, tell: Callable[[str, bytes | None], None]) -> None:
-        self._tell = tell
-        self._heard: deque[tuple[str, bytes | None]] = deque()
+    def __init__(self, report: Callable[[str, bytes | None], None]) -> None:
+        self._report = report
+        self._ends: deque[tuple[str, bytes | None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, attempt: str, status: bytes | None) -> None:
-        self._heard.append((attempt, status))
+        self._ends.append((attempt, status))
 
     def flush_soon(self) -> None:
-        """All that was heard, and what is heard until then."""
-        if self._heard and self._timer is None:
+        """Report all ends after a short delay, including those added until then."""
+        if self._ends and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(BATCH_SECONDS, self.flush)
 
     @property
     def are_many(self) -> bool:
-        return len(self._heard) >= MANY
+        return len(self._ends) >= MANY
 
     def flush(self) -> None:
-        """All that was heard, in its order."""
+        """Report all ends, in order."""
         self.cancel_timer()
-        while self._heard:
-            self._tell(*self._heard.popleft())
+        while self._ends:
+            self._report(*self._ends.popleft())
 
     def cancel_timer(self) -> None:
         if self._timer is not None:

@@ -1,9 +1,8 @@
-"""What an executor promises. It performs; it decides nothing.
+"""The contract of executors. An executor starts, finds and stops attempts; it makes no decisions.
 
-The attempt's documents are the truth about it. An executor only brings attempts to life, can say
-whether something of one is still alive, and can end it; whatever it notices by itself (a process that exits) it
-reports as on_status, which is a reason to look at them, never a result. What they say may come along with the
-on_status, and is checked as if it had been read.
+The attempt's documents are authoritative. When an executor notices something (a process that exits, for example) it
+calls `on_status`, which makes the scheduler read the documents and is never a result by itself. A status that is passed
+to the callback is checked like one that was read.
 """
 
 from __future__ import annotations
@@ -18,31 +17,31 @@ from ork.model.status import Status
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
 
-# The attempt's status document, signed, as it lies in the object store (put there before it is told of); or, from an
-# executor that has no worker to distrust, what such a document would say.
+# The attempt's signed status document, which is already in the object store; or, from an executor without workers, the
+# status itself.
 ReportedStatus: TypeAlias = bytes | Status
 
 
 class StatusCallback(Protocol):
-    """Something may have happened to the attempt. With `told` its status need not be read, nor its executor be asked
-    whether it lives: on_status of its death comes by itself, and without `told`. Such on_status is always right, and takes away
-    what was told before and not looked at yet."""
+    """Something may have happened to the attempt. With a status, neither its documents need to be read nor its executor to
+    be asked. The end of a process is reported without a status; such a call is always correct, and replaces a status that
+    was reported before but not processed yet."""
 
-    def __call__(self, key: AttemptKey, told: ReportedStatus | None = None, /) -> None: ...
+    def __call__(self, key: AttemptKey, status: ReportedStatus | None = None, /) -> None: ...
 
 
-# The executor of attempts that wait for external jobs without a worker, whichever began them.
+# The executor of attempts that wait for external jobs without a worker, whichever executor started them.
 DEFERRED = "deferred"
 
 
 class LaunchOrder(Record):
-    """An attempt to start. Its signed spec is already in the object store; `spec` is the same as bytes (empty where nobody
-    reads it, or the order is for something that has been started before).
+    """An attempt to start. Its signed spec is already in the object store; `spec` has the same bytes (empty if the executor
+    needs no specs, or if the attempt was started before).
 
-    `token` reaches the worker through its environment, never through argv; `secrets` are environment
-    variables by value that appear in no document. `interpreter` is the user's Python for python tasks.
-    `isolation` says how the worker's process comes about, where the executor has a choice. `position`: if it is not 0,
-    nobody had won its gate when it was made, and a worker need not look for that before this place (see `put_specs`).
+    `token` is passed to the worker in its environment, never in argv. `secrets` are environment variables whose values
+    appear in no document. `interpreter` is the user's Python for Python tasks. `isolation` selects how the worker's
+    process is created, if the executor has a choice. `position`: if it is not 0, the gate did not exist when the spec was
+    written, and a worker need not search for it before this position (see `put_specs`).
     """
 
     attempt: Attempt
@@ -54,11 +53,11 @@ class LaunchOrder(Record):
     spec: bytes = b""
     position: int = 0
     paths: tuple[str, ...] = ()  # the project's folders that tasks import from, after the root
-    is_new: bool = False  # nobody was asked to start it before, so nobody can hold its gate
+    is_new: bool = False  # no executor was asked to start it before, so its gate cannot exist
 
 
 class NotStarted(Record):
-    """The attempt could not be started. `final` when trying again cannot help."""
+    """The attempt could not be started. `final`: a retry cannot help."""
 
     attempt: AttemptKey
     why: str
@@ -67,18 +66,18 @@ class NotStarted(Record):
 
 class Presence(StrEnum):
     RUNNING = "running"  # something of it is alive
-    ORPHANED = "orphaned"  # something of it is alive, but not the worker that would tell of its end
-    GONE = "gone"  # nothing of it is alive, nor can come alive under this name
-    LOST = "lost"  # gone with its machine (it rebooted): files may be older than the truth
-    UNKNOWN = "unknown"  # cannot say: another machine, or out of reach
+    ORPHANED = "orphaned"  # something of it is alive, but not the worker that would report its end
+    GONE = "gone"  # nothing of it is alive or can be started under this name
+    LOST = "lost"  # its machine was rebooted: files may be outdated
+    UNKNOWN = "unknown"  # unknown: on another machine, or unreachable
 
 
 class ExecutorTraits(Record):
-    """What a scheduler has to know about the attempts of an executor."""
+    """Properties of an executor's attempts that the scheduler needs."""
 
     fences_itself: bool = False  # a worker ends its task when it cannot write a heartbeat for the fence time
     presence_is_heartbeat: bool = False  # RUNNING counts as a heartbeat: nothing else writes one
-    needs_specs: bool = True  # somebody reads the specs of its attempts
+    needs_specs: bool = True  # the specs of its attempts are read
 
 
 CONTAINER_TRAITS = ExecutorTraits(presence_is_heartbeat=True)
@@ -95,30 +94,30 @@ class Executor(Protocol):
         ...
 
     async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
-        """Each attempt is on its way, or named in the answer.
+        """Start the attempts. Returns those that could not be started.
 
-        Repeatable: an attempt that is already there is not started again. `on_status` is called (in the event
-        loop) whenever something may have happened to the attempt; at the latest when its process is gone.
+        Can be repeated: an attempt that exists already is not started again. `on_status` is called in the event loop
+        whenever something may have happened to the attempt, at the latest when its process is gone.
         """
         ...
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
-        """For each attempt, in order, whether something of it is alive anywhere this executor can see."""
+        """For each attempt, in order, whether something of it is alive, as far as this executor can see."""
         ...
 
     async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
-        """As if this process had started them: on_status when their processes are gone. For adopted attempts."""
+        """Call `on_status` for adopted attempts as if this process had started them."""
         ...
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
-        """Asks each attempt's worker to end its whole tree, gently first; with `at_once` kills all of it now.
+        """Ask each attempt's worker to end its process tree gracefully; with `at_once`, kill the tree.
 
-        Returns without waiting for the end; `find` tells. An attempt that is gone is not an error.
+        Returns without waiting for the end; use `find`. An attempt that is gone is not an error.
         """
         ...
 
     async def close(self) -> None:
-        """Lets go without stopping anything: attempts go on and can be found by the next."""
+        """Free the executor's resources without stopping attempts. The next scheduler can find them."""
         ...
 
     @property
@@ -127,7 +126,7 @@ class Executor(Protocol):
         return None
 
     def release(self, attempts: Sequence[Attempt]) -> None:  # noqa: ARG002 (a default that does nothing)
-        """The ends of these attempts are committed: whatever was kept for another scheduler to find may be removed."""
+        """The ends of these attempts are committed: what was kept for other schedulers may be removed."""
         return
 
     def forget_run(self, run: RunId) -> None:  # noqa: ARG002

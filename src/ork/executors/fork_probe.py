@@ -1,4 +1,4 @@
-"""Tries a fork server out: starts one, has it make a worker, and asks that for nothing."""
+"""Tests a fork server: starts one, lets it create a worker, and sends the worker an empty request."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ork.executors.fork_server import ForkServer
 from ork.executors.worker_handle import make_socket_pair
 
 START_TIMEOUT_SECONDS = 20.0
-_NOTHING = b"back"  # asks for what the worker has not begun
+_NOTHING = b"back"  # reclaims tasks that the worker has not begun
 
 
 async def try_fork_server(interpreter: str, environ: Mapping[str, str]) -> str | None:
-    """None if it works; otherwise why it does not."""
+    """The reason why the fork server does not work, or None if it does."""
     try:
         server = ForkServer(interpreter, dict(environ), lambda _server: None)
         ours, theirs = make_socket_pair()

@@ -1,4 +1,4 @@
-"""The server that workers are forked from (see `ork.worker.pool.fork_server`), as its executor sees it: doors out, nothing in."""
+"""The server that workers are forked from (see `ork.worker.pool.fork_server`), as its executor sees it. The executor sends it one socket per worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ork.executors.local_python import BOOTSTRAP
 from ork.executors.processes import collect
 
 ATTEMPT_VARIABLE = "ORK_ATTEMPT_ID"
-SEVERAL = "*"  # the mark of a worker that has more than one attempt at a time (see `ork.worker.system.attempt_tag`)
+SEVERAL = "*"  # the tag of a worker with several attempts at a time (see `ork.worker.system.attempt_tag`)
 AHEAD = "ahead"
 MAX_TAG_BYTES = 512
 ORDINARY_SIGNALS = [signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGXFSZ]
@@ -27,7 +27,7 @@ _OWN_FOLDERS = ("worker", "objects", "model", "sdk")
 
 
 class ForkServer:
-    """One process. OSError if it cannot be started. `is_ahead`: nobody waits for its first worker yet."""
+    """One fork server process. OSError if it cannot be started. `is_ahead`: its first worker is not needed yet."""
 
     def __init__(
         self,
@@ -38,8 +38,8 @@ class ForkServer:
         is_ahead: bool = False,
     ) -> None:
         self.interpreter = interpreter
-        self.has_served = False  # a worker of its making has been heard of
-        self.last_worker_at = 0.0  # when the last one came alive
+        self.has_served = False  # one of its workers has reported
+        self.last_worker_at = 0.0  # when its last worker reported first
         self._ended = ended
         self._unsent: deque[socket.socket] = deque()
         self._loop = asyncio.get_running_loop()
@@ -58,26 +58,26 @@ class ForkServer:
         self._loop.add_reader(self._socket, self._receive)
 
     def make_worker(self, door: socket.socket) -> None:
-        """A worker will be behind the door, or it will be closed."""
+        """Fork a worker that uses this socket. The socket is closed if that fails."""
         self._unsent.append(door)
         if len(self._unsent) == 1:
             self._flush()
 
     def last_error(self) -> str:
-        """What it wrote to its stderr last."""
-        said = os.pread(self._errors, _MAX_ERROR_BYTES, max(0, os.fstat(self._errors).st_size - _MAX_ERROR_BYTES))
-        text = said.decode("utf-8", "replace").strip()
-        return text.splitlines()[-1] if text else "it ended without a word"
+        """The last line that it wrote to stderr."""
+        data = os.pread(self._errors, _MAX_ERROR_BYTES, max(0, os.fstat(self._errors).st_size - _MAX_ERROR_BYTES))
+        text = data.decode("utf-8", "replace").strip()
+        return text.splitlines()[-1] if text else "it ended without a message"
 
     def retire(self) -> None:
-        """It ends when it has made the workers it was asked for."""
+        """End it after it has forked all requested workers."""
         if self._unsent:
             self._loop.call_later(_COLLECT_AFTER_SECONDS, self.retire)
         else:
             self._end()
 
     def detach(self) -> None:
-        """It ends when it has made the workers that it knows of."""
+        """End it after it has forked the workers that it already received."""
         self._end()
 
     def kill(self) -> None:
@@ -86,7 +86,7 @@ class ForkServer:
         self._end()
 
     def _flush(self) -> None:
-        """Hands over as many as the socket takes; the rest follows when there is room."""
+        """Send as many sockets as possible; the rest follows when the connection is writable."""
         try:
             while self._unsent:
                 socket.send_fds(self._socket, [b"."], [self._unsent[0].fileno()])
@@ -95,13 +95,13 @@ class ForkServer:
             self._loop.add_writer(self._socket, self._flush)
             return
         except OSError:
-            # Not from within `make_worker`: who asked has not yet noted that it did.
+            # Not within `make_worker`: the caller has not recorded the worker yet.
             self._loop.call_soon(self._end)
             return
         self._loop.remove_writer(self._socket)
 
     def _receive(self) -> None:
-        """It has nothing to say: it has ended."""
+        """The server sends nothing, so this means that it has ended."""
         with contextlib.suppress(BlockingIOError, ConnectionResetError):
             if self._socket.recv(16):
                 return
@@ -121,7 +121,7 @@ class ForkServer:
 
 
 def _spawn(interpreter: str, environ: dict[str, str], theirs: socket.socket, errors: int, words: list[str]) -> int:
-    # Room for the attempt's mark, which each worker writes into its own copy.
+    # Space for the attempt's tag, which each worker writes into its own copy.
     env = {**environ, ATTEMPT_VARIABLE: "-" * MAX_TAG_BYTES}
     return os.posix_spawn(
         interpreter,
@@ -140,7 +140,7 @@ def _spawn(interpreter: str, environ: dict[str, str], theirs: socket.socket, err
 
 @lru_cache(maxsize=MAX_FINGERPRINTS)
 def fingerprint_of(interpreter: str, _second: int) -> tuple[object, ...]:
-    """Whatever a server has loaded, by time and size: when one of these files changes it is out of date."""
+    """Times and sizes of the files that a server loads. When one changes, the server is outdated."""
     package = os.path.dirname(os.path.dirname(BOOTSTRAP))
     paths = [interpreter, os.path.join(os.path.dirname(interpreter), "..", "pyvenv.cfg")]
     facts: list[object] = [_facts(path) for path in paths]

@@ -1,4 +1,4 @@
-"""The fork servers of a scheduler: one for each interpreter, however many executors ask for workers in it."""
+"""The fork servers of a scheduler: one per interpreter, shared by all executors."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ _FINGERPRINT_SECONDS = 1.0
 
 
 class ForkServers:
-    """At most a few at a time; the one that was not used for longest goes first."""
+    """At most MAX_SERVERS at a time; the least recently used one is ended first."""
 
     def __init__(self, fallbacks: Fallbacks | None = None) -> None:
         self.fallbacks = fallbacks or Fallbacks(lambda _component, _reason: None)
         self.by_interpreter: dict[str, ForkServer] = {}
-        self._failed: set[str] = set()  # interpreters in which the last one did not come up
-        self._unfit: dict[str, float] = {}  # interpreters in which none came up, and until when none is tried
+        self._failed: set[str] = set()  # interpreters whose last server did not start
+        self._unfit: dict[str, float] = {}  # interpreters in which no server starts, and until when none is tried
         self._fingerprints: dict[str, tuple[object, object]] = {}
         self._variables: dict[bytes, bytes] = {}
         self._environ: dict[str, str] = {}
 
     def use_environment(self, variables: Mapping[bytes, bytes]) -> None:
-        """For servers from now on; one with another environment is no longer like a new interpreter."""
+        """Set the environment of new servers. Servers with another environment are outdated."""
         if variables != self._variables:
             self._variables = dict(variables)
             self._environ = {os.fsdecode(name): os.fsdecode(value) for name, value in variables.items()}
 
     def fingerprint(self, interpreter: str) -> object:
-        """What a server of now has loaded, and in which environment: the same object as long as that is the same. One
-        that is out of date makes no more workers."""
+        """The fingerprint of files and environment of a current server: the same object while nothing changes. An outdated
+        server is ended."""
         known = self._fingerprints.get(interpreter, (None, None))
         files = fingerprint_of(interpreter, int(time.monotonic() / _FINGERPRINT_SECONDS))
         if known[0] == files and known[1] is self._environ:
@@ -45,20 +45,20 @@ class ForkServers:
         return self._fingerprints[interpreter]
 
     def server(self, interpreter: str, *, is_ahead: bool) -> ForkServer | None:
-        """One that is there, or on its way; None where none can be."""
+        """The running server, or a new one; None if none can be started."""
         server = self.by_interpreter.pop(interpreter, None) or self._started(interpreter, is_ahead=is_ahead)
         if server is not None:
             self.by_interpreter[interpreter] = server  # the last one: used most recently
         return server
 
     def has_failed(self, server: ForkServer) -> None:
-        """It came to nothing: for a while none is tried in that interpreter."""
+        """The server did not work: do not start another one in that interpreter for a while."""
         self._unfit[server.interpreter] = time.monotonic() + _UNFIT_SECONDS
         self._note(server.interpreter, server.last_error())
         server.retire()
 
     def has_served(self, server: ForkServer) -> None:
-        """A worker of its making has come alive."""
+        """One of its workers has reported."""
         server.has_served, server.last_worker_at = True, time.monotonic()
         self.fallbacks.clear(WORKER_POOL)
         self._failed.discard(server.interpreter)
@@ -67,12 +67,10 @@ class ForkServers:
 
     def _note(self, interpreter: str, why: str) -> None:
         self._failed.add(interpreter)
-        self.fallbacks.note(
-            FORK_SERVER, f"none comes up in {interpreter}, tasks start interpreters of their own: {why}"
-        )
+        self.fallbacks.note(FORK_SERVER, f"none starts in {interpreter}, so each task starts an interpreter: {why}")
 
     def close(self) -> None:
-        """They end when they have made the workers that they know of."""
+        """End all servers after they have forked the workers that they already received."""
         for server in list(self.by_interpreter.values()):
             server.detach()
 

@@ -1,7 +1,6 @@
-"""Attempts as processes on this machine: a shim each, in a session of its own, that outlives this process.
+"""Runs attempts as processes on this machine. Each has a worker in its own session that outlives this process.
 
-Nothing here waits: processes are spawned at once, or attempts are given to workers that stay; their ends and their on_status
-wake the event loop.
+Nothing here waits: attempts are given to a new process or to a pooled worker, whose messages and end wake the event loop.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ _WATCH_AGAIN_SECONDS = 0.5
 
 
 class _Pending(Record, frozen=False):
-    """An attempt that a worker was asked to take."""
+    """An attempt that was sent to a pooled worker and is not confirmed yet."""
 
     order: LaunchOrder
     on_status: StatusCallback
-    stop: Literal["gently", "at once"] | None = None  # to be done as soon as there is something to stop
+    stop: Literal["gently", "at once"] | None = None  # to be done as soon as the attempt is confirmed
 
 
 class LocalExecutor(Executor):
     """`uses_project_python`: workers start in the project's own virtual environment if it has one.
-    `isolation` is for orders that do not say; `servers` may be those of other executors."""
+    `isolation` is the default for orders without one; `servers` may be shared with other executors."""
 
     traits = ExecutorTraits(fences_itself=True)
 
@@ -78,22 +77,22 @@ class LocalExecutor(Executor):
         self._environment = Environment(pass_env)
         self._pool = WorkerPool(self, self._servers)
         self._pending: dict[str, _Pending] = {}
-        self._taken: dict[str, tuple[int, int]] = {}  # by residents of ours: their pid and start time
-        self._children: dict[AttemptKey, int] = {}  # started for us and not yet known to have ended
-        self._twins: dict[AttemptKey, Attempt] = {}  # spawned, but a resident may have taken it all the same
+        self._taken: dict[str, tuple[int, int]] = {}  # by pooled workers: their pid and start time
+        self._children: dict[AttemptKey, int] = {}  # child processes that have not ended
+        self._twins: dict[AttemptKey, Attempt] = {}  # spawned, but a pooled worker may have taken it, too
         self._pidfds: dict[AttemptKey, int] = {}
         self._is_closed = False
 
     @property
     def status_address(self) -> str | None:
-        """Where workers send word of what they did; None if there can be no such place."""
+        """The socket to which workers report new statuses; None if it cannot be created."""
         return self._status_socket.address
 
     def name_for(self, attempt: AttemptKey) -> str:
         return local_names.name_for(attempt)
 
     def expect(self, root: str) -> None:
-        """Work of the project in this folder will come soon. Only with a running event loop."""
+        """Prepare a worker for the project in this folder. Requires a running event loop."""
         if self._isolation is not Isolation.INTERPRETER:
             self._servers.use_environment(self._environment.variables())
             with contextlib.suppress(InterpreterError):
@@ -114,7 +113,7 @@ class LocalExecutor(Executor):
         return problems
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
-        await self._gates.look_at(attempts)  # before the processes: a worker may win its gate at any moment
+        await self._gates.look_at(attempts)  # before the processes, since a worker may win its gate at any time
         table = ProcessTable(ATTEMPT_VARIABLE)
         return [self._find_one(attempt, table) for attempt in attempts]
 
@@ -132,7 +131,7 @@ class LocalExecutor(Executor):
             if local_names.location_of(attempt) is not Presence.RUNNING:
                 continue
             pending = self._pending.get(str(attempt.key))
-            # A worker that has won the gate and does not say so is frozen: nothing would ever come of waiting for it.
+            # A worker that has won the gate without a confirmation is stuck, so waiting for it is useless.
             if pending is not None and not (at_once and self._shim(attempt) is not None):
                 pending.stop = "at once" if at_once else pending.stop or "gently"
             elif at_once:
@@ -183,10 +182,10 @@ class LocalExecutor(Executor):
 
     def _offer_to_pool(self, order: LaunchOrder, name: str, on_status: StatusCallback) -> bool:
         isolation = order.isolation or self._isolation
-        # What a worker has read could be found in the memory of every later task: secrets never go there.
+        # Later tasks could read a pooled worker's memory, so secrets are never sent to it.
         if isolation is Isolation.INTERPRETER or order.secrets:
             return False
-        # Put together by hand: this is done for every attempt, and all but two of its words are ours.
+        # Formatted without `json`, since this is done for every attempt; only the name needs escaping.
         request = f'{{"attempt":{quoted(name)},"token":"{order.token}","position":{order.position},{self._common[isolation]}}}'
         kind = self._pythons.of(order), isolation._value_
         if not self._pool.ask(kind, name, request.encode(), order.spec):
@@ -214,21 +213,21 @@ class LocalExecutor(Executor):
             listener(status)
 
     def on_returned(self, attempt: str) -> None:
-        """A worker may have been made all the same; the gate lets only one of them through."""
+        """Start the attempt as a new process. The pooled worker may still take it; the gate admits only one of them."""
         asked = self._pending.pop(attempt, None)
         if asked is None:
             return
         key = asked.order.attempt.key
         if asked.stop is None and not self._is_past_its_gate(asked.order.attempt):
             try:
-                if FORK_SERVER not in self._fallbacks.reasons:  # that says it all
+                if FORK_SERVER not in self._fallbacks.reasons:  # already reported as that
                     self._fallbacks.note(WORKER_POOL, "a worker did not take its task, which got a new interpreter")
                 self._twins[key] = asked.order.attempt
                 self._spawn_and_watch(asked.order, asked.on_status)
                 return
             except (InterpreterError, OSError):
                 del self._twins[key]
-        # As if it had gone before it reached its gate.
+        # Treated like a worker that ended before it reached its gate.
         asyncio.get_running_loop().call_soon(self._was_gone, key, asked.on_status)
         self._stop_as_asked(asked)
 
@@ -240,7 +239,9 @@ class LocalExecutor(Executor):
 
     def _spawn_and_watch(self, order: LaunchOrder, on_status: StatusCallback) -> None:
         key = order.attempt.key
-        os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))  # what cannot be watched is not started
+        os.close(
+            os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        )  # fails if there is no descriptor left to watch the process
         environ = inherited(os.environ, self._environment.pass_env)
         log = self._documents.open_log(str(key))
         try:
@@ -256,14 +257,14 @@ class LocalExecutor(Executor):
         self._listeners[str(key)] = partial(on_status, key)
 
     def _watch_process(self, key: AttemptKey, pid: int, start_time: int | None, on_status: StatusCallback) -> None:
-        """StatusCallback at the latest when the process is gone, even if it is already."""
+        """Call `on_status` when the process is gone, also if it is gone already."""
         if self._is_closed:
             return
         loop = asyncio.get_running_loop()
         try:
             descriptor = None if start_time is None else processes.open_process(pid, start_time)
         except OSError:
-            # Descriptors have run out: look again now and then until it is gone or can be watched.
+            # No descriptor is left: check again until the process is gone or can be watched.
             if processes.process_start_time(pid) == start_time:
                 loop.call_later(_WATCH_AGAIN_SECONDS, self._watch_process, key, pid, start_time, on_status)
                 return
@@ -275,7 +276,7 @@ class LocalExecutor(Executor):
         loop.add_reader(descriptor, self._ended, key, on_status)
 
     def _was_gone(self, key: AttemptKey, on_status: StatusCallback) -> None:
-        """If it has been started again meanwhile, its new worker will be heard."""
+        """Report the end, unless the attempt has been started again in the meantime."""
         if not self._knows(key, str(key)):
             self._ended(key, on_status)
 
@@ -327,7 +328,7 @@ class LocalExecutor(Executor):
         if not table.members(str(attempt.key)):
             return Presence.UNKNOWN if self._is_hidden(attempt) else Presence.GONE
         is_past_its_gate = self._is_past_its_gate(attempt)
-        # In this order: it may win its gate at any moment while we are looking.
+        # In this order, since it may win its gate at any time.
         return Presence.ORPHANED if is_past_its_gate and self._shim(attempt) is None else Presence.RUNNING
 
     def _is_past_its_gate(self, attempt: Attempt) -> bool:
@@ -337,15 +338,15 @@ class LocalExecutor(Executor):
             return False
 
     def _is_hidden(self, attempt: Attempt) -> bool:
-        """Whether its worker may be alive as another user's process, of which nothing can be seen."""
+        """True if its worker may be alive as a process of another user, which cannot be inspected."""
         gate = self._gates.of(attempt) or {}
         pid = gate.get("pid")
         is_ours = gate.get("state") == "started" and gate.get("boot_id") == processes.boot_id()
         return is_ours and isinstance(pid, int) and processes.is_hidden(pid)
 
     def _shim(self, attempt: Attempt, *, is_at_it: bool = False) -> tuple[int, int] | None:
-        """Pid and start time of the process that won the gate, if it is alive and still has this attempt, perhaps with
-        others; or, `is_at_it`, nothing but this attempt."""
+        """Pid and start time of the process that won the gate, if it is alive and still has this attempt, possibly together
+        with others; with `is_at_it`, only this attempt."""
         try:
             gate = self._gates.of(attempt)
         except ObjectsError:
@@ -362,23 +363,23 @@ class LocalExecutor(Executor):
     def _ask_to_end(self, attempt: Attempt, table: ProcessTable) -> None:
         if self._pool.stop(str(attempt.key)):
             return
-        shim = self._shim(attempt)  # looked for once: who wins the gate after that is one of those below
+        shim = self._shim(attempt)  # read once: a later winner of the gate is handled below
         if shim is not None:
-            # A resident of another scheduler may have done with this attempt, and have its next one.
+            # A pooled worker of another scheduler may have finished this attempt and started its next one.
             is_meant = lambda: self._shim(attempt, is_at_it=True) == shim  # noqa: E731
             if processes.send_signal_if(*shim, signal.SIGTERM, is_meant) or self._shim(attempt) == shim:
-                return  # or it has several, and will be at this one alone, or done with it, in a moment
+                return  # or it has several attempts, and reads the stop request
         if attempt.key in self._children:
-            # On its way to the gate: it is gone without a trace, or stops as soon as it can say so.
+            # Before the gate: it exits, or stops as soon as it can report that.
             pid = self._children[attempt.key]
             processes.send_signal(pid, processes.process_start_time(pid) or 0, signal.SIGTERM)
         elif table.members(str(attempt.key)):
-            # Its shim is dead: nobody is left who could end it gently.
+            # Its worker is dead, so nothing can end it gracefully.
             self._end_at_once(attempt)
 
     def _end_at_once(self, attempt: Attempt) -> None:
-        """Kills everything of the attempt. A worker that holds its gate together with others' ends with it: it has not
-        reacted to the request to stop, so it would not end the others either."""
+        """Kill all processes of the attempt. A worker with several attempts is killed, too: it did not react to the stop
+        request, so it would not end the others either."""
 
         def look() -> list[processes.Process]:
             holder = self._shim(attempt)
@@ -390,10 +391,10 @@ class LocalExecutor(Executor):
 
 
 def _may_be_there(order: LaunchOrder) -> bool:
-    """Whether somebody may have won the attempt's gate before it was ordered."""
+    """True if the attempt's gate may have been won before this order."""
     return not (order.position or order.is_new)
 
 
 def _common_entries(objects_url: str, isolation: Isolation) -> str:
-    """What every request for a worker says, as part of its text."""
+    """Entries that all requests to pooled workers have in common, as JSON text."""
     return f'"objects":{quoted(objects_url)},"isolation":"{isolation}"'

@@ -1,6 +1,6 @@
-"""Which variables of the scheduler's environment its tasks inherit: a fixed list, and what `pass_env` names.
+"""The variables of the scheduler's environment that tasks inherit: a fixed list, and those named by `pass_env`.
 
-Everything else stays behind: a service's environment holds credentials that are no task's business.
+All others are dropped, since a service's environment may hold credentials.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-# Where programs are, who and where the user is, language and time, and which certificates to trust.
+# Program paths, user, folders, language, time zone and trusted certificates.
 NAMES = frozenset(
     {
         "PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP",
@@ -21,7 +21,7 @@ OWN = "ORK_"
 
 
 def inherited(environ: Mapping[str, str], pass_env: Sequence[str] = ()) -> dict[str, str]:
-    """What of `environ` a task gets. Ork's own variables are never passed, whoever asks for them."""
+    """The part of `environ` that tasks inherit. Ork's own variables are never passed."""
     names = NAMES.union(name for name in pass_env if not name.endswith("*"))
     prefixes = (*PREFIXES, *(name[:-1] for name in pass_env if name.endswith("*")))
     return {
@@ -32,7 +32,7 @@ def inherited(environ: Mapping[str, str], pass_env: Sequence[str] = ()) -> dict[
 
 
 class Environment:
-    """What workers inherit of this process's environment; filtered again only when that has changed."""
+    """The inherited part of this process's environment; computed again only when it changes."""
 
     def __init__(self, pass_env: Sequence[str]) -> None:
         self.pass_env = pass_env
@@ -40,7 +40,7 @@ class Environment:
         self._inherited: dict[bytes, bytes] = {}
 
     def variables(self) -> Mapping[bytes, bytes]:
-        # As the system's library has them: all at once, and as good to compare.
+        # The undecoded variables: one dict that can be compared quickly.
         now: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
         if now != self._seen:
             self._seen = dict(now)

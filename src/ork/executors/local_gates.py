@@ -1,4 +1,4 @@
-"""Gates of attempts, as the executor of this machine needs them: they name the process that won."""
+"""The gates of local attempts. A gate names the process that won it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ MAX_KNOWN = 10_000
 
 
 class Gates:
-    """A store that answers at once is read whenever a gate is asked for. Of any other the gates that may be needed are
-    read before (`look_at`), all at once; one that nobody holds yet is None until the next look."""
+    """Reads gates directly from a store that answers at once. From a slower store, `look_at` reads all gates that may be
+    needed in one batch; a gate that does not exist then is None until the next call."""
 
     def __init__(self, documents: AttemptDocuments) -> None:
         self._documents = documents
         self._calls = Calls(documents)
-        self._known: dict[AttemptKey, Found] = {}  # a gate never changes once somebody holds it
+        self._known: dict[AttemptKey, Found] = {}  # a gate never changes once it exists
 
     async def look_at(self, attempts: Sequence[Attempt]) -> None:
-        """Before `of` is asked about them."""
+        """Read the gates for later calls of `of`."""
         unknown = [attempt for attempt in attempts if not isinstance(self._known.get(attempt.key), bytes)]
         if self._documents.answers_at_once or not unknown:
             return
@@ -35,7 +35,7 @@ class Gates:
             del self._known[next(iter(self._known))]
 
     def of(self, attempt: Attempt) -> dict[str, Any] | None:
-        """Who holds it; None while nobody does. ObjectsError if it cannot be read, or is not signed by the attempt's token."""
+        """The gate, or None if it does not exist. ObjectsError if it cannot be read or is not signed by the attempt's token."""
         if self._documents.answers_at_once:
             (found,) = self._documents.read_gates([str(attempt.key)])
         else:
@@ -46,5 +46,5 @@ class Gates:
             return None
         gate = open_signed(found, attempt.token_hash)
         if gate.get("attempt") != str(attempt.key):
-            raise DocumentError(f"the gate of {attempt.key} speaks of another attempt")
+            raise DocumentError(f"the gate of {attempt.key} is that of another attempt")
         return gate

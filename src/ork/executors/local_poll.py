@@ -1,4 +1,4 @@
-"""Asking a function of the project about an external job, in a short process of the project's own Python."""
+"""Calls a polling function of the project in a short process of the project's Python."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ async def ask_process(
     seconds: float = POLL_SECONDS,
     pass_env: Sequence[str] = (),
 ) -> bytes:
-    """The reply to the request; ExecutorError if there is none in time. What is printed goes to the log."""
+    """The reply to the request. ExecutorError if there is none in time. Printed text goes to the log."""
     try:
         interpreter = interpreter_for(order, uses_project_python=True)
     except InterpreterError as error:
         raise ExecutorError(str(error)) from None
-    # What is printed may hold secrets: it is put aside, and masked before it comes into the log.
+    # Printed text may contain secrets: it goes to a temporary file, and is masked before it is copied to the log.
     aside = tempfile.TemporaryFile() if secrets else None  # noqa: SIM115 (closed once it is copied)
     try:
         process = await asyncio.create_subprocess_exec(
@@ -71,6 +71,6 @@ def _copy_masked(printed: IO[bytes], log: LogSink, secrets: Mapping[str, str]) -
 
 
 def _end(process: asyncio.subprocess.Process) -> None:
-    """Nothing of it is left behind, whatever it started."""
+    """Kill the process and everything that it started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

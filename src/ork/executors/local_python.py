@@ -1,4 +1,4 @@
-"""Which Python a local worker starts in."""
+"""The Python interpreter of local workers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ BOOTSTRAP = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 
 
 class InterpreterError(Exception):
-    """A sentence saying why no interpreter can be used; trying again does not help."""
+    """No interpreter can be used, and a retry does not help. The message is a sentence."""
 
 
 def interpreter_for(order: LaunchOrder, uses_project_python: bool) -> str:
-    """The one the order names, else that of the project's `.venv` if wanted and there, else the one we run in."""
+    """The order's interpreter, else that of the project's `.venv` if wanted and present, else the current one."""
     if order.interpreter is not None:
         if not os.access(order.interpreter, os.X_OK):
             raise InterpreterError(f"there is no Python at {order.interpreter}")
@@ -25,7 +25,7 @@ def interpreter_for(order: LaunchOrder, uses_project_python: bool) -> str:
 
 
 class Pythons:
-    """The same for many orders: looked for once until `look_again`."""
+    """Caches `interpreter_for` until `look_again`."""
 
     def __init__(self, uses_project_python: bool) -> None:
         self._uses_project_python = uses_project_python
@@ -45,7 +45,7 @@ class Pythons:
 
 
 def project_python(*folders: str) -> str:
-    """The Python of the project's `.venv` if one of these folders has one, else the one we run in."""
+    """The Python of the `.venv` in one of these folders, else the current interpreter."""
     root = next((each for each in folders if os.access(os.path.join(each, ".venv/bin/python"), os.X_OK)), None)
     if root is None:
         return sys.executable
@@ -58,7 +58,7 @@ def project_python(*folders: str) -> str:
 
 
 def _version(config: str) -> tuple[int, int] | None:
-    """From `version` (venv) or `version_info` (virtualenv, uv); None if it does not say."""
+    """Read from `version` (venv) or `version_info` (virtualenv, uv); None if there is neither."""
     try:
         with open(config, encoding="utf-8", errors="replace") as file:
             for line in file:

@@ -1,4 +1,4 @@
-"""A worker as an interpreter of its own: started for one attempt, in a session of its own."""
+"""Starts a worker for one attempt as a new interpreter in its own session."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ork.executors.local_python import BOOTSTRAP
 
 
 def spawn_worker(interpreter: str, documents: str, order: LaunchOrder, log: int, environ: Mapping[str, str]) -> int:
-    """Starts it with `environ` and what the order adds, and returns its pid. `log` is a descriptor of the attempt's log.
-    OSError if that is not possible."""
+    """Start the worker with `environ` and the order's variables, and return its pid. `log` is a descriptor of the attempt's
+    log. OSError if that fails."""
     env = {
         **environ,
         **dict(order.secrets),
@@ -26,7 +26,7 @@ def spawn_worker(interpreter: str, documents: str, order: LaunchOrder, log: int,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-            # What goes wrong before the task begins is reported in the task's log.
+            # Errors before the task begins go to the task's log.
             (os.POSIX_SPAWN_DUP2, log, 2),
         ],
         setsid=True,

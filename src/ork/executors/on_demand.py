@@ -1,4 +1,4 @@
-"""An executor that is made when it is first needed: most installations never need all of them."""
+"""An executor that is created on first use: most installations never need all of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class OnDemand(Executor):
         self._made: Executor | None = None
 
     def make(self) -> None:
-        """Now, although it was not needed yet."""
+        """Create the executor now."""
         _ = self._executor
 
     def name_for(self, attempt: AttemptKey) -> str:

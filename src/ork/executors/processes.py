@@ -1,4 +1,4 @@
-"""Which process is which: pids are reused, so a process is named by machine, boot, namespace, pid and start time."""
+"""Identifies processes. Pids are reused, so a process is identified by machine, boot, namespace, pid and start time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOOKS_UNTIL_HALTED = 1000
 
 
 class Process(NamedTuple):
-    """A living process as seen in one look at the process table. `attempt` is the mark in its environment."""
+    """A living process in one read of the process table. `attempt` is the tag in its environment."""
 
     pid: int
     parent: int
@@ -29,8 +29,8 @@ def hostname() -> str:
 
 @cache
 def machine() -> str:
-    """Its name and, behind a `+`, its id. Machines made from one image often have one name; where there is no id (in most
-    containers) they cannot be told apart."""
+    """The machine's name and, after a `+`, its id. Machines made from one image often have the same name; without an id (in
+    most containers) they cannot be distinguished."""
     try:
         with open("/etc/machine-id", encoding="ascii") as file:
             id = file.read().strip()[:12]
@@ -40,13 +40,13 @@ def machine() -> str:
 
 
 def is_another_boot(of_machine: str, boot: str) -> bool:
-    """Certainly of this machine, and before it was restarted."""
+    """True if the boot is certainly an earlier one of this machine."""
     return of_machine == machine() and "+" in of_machine and boot != boot_id() and "unknown" not in (boot, boot_id())
 
 
 @cache
 def boot_id() -> str:
-    """Different after every boot; "unknown" where the system does not say."""
+    """Different after every boot; "unknown" if the system does not provide it."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
@@ -63,19 +63,19 @@ def pid_namespace() -> int:
 
 
 def process_start_time(pid: int) -> int | None:
-    """In ticks since boot; None if there is no such process or it is dead and only waits to be collected."""
+    """In ticks since boot; None if there is no such process or it is a zombie."""
     fields = _stat_fields(pid)
     return None if fields is None else int(fields[19])
 
 
 def identity() -> str:
-    """This process's name for ever, as text: host/boot/namespace/pid/start."""
+    """A unique name of this process: host/boot/namespace/pid/start."""
     pid = os.getpid()
     return f"{machine()}/{boot_id()}/{pid_namespace()}/{pid}/{process_start_time(pid) or 0}"
 
 
 def is_provably_dead(identity: str) -> bool:
-    """True only if that process cannot be alive; False whenever it lives or we cannot know."""
+    """True only if that process cannot be alive; False if it is alive or unknown."""
     parts = _parsed(identity)
     if parts is None:
         return False
@@ -101,7 +101,7 @@ def open_process(pid: int, start_time: int) -> int | None:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
         return None
-    # Looked at after opening: from here on the pid cannot come to mean another process unnoticed.
+    # Checked after opening: from here on the pidfd refers to this process.
     if process_start_time(pid) == start_time:
         return descriptor
     os.close(descriptor)
@@ -109,7 +109,7 @@ def open_process(pid: int, start_time: int) -> int | None:
 
 
 def send_signal(pid: int, start_time: int, number: signal.Signals) -> bool:
-    """Signals exactly this process; False if it is gone or not ours."""
+    """Signal exactly this process. False if it is gone or belongs to another user."""
     try:
         descriptor = open_process(pid, start_time)
         if descriptor is None:
@@ -124,7 +124,7 @@ def send_signal(pid: int, start_time: int, number: signal.Signals) -> bool:
 
 
 def send_signal_if(pid: int, start_time: int, number: signal.Signals, is_meant: Callable[[], bool]) -> bool:
-    """The same, if it is meant: asked while it is halted, so that it cannot become another's meanwhile."""
+    """Signal the process if `is_meant` returns True. It is suspended during the call, so that it cannot change its attempt."""
     send_signal(pid, start_time, signal.SIGSTOP)
     for _ in range(_LOOKS_UNTIL_HALTED):
         fields = _stat_fields(pid)
@@ -136,7 +136,7 @@ def send_signal_if(pid: int, start_time: int, number: signal.Signals, is_meant: 
 
 
 def collect(pid: int) -> None:
-    """A child of ours that has ended: the system may forget it."""
+    """Reap a child process that has ended."""
     try:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
@@ -144,7 +144,7 @@ def collect(pid: int) -> None:
 
 
 def is_hidden(pid: int) -> bool:
-    """There is such a process, and it is another user's: nothing more can be found out about it."""
+    """True if the process exists and belongs to another user, so that it cannot be inspected."""
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -154,14 +154,14 @@ def is_hidden(pid: int) -> bool:
     return False
 
 
-def attempt_of(pid: int, mark: str) -> str | None:
-    """The attempt that a process works for now; None if it bears no such mark, or is gone."""
-    return _attempt_in_environment(str(pid), mark.encode() + b"=")
+def attempt_of(pid: int, variable: str) -> str | None:
+    """The attempt in the process's environment; None if it has no such variable, or is gone."""
+    return _attempt_in_environment(str(pid), variable.encode() + b"=")
 
 
-def tagged_processes(mark: str) -> list[Process]:
-    """One look at the whole process table; `mark` is the environment variable that names a process's attempt."""
-    prefix = mark.encode() + b"="
+def tagged_processes(variable: str) -> list[Process]:
+    """Read the whole process table once. `variable` is the environment variable that names a process's attempt."""
+    prefix = variable.encode() + b"="
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -173,7 +173,7 @@ def tagged_processes(mark: str) -> list[Process]:
 
 
 def family(processes: Iterable[Process], attempt: str, holder: int | None = None) -> list[Process]:
-    """The marked processes of an attempt and the holder of its gate, and everything below them, marked or not."""
+    """The tagged processes of an attempt and the holder of its gate, and all their descendants."""
     children: dict[int, list[Process]] = {}
     members: dict[int, Process] = {}
     for process in processes:
@@ -190,17 +190,17 @@ def family(processes: Iterable[Process], attempt: str, holder: int | None = None
 
 
 class ProcessTable:
-    """At most two looks at the process table for a whole batch of attempts."""
+    """Reads the process table at most twice for a whole batch of attempts."""
 
-    def __init__(self, mark: str) -> None:
-        self._mark = mark
+    def __init__(self, variable: str) -> None:
+        self._variable = variable
         self._seen: list[list[Process]] = []
 
     def members(self, attempt: str) -> list[Process]:
-        # Twice: one that was born while the first look passed by is older than the second.
+        # Twice: a process that was created during the first read is found by the second.
         for number in range(2):
             if len(self._seen) <= number:
-                self._seen.append(tagged_processes(self._mark))
+                self._seen.append(tagged_processes(self._variable))
             found = family(self._seen[number], attempt)
             if found:
                 return found
@@ -208,9 +208,9 @@ class ProcessTable:
 
 
 def kill_family(look: Callable[[], list[Process]], rounds: int = 50) -> bool:
-    """Kills everything that `look` finds until it finds nothing; False if something still lives after that.
+    """Kill everything that `look` finds until it finds nothing. False if something is still alive after that.
 
-    All are halted before any is killed, so that none can start another one meanwhile.
+    All processes are suspended before any is killed, so that none can start another one.
     """
     for _ in range(rounds):
         halted: set[tuple[int, int]] = set()
@@ -221,7 +221,7 @@ def kill_family(look: Callable[[], list[Process]], rounds: int = 50) -> bool:
         if not halted:
             return True
         for pid, start_time in halted:
-            # A worker that stays may have moved on to another attempt between the look and the halt.
+            # A reusable worker may have started another attempt before it was suspended.
             is_meant = (pid, start_time) in meant
             send_signal(pid, start_time, signal.SIGKILL if is_meant else signal.SIGCONT)
     return not look()
@@ -236,7 +236,7 @@ def _parsed(identity: str) -> tuple[str, str, int, int, int] | None:
 
 
 def _stat_fields(pid: int) -> list[bytes] | None:
-    """The fields of /proc/<pid>/stat from the third (state) on, if it lives; its name may contain anything."""
+    """The fields of /proc/<pid>/stat from the third (state) on, if it is alive. The name may contain any character."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()

@@ -1,4 +1,4 @@
-"""A datagram socket on which local workers say that something happened. Only a hint: the files are the truth."""
+"""A datagram socket on which local workers report new statuses. Only a hint: the documents are authoritative."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _DEFAULT_FOLDER = "/tmp"
 
 
 class StatusSocket:
-    """In a folder of its own that only this user can enter."""
+    """The socket, in a folder of its own that only this user can enter."""
 
     def __init__(self, folder: str | None = None, report: Callable[[str], None] = lambda _why: None) -> None:
-        self._report = report  # told why no socket can be made
+        self._report = report  # called with the reason if no socket can be created
         self._folder: str | None = None
         self._socket: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -29,7 +29,7 @@ class StatusSocket:
 
     @property
     def address(self) -> str | None:
-        """Made when first asked for; None where no such socket can be made: then only the ends of processes are news."""
+        """The path, created on first use. None if no socket can be created: then only the ends of processes are noticed."""
         if self._socket is None:
             try:
                 self._open()
@@ -39,7 +39,7 @@ class StatusSocket:
         return f"{self._folder}/news"
 
     def listen(self, listeners: Mapping[str, Callable[[bytes | None], None]]) -> None:
-        """Calls the listener of the attempt that each datagram names, in the running event loop."""
+        """Call the listener of the attempt that each datagram names, in the running event loop."""
         if self._loop is None and self.address is not None and self._socket is not None:
             self._loop = asyncio.get_running_loop()
             self._loop.add_reader(self._socket, self._receive, listeners)
@@ -56,10 +56,10 @@ class StatusSocket:
             os.rmdir(str(self._folder))
 
     def _open(self) -> None:
-        # By hand: `tempfile` imports more than the rest of a short run together.
-        place = _short(self._wanted_folder) or _DEFAULT_FOLDER
-        remove_leftovers(place)
-        self._folder = f"{place}/{_own_prefix()}{os.urandom(4).hex()}"
+        # Without `tempfile`, whose import takes longer than a short run.
+        parent = _short(self._wanted_folder) or _DEFAULT_FOLDER
+        remove_leftovers(parent)
+        self._folder = f"{parent}/{_own_prefix()}{os.urandom(4).hex()}"
         os.mkdir(self._folder, 0o700)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         self._socket.bind(f"{self._folder}/news")
@@ -86,12 +86,12 @@ def _short(folder: str | None) -> str | None:
 
 
 @cache
-def remove_leftovers(place: str) -> None:
-    """Takes away the folders of processes that were killed; one whose owner may live, or is not known, stays."""
+def remove_leftovers(parent: str) -> None:
+    """Remove the folders of killed processes. A folder whose owner may be alive is kept."""
     with contextlib.suppress(OSError):
-        for name in os.listdir(place):
+        for name in os.listdir(parent):
             if name.startswith("ork-") and _is_left_behind(name):
-                folder = f"{place}/{name}"
+                folder = f"{parent}/{name}"
                 with contextlib.suppress(OSError):
                     os.unlink(f"{folder}/news")
                 with contextlib.suppress(OSError):
@@ -99,7 +99,7 @@ def remove_leftovers(place: str) -> None:
 
 
 def _own_prefix() -> str:
-    """Names the owner for ever, as an identity does, but short enough for an address."""
+    """Identifies the owning process uniquely, and is short enough for a socket address."""
     pid = os.getpid()
     return f"ork-{_machine()}-{_boot()}-{processes.pid_namespace()}-{pid}-{processes.process_start_time(pid) or 0}-"
 

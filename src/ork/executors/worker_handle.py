@@ -1,4 +1,4 @@
-"""The executor's end of a worker's door: requests go out, words come in."""
+"""The executor's end of a pooled worker's socket: it sends requests and receives messages."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ ENDS = (
     b"over",
     b"swift",
     b"light",
-)  # words: the second of a task that never waited, the third of one that costs little, too
-_MAX_WEIGHT = 18 << 14  # in bytes, of what waits at a worker
+)  # messages: `swift` for a task that never waited, `light` for one that also cost little
+_MAX_WEIGHT = 18 << 14  # in bytes, of requests that are queued at a worker
 _SOCKET_BUFFER_BYTES = (
     1 << 18
-)  # asked for; a usual system grants enough of them for most of what may wait, in small pieces too
+)  # requested; most systems grant enough for most of the queued requests, also for small ones
 
-Kind = tuple[str, str]  # interpreter and isolation: one that was for itself is not used for sharing, nor the other way
+Kind = tuple[str, str]  # interpreter and isolation: a worker is used for only one isolation
 
 
 class Owner(Protocol):
     def on_message(self, worker: WorkerHandle, message: bytes) -> None: ...
 
     def on_messages_read(self, worker: WorkerHandle) -> None:
-        """That was all that it has said for now."""
+        """All available messages have been processed."""
         ...
 
     def on_closed(self, worker: WorkerHandle) -> None:
-        """It will say nothing more."""
+        """The worker will send no more messages."""
         ...
 
 
 def make_socket_pair() -> tuple[socket.socket, socket.socket]:
-    """Ours, and the worker's end."""
+    """The executor's end and the worker's end."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setblocking(False)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER_BYTES)
@@ -47,7 +47,7 @@ def make_socket_pair() -> tuple[socket.socket, socket.socket]:
 
 
 class WorkerHandle:
-    """A worker has the first of what it was given, or, of shared ones, any; the rest waits there."""
+    """A pooled worker. It runs the first of its requests, or several if tasks share a process; the rest is queued there."""
 
     __slots__ = (
         "_late",
@@ -73,18 +73,18 @@ class WorkerHandle:
         self.server = server
         self.fingerprint = fingerprint
         self.given: dict[str, bytes] = {}  # requests by attempt
-        self.weight = 0  # of all of them, in bytes
-        self.begun_at = 0.0  # when it could begin with the first of them
-        self.pace = 0.0  # how many seconds each took of those of whose ends it told last
-        self.has_taken = False  # it has been on_message of since then
-        self.is_slow = False  # what it has is not over in a moment
-        self.is_reclaiming = False  # for all but the first of them, and has not answered
+        self.weight = 0  # of all requests, in bytes
+        self.begun_at = 0.0  # when it could begin with the first request
+        self.pace = 0.0  # seconds per task, for the ends that it reported last
+        self.has_taken = False  # it has sent a message since then
+        self.is_slow = False  # its current task takes long
+        self.is_reclaiming = False  # it was asked to return the requests that it has not begun, and has not answered
         self.has_reported = False
         self._owner = owner
         self._socket = door
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
-        self._late: deque[bytes] = deque()  # what did not go through the door
+        self._late: deque[bytes] = deque()  # messages that could not be sent yet
         asyncio.get_running_loop().add_reader(door, self._receive)
 
     @property
@@ -119,7 +119,7 @@ class WorkerHandle:
         self._begin()
 
     def reclaim(self, begun: Collection[str]) -> dict[str, bytes]:
-        """All but those."""
+        """Remove and return all requests but those begun."""
         attempts = [attempt for attempt in self.given if attempt not in begun]
         taken = {attempt: self.given.pop(attempt) for attempt in attempts}
         self.weight -= sum(map(len, taken.values()))
@@ -134,7 +134,7 @@ class WorkerHandle:
             self._send_late()
 
     def _send_late(self) -> None:
-        """In their order, as far as they go through the door; the rest when it has taken some in."""
+        """Send as many messages as possible; the rest follows when the socket is writable."""
         loop = asyncio.get_running_loop()
         try:
             while self._late:
@@ -144,11 +144,11 @@ class WorkerHandle:
         except BlockingIOError:
             loop.add_writer(self._socket, self._send_late)
         except OSError:
-            # Not from within `ask`: who asked has not yet noted that it did.
+            # Not within `ask`: the caller has not recorded the request yet.
             loop.call_soon(self.end)
 
     def detach(self) -> None:
-        """It finishes what it has, and ends; nobody hears of it here."""
+        """Close the socket. The worker finishes its requests and exits, without further reports."""
         if self._socket.fileno() >= 0:
             loop = asyncio.get_running_loop()
             loop.remove_reader(self._socket)
@@ -161,24 +161,24 @@ class WorkerHandle:
             self._owner.on_closed(self)
 
     def _receive(self) -> None:
-        words: list[bytes] = []
-        is_there = False
+        messages: list[bytes] = []
+        is_open = False
         try:
             while data := self._socket.recv(LARGEST_REQUEST):
-                words += data.split(b"\n")
+                messages += data.split(b"\n")
         except BlockingIOError:
-            is_there = True
+            is_open = True
         except OSError:
             pass
-        ends = sum(word.startswith(ENDS) for word in words)
+        ends = sum(message.startswith(ENDS) for message in messages)
         now = time.monotonic()
         if not self.has_reported:
-            self.begun_at = now  # until then it came into being
+            self.begun_at = now  # the time before was its start
         self.pace = (now - self.begun_at) / max(1, ends)
         try:
-            for word in words:
-                self._owner.on_message(self, word)
+            for message in messages:
+                self._owner.on_message(self, message)
         finally:
             self._owner.on_messages_read(self)
-        if not is_there:
+        if not is_open:
             self.end()

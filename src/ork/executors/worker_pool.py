@@ -1,6 +1,6 @@
-"""Workers that stay (see `ork.worker.pool.reusable_worker`), forked from a server of their interpreter: attempts out, news in.
+"""A pool of reusable workers (see `ork.worker.pool.reusable_worker`), forked from a server of their interpreter.
 
-Nothing here is needed: whatever cannot be done in this way, or is not answered, is handed back, to be done without it.
+This pool is an optimisation. Any attempt that it cannot take, or does not confirm, is returned and started as a new process.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ork.executors.worker_handle import ENDS, LARGEST_REQUEST, Kind, WorkerHandl
 from ork.model.workflow import Isolation
 
 START_TIMEOUT_SECONDS = 5.0
-MAX_START_TIMEOUT_SECONDS = 60.0  # with one that is to be made after many others
+MAX_START_TIMEOUT_SECONDS = 60.0  # for a worker that is forked after many others
 _MAX_IDLE = 32
 QUICK_SECONDS = 0.005
 SWIFT_SECONDS = 0.05
 _FEW = 5
-_REMEMBERED = 20  # attempts, when it is said how long one takes
-_LIGHT, _SWIFT = 0.0, 1e-9  # as good as nothing
-_WAITED = float("inf")  # a task that waits for something: others get on meanwhile
+_REMEMBERED = 20  # durations of the last attempts
+_LIGHT, _SWIFT = 0.0, 1e-9  # practically no time
+_WAITED = float("inf")  # a task that waits, so that others can run meanwhile
 _PROCESSORS = os.cpu_count() or 1
 
 
 class _RecentDurations:
-    """How long attempts of one kind took, of late; how many of those were not swift."""
+    """Durations of the last attempts of one kind, and how many of them were slow."""
 
     def __init__(self) -> None:
         self.seconds: deque[float] = deque(maxlen=_REMEMBERED)
@@ -48,44 +48,44 @@ _NO_DURATIONS = _RecentDurations()
 
 
 class Listener(Protocol):
-    """Who is told what becomes of an attempt that was asked for."""
+    """Receives reports about attempts that were given to the pool."""
 
     def on_taken(self, attempt: str, pid: int, start_time: int) -> None:
-        """A worker has it, and will say when it is over."""
+        """A worker has taken the attempt and will report its end."""
         ...
 
     def on_status(self, attempt: str, status: bytes | None) -> None:
-        """There is something to see, perhaps at hand."""
+        """The attempt wrote a new status, which is passed if its bytes are known."""
         ...
 
     def on_end(self, attempt: str, status: bytes | None) -> None:
-        """Its worker is done with it, or gone."""
+        """The worker has finished the attempt, or is gone."""
         ...
 
     def on_returned(self, attempt: str) -> None:
-        """Nobody took it: start it in another way."""
+        """No worker took the attempt: start it in another way."""
         ...
 
 
 class WorkerPool:
-    """`servers` may make workers for others, too; whoever closes first closes them for all."""
+    """`servers` may be shared with other pools; closing one pool closes the servers for all."""
 
     def __init__(self, listener: Listener, servers: ForkServers) -> None:
         self._listener = listener
         self._servers = servers
         self._idle: dict[Kind, list[WorkerHandle]] = {}
         self._busy: dict[str, WorkerHandle] = {}  # by attempt
-        self._working: dict[WorkerHandle, None] = {}  # the same, each once
+        self._working: dict[WorkerHandle, None] = {}  # busy workers, each once
         self._recent: dict[Kind, _RecentDurations] = {}
         self._unsent: dict[WorkerHandle, None] = {}
-        self._fingerprints: dict[str, object] = {}  # of the servers of now
+        self._fingerprints: dict[str, object] = {}  # of the current servers
         self._renewed: set[str] = set()  # interpreters, since the last flush
         self._timer: asyncio.TimerHandle | None = None
         self._ends = EndBatch(listener.on_end)
 
     def ask(self, kind: Kind, attempt: str, request: bytes, spec: bytes = b"") -> bool:
-        """True if, after `flush`, a worker for the attempt is on its way, or it will be handed back. A small spec goes
-        with the request."""
+        """Queue the attempt for a worker; `flush` sends it. False if the pool cannot take it. An attempt that no worker takes
+        is returned later. A small spec is sent with the request."""
         if len(request) > LARGEST_REQUEST - 2 or len(attempt.encode()) > MAX_TAG_BYTES:
             return False
         has_capacity = len(request) + len(spec) <= LARGEST_REQUEST - 2
@@ -95,28 +95,28 @@ class WorkerPool:
         return self._give(kind, attempt, data)
 
     def flush(self) -> None:
-        """Sends what was asked for: whatever is for the same worker wakes it once."""
+        """Send queued requests, so that each worker is woken only once."""
         self._renewed.clear()
         unsent, self._unsent = self._unsent, {}
         for worker in unsent:
             worker.flush()
 
     def expect(self, interpreter: str, isolation: str) -> None:
-        """Somebody will ask soon: a worker is on its way by then."""
+        """Start a worker in advance."""
         self._renew(interpreter)
         worker = self._new_worker((interpreter, isolation), is_ahead=True)
         if worker is not None:
             self._keep(worker)
 
     def stop(self, attempt: str) -> bool:
-        """Asks whoever has the attempt to end it; False if nobody here has it."""
+        """Ask the attempt's worker to stop it. False if no worker of this pool has it."""
         worker = self._busy.get(attempt)
         if worker is not None:
             worker.send(b"stop " + attempt.encode())
         return worker is not None
 
     def close(self) -> None:
-        """What was asked for is still done; nobody will hear of it here."""
+        """Detach all workers. They finish their requests without further reports."""
         if self._timer is not None:
             self._timer.cancel()
         self._ends.cancel_timer()
@@ -140,8 +140,8 @@ class WorkerPool:
         return True
 
     def _worker_with_queue(self, kind: Kind) -> WorkerHandle | None:
-        """One that will be done with all it has in a moment. As many as there are processors get on as fast as more, and
-        whoever has the next task at hand waits for nobody."""
+        """A busy worker that may be given one more task in advance. CPU-bound tasks gain nothing from more workers than
+        cores, and queueing ahead saves a round trip."""
         useful = self._useful_workers(kind)
         if useful is None:
             return None
@@ -157,20 +157,20 @@ class WorkerPool:
         return min(candidates[:useful], key=_queue_length)
 
     def _useful_workers(self, kind: Kind) -> int | None:
-        """How many get on as fast as more of them; None if nothing is known of that."""
+        """Number of workers beyond which throughput no longer rises, or None if unknown."""
         recent = self._recent.get(kind, _NO_DURATIONS)
         seconds = recent.seconds
         if kind[1] == Isolation.SHARED:
-            # Light ones cost a worker less than they cost us. The first ones may have waited for the worker itself.
+            # Light tasks cost a worker less than they cost the executor. The first ones may have waited for its start.
             if len(seconds) < _FEW or seconds[-1] == _LIGHT:
                 return 1
             return _PROCESSORS if seconds[-1] < QUICK_SECONDS or min(seconds) < QUICK_SECONDS else None
-        # While a process is made for a task, or is ended after it, another one can work. Of many, one may have had to wait for
-        # a busy disk, or for a processor.
+        # While the process of one task is created or ended, another can run. One of many tasks may be slow because of a busy
+        # disk or CPU.
         return 2 * _PROCESSORS if seconds and recent.slow * _REMEMBERED <= len(seconds) else None
 
     def _renew(self, interpreter: str) -> None:
-        """Whoever is out of date takes nothing more."""
+        """Detach idle workers whose code or environment is outdated."""
         self._renewed.add(interpreter)
         fingerprint = self._servers.fingerprint(interpreter)
         if self._fingerprints.get(interpreter) is fingerprint:
@@ -197,7 +197,7 @@ class WorkerPool:
         return worker
 
     def _check_silent(self) -> None:
-        """One that says nothing for long (halted, perhaps) is done without: the gate lets only one worker through."""
+        """Give up workers that do not confirm in time (suspended ones, for example). The gate admits only one worker."""
         self._timer = None
         now = time.monotonic()
         silent = [worker for worker in self._working if not worker.has_taken and _start_deadline(worker) <= now]
@@ -210,7 +210,7 @@ class WorkerPool:
         if waiting:
             self._timer = asyncio.get_running_loop().call_later(max(0.01, min(waiting) - now), self._check_silent)
 
-    # ── what residents say ───────────────────────────────────────────────────────────────────────
+    # ── messages of workers ──────────────────────────────────────────────────────────────────────
 
     def on_message(self, worker: WorkerHandle, message: bytes) -> None:
         word, name, facts = message.split(b"\t", 2)
@@ -220,7 +220,7 @@ class WorkerPool:
             return
         if attempt not in worker.given:
             return
-        # The first word of all only says that it is there; any but the last one, that this is not over in a moment.
+        # The first message of a worker only means that it exists; any later one but an end means that the task takes long.
         worker.is_slow = worker.is_slow or (worker.has_reported and word not in ENDS)
         if not worker.has_reported:
             self._servers.has_served(worker.server)
@@ -242,7 +242,7 @@ class WorkerPool:
             self._ends.add(attempt, facts or None)
 
     def _should_share(self, kind: Kind) -> bool:
-        """Whether what a worker has at hand would be done sooner with the help of others."""
+        """True if the queued requests of a worker would finish sooner on other workers."""
         useful = self._useful_workers(kind)
         if useful is None or useful == 1 or kind[1] != Isolation.SHARED:
             return useful is None
@@ -250,7 +250,7 @@ class WorkerPool:
 
     def _note_seconds(self, worker: WorkerHandle, word: bytes) -> None:
         if worker.kind[1] == Isolation.SHARED:
-            # A call that waited for nothing may have waited for a processor: more workers than those would not help it.
+            # A call that did not wait may have waited for a CPU, which more workers would not help.
             seconds = {b"light": _LIGHT, b"swift": _SWIFT}.get(word, worker.pace)
         else:
             seconds = worker.pace if word == b"swift" else _WAITED
@@ -260,20 +260,20 @@ class WorkerPool:
         recent.note(seconds)
 
     def on_messages_read(self, worker: WorkerHandle) -> None:
-        """Whoever has nothing more to do waits for what the ends will bring; others have time."""
+        """Report ends at once if the worker has nothing left to do; otherwise batch them."""
         if worker.attempt is None or self._ends.are_many:
             self._ends.flush()
         else:
             self._ends.flush_soon()
 
     def _reclaim(self, worker: WorkerHandle) -> None:
-        """For what it has not begun, so that others can. Until it has answered it is given nothing."""
+        """Ask the worker to return the requests that it has not begun. It gets no new ones until it has answered."""
         if len(worker.given) > 1 and not worker.is_reclaiming:
             worker.is_reclaiming = True
             worker.send(b"back")
 
     def _on_reclaimed(self, worker: WorkerHandle, begun: Collection[str]) -> None:
-        """It has forgotten all but what it had begun."""
+        """The worker has dropped all requests but those begun."""
         worker.is_reclaiming = False
         self._give_to_others(worker, worker.reclaim(begun))
         self._keep_if_free(worker)
@@ -318,12 +318,12 @@ class WorkerPool:
 
 
 def _queue_length(worker: WorkerHandle) -> int:
-    """It has to do."""
+    """Number of unfinished requests."""
     return len(worker.given)
 
 
 def _start_deadline(worker: WorkerHandle) -> float:
-    """Of thousands that are asked for at once each waits for those before it, as long as its server makes some."""
+    """When to give up an unconfirmed worker. One of thousands waits for those before it, while its server makes progress."""
     if worker.has_reported:
         return worker.begun_at + START_TIMEOUT_SECONDS
     most = worker.begun_at + MAX_START_TIMEOUT_SECONDS

@@ -18,7 +18,7 @@ QUICK, SLOW = worker_pool.QUICK_SECONDS / 2, worker_pool.QUICK_SECONDS * 2
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> WorkerPool:
     monkeypatch.setattr(worker_pool, "_PROCESSORS", 4)
-    listener: Any = SimpleNamespace(over=None)
+    listener: Any = SimpleNamespace(on_end=None)
     return WorkerPool(listener, ForkServers())
 
 

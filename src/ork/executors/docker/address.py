@@ -1,4 +1,4 @@
-"""Where a container engine listens: a Unix socket or a TCP port, as `DOCKER_HOST` would say it."""
+"""The address of a container engine: a Unix socket or a TCP port, in the syntax of `DOCKER_HOST`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class EngineAddress(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The origin that HTTP requests name, also over a socket."""
+        """The origin of HTTP requests, also over a Unix socket."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.certificates else 'http'}://{host}" + (f":{self.port}" if self.port else "")
 

@@ -1,4 +1,4 @@
-"""Files in and out of containers: the engine takes and gives them as tar archives."""
+"""Files in and out of containers, which the engine transfers as tar archives."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ork.errors import EngineError
 
-# Room for an archive's own heads and padding, beside the file in it.
+# Space for the headers and padding of an archive with one file.
 HEADROOM = 1 << 16
-# As the engine tells them (Go's file modes): everything that is not a plain file.
+# Go's file modes, as the engine reports them, of everything that is not a regular file.
 _IS_FOLDER, _IS_LINK, _IS_SPECIAL = 1 << 31, 1 << 27, (1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19)
 
 
@@ -26,7 +26,7 @@ class Entry(NamedTuple):
 
 
 class PathFacts(NamedTuple):
-    """What stands at a path in a container, the path's last part not followed if it is a link."""
+    """What exists at a path in a container. A symbolic link at its end is not followed."""
 
     size: int
     kind: str  # "file", "folder", "link" or "special"
@@ -56,7 +56,7 @@ def archive_of(entries: Iterable[Entry]) -> bytes:
 
 
 def only_file(packed: bytes) -> bytes:
-    """The content of the one plain file in the archive; anything else in it is a ValueError that says what."""
+    """The content of the only file in the archive. ValueError if it contains anything else."""
     try:
         with tarfile.open(fileobj=io.BytesIO(packed), mode="r:") as archive:
             members = archive.getmembers()

@@ -67,7 +67,7 @@ class Calls:
         self.answered_at = time.monotonic()
 
     async def ping(self) -> str:
-        """The newest version of the API the engine speaks; empty where it does not say."""
+        """The newest API version of the engine; empty if it does not report one."""
         async with _in_time(ANSWER_SECONDS), await self._send("GET", "/_ping") as answer:
             await answer.read(MAX_RESPONSE_BYTES)
             return answer.headers.get("api-version", "")
@@ -79,7 +79,7 @@ class Calls:
             return parsed(await answer.read(MAX_RESPONSE_BYTES))
 
     async def there(self, method: str, target: str) -> Any:
-        """None for what the engine does not have."""
+        """The response as JSON, or None for 404."""
         try:
             return await self.json(method, target)
         except EngineError as error:
@@ -112,7 +112,7 @@ class Calls:
         fine: tuple[int, ...] = (),
         seconds: float = ANSWER_SECONDS,
     ) -> EngineResponse:
-        """A good answer, or one whose status is `fine`; its body may take as long as it likes."""
+        """A successful response, or one whose status is in `fine`. Reading its body has no time limit."""
         async with _in_time(seconds):
             answer = await self._send(method, await self._versioned(target, query), headers, body)
             self.answered_at = time.monotonic()
@@ -142,7 +142,7 @@ class Calls:
 
     async def _versioned(self, target: str, query: Query) -> str:
         if self._prefix is None:
-            # Said outright: an engine that is replaced by a newer one goes on meaning the same.
+            # The version is fixed, so that requests keep their meaning if the engine is upgraded.
             version = await self.ping()
             self._prefix = f"/v{version}" if version else ""
         given = {name: value for name, value in (query or {}).items() if value is not None}

@@ -1,4 +1,4 @@
-"""What a container's keeper must be able to read and to say of its attempt (see `ork.worker.supervise.stand_in.StandIn`)."""
+"""The documents that a container monitor reads and writes (see `ork.worker.supervise.stand_in`)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ork.model.masking import Mask
 from ork.model.task import Attempt
 
 FindMask: TypeAlias = Callable[[dict[str, Any]], Mask | None]
-"""The mask of the secrets that a spec names, for whoever takes over an attempt; SecretError if one has no value now."""
+"""The mask for the secrets of a spec, for a scheduler that takes over an attempt. SecretError if one has no value."""
 
 
 class ContainerDocuments(Protocol):
-    """ObjectsError: not now. DocumentError: never, as it stands."""
+    """Documents of an attempt in a container. ObjectsError: retry later. DocumentError: a retry does not help."""
 
-    mask: Mask | None  # of the attempt's secrets; None if it has none, or nobody has looked
+    mask: Mask | None  # of the attempt's secrets; None if it has none, or they are not loaded yet
 
     def spec(self) -> dict[str, Any] | None: ...
 

@@ -1,7 +1,7 @@
-"""One attempt in a container, from its making to its last word. Whoever comes next can take over at any point.
+"""Monitors one attempt in a container, from its creation to its final status. Another scheduler can take over at any point.
 
-The engine remembers what became of a container until it is removed, and the attempt's documents say how far it got; so a
-keeper holds nothing that matters.
+The engine keeps the result of a container until it is removed, and the attempt's documents record its progress, so a
+monitor has no state of its own that must survive.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ork.executors.docker.making import container_name, is_plain
 from ork.executors.docker.outcome import finish, finish_with
 from ork.executors.docker.retrying import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, retrying, retrying_call
 
-# An engine's machine that is gone without a word would be waited for without end.
+# Limits one wait: the machine of an engine may disappear without closing the connection.
 WAIT_SECONDS = 60.0
 _LAST_LINES_SECONDS = 5.0
 
 
 class ContainerMonitor:
-    """`has_begun` is set once there is nothing left to be done for its start."""
+    """`has_begun` is set when the start is complete or given up."""
 
     def __init__(
         self, engine: Engine, documents: ContainerDocuments, spec: dict[str, Any], launch: Launch, find_mask: FindMask
@@ -39,13 +39,13 @@ class ContainerMonitor:
         self._launch = launch
         self._find_mask = find_mask
         self._name = container_name(spec["attempt"])
-        self._ending: dict[str, Any] | None = None  # decided by us: stopped or timed out
+        self._ending: dict[str, Any] | None = None  # decided here: stopped or timed out
         self._stopping: asyncio.Task[None] | None = None
         self._container: str | None = None
         self.has_begun = asyncio.Event()
 
     async def run(self, on_status: Callable[[], None]) -> None:
-        """Until the attempt's last word is written, or it is clear that there will be none."""
+        """Run until the attempt's final status is written, or it is certain that there will be none."""
         try:
             container = await self._launch.begun()
             if container is not None:
@@ -64,19 +64,21 @@ class ContainerMonitor:
                 self._stopping.cancel()
 
     def stop(self, *, at_once: bool) -> None:
-        """It is asked to end, and after its grace killed; what it says of its end still counts."""
+        """Ask the container to stop, and kill it after its grace period. A final status that it writes still counts."""
         if self._ending is None:
             self._ending = endings.stopped("asked by the scheduler")
         self._end(at_once=at_once)
 
     async def _on_internal_error(self, error: Exception) -> None:
-        """A mistake of ours must not leave the container running, nor the scheduler waiting."""
+        """After an internal error, kill the container and report the failure, so that the scheduler does not wait."""
         await retrying(lambda: self._engine.signal(self._name, "KILL"))
-        await finish(self._documents, endings.failed("internal", f"its keeper failed: {type(error).__name__}: {error}"))
+        await finish(
+            self._documents, endings.failed("internal", f"its monitor failed: {type(error).__name__}: {error}")
+        )
 
     async def _follow(self, container: dict[str, Any]) -> None:
         if self._ending is not None:
-            self._end(at_once=False)  # asked for before there was anything to stop
+            self._end(at_once=False)  # requested before the container was started
         started_at = endings.started_at(container)
         beats = asyncio.ensure_future(self._beat(started_at))
         log = asyncio.ensure_future(self._copy_log(container["Id"]))
@@ -93,7 +95,7 @@ class ContainerMonitor:
                     task.cancel()
 
     async def _ended(self, container: str) -> dict[str, Any] | None:
-        """What became of it; None if somebody removed it."""
+        """Wait for the end of the container and return its details; None if it was removed."""
         while True:
             found = await self._engine.inspect(container)
             if found is None or not endings.is_running(found):
@@ -122,13 +124,13 @@ class ContainerMonitor:
             await retrying(copy)
 
     async def _complete_log(self, following: asyncio.Future[None], container: str) -> None:
-        """Whoever follows may be cut off before the last bytes, or never be let go: what counts is the whole of it."""
+        """Copy the whole log once more: a followed log may break off early, or never end."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(following, _LAST_LINES_SECONDS)
         await self._copy_log(container, follow=False)
 
     async def _beat(self, started_at: str) -> None:
-        """While the engine answers: one that cannot be asked is silence."""
+        """Write heartbeats while the engine responds."""
         while True:
             await asyncio.sleep(self._spec["heartbeat_seconds"])
             with contextlib.suppress(EngineError, ObjectsError):
@@ -137,7 +139,7 @@ class ContainerMonitor:
                     self._documents.beat(started_at)
 
     def _timer(self, started_at: str) -> asyncio.TimerHandle | None:
-        """A worker inside keeps its own time."""
+        """A timer for the timeout of a plain container; a worker in the container enforces its own."""
         seconds = self._spec["timeout"]
         if seconds is None or not is_plain(self._spec):
             return None

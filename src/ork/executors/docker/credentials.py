@@ -1,4 +1,4 @@
-"""Who we are to a registry: what `docker login` left in its config.json, or what its helper programs answer."""
+"""Registry credentials: from the config.json of `docker login`, or from its credential helpers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from ork.executors.docker.names import DOCKER_HUB
 
 Credentials: TypeAlias = Mapping[str, str]
-"""`username` and `password`, or `identitytoken`, and `serveraddress`: as the engine wants them for a pull."""
+"""`username` and `password`, or `identitytoken`, and `serveraddress`: as the engine expects them for a pull."""
 
 _HUB_KEY = "https://index.docker.io/v1/"
 _HELPER_SECONDS = 20.0
@@ -23,9 +23,10 @@ _HELPER = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def credentials_for(registry: str, config_dir: str) -> Credentials | None:
-    """None where nothing is known: then the registry is asked as anybody would ask it.
+    """The credentials, or None if there are none: then the image is pulled anonymously.
 
-    `config_dir` holds a `config.json`. One that cannot be read knows nothing. Asks helper programs: not for an event loop.
+    `config_dir` contains `config.json`; an unreadable one counts as empty. Runs helper programs, so it must not be called
+    in an event loop.
     """
     config = _read(os.path.join(config_dir, "config.json"))
     key = _HUB_KEY if registry == DOCKER_HUB else registry
@@ -64,7 +65,7 @@ def _stored_credentials(entry: dict[str, Any], key: str) -> Credentials | None:
 
 
 def _from_helper(helper: str, key: str) -> Credentials | None:
-    """A program that is not there, or knows nothing, or says something else, has not answered."""
+    """The credentials from a helper program; None if it is missing, fails, or has none."""
     try:
         done = subprocess.run(
             [f"docker-credential-{helper}", "get"],

@@ -1,4 +1,4 @@
-"""How a container ended, in the words of a status document. Pure."""
+"""The end of a container as entries of a status document. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SIGNALS = {130: "SIGINT", 134: "SIGABRT", 137: "SIGKILL", 139: "SIGSEGV", 143: 
 
 
 def has_started(container: Mapping[str, Any]) -> bool:
-    """Whether its program ever ran, or was tried to."""
+    """True if a start of its program was attempted."""
     return not str(container["State"].get("StartedAt", _NEVER)).startswith(_NEVER)
 
 
@@ -19,12 +19,12 @@ def started_at(container: Mapping[str, Any]) -> str:
 
 
 def finished_at(container: Mapping[str, Any]) -> str:
-    """By the engine's account: whoever asks may be a scheduler that was started long after."""
+    """The end time according to the engine, since the scheduler may have been started much later."""
     return _to_microseconds(container["State"]["FinishedAt"])
 
 
 def _to_microseconds(engine_time: str) -> str:
-    """Engines give nanoseconds, without zeros at the end."""
+    """Engines report nanoseconds without trailing zeros."""
     seconds, _, fraction = engine_time.rstrip("Z").partition(".")
     return f"{seconds}.{fraction[:6]:0<6}Z"
 

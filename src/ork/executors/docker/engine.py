@@ -1,4 +1,4 @@
-"""The verbs of a container engine (Docker's API) that Ork needs, one method each. Nothing here tries anything twice."""
+"""The operations of a container engine (Docker's API) that Ork needs, one method each. Nothing is retried here."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ork.executors.docker.calls import MAX_RESPONSE_BYTES, Calls, EngineResponse
 from ork.executors.docker.frames import unframed
 from ork.executors.docker.names import read_image_name
 
-# For `LogConfig`: keeps what a container writes as it is, and all of it. The usual driver replaces what is not UTF-8.
+# For `LogConfig`: keeps the complete output unchanged. The default driver replaces bytes that are not UTF-8.
 BYTE_EXACT_LOG: dict[str, Any] = {
     "Type": "local",
     "Config": {"max-size": "1000g", "max-file": "1", "compress": "false"},
 }
 
 _LONGEST_LINE = 1 << 20
-_PULL_SECONDS = 600.0  # until the engine says the first word of it
+_PULL_SECONDS = 600.0  # until the engine's first response
 
 
 class Created(NamedTuple):
@@ -31,9 +31,9 @@ class Created(NamedTuple):
 
 
 class Engine:
-    """Connections are made for each call: an engine that was restarted is simply there again.
+    """Each call uses a new connection, so a restarted engine is reached again at once.
 
-    Ids and names of containers are interchangeable. An answer that is not a good one is an EngineError.
+    Ids and names of containers are interchangeable. An error response is an EngineError.
     """
 
     def __init__(self, address: EngineAddress) -> None:
@@ -49,7 +49,7 @@ class Engine:
         return await self._calls.ping()
 
     async def log_config(self) -> dict[str, Any]:
-        """What keeps a container's output as it is; of an engine without such a driver (podman), its own choice."""
+        """The log driver that keeps output unchanged; the default of an engine without such a driver (podman)."""
         if self._log_config is None:
             drivers = (await self.info()).get("Plugins", {}).get("Log") or []
             self._log_config = BYTE_EXACT_LOG if BYTE_EXACT_LOG["Type"] in drivers else {}
@@ -59,9 +59,9 @@ class Engine:
         return await self._calls.json("GET", "/info")  # type: ignore[no-any-return]
 
     async def identity(self) -> str:
-        """Tells this engine from any other, as `id@machine`: its own id and data folder, since engines of one machine may
-        have one id, and the machine's name, since machines made from one image may. Asked for every time: an address may
-        come to lead to another engine. One whose id is another one each time (podman) goes by its address."""
+        """A unique name of this engine, `id@machine`. It contains the data folder, since engines of one machine may have the
+        same id, and the machine's name, since machines made from one image may. It is read every time, as an address may
+        later lead to another engine. An engine whose id changes each time (podman) is identified by its address."""
         info = await self.info()
         if self._has_lasting_id is None:
             self._has_lasting_id = bool(info.get("ID")) and (await self.info()).get("ID") == info["ID"]
@@ -70,48 +70,49 @@ class Engine:
 
     @property
     def answered_at(self) -> float:
-        """When it last answered anything, by the monotonic clock."""
+        """Time of its last response, by the monotonic clock."""
         return self._calls.answered_at
 
     # ── containers ───────────────────────────────────────────────────────────────────────────────
 
     async def create(self, name: str, config: Mapping[str, Any]) -> Created:
-        """Create-or-get: a container of that name that is there already is the answer, whoever made it."""
+        """Create the container, or return the existing one of that name."""
         try:
             answer = await self._calls.json("POST", "/containers/create", {"name": name}, config)
             return Created(answer["Id"], is_new=True)
         except EngineError as error:
             if error.status != 409:
                 raise
-            there = await self.inspect(name)
-            if there is None:
+            existing = await self.inspect(name)
+            if existing is None:
                 raise
-            return Created(there["Id"], is_new=False)
+            return Created(existing["Id"], is_new=False)
 
     async def inspect(self, container: str) -> dict[str, Any] | None:
-        """Everything about it; None if there is no such container."""
+        """The container's details; None if it does not exist."""
         return await self._calls.there("GET", f"/containers/{quote(container)}/json")  # type: ignore[no-any-return]
 
     async def containers(self, labels: list[str]) -> list[dict[str, Any]]:
-        """All that have these labels (`name` or `name=value`), whatever their state."""
+        """All containers with these labels (`name` or `name=value`), in any state."""
         query = {"all": "1", "filters": json.dumps({"label": labels})}
         return await self._calls.json("GET", "/containers/json", query)  # type: ignore[no-any-return]
 
     async def start(self, container: str) -> None:
-        """One that runs goes on. One that has ended would run again: it is the caller who must know."""
+        """Start the container. A running one is not affected, but one that has ended would run again."""
         await self._calls.done("POST", f"/containers/{quote(container)}/start")
 
     async def wait(self, container: str) -> int:
-        """Its exit code, once it does not run (any more)."""
+        """Wait until the container does not run, and return its exit code."""
         async with await self._calls.answer("POST", f"/containers/{quote(container)}/wait") as answer:
             return int(parsed(await answer.read(MAX_RESPONSE_BYTES))["StatusCode"])
 
     async def signal(self, container: str, name: str) -> None:
-        """One that does not run, or is not there, is not an error."""
+        """Send a signal. A container that does not run or exist is not an error."""
         await self._calls.done("POST", f"/containers/{quote(container)}/kill", {"signal": name}, fine=(404, 409))
 
     async def remove(self, container: str, *, force: bool = False) -> None:
-        """Its anonymous volumes too. Gone already, or on its way out, is not an error; without `force`, running is."""
+        """Remove the container and its anonymous volumes. A missing container is not an error; without `force`, a running
+        one is."""
         query = {"v": "1", "force": "1" if force else "0"}
         try:
             await self._calls.done("DELETE", f"/containers/{quote(container)}", query, fine=(404,))
@@ -120,7 +121,7 @@ class Engine:
                 raise
 
     async def logs(self, container: str, *, follow: bool) -> AsyncIterator[tuple[int, bytes]]:
-        """What it wrote, from the first byte, in the order the engine took it: (1 or 2, bytes); to its end if followed."""
+        """Its output from the first byte, in order, as (1 for stdout or 2 for stderr, bytes); until its end with `follow`."""
         query = {"stdout": "1", "stderr": "1", "follow": "1" if follow else "0"}
         async with await self._calls.answer("GET", f"/containers/{quote(container)}/logs", query) as answer:
             async for piece in unframed(answer.parts()):
@@ -129,7 +130,7 @@ class Engine:
     # ── files in containers ──────────────────────────────────────────────────────────────────────
 
     async def look_at(self, container: str, path: str) -> PathFacts | None:
-        """None if nothing stands there."""
+        """Size and kind of the path; None if it does not exist."""
         target = f"/containers/{quote(container)}/archive"
         async with await self._calls.answer("HEAD", target, {"path": path}, fine=(404,)) as answer:
             if answer.status == 404:
@@ -137,13 +138,13 @@ class Engine:
             return PathFacts.from_header(answer.headers.get("x-docker-container-path-stat", ""))
 
     async def put_archive(self, container: str, folder: str, archive: bytes) -> None:
-        """Unpacks it into a folder that is there. Also before the container was started."""
+        """Unpack the archive into an existing folder. The container need not have been started."""
         headers = {"Content-Type": "application/x-tar"}
         query = {"path": folder, "noOverwriteDirNonDir": "1"}
         await self._calls.done("PUT", f"/containers/{quote(container)}/archive", query, archive, headers=headers)
 
     async def get_archive(self, container: str, path: str, limit: int) -> bytes | None:
-        """What stands at the path as an archive, also after the container ended; None if nothing does."""
+        """The path as an archive, also after the container ended; None if it does not exist."""
         target = f"/containers/{quote(container)}/archive"
         async with await self._calls.answer("GET", target, {"path": path}, fine=(404,)) as answer:
             return None if answer.status == 404 else await answer.read(limit + HEADROOM)
@@ -151,17 +152,17 @@ class Engine:
     # ── images ───────────────────────────────────────────────────────────────────────────────────
 
     async def image(self, reference: str) -> dict[str, Any] | None:
-        """Everything about an image the engine has; None if it does not have it."""
+        """The image's details; None if the engine does not have it."""
         return await self._calls.there("GET", f"/images/{quote(reference, safe='/:@')}/json")  # type: ignore[no-any-return]
 
     async def pull(self, reference: str, credentials: Mapping[str, str] | None = None) -> None:
-        """The engine has it, as its registry has it now. EngineError with the registry's word if it cannot be had.
+        """Pull the current image from its registry. EngineError with the registry's message if that fails.
 
         `credentials`: username and password, or identitytoken, and serveraddress.
         """
         headers = {} if credentials is None else {"X-Registry-Auth": _encoded(credentials)}
         image = read_image_name(reference)
-        query = {"fromImage": image.written, "tag": image.reference}  # without a tag it would pull all there are
+        query = {"fromImage": image.written, "tag": image.reference}  # without a tag it would pull all tags
         async with await self._pulling(reference, query, headers) as answer:
             async for line in _lines(answer.parts()):
                 progress = parsed(line)
@@ -172,7 +173,7 @@ class Engine:
         try:
             return await self._calls.answer("POST", "/images/create", query, headers=headers, seconds=_PULL_SECONDS)
         except EngineError as error:
-            if error.status == 0:  # the engine's own trouble, whatever the image
+            if error.status == 0:  # an error of the engine, not of the image
                 raise
             raise EngineError(_not_pulled(reference, error), status=error.status) from error
 
@@ -182,7 +183,7 @@ def _not_pulled(reference: str, why: object) -> str:
 
 
 async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Whole lines that are not empty; one without end is an AnswerLostError."""
+    """Complete lines that are not empty. AnswerLostError if a line is too long."""
     rest = b""
     async for part in parts:
         *lines, rest = (rest + part).split(b"\n")

@@ -1,6 +1,6 @@
-"""Attempts as containers: each has a monitor in this process, and outlives it if it must.
+"""Runs attempts as containers. Each has a monitor in this process, and can outlive the process.
 
-Nothing here waits for an engine on the scheduler's time: keepers do, each on its own.
+The monitors wait for the engine concurrently, so that it does not delay the scheduler.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from ork.model.masking import Mask, values_to_mask
 from ork.model.task import Attempt
 
 _PAUSE_SECONDS = 1.0
-_SILENT_SECONDS = 45.0  # without any answer of an engine whose containers are asked about more often
+_SILENT_SECONDS = 45.0  # without a response from an engine that is called more often than that
 _SWEEP_SECONDS = 30.0
 _MISSED_BEATS = 3
-_LAST_START_SECONDS = 60.0  # for a tick, which is over as soon as it has given its orders
+_LAST_START_SECONDS = 60.0  # for a tick, which closes right after `start`
 
 
 AttemptOf: TypeAlias = Callable[[str], Awaitable[Attempt | None]]
@@ -41,9 +41,9 @@ async def unknown_attempt(_attempt: str) -> Attempt | None:
 
 
 class DockerExecutor(Executor):
-    """`store` marks containers as this installation's; `host` and `certificates` hold where a worker config has none;
-    `logins` is the folder that `docker login` writes to. `is_left_over` tells of an attempt, by its id, whether nobody
-    needs its container any more; `attempt_of` gives its row. `on_engines` is told of the engines that are in use."""
+    """`store` is the label of this installation's containers. `host` and `certificates` are the defaults for worker configs
+    without them; `logins` is the folder that `docker login` writes to. `is_left_over` returns, by attempt id, whether its
+    container is no longer needed; `attempt_of` returns its row. `on_engines` is called with the engines in use."""
 
     traits = CONTAINER_TRAITS
 
@@ -113,12 +113,12 @@ class DockerExecutor(Executor):
                 monitor.stop(at_once=at_once)
 
     def release(self, attempts: Sequence[Attempt]) -> None:
-        """Their ends are facts in the store: nothing needs their containers any more."""
+        """Remove the containers of attempts whose ends are committed."""
         for attempt in attempts:
             self._run_in_background(self._remove(attempt, self._documents(attempt)))
 
     async def close(self) -> None:
-        """What was to be started is, for a while, and what ended is removed; what runs goes on without us."""
+        """Wait a limited time for pending starts and removals. Running containers continue."""
         self._on_status = None
         for sweep in self._sweeps:
             sweep.cancel()
@@ -134,10 +134,10 @@ class DockerExecutor(Executor):
             for work in late:
                 work.cancel()
 
-    # ── keepers ──────────────────────────────────────────────────────────────────────────────────
+    # ── monitors ─────────────────────────────────────────────────────────────────────────────────
 
     def _monitor(self, attempt: Attempt, order: LaunchOrder | None = None) -> None:
-        """Someone sees to it from now on, unless someone does already."""
+        """Start a monitor for the attempt, unless it has one."""
         if attempt.key in self._monitors:
             return
         documents = self._documents(attempt)
@@ -154,14 +154,14 @@ class DockerExecutor(Executor):
         )
         task = asyncio.ensure_future(self._run_monitor(attempt.key, monitor))
         self._monitors[attempt.key] = monitor, task
-        # Not in the task itself: one that is told to go before its first step would never get there.
+        # Not in the task itself: a task that is cancelled before its first step would never run it.
         task.add_done_callback(lambda _: self._on_monitor_end(attempt.key))
 
     async def _run_monitor(self, key: AttemptKey, monitor: ContainerMonitor) -> None:
         try:
             await monitor.run(lambda: self._notify(key))
         except (EngineError, ObjectsError):
-            await asyncio.sleep(_PAUSE_SECONDS)  # whoever looks next begins again
+            await asyncio.sleep(_PAUSE_SECONDS)  # the next look starts a new monitor
 
     def _on_monitor_end(self, key: AttemptKey) -> None:
         self._monitors.pop(key, None)
@@ -176,7 +176,7 @@ class DockerExecutor(Executor):
             documents = self._documents(attempt)
             spec = documents.spec()
             if spec is None:
-                return Presence.GONE  # nobody has begun with it
+                return Presence.GONE  # it was never started
             engine = self._engine(spec)[0]
             if attempt.key in self._monitors:
                 answers = time.monotonic() - engine.answered_at < _SILENT_SECONDS
@@ -205,13 +205,13 @@ class DockerExecutor(Executor):
                 await self._engine(spec)[0].remove(container_name(str(attempt.key)), force=True)
 
     def sweep_engines(self, engines: Sequence[tuple[str | None, str | None]]) -> None:
-        """ProcessTable after containers on these engines, given by address and certificates. Only with a running event loop."""
+        """Sweep the containers on these engines, given by address and certificates. Requires a running event loop."""
         for host, certificates in engines:
             with contextlib.suppress(UsageError):
                 self._engine_at(host, certificates)
 
     async def _sweep_regularly(self, engine: Engine) -> None:
-        """No container is nobody's: whoever uses an engine looks after all of the installation's containers there."""
+        """Check all of the installation's containers on the engine regularly, so that none is forgotten."""
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             await self._sweep(engine)
@@ -222,14 +222,15 @@ class DockerExecutor(Executor):
                 await self._check_container(engine, found)
 
     async def _check_container(self, engine: Engine, found: dict[str, Any]) -> None:
-        """Removes what nobody needs any more, ends what was given up, and keeps what nobody keeps."""
+        """Remove the container if it is no longer needed, stop it if its attempt was given up, and monitor it if no
+        scheduler does."""
         name = found["Labels"].get(LABEL, "")
         if found["State"] != "running" and self._is_left_over(name):
             await engine.remove(found["Id"])
             return
         attempt = await self._attempt_of(name)
         if attempt is None:
-            return  # another installation's, for all we know
+            return  # it may belong to another installation
         if attempt.status.is_final:
             await engine.remove(found["Id"], force=True)
             return
@@ -246,7 +247,7 @@ class DockerExecutor(Executor):
         task.add_done_callback(self._background.discard)
 
     def _engine(self, spec: dict[str, Any]) -> tuple[Engine, Images]:
-        """UsageError if what the worker config calls its address is none."""
+        """The engine of the spec's worker config. UsageError if its address is invalid."""
         wanted = spec["container"]
         return self._engine_at(wanted["host"] or self._host, wanted["certificates"] or self._certificates)
 
@@ -262,9 +263,9 @@ class DockerExecutor(Executor):
 
 
 def _is_monitored(documents: ContainerDocuments) -> bool:
-    """Whether somebody writes its heartbeats, or has begun with it just now."""
-    spec, retrying_call = documents.spec(), documents.status() or documents.gate()
-    if spec is None or retrying_call is None:
+    """True if another scheduler writes its heartbeats, or has just started it."""
+    spec, last = documents.spec(), documents.status() or documents.gate()
+    if spec is None or last is None:
         return False
-    age = (datetime.now(UTC) - datetime.fromisoformat(retrying_call["at"])).total_seconds()
+    age = (datetime.now(UTC) - datetime.fromisoformat(last["at"])).total_seconds()
     return bool(age < _MISSED_BEATS * spec["heartbeat_seconds"])

@@ -1,4 +1,4 @@
-"""Input and output of containers: put in before the start, taken out after the end, whatever is in the image."""
+"""Copies input into containers before the start and output out of them after the end, for any image."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ork.executors.docker.making import WORKER_HOME
 
 _FOR_ALL = 0o644
 _FOLDER_FOR_ALL = 0o755
-_OPEN_FOLDER = 0o1777  # whoever the container runs as may write there
-# What a worker needs of Ork: these import nothing but the standard library.
+_OPEN_FOLDER = 0o1777  # writable by any user
+# The packages that a worker needs. They import only the standard library.
 _WORKER_PACKAGES = ("worker", "objects", "model", "sdk")
 OBJECTS_FOLDER = f"{WORKER_HOME}/objects"
 BOOTSTRAP = f"{WORKER_HOME}/lib/ork/worker/bootstrap.py"
 
 
 class OutputError(Exception):
-    """A sentence saying why there is no output."""
+    """There is no usable output. The message is a sentence."""
 
 
 async def put_input(engine: Engine, container: str, path: str, data: bytes) -> None:
-    """Readable by anybody; the folders above it are made."""
+    """Write a file that any user can read, and create its parent folders."""
     folder, missing = await _existing_folder(engine, container, dirname(path))
     entries = [Entry(name, None, _FOLDER_FOR_ALL) for name in _chain(missing)]
     await engine.put_archive(
@@ -35,7 +35,7 @@ async def put_input(engine: Engine, container: str, path: str, data: bytes) -> N
 
 
 async def prepare_output(engine: Engine, container: str, path: str) -> None:
-    """The folder of the output is there. One that was made for it is open to any user."""
+    """Create the folder of the output if it is missing, writable by any user."""
     folder, missing = await _existing_folder(engine, container, dirname(path))
     entries = [Entry(name, None, _OPEN_FOLDER) for name in _chain(missing)]
     if entries:
@@ -43,7 +43,7 @@ async def prepare_output(engine: Engine, container: str, path: str) -> None:
 
 
 async def take_output(engine: Engine, container: str, path: str, limit: int) -> bytes:
-    """OutputError, naming the path, if there is no plain file of at most `limit` bytes."""
+    """The content of the output file. OutputError if it is not a regular file of at most `limit` bytes."""
     facts = await engine.look_at(container, path)
     if facts is None:
         raise OutputError(f"it left no output: there is no file {path}")
@@ -61,7 +61,7 @@ async def take_output(engine: Engine, container: str, path: str, limit: int) -> 
 
 
 async def put_worker(engine: Engine, container: str, objects: Mapping[str, bytes]) -> None:
-    """A worker, and all it needs to know; any user may write beside what it was told."""
+    """Copy the worker and its documents into the container. The folders of documents are writable by any user."""
     folder, missing = await _existing_folder(engine, container, WORKER_HOME)
     below = f"{missing}/" if missing else ""
     folders = {folder for key in objects for folder in _chain(f"objects/{dirname(key)}")}
@@ -73,7 +73,7 @@ async def put_worker(engine: Engine, container: str, objects: Mapping[str, bytes
 
 
 async def take_object(engine: Engine, container: str, key: str, limit: int) -> bytes | None:
-    """A document that the worker in there has left; None if it has not."""
+    """A document that the worker in the container has written; None if there is none."""
     try:
         return await take_output(engine, container, f"{OBJECTS_FOLDER}/{key}", limit)
     except OutputError:
@@ -82,7 +82,7 @@ async def take_object(engine: Engine, container: str, key: str, limit: int) -> b
 
 @cache
 def worker_files() -> dict[str, bytes]:
-    """The worker's own files, by their path below `ork/`."""
+    """The source files of the worker, by their path below `ork/`."""
     home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     paths = ["__init__.py", "errors.py"]
     for package in _WORKER_PACKAGES:
@@ -97,7 +97,7 @@ def worker_files() -> dict[str, bytes]:
 
 
 async def _existing_folder(engine: Engine, container: str, folder: str) -> tuple[str, str]:
-    """The nearest folder upwards that is there, and what is missing below it."""
+    """The nearest existing parent folder, and the missing part of the path below it."""
     missing = ""
     while folder != "/":
         facts = await engine.look_at(container, folder)
@@ -111,7 +111,7 @@ async def _existing_folder(engine: Engine, container: str, folder: str) -> tuple
 
 
 def _chain(path: str) -> list[str]:
-    """The path's folders from the outermost on: `a/b` gives `a` and `a/b`."""
+    """The path's folders, outermost first: `a/b` gives `a` and `a/b`."""
     parts = [part for part in path.split("/") if part]
     return ["/".join(parts[: count + 1]) for count in range(len(parts))]
 

@@ -1,4 +1,4 @@
-"""A container's output as the engine sends it: frames of eight bytes of head, then bytes of one of the two streams."""
+"""Decodes a container's output: frames with an eight byte header, then bytes of stdout or stderr."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ STDOUT = 1
 
 
 async def unframed(parts: AsyncIterator[bytes]) -> AsyncIterator[tuple[int, bytes]]:
-    """The number of the stream, and bytes of it; a frame that breaks off is given as far as it came."""
+    """Pairs of stream number and bytes. The available part of an incomplete frame is returned."""
     head = bytearray()
     left, stream = 0, STDOUT
     async for part in parts:

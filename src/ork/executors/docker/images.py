@@ -1,4 +1,4 @@
-"""The image of an attempt: pulled if it must be, and named by what it is rather than by what it is called."""
+"""Resolves the image of an attempt to its id, and pulls it if necessary."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ork.executors.docker.credentials import credentials_for
 from ork.executors.docker.engine import Engine
 from ork.executors.docker.names import read_image_name
 
-_ID = "sha256:"  # an engine's own name for what it has: no registry knows it
+_ID = "sha256:"  # a local image id, which no registry knows
 
 
 class Image(NamedTuple):
-    """`id` names the content for ever; `digest` is the registry's word for it, if it came from one."""
+    """`id` identifies the content; `digest` is the registry's digest, if it came from one."""
 
     id: str
     digest: str | None
@@ -23,7 +23,7 @@ class Image(NamedTuple):
 
 
 class Images:
-    """Pulls of one image at the same time are one pull. `logins` is the folder that `docker login` writes to."""
+    """Concurrent pulls of one image are combined. `logins` is the folder that `docker login` writes to."""
 
     def __init__(self, engine: Engine, logins: str) -> None:
         self._engine = engine
@@ -31,7 +31,7 @@ class Images:
         self._pulls: dict[str, asyncio.Task[None]] = {}
 
     async def get(self, reference: str, pull: str) -> Image:
-        """EngineError with status 404 if it cannot be had."""
+        """The image, pulled if allowed and necessary. EngineError with status 404 if it is not available."""
         may_pull = not reference.startswith(_ID) and pull != "never"
         found = await self._engine.image(reference)
         if may_pull and (pull == "always" or found is None):
@@ -48,12 +48,12 @@ class Images:
             pull = asyncio.ensure_future(self._pull_alone(reference))
             self._pulls[reference] = pull
             pull.add_done_callback(lambda _: self._pulls.pop(reference, None))
-        # One that waits may be told to go: the others go on waiting.
+        # Shielded: if one waiter is cancelled, the others keep waiting.
         await asyncio.shield(pull)
 
     async def _pull_alone(self, reference: str) -> None:
         registry = read_image_name(reference).registry
-        # Anew each time, so that a login holds at once.
+        # Read each time, so that a new login takes effect at once.
         credentials = await asyncio.to_thread(credentials_for, registry, self._logins)
         await self._engine.pull(reference, credentials)
 

@@ -1,8 +1,7 @@
-"""An attempt's container, from nothing to its start; or what has become of one that somebody else began.
+"""Creates and starts an attempt's container, or finds one that another scheduler started.
 
-What must never happen is that one is started twice. Whoever wins the gate does so on the container's behalf, and then asks
-for the start exactly once, of the very container it made. One that may or may not be on its way is removed rather than
-asked for again.
+A container must never be started twice. The scheduler that wins the gate requests the start exactly once, for the
+container that it created. A container that may or may not be starting is removed, not started again.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from ork.executors.docker.making import LABEL, container_config, container_name,
 from ork.executors.docker.outcome import finish
 from ork.executors.docker.retrying import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, retrying, retrying_call
 
-ENGINE_SECONDS = 30.0  # an engine may be restarted; one that is not there for longer is told of
-START_LOOKS = 20  # at a container whose start was asked for without an answer
+ENGINE_SECONDS = 30.0  # an engine may be restarted; a longer outage is reported
+START_LOOKS = 20  # at a container whose start request got no response
 _LOOK_SECONDS = 0.25
 
 
 class Launch:
-    """`token` and `secrets` are known only to whoever was given the order to start it."""
+    """`token` and `secrets` are known only to the scheduler that launches the attempt."""
 
     def __init__(
         self,
@@ -50,11 +49,11 @@ class Launch:
         self._name = container_name(spec["attempt"])
 
     async def begun(self) -> dict[str, Any] | None:
-        """The container, once it has been started; None if it never will be, by us."""
+        """The container when it has been started; None if this scheduler will not start it."""
         gate = await retrying_call(self._documents.gate)
         if gate is None:
             if self._token is None:
-                return None  # whoever is given the order will make it
+                return None  # the scheduler that launches the attempt creates it
             try:
                 made, image, identity = await self._made()
                 facts = {"container": made, "image": image.id, "digest": image.digest, "engine": identity}
@@ -73,7 +72,7 @@ class Launch:
         return await retrying(lambda: is_engine_of(self._engine, gate))
 
     async def _made(self) -> tuple[str, Image, str]:
-        """The container with everything it needs in it, not yet started, and which engine it is on."""
+        """Create and fill the container without starting it. Returns its id, its image and the engine's identity."""
         wanted, engine = self._spec["container"], self._engine
         try:
             image = await retrying(lambda: self._images.get(wanted["image"], wanted["pull"]), seconds=ENGINE_SECONDS)
@@ -90,7 +89,7 @@ class Launch:
             raise _CannotBeMadeError(error.message, "start") from None
 
     async def _is_ours(self, container: str) -> bool:
-        """One that was made for this attempt before, and not yet started."""
+        """True if the container was created for this attempt and not started yet."""
         found = await retrying(lambda: self._engine.inspect(container))
         if found is None or endings.has_started(found):
             return False
@@ -111,14 +110,14 @@ class Launch:
         if not is_plain(spec):
             await put_worker(self._engine, container, self._documents.files(spec))
             return
-        # The output first: where it shares a folder with the input, that must be open to whoever it runs as.
+        # The output first: a folder that it shares with the input must be writable by any user.
         if spec["from_file"]:
             await prepare_output(self._engine, container, spec["from_file"])
         if spec["to_file"]:
             await put_input(self._engine, container, spec["to_file"], self._documents.input(spec, self._secrets))
 
     async def _started(self, container: str) -> dict[str, Any] | None:
-        """We hold the gate: the start is asked for once, unless nobody was there to be asked."""
+        """Start the container after winning the gate. Only requests that never reached the engine are repeated."""
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -128,15 +127,15 @@ class Launch:
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
                 continue
             except AnswerLostError:
-                pass  # it may have been started, or will be: the engine knows
+                pass  # it may have been started: ask the engine
             except EngineError as error:
-                if error.status != 404:  # else somebody gave it up before it could begin
+                if error.status != 404:  # 404: it was given up and removed before the start
                     await finish(self._documents, endings.failed("start", self._message(error)))
                 return None
             return await self._under_way(container)
 
     async def _under_way(self, container: str) -> dict[str, Any] | None:
-        """The container if it was started. If nobody does so for a while nobody shall: it is removed."""
+        """The container if it was started. One that is not started for a while is removed."""
         for _ in range(START_LOOKS):
             found = await retrying(lambda: self._engine.inspect(container))
             if found is None or endings.has_started(found):
@@ -144,12 +143,12 @@ class Launch:
             await asyncio.sleep(_LOOK_SECONDS)
         try:
             await retrying(lambda: self._engine.remove(container))
-        except EngineError:  # it runs after all
+        except EngineError:  # it is running
             return await self._under_way(container)
         return None
 
     async def _is_refused(self, why: str, kind: str) -> bool:
-        """It cannot be started. Said only if nobody else has it, or will."""
+        """Report that the attempt cannot be started, unless another scheduler has won its gate."""
         is_ours = await retrying_call(lambda: self._documents.win_gate({"engine": NO_ENGINE}))
         if is_ours:
             await finish(self._documents, endings.failed(kind, why))

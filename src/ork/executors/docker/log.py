@@ -1,4 +1,4 @@
-"""A container's output into the attempt's log, byte for byte, also what was written while nobody listened."""
+"""Copies a container's output to the attempt's log, byte for byte, including output from before the copy started."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ async def copy_log(
     *,
     is_whole: bool = True,
 ) -> None:
-    """Everything the engine tells, from the first byte on, is in the log, with the values of secrets masked.
+    """Copy the output from the first byte on, with secrets masked.
 
-    Each byte has its place: what is there already is passed over, and two who copy at the same time write the same.
-    Unless this is the whole of it (`is_whole`), the end may be the beginning of a secret, and is left for the next copy.
-    ObjectsError where the log cannot be written (a full disk): the engine still has it all, so it can be begun again.
+    Each byte has a fixed position: existing bytes are skipped, and two concurrent copies write the same. Unless the output
+    is complete (`is_whole`), its end may be the start of a secret and is left to the next copy. ObjectsError if the log
+    cannot be written (a full disk): the engine still has the output, so the copy can be repeated.
     """
-    there, place = documents.log_size(), 0
+    size, position = documents.log_size(), 0
     async for data in _masked(pieces, mask, is_whole) if mask is not None else _plain(pieces):
-        new = data[max(0, there - place) :]
-        place += len(data)
+        new = data[max(0, size - position) :]
+        position += len(data)
         if new:
-            documents.write_log(place - len(new), new)
+            documents.write_log(position - len(new), new)
 
 
 async def _plain(pieces: AsyncIterator[tuple[int, bytes]]) -> AsyncIterator[bytes]:
@@ -35,7 +35,7 @@ async def _plain(pieces: AsyncIterator[tuple[int, bytes]]) -> AsyncIterator[byte
 
 
 async def _masked(pieces: AsyncIterator[tuple[int, bytes]], mask: Mask, is_whole: bool) -> AsyncIterator[bytes]:
-    """Each stream by itself: a value is not interrupted by what comes on the other one."""
+    """Each stream is masked separately, so that output of the other one does not split a secret."""
     streams: dict[int, MaskedStream] = {}
     async for number, data in pieces:
         if number not in streams:

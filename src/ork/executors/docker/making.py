@@ -1,4 +1,4 @@
-"""From an attempt's spec to the container the engine is asked to make. Pure: nothing is asked here."""
+"""Converts an attempt's spec to a container configuration. Pure."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _NANO = 1_000_000_000
 
 
 def container_name(attempt: str) -> str:
-    """The same for the same attempt, different for any other: run, task, index and number, with dots."""
+    """A unique name for the attempt: run, task, index and number, separated by dots."""
     return "ork." + attempt.replace("/", ".")
 
 
 def is_plain(spec: Mapping[str, Any]) -> bool:
-    """Whether nothing of Ork runs in it."""
+    """True for a plain container, in which no worker runs."""
     return bool(spec["kind"] == "container")
 
 
@@ -32,7 +32,8 @@ def container_config(
     command: list[str] | None,
     log: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """`command` None: the image's own. Nothing in it comes from the workflow but image, command and variables."""
+    """The configuration. Without `command` the image's own is used. Only image, command and variables come from the
+    workflow."""
     wanted = spec["container"]
     config: dict[str, Any] = {
         "Image": image,
@@ -46,7 +47,7 @@ def container_config(
     if command is not None:
         config["Cmd"] = command
     if command is not None and not is_plain(spec):
-        # In place of the image's own way in: the worker is the program.
+        # The worker replaces the image's entrypoint.
         config["Entrypoint"], config["Cmd"] = command[:1], command[1:]
     if wanted["user"] is not None:
         config["User"] = wanted["user"]
@@ -56,7 +57,7 @@ def container_config(
 
 
 def own_folders(spec: Mapping[str, Any]) -> list[str]:
-    """Folders that Ork itself writes to or reads from; where the root is read-only they are volumes of their own."""
+    """Folders that Ork writes to or reads from. With a read-only root they become volumes."""
     if not is_plain(spec):
         return [WORKER_HOME]
     folders = {dirname(path): path for path in (spec["to_file"], spec["from_file"]) if path}
@@ -67,13 +68,13 @@ def own_folders(spec: Mapping[str, Any]) -> list[str]:
 
 def _host_config(wanted: Mapping[str, Any], log: Mapping[str, Any]) -> dict[str, Any]:
     host: dict[str, Any] = {
-        "AutoRemove": False,  # whoever comes next must find what became of it
+        "AutoRemove": False,  # its result must stay available after its end
         "LogConfig": log,
         "ReadonlyRootfs": wanted["read_only"],
         "RestartPolicy": {"Name": "no"},
         "CapDrop": ["ALL"],
     }
-    # Specs that were written by an older scheduler say nothing of these.
+    # Specs of older schedulers do not have these entries.
     if wanted.get("capabilities"):
         host["CapAdd"] = wanted["capabilities"]
     if not wanted.get("new_privileges"):

@@ -1,4 +1,4 @@
-"""Names of images: which registry, which repository in it, and which image of that."""
+"""Image names: registry, repository and tag or digest."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class ImageName(NamedTuple):
 
     @property
     def is_fixed(self) -> bool:
-        """A digest stands for one image for ever."""
+        """True if the reference is a digest, which always names the same image."""
         return self.reference.startswith("sha256:")
 
     def at(self, digest: str) -> str:
-        """That very image."""
+        """The name with this digest."""
         return f"{self.written}@{digest}"
 
 

@@ -1,4 +1,4 @@
-"""What comes of a container that has ended: its output taken out, and the attempt's last word retrying_call."""
+"""Finishes the attempt of a container that has ended: reads its output and writes the final status."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def finish_with(
     ended: Mapping[str, Any],
     decided: Mapping[str, Any] | None,
 ) -> None:
-    """`decided`: the ending that we brought about, a stop or the end of its time, whatever its exit code."""
+    """Write the final status. `decided` is set if the container was stopped or timed out, and overrides its exit code."""
     started_at = endings.started_at(ended)
     code = int(ended["State"]["ExitCode"])
     if not is_plain(spec) and await _copy_worker_result(engine, documents, spec, ended["Id"]):
@@ -41,14 +41,14 @@ async def finish_with(
 
 
 async def finish(documents: ContainerDocuments, ending: Mapping[str, Any], started_at: str | None = None) -> None:
-    """The last word, unless it has been retrying_call."""
+    """Write the final status, unless there is one."""
     began = started_at or datetime.now(UTC).isoformat()
 
-    def say() -> None:
+    def write() -> None:
         if not documents.is_over():
             documents.finish(ending, began)
 
-    await retrying_call(say)
+    await retrying_call(write)
 
 
 async def _succeeded(
@@ -59,7 +59,7 @@ async def _succeeded(
         return endings.success(None)
     try:
         data = await retrying(lambda: take_output(engine, container, path, limit))
-        # Reading a large one takes a while, and others wait for this loop.
+        # In a thread: a large output would block the event loop.
         stored = await retrying(lambda: asyncio.to_thread(documents.store_output, data, spec))
     except OutputError as error:
         return endings.failed("output", str(error), exit_code=0)
@@ -71,7 +71,7 @@ async def _succeeded(
 async def _copy_worker_result(
     engine: Engine, documents: ContainerDocuments, spec: dict[str, Any], container: str
 ) -> bool:
-    """Whether the worker inside has retrying_call its last word, and it stands in our store now."""
+    """Copy the worker's final status and output from the container to the object store. False if it left none."""
     attempt = spec["attempt"]
     status = await retrying(lambda: take_object(engine, container, status_file(attempt), _STATUS_LIMIT))
     if status is None:

@@ -1,4 +1,4 @@
-"""Trying again while an engine, a store or a disk is out of reach."""
+"""Retries operations while an engine, a store or a disk is unavailable."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import TypeVar
 from ork.errors import AnswerLostError, DocumentError, EngineError, EngineUnreachableError, ObjectsError
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.2, 5.0
-_TRIES = 6  # of what the engine says it failed to do
+_TRIES = 6  # of operations that fail with an error of the engine
 
 T = TypeVar("T")
 
 
 async def retrying(act: Callable[[], Awaitable[T]], *, seconds: float = math.inf) -> T:
-    """Again and again, until it is done or refused; that no engine was there for so many seconds is told as well.
+    """Repeat an operation until it succeeds or is refused, or the engine is unreachable for `seconds`.
 
-    For what may be done any number of times: whether it was done the last time is not always known.
+    Only for operations that may be repeated: it is not always known whether the last try took effect.
     """
     pause, tries, give_up_at = FIRST_PAUSE_SECONDS, 0, time.monotonic() + seconds
     while True:
@@ -34,17 +34,17 @@ async def retrying(act: Callable[[], Awaitable[T]], *, seconds: float = math.inf
             pass
         except EngineError as error:
             tries += 1
-            # A name is taken before its container can be seen.
+            # The name of a container is reserved (409) before the container is visible.
             if (error.status < 500 and error.status != 409) or tries == _TRIES:
                 raise
         await asyncio.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
-async def retrying_call(word: Callable[[], T]) -> T:
-    """The same for a plain call, such as one of the object store's."""
+async def retrying_call(call: Callable[[], T]) -> T:
+    """`retrying` for a synchronous call, such as one of the object store."""
 
     async def act() -> T:
-        return word()
+        return call()
 
     return await retrying(act)
