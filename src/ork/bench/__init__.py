@@ -1,1 +1,1 @@
-"""`ork bench`: what things cost, each beside the floor that the same machine allows at the same moment."""
+"""`ork bench`: measures costs, each together with a floor measured on the same machine at the same time."""

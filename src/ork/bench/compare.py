@@ -1,4 +1,4 @@
-"""Two results side by side: what became worse, by more than this machine's mood explains."""
+"""Compares two results: what became worse by more than the noise of the machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ork.model.record import Record
 
 Result = dict[str, Any]
 
-# How much worse each may be. A ratio has its floor's noise in it; counts and sizes have hardly any.
+# Allowed margins. A ratio includes the noise of its floor; counts and sizes have almost none.
 MARGINS = {"ratio": 1.25, "statements": 1.1, "kb_each": 1.25, "rss_mb": 1.2}
 WORDS = {
     "ratio": "its ratio to the floor",
@@ -23,7 +23,7 @@ WORDS = {
 
 
 class Difference(Record):
-    """One field of one measurement, then and now."""
+    """One field of one measurement, before and after."""
 
     scenario: str
     size: int | None
@@ -51,13 +51,13 @@ def read_parts(file: Path) -> list[Result]:
 
 
 def differences(before: Sequence[Result], after: Sequence[Result]) -> list[Difference]:
-    """Of what was measured both times, in the order of `after`."""
+    """Changes of the measurements that both results have, in the order of `after`."""
     earlier = {key_of(part): part for part in before}
     return [found for part in after if (old := earlier.get(key_of(part))) for found in differences_of(old, part)]
 
 
 def key_of(part: Result) -> tuple[str, int | None, int]:
-    """Numbers of different sizes say nothing about each other."""
+    """True if both measurements have the same size and can be compared."""
     return part["scenario"], part.get("size"), part["tasks"]
 
 
@@ -70,12 +70,12 @@ def differences_of(old: Result, new: Result) -> Iterator[Difference]:
 
 
 def has_same_floor(old: Result, new: Result) -> bool:
-    """A distance to something else says nothing."""
+    """False for differences to another value, which cannot be compared."""
     return bool((old.get("floor") or {}).get("what") == (new.get("floor") or {}).get("what"))
 
 
 def is_worse(old: Result, new: Result, margin: float) -> bool:
-    """Beyond the margin, and beyond what the repeats of either differ by among themselves."""
+    """True if the change exceeds the margin and the spread of the repeats of both results."""
     if new.get("higher_is_better"):
         return bool(new["ratio"] * margin < old["ratio"] and best(new, max) < best(old, min))
     return bool(new["ratio"] > old["ratio"] * margin and best(new, min) > best(old, max))

@@ -1,4 +1,4 @@
-"""Where a scenario works: a folder of its own, and on a server, databases of its own that are gone afterwards."""
+"""The environment of a scenario: a temporary folder and, on a server, temporary databases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Ground(Record):
 
     @contextmanager
     def fresh_store(self) -> Iterator[str | None]:
-        """The URL of an empty database that nobody else uses; None where each project brings its own."""
+        """The URL of a new empty database; None for SQLite, where each project has its own."""
         if self.server is None:
             yield None
             return

@@ -1,4 +1,4 @@
-"""An executor whose attempts are over as soon as they are started: what is left to measure is the engine."""
+"""An executor whose attempts end as soon as they are started, so that only the engine is measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUCCESS = Status(2, "success", MOMENT, MOMENT, MOMENT, 0, None, InlineOutput("1"
 
 
 class InstantExecutor(Executor):
-    """Has no workers, and tells what one would that is quick and successful."""
+    """Has no workers, and reports what a fast, successful worker would."""
 
     name = "process"
     traits = ExecutorTraits(needs_specs=False)
@@ -34,7 +34,7 @@ class InstantExecutor(Executor):
         return ()
 
     def committed(self, _runs: Sequence[RunId]) -> None:
-        """Whoever was told to be running is known to be, and is over now: every task is taken through each state."""
+        """End all running attempts, so that every task passes through each state."""
         running, self._running = self._running, {}
         for key, on_status in running.items():
             on_status(key, SUCCESS)
@@ -47,7 +47,7 @@ class InstantExecutor(Executor):
             on_status(attempt.key, SUCCESS)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
-        """They have all ended by themselves."""
+        """All attempts have ended by themselves."""
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """There is nothing to free."""

@@ -1,4 +1,4 @@
-"""What `ork bench` calls."""
+"""The entry point of `ork bench`."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Target(Record):
 
 
 class TaskTimes(Record):
-    """One task's moments, as seconds since its run was created."""
+    """The times of one task, in seconds since its run was created."""
 
     dispatched: float
     started: float
@@ -49,7 +49,7 @@ class TaskTimes(Record):
 
 
 class Sample(Record):
-    """One execution of the measured work and, right beside it, one of its floor."""
+    """One execution of the measured work and one of its floor right next to it."""
 
     seconds: float
     floor_seconds: float
@@ -106,7 +106,7 @@ def result_of(work: Work, samples: Sequence[Sample]) -> dict[str, Any]:
 
 
 def one_result(scenario: str, floor: dict[str, Any], targets: Sequence[Target], **known: Any) -> dict[str, Any]:
-    """The same shape for what is measured once; what was not is null."""
+    """The same JSON for a single measurement; missing fields are null."""
     nothing = {
         "scenario": scenario,
         "tasks": 0,
@@ -149,7 +149,7 @@ def per_second(tasks: int, seconds: float) -> float | None:
 
 
 def stages(tasks: Sequence[TaskTimes]) -> dict[str, dict[str, float | None]] | None:
-    """Where the time of a task goes; None where no task was looked at."""
+    """The parts of a task's time; None if no task was measured."""
     if not tasks:
         return None
     lengths = (

@@ -1,4 +1,4 @@
-"""Processes that are measured: how long they took, what they used, and an environment that slows none of them down."""
+"""Runs measured processes: their duration, resource usage and environment."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import IO
 from ork.model.record import Record
 
 PACKAGE = Path(__file__).resolve().parent.parent
-PATIENCE_SECONDS = 1800
+TIMEOUT_SECONDS = 1800
 ORK = (sys.executable, "-m", "ork")
 
 
 class Ended(Record):
-    """A process that ended well. CPU time and memory include the children it waited for."""
+    """A successful process. CPU time and memory include the children that it waited for."""
 
     seconds: float
     cpu_seconds: float
@@ -29,19 +29,19 @@ class Ended(Record):
 
 
 class MeasuredProcessError(Exception):
-    """What was to be measured failed, so there is nothing to report."""
+    """The measured process failed, so there is no result."""
 
 
 def run(argv: tuple[str, ...], folder: Path, store: str | None = None) -> Ended:
-    """Runs to the end, on the store of that URL; MeasuredProcessError with what it said if it fails."""
+    """Run the process on the store of that URL. MeasuredProcessError with its output if it fails."""
     with TemporaryFile() as stdout, TemporaryFile() as stderr:
         begin = perf_counter()
         child = subprocess.Popen(argv, cwd=folder, env=environment(store), stdout=stdout, stderr=stderr)
-        alarm = Timer(PATIENCE_SECONDS, child.kill)
+        alarm = Timer(TIMEOUT_SECONDS, child.kill)
         try:
             alarm.start()
             _, status, usage = os.wait4(child.pid, 0)
-        except BaseException:  # whoever presses Ctrl-C wants all of it to end
+        except BaseException:  # also on Ctrl-C
             child.kill()
             child.wait()
             raise
@@ -61,14 +61,14 @@ def contents(file: IO[bytes]) -> str:
 
 
 def environment(store: str | None = None) -> dict[str, str]:
-    """The caller's, without settings of Ork (but the store) and without what keeps Python from using bytecode."""
+    """The caller's environment without settings of Ork (except the store) and without variables that disable bytecode."""
     unwanted = {"PYTHONDONTWRITEBYTECODE"}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ORK_") and name not in unwanted}
     return kept if store is None else kept | {"ORK_STORE": store}
 
 
 def compile_bytecode() -> None:
-    """An editable install has none until somebody imports it: the first cold start would pay for that."""
+    """Compile bytecode, which an editable install lacks: otherwise the first cold start would include that."""
     compileall.compile_dir(str(PACKAGE), quiet=2)
 
 

@@ -28,7 +28,7 @@ NOTHING = "–"
 
 
 def table(results: Sequence[dict[str, Any]]) -> list[str]:
-    """A heading and one line per result, without columns that nobody fills; then what each floor is."""
+    """A heading and one line per result, without empty columns, then a description of each floor."""
     lines = [HEADINGS, *(row(result) for result in results)]
     columns = [column for column in zip(*lines, strict=True) if set(column[1:]) != {NOTHING}]
     notes = {f"  {result['scenario']}: floor is {result['floor']['what']}": None for result in results}
@@ -36,7 +36,7 @@ def table(results: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def comparison(changes: Sequence[Difference]) -> list[str]:
-    """What was measured then and now, and which of it became worse."""
+    """Measurements before and after, and which of them became worse."""
     if not changes:
         return ["Nothing of this was measured in the earlier result."]
     cells = [
@@ -75,7 +75,7 @@ def row(result: dict[str, Any]) -> tuple[str, ...]:
 
 
 def aligned(columns: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of the columns; words begin below their heading, numbers end there."""
+    """The table as lines; text columns are left-aligned, number columns right-aligned."""
     padded = []
     for column in columns:
         width = max(map(len, column))

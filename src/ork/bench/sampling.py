@@ -25,7 +25,7 @@ def interleaved(repeats: int, floor: Callable[[], float], measure: Callable[[int
 
 
 def driver_sample(folder: Path, store: str | None, *arguments: str) -> Sample:
-    """What the measured process says about itself; its floor is not known yet."""
+    """The values that the measured process reports; its floor is not known yet."""
     measured = drive(folder, store, *arguments)
     return Sample(
         measured["seconds"],
@@ -41,7 +41,7 @@ def driver_sample(folder: Path, store: str | None, *arguments: str) -> Sample:
 
 
 def drive(folder: Path, store: str | None, *arguments: str) -> dict[str, Any]:
-    """What a driver measured, in a process of its own."""
+    """The measurements of a driver in its own process."""
     answer = run((sys.executable, "-m", "ork.bench.drive", *arguments), folder, store).stdout
     measured: dict[str, Any] = json.loads(answer)
     return measured

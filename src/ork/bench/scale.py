@@ -1,4 +1,4 @@
-"""How much of everything is measured."""
+"""The sizes of measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Services that run beside what is measured, and what can be seen of them from outside."""
+"""Services that run during a measurement, and how their resource usage is observed."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pathlib import Path
 from ork.bench.processes import ORK, MeasuredProcessError, environment
 
 READY_SECONDS = 30
-SETTLE_SECONDS = 6.0  # what a service does once after its start is over, its first look for lost messages included
+SETTLE_SECONDS = 6.0  # after that, the work that a service does once after its start is over
 
 
 @contextmanager
 def scheduler(folder: Path, store: str | None = None) -> Iterator[int]:
-    """The pid of an `ork scheduler` that has said that it is ready; it is stopped at the end."""
+    """The pid of an `ork scheduler` that has reported READY; it is stopped at the end."""
     with service(("scheduler",), folder, store) as pid:
         yield pid
 
 
 @contextmanager
 def service(command: tuple[str, ...], folder: Path, store: str | None) -> Iterator[int]:
-    """The pid of a long-running `ork` command that has said something; it is stopped at the end."""
+    """The pid of a long-running `ork` command that has printed something; it is stopped at the end."""
     (folder / "ork.yaml").touch()  # services need a project
     child = subprocess.Popen(
         (*ORK, *command), cwd=folder, env=environment(store), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -43,7 +43,7 @@ def service(command: tuple[str, ...], folder: Path, store: str | None) -> Iterat
 
 
 def cpu_seconds(pid: int) -> float:
-    """What its threads used, to the nanosecond: a clock tick would be half a minute's allowance."""
+    """CPU time of its threads in nanoseconds; clock ticks would be too coarse."""
     threads = Path(f"/proc/{pid}/task").iterdir()
     return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
 

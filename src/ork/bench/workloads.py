@@ -1,4 +1,4 @@
-"""Projects to measure: workflows written as YAML, as a person would have them."""
+"""Projects to measure: workflows as YAML, as a user would write them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHARED_AT_ONCE = 100  # for each processor, as docs/performance.md advises
 
 
 def chain(folder: Path, count: int) -> Path:
-    """Python tasks in a row, each waiting for the one before."""
+    """A chain of Python tasks."""
     after_first = (f"{python_task(n)}    depends_on: [t{n - 1}]\n" for n in range(1, count))
     return project(folder, "chain", [python_task(0), *after_first])
 
@@ -21,7 +21,7 @@ def python_fanout(folder: Path, count: int) -> Path:
 
 
 def shared_fanout(folder: Path, count: int) -> Path:
-    """The same in workers that are used again, with as many under way as is advised for them."""
+    """The same in reused workers, with the recommended number of concurrent tasks."""
     place = project(folder, "fanout", (f"{python_task(n)}    isolation: shared\n" for n in range(count)))
     (place / "ork.yaml").write_text(f"durability: normal\nmax_workers: {SHARED_AT_ONCE * (os.cpu_count() or 1)}\n")
     return place
@@ -32,7 +32,7 @@ def command_fanout(folder: Path, count: int) -> Path:
 
 
 def containers(folder: Path, count: int, image: str) -> Path:
-    """Containers in a row, each waiting for the one before."""
+    """A chain of containers."""
     task = '  t{n}:\n    image: {image}\n    command: ["true"]\n'
     rows = [task.format(n=n, image=image) + (f"    depends_on: [t{n - 1}]\n" if n else "") for n in range(count)]
     place = project(folder, "containers", rows)
@@ -41,7 +41,7 @@ def containers(folder: Path, count: int, image: str) -> Path:
 
 
 def sleepers(folder: Path, count: int) -> Path:
-    """Commands that only wait, with room for all of them at once."""
+    """Commands that only wait, all of them concurrently."""
     place = project(folder, "sleepers", [f'  t:\n    command: ["sleep", "600"]\n    parallel: {count}\n'])
     (place / "ork.yaml").write_text(f"durability: normal\nmax_workers: {count}\n")
     return place
@@ -58,7 +58,7 @@ def python_task(n: int) -> str:
 def project(folder: Path, name: str, tasks: Iterable[str]) -> Path:
     """The folder, with a workflow.yaml and the one Python file its tasks use."""
     folder.mkdir()
-    (folder / "ork.yaml").write_text("durability: normal\n")  # makes this folder the project, whatever lies above it
+    (folder / "ork.yaml").write_text("durability: normal\n")  # makes this folder the project root
     (folder / "light.py").write_text(LIGHT_TASK)
     (folder / "workflow.yaml").write_text(f"name: {name}\ntasks:\n{''.join(tasks)}")
     return folder

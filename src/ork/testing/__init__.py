@@ -1,3 +1,3 @@
-"""Fakes that ship, and a whole installation from one seed. Kept honest by the conformance and simulation tests."""
+"""Fakes that are part of the package, and a simulator of whole installations. Checked by conformance and simulation tests."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What must hold for attempts: the store's word about each of them against what really happened to it."""
+"""Invariants of attempts: compares each attempt's row in the store with what really happened."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORTH = {
 
 
 class AttemptChecks:
-    """Also the cluster's witness: it is told when user code starts and ends and what workers report."""
+    """Checks attempts. The cluster calls it as a witness when user code starts and ends and when workers report."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class AttemptChecks:
         self.is_frozen: Callable[[AttemptKey], bool] = lambda _attempt: False
         self.silent_for: Callable[[AttemptKey], float] = lambda _attempt: 0.0
         self.was_overwritten: Callable[[AttemptKey], bool] = lambda _attempt: False
-        self.abandoned: set[AttemptKey] = set()  # frozen where nobody could be asked: over, whatever comes of them
+        self.abandoned: set[AttemptKey] = set()  # frozen on an unreachable machine: they count as over
 
     # ── what really happens ──────────────────────────────────────────────────────────────────────
 
@@ -67,7 +67,7 @@ class AttemptChecks:
             self._violate("no-start-after-end", f"{attempt} started and is {row.status} already")
 
     def user_code_went_on(self, attempt: AttemptKey) -> None:
-        """It stood still for a while. What was given up meanwhile must end before it does anything."""
+        """It was suspended. An attempt that was given up in the meantime must end before it does anything."""
         if attempt in self.abandoned:
             self._violate("one-live-process", f"{attempt} went on after it had been given up")
 
@@ -76,19 +76,19 @@ class AttemptChecks:
         self._alive[attempt] -= 1
 
     def reported(self, attempt: AttemptKey, state: str, output: str | None) -> None:
-        """The worker lived until its last word was stored."""
+        """The worker was alive until its final status was stored."""
         self._trace("reported", f"{attempt} {state}")
         self._reports[attempt] = state
         self._outputs[attempt] = output
 
     def will_report(self, attempt: AttemptKey, state: str, output: str | None) -> None:
-        """Its last word is on its way: it may be taken for true from now on, and it may come too late."""
+        """Its final status is being written: it may be accepted from now on, or arrive too late."""
         self._trace("will report", f"{attempt} {state}")
         self._reports.setdefault(attempt, f"late {state}")
         self._outputs.setdefault(attempt, output)
 
     def report_lost(self, attempt: AttemptKey) -> None:
-        """A machine lost power before its disk had what was written."""
+        """The machine lost power before the write reached its disk."""
         self._trace("report lost", attempt)
         self._lost.add(attempt)
         if attempt in self._reports:
@@ -131,14 +131,14 @@ class AttemptChecks:
             self._violate("attempt-numbers", f"{attempt.key} ended and is not yet its task's attempt")
 
     def _may_be_abandoned(self, record: RunRecord, attempt: Attempt) -> bool:
-        """A machine that does not answer is not waited for longer than a worker takes to end itself. One that is frozen may
-        wake up after that; `on_unreachable: wait` is for work that must not overlap even then."""
+        """True if the attempt may count as over although its machine does not answer: after the time in which a worker ends
+        itself. A frozen machine may resume later; `on_unreachable: wait` prevents overlap even then."""
         if record.spec(attempt.key.task).on_unreachable is OnUnreachable.WAIT:
             return attempt.closing is GiveUp.DECLARED_DEAD
         return self.is_frozen(attempt.key)
 
     def _check_unconfirmed(self, record: RunRecord, attempt: Attempt) -> None:
-        """Nobody saw it end: it must have been silent for long enough, or a person must have said so."""
+        """Its end was not observed: it must have been silent long enough, or a user must have declared it dead."""
         if attempt.closing is GiveUp.DECLARED_DEAD:
             return
         silent = self.silent_for(attempt.key)
@@ -154,7 +154,7 @@ class AttemptChecks:
                     self._violate("child-ends-first", f"{child} was created and {key} is {row.status} already")
 
     def _check_child(self, attempt: Attempt) -> None:
-        """A run within a run never goes on alone. (Later rounds are those of people, who asked for them.)"""
+        """A child run never outlives the attempt that waits for it. (Later rounds are started by users.)"""
         child = self._ledger.runs.get(child_id(attempt.key))
         if child is not None and child.run.round == 1 and not child.run.status.is_final:
             detail = f"{attempt.key} became {attempt.status} while its run {child.run.id} is {child.run.status}"
@@ -163,7 +163,7 @@ class AttemptChecks:
             self._violate("child-ends-first", f"{attempt.key} is success and its run never was")
 
     def check_next(self, before: RunRecord, record: RunRecord, attempt: Attempt, now: datetime) -> None:
-        """A dispatched attempt is the next one, is allowed by the budget and the rule, and does not come too soon."""
+        """A dispatched attempt has the next number, is allowed by retries and rule, and does not start too early."""
         key, task = attempt.key, record.tasks[attempt.key.task]
         spec = record.spec(key.task)
         earlier = sorted(other.number for other in record.attempts if other.task == key.task and other != key)

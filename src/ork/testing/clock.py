@@ -1,4 +1,4 @@
-"""Clocks that move only when told to."""
+"""Clocks that move only on request."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ class FakeClock:
         self._advanced += seconds
 
     def jump(self, seconds: float) -> None:
-        """The wall clock is set forward or back, as an administrator or NTP would."""
+        """Set the wall clock forward or back, as an administrator or NTP would."""
         self.offset += seconds

@@ -1,4 +1,4 @@
-"""The machines attempts run on, and the truth about what lives there."""
+"""The simulated machines on which attempts run, and what is really alive there."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Machine(Record, frozen=False):
     name: str
     boot: int = 1
     is_gone: bool = False
-    frozen_until: float = 0.0  # it stands still, with everything on it, and does not answer
+    frozen_until: float = 0.0  # it is suspended with everything on it, and does not answer
 
 
 class Witness(Protocol):
-    """Who is told what really happens, to compare it with what the store says."""
+    """Is called with what really happens, to compare it with the store."""
 
     def launched(self, attempt: AttemptKey) -> None: ...
     def user_code_started(self, attempt: AttemptKey, rivals: tuple[AttemptKey, ...]) -> None: ...
@@ -56,10 +56,10 @@ class Cluster:
         self.objects = objects
         self.on_report: Callable[[RunId], None] = lambda _run: None
         self.machines = [Machine(f"m{number}") for number in range(machines)]
-        self.sees_all = True  # else an executor can ask nothing of other machines than its own
+        self.sees_all = True  # otherwise an executor reaches only its own machine
         self._names = [machine.name for machine in self.machines]
         self._gone: list[Machine] = []
-        self.abandoned: Set[AttemptKey] = frozenset()  # nobody waits for these any more
+        self.abandoned: Set[AttemptKey] = frozenset()  # attempts that count as over
         self.jobs: dict[AttemptKey, ExternalJob] = {}
         self._features = features
         self._seed = seed
@@ -81,11 +81,11 @@ class Cluster:
         return next(machine for machine in (*self.machines, *self._gone) if machine.name == name)
 
     def is_out_of_reach(self, attempt: Attempt) -> bool:
-        """For ever: its machine is gone."""
+        """True if its machine is gone for ever."""
         return any(attempt.external_name.startswith(f"sim:{machine.name}:") for machine in self._gone)
 
-    def subscribe(self, attempt: AttemptKey, process: Process, news: StatusCallback) -> None:
-        self._watchers.setdefault(attempt, []).append((process, news))
+    def subscribe(self, attempt: AttemptKey, process: Process, on_status: StatusCallback) -> None:
+        self._watchers.setdefault(attempt, []).append((process, on_status))
 
     # ── for workers ──────────────────────────────────────────────────────────────────────────────
 
@@ -93,7 +93,7 @@ class Cluster:
         return write_script(self._seed, attempt, has_timeout, self._features)
 
     def begin_job(self, attempt: AttemptKey, script: Script) -> None:
-        """The worker hands over; from here on the job goes its own way."""
+        """The worker hands over to an external job, which continues on its own."""
         done_at = self.kernel.time + (script.job_seconds or 0.0)
         self.jobs.setdefault(attempt, ExternalJob(done_at, script.job_fails, script.output, script.output_is_large))
 
@@ -104,7 +104,7 @@ class Cluster:
         self._witness.user_code_started(worker.attempt.key, rivals)
 
     def user_code_went_on(self, worker: SimulatedWorker) -> None:
-        """After it stood still for a while."""
+        """The user code continues after a suspension."""
         self._witness.user_code_went_on(worker.attempt.key)
 
     def user_code_ended(self, worker: SimulatedWorker) -> None:
@@ -115,21 +115,20 @@ class Cluster:
 
     def reported(self, attempt: AttemptKey, state: str, output: str | None) -> None:
         self._witness.reported(attempt, state, output)
-        self.spread_news(attempt)
+        self.notify_watchers(attempt)
         self.on_report(attempt.run)
 
-    def spread_news(self, attempt: AttemptKey) -> None:
-        """Everybody who watches hears of it soon: once, twice, or not at all; some bring the status along, as it was when
-        they left."""
+    def notify_watchers(self, attempt: AttemptKey) -> None:
+        """Notify all watchers soon: once, twice, or not at all. Some calls carry the status of the time of sending."""
         faults = self.faults
         (status,) = self.objects.read_statuses([str(attempt)])
-        for process, news in self._watchers.get(attempt, ()):
+        for process, on_status in self._watchers.get(attempt, ()):
             if faults.happens(faults.rates.lost_news):
                 continue
             for _ in range(2 if faults.happens(faults.rates.doubled_news) else 1):
                 delay = faults.random.choice((0.0, 0.001, faults.random.uniform(0.0, 3.0)))
-                told = status if faults.random.random() < 0.5 and isinstance(status, bytes) else None
-                self.kernel.later(delay, _Delivery(process, news, attempt, told))
+                reported = status if faults.random.random() < 0.5 and isinstance(status, bytes) else None
+                self.kernel.later(delay, _Delivery(process, on_status, attempt, reported))
 
     # ── for the world ────────────────────────────────────────────────────────────────────────────
 
@@ -137,7 +136,7 @@ class Cluster:
         return [worker.attempt.key for worker in self._all() if worker.user_is_alive]
 
     def silent_so_far(self) -> list[AttemptKey]:
-        """Attempts at work that will speak again."""
+        """Running attempts that will report again."""
         return [worker.attempt.key for worker in self._all() if worker.user_is_alive and worker.is_alive]
 
     def living_workers(self) -> list[AttemptKey]:
@@ -145,12 +144,12 @@ class Cluster:
         return [attempt for attempt in living if attempt not in self.abandoned]
 
     def is_frozen(self, attempt: AttemptKey) -> bool:
-        """Whoever works on it has stood still for so long that nobody need wait for it any more."""
+        """True if its worker has been suspended for so long that it counts as over."""
         since = [worker.frozen_since for worker in self._workers.get(attempt, []) if worker.user_is_alive]
         return all(moment is not None and self.kernel.time - moment >= FROZEN_SECONDS for moment in since)
 
     def vanish(self, machine: Machine) -> Machine:
-        """It is gone for ever with everything on it, and nobody can tell. Gives the machine that takes its place."""
+        """Remove the machine and everything on it for ever, unnoticed. Returns its replacement."""
         machine.is_gone = True
         for worker in self._all():
             if worker.machine is machine:
@@ -172,15 +171,15 @@ class Cluster:
         return machine.frozen_until > self.kernel.time and not self.faults.healed
 
     def was_overwritten(self, attempt: AttemptKey) -> bool:
-        """Whether somebody else wrote where its heartbeats are: then not all of them could be seen."""
+        """True if its status was overwritten, so that some heartbeats could not be seen."""
         return self.objects.last_written_at(str(attempt), lambda writer: writer == "") is not None
 
     def last_word_at(self, attempt: AttemptKey) -> float:
-        """When its worker last wrote anything itself."""
+        """Time of the last write of its worker."""
         return self.objects.last_written_at(str(attempt), lambda by: by.startswith(f"worker {attempt}")) or 0.0
 
     def reboot(self, machine: Machine) -> None:
-        """Everything on it dies, and what its workers wrote in the last seconds may be gone."""
+        """Kill everything on the machine. Writes of the last seconds may be lost."""
         machine.boot += 1
         for worker in self._all():
             if worker.machine is machine and (worker.is_alive or worker.user_is_alive):
@@ -198,14 +197,14 @@ class Cluster:
 
 
 class _Delivery:
-    """StatusCallback on its way to a process that may have died meanwhile."""
+    """A delayed status callback to a process that may have died in the meantime."""
 
-    def __init__(self, process: Process, news: StatusCallback, attempt: AttemptKey, told: bytes | None) -> None:
-        self._process, self._news, self._attempt, self._told = process, news, attempt, told
+    def __init__(self, process: Process, on_status: StatusCallback, attempt: AttemptKey, status: bytes | None) -> None:
+        self._process, self._on_status, self._attempt, self._status = process, on_status, attempt, status
 
     def __call__(self) -> None:
         if not self._process.is_dead:
-            self._news(self._attempt, self._told)
+            self._on_status(self._attempt, self._status)
             self._process.wakeup.set()
 
 

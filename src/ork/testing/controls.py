@@ -1,4 +1,4 @@
-"""Operators who pause, drain and resume schedulers at any moment, and the check that schedulers obey them."""
+"""Simulated operators who pause, drain and resume schedulers at random times, and the check that schedulers obey."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ork.model.installation import ALL_SCHEDULERS, Control, Mode
 from ork.state.records import Claim
 from ork.testing.workload import People
 
-OBEYED_AFTER_STEPS = 3  # one reads the control, and a commit that was sent before may be answered in the next
+OBEYED_AFTER_STEPS = 3  # one step reads the control, and an earlier commit may be answered in the next
 
 
 class ControlChecks:

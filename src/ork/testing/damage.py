@@ -25,7 +25,7 @@ class Damaged(NamedTuple):
 
 
 class Damage:
-    """Done to the rows of runs that people started and that have not ended."""
+    """Damages rows of unfinished runs that users started."""
 
     def __init__(self, seed: int, connection: Connection, runs: Callable[[], Sequence[RunId]]) -> None:
         self.random = Random(f"damage {seed}")
@@ -50,7 +50,7 @@ class Damage:
                 self.victims.add(run)
 
     def repair(self) -> None:
-        """What somebody has written anew meanwhile is left as it is."""
+        """Repair the damaged rows. Rows that were rewritten in the meantime are left unchanged."""
         for damaged in self._done:
             self._write(damaged, damaged.before, only_garbage=True)
 

@@ -1,4 +1,4 @@
-"""What must hold when everything is over."""
+"""Invariants at the end of a simulation."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def _check_rows(record: RunRecord, store: StateStore, judge: Judge) -> Non
 
 
 def _check_replay(record: RunRecord, judge: Judge, objects: MemoryObjects, random: Random) -> None:
-    """Everything workers ever said about this run, twice and in any order, to a machine built from its rows."""
+    """Feed all statuses of this run, twice and in random order, to a machine built from its rows: nothing must change."""
     said = []
     for attempt in record.attempts.values():
         for data in objects.statuses_of(str(attempt.key))[-3:]:

@@ -1,4 +1,4 @@
-"""An executor whose machines are simulated: everything it may do wrong, it does from a seed."""
+"""An executor of simulated machines. It makes every allowed fault, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ork.testing.faults import Process
 
 
 class ScriptedExecutor(Executor):
-    """One scheduler's hold on the cluster. It starts attempts on its own machine and can find them on any."""
+    """One scheduler's access to the cluster. It starts attempts on its own machine and can find them on any."""
 
     traits = ExecutorTraits(fences_itself=True)
 
@@ -101,7 +101,7 @@ class ScriptedExecutor(Executor):
         return self._cluster.machine_named(machine), int(boot)
 
     def _forgets(self) -> bool:
-        """Names are no proof: one that is still on its way may be unknown, and turn up later."""
+        """True if a worker that is still starting is not found yet."""
         faults = self._process.faults
         return faults.happens(faults.rates.forgotten)
 

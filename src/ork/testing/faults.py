@@ -1,4 +1,4 @@
-"""What goes wrong, how often, and when: drawn once per seed, so that seeds differ in kind and not only in luck."""
+"""Faults, their rates and times. Rates are drawn once per seed, so that seeds differ in kind and not only in luck."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ork.model.record import Record
 from ork.testing.clock import FakeClock
 from ork.testing.kernel import Crashed, Kernel, Signal
 
-STILL_SECONDS = 2.0  # how soon a process that stood still goes on when its machine does
-LONGEST_LAG = 2.0  # seconds until everybody sees an object; the grace before a last look must be longer
+STILL_SECONDS = 2.0  # time until a process continues after its machine does
+LONGEST_LAG = 2.0  # seconds until an object is visible to all; the grace before the last look must be longer
 
 
 class FaultRates(Record):
-    """Chances per occasion (an I/O, a worker, a piece of news) and windows per world."""
+    """Probabilities per event (an I/O, a worker, a callback) and windows per world."""
 
     crash: float = 0.0
     pause: float = 0.0
@@ -32,27 +32,27 @@ class FaultRates(Record):
     start_error: float = 0.0
     worker_death: float = 0.0
     worker_silence: float = 0.0
-    worker_babble: float = 0.0  # a status that is signed and makes no sense
+    worker_babble: float = 0.0  # a signed status with meaningless content
     garbled_gate: float = 0.0  # a gate that was won, and cannot be read
-    mistaken_status: float = 0.0  # a signed status that speaks of another attempt
+    mistaken_status: float = 0.0  # a signed status with another attempt's key
     late_write: float = 0.0  # a write that takes effect after its caller has given up
     lock_wait: float = 0.0  # a write that waits for the store's lock while others write
     clock_skew: float = 0.0
-    meddling: float = 0.0  # somebody asks for something just when an attempt ends
+    meddling: float = 0.0  # a user sends a command just when an attempt ends
     outages: int = 0
     full_disks: int = 0
     partitions: int = 0
     reboots: int = 0
-    freezes: int = 0  # of machines, which wake up later
+    freezes: int = 0  # of machines, which continue later
     damages: int = 0  # rows of runs that can no longer be read
-    vanishings: int = 0  # machines that are gone for ever, with everything on them
+    vanishings: int = 0  # machines that disappear for ever, with everything on them
     clean_stops: int = 0
     controls: int = 0  # pauses and drains of schedulers
     forgeries: int = 0
 
 
 def draw_rates(random: Random, orders: Random | None) -> FaultRates:
-    """Each fault is absent, rare or frequent on its own: some worlds are quiet but for one thing.
+    """Each fault is independently absent, rare or frequent, so some worlds have only one kind of fault.
 
     `orders` draws the controls, apart from the rest: a world without them is what it would be if nobody paused anything.
     """
@@ -76,20 +76,20 @@ def draw_rates(random: Random, orders: Random | None) -> FaultRates:
 
 
 class Faults:
-    """Says for each occasion whether something goes wrong. After `heal` nothing does any more."""
+    """Decides for each event whether a fault occurs. After `heal` none does."""
 
     def __init__(self, seed: int, kernel: Kernel, rates: FaultRates) -> None:
         self.rates = rates
         self.random = Random(f"faults {seed}")
         self.healed = False
-        self.late_writes = 0  # that are still on their way
+        self.late_writes = 0  # writes that have not taken effect yet
         self._kernel = kernel
         self._outages: Sequence[tuple[float, float]] = ()
         self._full_disks: Sequence[tuple[float, float]] = ()
         self._partitions: Sequence[tuple[float, float]] = ()
 
     def plan_windows(self, length: float) -> None:
-        """Draws when the store is down, the disk full and the machines out of reach within the first `length` seconds."""
+        """Draw when the store is down, the disk is full and machines are unreachable, within the first `length` seconds."""
         self._outages = [self._window(length, 1.0, 90.0) for _ in range(self.rates.outages)]
         self._full_disks = [self._window(length, 5.0, 120.0) for _ in range(self.rates.full_disks)]
         self._partitions = [self._window(length, 10.0, 250.0) for _ in range(self.rates.partitions)]
@@ -118,8 +118,8 @@ class Faults:
 
 
 class Process:
-    """One incarnation of a scheduler: its clock, its death, and what befalls it around every I/O. `stands_still` says
-    whether its machine does so now."""
+    """One process of a scheduler: its clock, its death, and the faults around every I/O. `stands_still` returns whether its
+    machine is suspended."""
 
     def __init__(
         self, name: str, kernel: Kernel, faults: Faults, stands_still: Callable[[], bool] = lambda: False
@@ -135,7 +135,7 @@ class Process:
             self.clock.jump(faults.random.uniform(-30, 30))
 
     async def before_io(self, *, writes: bool) -> None:
-        """A moment passes, or the process dies, stands still, or learns that the store is out of reach."""
+        """Some time passes, or the process dies, is suspended, or gets a store error."""
         await self._stumble()
         faults = self.faults
         if faults.store_is_down() or (writes and faults.disk_is_full()):
@@ -145,13 +145,13 @@ class Process:
             raise StoreUnavailableError("the store failed before it did anything")
 
     async def after_io(self) -> None:
-        """What was asked for has been done; whether the caller learns of it is another matter."""
+        """The operation was done, but the caller may get an error."""
         await self._stumble()
         if self.faults.happens(self.faults.rates.error_after):
             raise StoreUnavailableError("the store did it and the answer was lost")
 
     def around_object_io(self) -> None:
-        """Plain code: it cannot wait, but it can stand still while others go on."""
+        """Synchronous code cannot wait, but it can be suspended while others continue."""
         faults = self.faults
         self.check_alive()
         while self._stands_still():

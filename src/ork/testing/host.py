@@ -1,4 +1,4 @@
-"""A machine that keeps one scheduler running: when it dies, another incarnation starts."""
+"""A machine that keeps one scheduler running: when the process dies, another one is started."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from ork.testing.workload import EXECUTOR
 SHARED = SharedSettings("simulated", 10.0, LivenessTimeouts().stale_seconds, "memory:", "simulated", EPOCH)
 OPTIONS = SchedulerOptions(liveness=LivenessTimeouts(), close_grace_seconds=LONGEST_LAG + 1.0)
 LEAST_STEP_SECONDS = 0.001
-SOON = timedelta(seconds=OPTIONS.close_grace_seconds + 1)  # a tick sees through what it has begun to end
+SOON = timedelta(seconds=OPTIONS.close_grace_seconds + 1)  # a tick waits for attempts that it is ending
 MOST_STEPS = 20_000
 
 
 class Host:
-    """Drives the real scheduler the way its service does: a step, then a wait for news or the next due moment.
+    """Drives the real scheduler as its service does: a step, then a wait for an event or the next due time.
 
     With `tick_seconds` it only looks in from time to time: works until nothing is due, and lets go.
     """
@@ -60,7 +60,7 @@ class Host:
         self.steps = 0
         self._number = number
         self._incarnation = 0
-        self._first_here = 1  # of the incarnations that ran on the present machine
+        self._first_here = 1  # number of the first process on the current machine
         self._kernel = kernel
         self._faults = faults
         self._cluster = cluster
@@ -70,7 +70,7 @@ class Host:
         self._on_write = on_write
         self._options = options
         self._tick_seconds = tick_seconds
-        self._told: dict[Control, int] = {}  # at which step it was woken after a control was set
+        self._told: dict[Control, int] = {}  # the step in which it was woken after a control was set
 
     async def live(self) -> None:
         while True:
@@ -78,7 +78,7 @@ class Host:
                 await self._serve()
             except Crashed:
                 self._judge.trace("crashed", self.id)
-            self._bury_process()
+            self._end_process()
             await self._kernel.pause(self._restart_seconds())
 
     def _restart_seconds(self) -> float:
@@ -88,7 +88,7 @@ class Host:
         return 0.1 if self._faults.healed else random.choice((0.1, 3.0, random.uniform(0, 100)))
 
     def move_to(self, machine: Machine) -> None:
-        """Its machine is gone: the scheduler there dies, and another one begins elsewhere."""
+        """Its machine is gone: the scheduler dies, and another one starts on the new machine."""
         self._machine, self._first_here = machine, self._incarnation + 1
         if self.process is not None:
             self.process.is_dead = True
@@ -127,7 +127,7 @@ class Host:
         try:
             await scheduler.stop()
         except StoreError:
-            return  # its lease runs out instead
+            return  # its lease expires instead
         self._judge.stopped_cleanly(self.id)
 
     async def _step(self, scheduler: Scheduler, process: Process) -> datetime | None:
@@ -145,7 +145,7 @@ class Host:
         return scheduler == self.id and self.scheduler is not None and self.scheduler.lease.is_trusted
 
     def _check_trust(self, scheduler: Scheduler) -> None:
-        """A scheduler that owns nothing may believe what it likes until it asks for work."""
+        """Check the lease of a scheduler that owns runs. One without runs may be wrong until it claims."""
         if scheduler.owned_runs:
             self._judge.leases.check(self.id)
 
@@ -155,11 +155,11 @@ class Host:
 
     @property
     def _identity(self) -> str:
-        """As real schedulers have it: host, boot, namespace, process, start."""
+        """In the format of real schedulers: host, boot, namespace, process, start."""
         return f"{self._machine.name}/{self._machine.boot}/simulated/{self.id}/0"
 
     def must_obey(self) -> Mode | None:
-        """The mode set by a control that this scheduler has had the time to read."""
+        """The mode set by a control that this scheduler has had time to read."""
         known = [c for c in self._judge.controls.standing.values() if self._has_read(c)]
         control = control_for(known, self.id, self._identity)
         return None if control is None else control.mode
@@ -174,7 +174,7 @@ class Host:
     def _start_process(self) -> tuple[Scheduler, Process, ScriptedPoller]:
         self._incarnation += 1
         self._told = {}
-        self._note_controls(self.steps - OBEYED_AFTER_STEPS)  # it reads them before it does anything else
+        self._note_controls(self.steps - OBEYED_AFTER_STEPS)  # a new process reads them first
         machine = self._machine
         process = Process(self.id, self._kernel, self._faults, lambda: self._cluster.stands_still(machine))
         self._judge.alive.add(self.id)
@@ -202,14 +202,14 @@ class Host:
         self.process, self.scheduler = process, scheduler
         return scheduler, process, poller
 
-    def _bury_process(self) -> None:
+    def _end_process(self) -> None:
         if self.process is not None:
             self.process.is_dead = True
         self._judge.alive.discard(self.id)
         self.process = self.scheduler = None
 
     def _is_provably_dead(self, identity: str) -> bool:
-        """Only those that ran on this machine can be told dead for certain."""
+        """True only for processes of this machine that are certainly dead."""
         id = identity.split("/")[3]
         number, _, incarnation = id.partition(".")
         was_here = number == f"s{self._number}" and int(incarnation) >= self._first_here

@@ -1,4 +1,4 @@
-"""The judge: sees every answered call to the store and everything that really happens, and compares."""
+"""The judge: compares every answered call to the store with what really happens."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BEGUN = (TaskStatus.DISPATCHED, TaskStatus.RUNNING, TaskStatus.SUCCESS, TaskSta
 
 
 class Judge:
-    """Methods named like store verbs are called with the verb's answer and arguments, at the moment it took effect."""
+    """Methods with names of store methods are called with their result and arguments when the call takes effect."""
 
     def __init__(self, clock: Callable[[], float], lease_seconds: float, objects: AttemptDocuments) -> None:
         self.ledger = Ledger()
@@ -40,7 +40,7 @@ class Judge:
         self._clock = clock
         self._lease_seconds = lease_seconds
         self._slots: dict[tuple[str, str], RunId] = {}
-        self._latest: dict[SchedulerId, datetime] = {}  # a clock that is set back does not undo what has come due
+        self._latest: dict[SchedulerId, datetime] = {}  # the latest time seen, since a clock may be set back
         self._hash = sha256()
         self.trace_lines: list[str] | None = None
         values = Values(objects)
@@ -84,7 +84,7 @@ class Judge:
         self, answer: bool, workflow: str, expected: object, runs: Sequence[NewRun], following: datetime | None,
         now: datetime, **_: object,
     ) -> None:  # fmt: skip
-        """A schedule's runs exist from here on; those of times that had theirs are the same runs."""
+        """A schedule was fired: its runs exist now. A time that already had a run keeps that run."""
         if answer and expected != self.next_fire[workflow]:
             self.violate("one-fire", f"{workflow} was moved on from {expected}; it was at {self.next_fire[workflow]}")
         if answer:
@@ -123,7 +123,7 @@ class Judge:
     # ── ownership ────────────────────────────────────────────────────────────────────────────────
 
     def register(self, _answer: None, scheduler: SchedulerId, *_: object, **__: object) -> None:
-        """Whoever registers starts without runs: what it owned before is free."""
+        """A scheduler that registers owns no runs: those that it owned before are free."""
         self.trace("registered", scheduler)
         self._set_free(scheduler)
         self.leases.registered(scheduler)
@@ -161,7 +161,7 @@ class Judge:
         if owned:
             self.violate("released", f"{scheduler} stopped and still owns {owned}")
 
-    def claim_runs(self, answer: Claim, scheduler: SchedulerId, _room: int, now: datetime, **_: object) -> None:
+    def claim_runs(self, answer: Claim, scheduler: SchedulerId, _limit: int, now: datetime, **_: object) -> None:
         self.leases.check(scheduler)
         self.controls.check_claim(scheduler, answer)
         for broken in answer.set_aside:
@@ -214,7 +214,9 @@ class Judge:
             records = [record for record in self.ledger.runs.values() if record.run.workflow == name]
             begun = [record for record in records if self._is_under_way(record)]
             first_round = [r.run.id for r in begun if r.run.round == 1 and not r.cancel_stands]
-            first_round = [id for id in first_round if id not in self.ledger.were_set_aside]  # they gave up their place
+            first_round = [
+                id for id in first_round if id not in self.ledger.were_set_aside
+            ]  # these no longer count against the limit
             if len(first_round) > most:
                 self.violate("max-active-runs", f"{name} allows {most}, under way: {first_round}")
 
@@ -275,7 +277,7 @@ class Judge:
         self._check_alerts(before, record, change, tasks)
         self._check_run(record)
         if change.release_ownership:
-            self._check_rest(record)
+            self._check_released(record)
 
     def _apply_run(self, record: RunRecord, run: Run | None) -> None:
         if run is None:
@@ -355,7 +357,7 @@ class Judge:
                 if must_skip(record.spec(task.key), above):
                     self.violate("skip-at-once", f"{run.id} {task.key} waits for what cannot come")
 
-    def _check_rest(self, record: RunRecord) -> None:
+    def _check_released(self, record: RunRecord) -> None:
         if not record.run.status.is_final and (record.run.status is not RunStatus.PAUSED or record.active_attempts()):
             self.violate("one-owner", f"{record.run.id} was left without an owner while {record.run.status}")
         record.owner = None
@@ -376,7 +378,7 @@ class Judge:
         rounds = record.run.round - before.run.round
         for task in told:
             status = record.run.status if task is None else record.tasks[task].status
-            # A retry in the same commit has begun the next round: then the alert is about the one before.
+            # If a retry in the same commit has started the next round, the alert belongs to the round before.
             subject = (record.run.round - (rounds > 0 and status != "failed"), task)
             if subject in record.alerted and rounds < 2:
                 self.violate("one-alert", f"{record.run.id}: a second alert about {task}")
@@ -391,7 +393,7 @@ class Judge:
         if not self.ledger.limits:
             return
         used = self.ledger.used()
-        surely = self.ledger.used(self.ledger.were_set_aside)  # others may have had their slots meanwhile
+        surely = self.ledger.used(self.ledger.were_set_aside)  # others may have taken their slots in the meantime
         for name, slots in self.ledger.limits.items():
             if surely.get(name, 0) > slots:
                 self.violate("limits", f"{name} has {slots} slots and {surely[name]} are taken")

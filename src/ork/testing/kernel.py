@@ -1,7 +1,8 @@
 """Virtual time: coroutines that take turns on one thread, in an order drawn from a seed.
 
-An actor runs until it awaits `pause` or a `Signal`; then the earliest waiting actor goes on and time moves to its
-moment. Nothing here looks at a real clock, so a day costs what its events cost and a seed always gives the same day.
+An actor runs until it awaits `pause` or a `Signal`; then the earliest waiting actor continues and the time is set to its
+wake-up time. No real clock is used, so a simulated day takes only as long as its events, and a seed always gives the
+same day.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ class Crashed(BaseException):
 
 
 class Killed(BaseException):
-    """The kernel ends this actor; unlike a crash of the simulated process, nobody lives on to restart it."""
+    """The kernel ends this actor. Unlike after a crash of the simulated process, nothing restarts it."""
 
 
 class Actor:
-    """One coroutine on the kernel. `turn` tells a wake-up that is still meant from one that is out of date."""
+    """One coroutine of the kernel. `turn` distinguishes current from outdated wake-ups."""
 
     __slots__ = ("coroutine", "done", "name", "turn")
 
@@ -35,7 +36,7 @@ class Actor:
 
 
 class Signal:
-    """Something happened: wakes the actor that waits for it, or the next wait returns at once."""
+    """Wakes the waiting actor when set; if none waits, the next wait returns at once."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -49,7 +50,7 @@ class Signal:
             self._waiter = None
 
     async def wait(self, seconds: float | None) -> bool:
-        """True as soon as it has been set, False when `seconds` have passed without."""
+        """True when it is set, False after `seconds` without that."""
         if not self._is_set:
             self._waiter = self._kernel.current
             await _park(seconds)
@@ -79,28 +80,28 @@ class Kernel:
         return actor
 
     def later(self, seconds: float, call: Callable[[], None]) -> None:
-        """Calls it then: for what takes no time of its own."""
+        """Call the function after `seconds`."""
         self._push(call, seconds)
 
     def wake(self, actor: Actor) -> None:
-        """The actor goes on now, whatever it waited for."""
+        """Resume the actor now, whatever it waits for."""
         if not actor.done:
             actor.turn += 1
             self._push(actor, 0.0)
 
     def kill(self, actor: Actor) -> None:
-        """The actor dies where it stands, and does nothing on its way out."""
+        """End the actor without running any more of its code."""
         if actor.done:
             return
         actor.done = True
-        if actor not in self._stalled:  # one that is finds out when it wants to go on
+        if actor not in self._stalled:  # a stalled actor ends when it continues
             _end(actor.coroutine)
 
     async def pause(self, seconds: float) -> None:
         await _park(seconds)
 
     def stall(self, seconds: float) -> None:
-        """The current actor stands still inside plain code while the others go on."""
+        """Suspend the current actor within synchronous code while the others continue."""
         actor = self.current
         if actor is None:
             raise RuntimeError("only an actor can stand still")
@@ -112,11 +113,11 @@ class Kernel:
             raise Killed
 
     def run(self, until: float, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Runs until that moment, until `is_over`, or until `stopped` is set."""
+        """Run until that time, until `is_over`, or until `stopped` is set."""
         self._run_until(until, is_over)
 
     def close(self) -> None:
-        """Ends whatever still waits, so that nothing outlives its world."""
+        """End all waiting actors, so that nothing outlives the world."""
         for actor in self._actors:
             self.kill(actor)
         self._heap.clear()
@@ -160,7 +161,7 @@ def _park(seconds: float | None) -> Generator[float | None, None, None]:
 
 
 def _end(coroutine: Coroutine[Any, Any, None]) -> None:
-    # close() would let `finally` blocks await once more; a dead process awaits nothing.
+    # close() would run `finally` blocks that await; a dead process runs nothing.
     try:
         while True:
             coroutine.throw(Killed())

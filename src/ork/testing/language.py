@@ -1,4 +1,4 @@
-"""The rest of the language, drawn on top of plain workflows: fan-out, conditions, rates, approvals, and so on."""
+"""Adds random language features to plain workflows: fan-out, conditions, rates, approvals, and so on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARAMS = ("number", "list", "width")
 
 
 class Features(Record):
-    """Chances per task. In a world without any of them, workflows are what they were before the language grew."""
+    """Probabilities per task. Without any of them, workflows consist of plain tasks only."""
 
     fan_out: float = 0.0
     conditions: float = 0.0
@@ -41,7 +41,7 @@ PLAIN = Features(is_plain=True)
 
 
 def draw_features(random: Random) -> Features:
-    """Each is absent, rare or frequent on its own: some worlds are about one thing."""
+    """Each feature is independently absent, rare or frequent, so some worlds have only one."""
 
     def chance(frequent: float) -> float:
         return random.choice((0.0, frequent / 3, frequent))
@@ -53,12 +53,12 @@ def draw_features(random: Random) -> Features:
 
 
 def draw_children(random: Random) -> float:
-    """Drawn apart: worlds without runs within runs stay what they were."""
+    """Drawn separately, so that worlds without sub-workflows do not change."""
     return random.choice((0.0, 0.0, 0.15, 0.4))
 
 
 def draw_params(random: Random) -> dict[str, Any]:
-    """Few values, so that runs are often equal and find each other's results in the cache."""
+    """Few different values, so that runs are often equal and use each other's cached results."""
     return {"number": random.randint(0, 1), "list": ["a", "b"][: random.randint(1, 2)], "width": random.choice((1, 2))}
 
 
@@ -67,7 +67,7 @@ def draw_pool_rates(random: Random, features: Features, pool: str) -> dict[str, 
 
 
 def enrich(workflow: CompiledWorkflow, random: Random, features: Features) -> CompiledWorkflow:
-    """The same graph, said with more of the language."""
+    """The same graph with more language features."""
     tasks: dict[str, TaskSpec] = {}
     for spec in workflow.tasks:
         tasks[spec.name] = _enrich_task(spec, tasks, random, features)
@@ -91,12 +91,12 @@ def _enrich_task(spec: TaskSpec, above: Mapping[str, TaskSpec], random: Random, 
 
 
 def with_children(workflow: CompiledWorkflow, child: str, random: Random, chance: float) -> CompiledWorkflow:
-    """Some of its tasks are runs of another workflow."""
+    """Replace some of its tasks by runs of another workflow."""
     return replaced(workflow, tasks=tuple(_perhaps_a_run(spec, child, random, chance) for spec in workflow.tasks))
 
 
 def as_child(workflow: CompiledWorkflow) -> CompiledWorkflow:
-    """It can be run without being given anything."""
+    """The workflow without required params."""
     defaults = {"number": 1, "list": ["a"], "width": 2}
     params = tuple(Param(name, required=False, default=defaults[name]) for name in PARAMS)
     return replaced(workflow, params=params)

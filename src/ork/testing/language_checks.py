@@ -1,4 +1,4 @@
-"""What must hold for fan-out, conditions, approvals, the cache and retries of a part: the rules said a second time."""
+"""Invariants of fan-out, conditions, approvals, the cache and partial retries: an independent copy of the rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CACHED = "cached: the same as in run "
 
 
 class _Worked(Record):
-    """A success that an equal task may take over, and all it was given."""
+    """A success that an equal task may reuse, and its inputs."""
 
     run: RunId
     key: TaskKey
@@ -35,7 +35,7 @@ class LanguageChecks:
     # ── beginning ────────────────────────────────────────────────────────────────────────────────
 
     def check_begun(self, record: RunRecord, task: Task) -> None:
-        """The task has left the line of those that wait: its rule and its conditions hold in the same commit."""
+        """The task no longer waits: its rule and its conditions hold in the same commit."""
         spec = record.spec(task.key)
         above = [record.tasks[TaskKey(name)] for name in spec.depends_on]
         if not may_start(spec, above):
@@ -50,7 +50,7 @@ class LanguageChecks:
         return all(self._values.holds(record, condition) for condition in spec.when)
 
     def may_skip(self, record: RunRecord, task: Task) -> bool:
-        """Skipped for a reason of its own: a condition that does not hold, or an instance that nobody needs."""
+        """True if a condition does not hold, or if the instance is not needed."""
         spec = record.spec(task.key)
         if task.key.index is not None:
             group = record.tasks[TaskKey(task.key.name)]
@@ -59,7 +59,7 @@ class LanguageChecks:
         return may_start(spec, above) and not self.conditions_hold(record, spec)
 
     def check_hopeless(self, record: RunRecord, task: Task) -> None:
-        """Failed before it had an attempt: only what has nothing to fan out over may."""
+        """Failed without an attempt: allowed only if there is no list to fan out over."""
         spec = record.spec(task.key)
         if task.key.index is not None or not spec.fans_out or self._values.items(record, spec) is not None:
             self._violate("true-failure", f"{record.run.id} {task.key} never began: {task.failure}")
@@ -118,7 +118,7 @@ class LanguageChecks:
     def check_decision(
         self, before: RunRecord, record: RunRecord, task: Task, done: Sequence[RunCommand], now: datetime
     ) -> None:
-        """An approval ends by a person's word, or when its time is over."""
+        """An approval ends by a user's decision or its timeout."""
         asked = {command.kind for command in done if parse_key(command.task or "") == task.key}
         old = before.tasks.get(task.key)
         if task.attempt:
@@ -135,7 +135,7 @@ class LanguageChecks:
                 self._violate("approval", f"{record.run.id} {task.key} began {began} and timed out at {now}")
 
     def check_retry(self, before: RunRecord, record: RunRecord, task: Task, command: RunCommand) -> None:
-        """What a person's retry does not name stays as it was."""
+        """A retry changes only the tasks that it names."""
         old = before.tasks.get(task.key)
         if old is not None and old.status.is_final and old != task and not _is_meant(record.workflow, old, command):
             asked = "everything" if command.everything else command.task or "what did not succeed"
@@ -149,7 +149,7 @@ class LanguageChecks:
             self._worked.setdefault(record.run.workflow, []).append(worked)
 
     def check_cached(self, record: RunRecord, task: Task) -> None:
-        """A success without an attempt is another run's, who had been given the same."""
+        """A success without an attempt comes from another run with the same inputs."""
         source = (task.reason or "").removeprefix(CACHED)
         wanted = _Worked(RunId(source), task.key, task.output, self._given(record, task))
         if record.spec(task.key).cache is None or record.run.fresh:
@@ -166,7 +166,7 @@ class LanguageChecks:
 
 
 def has_tried(task: Task) -> bool:
-    """It had an attempt in this round."""
+    """True if the task had an attempt in this round."""
     return task.attempt > task.earlier_attempts
 
 
@@ -195,7 +195,7 @@ def _is_meant(workflow: CompiledWorkflow, task: Task, command: RunCommand) -> bo
 
 
 def _above(workflow: CompiledWorkflow, name: str) -> set[str]:
-    """Everything the task depends on, however far up. Tasks are written after those they depend on."""
+    """All transitive dependencies of the task. Tasks follow those that they depend on."""
     found = {name}
     for spec in reversed(workflow.tasks):
         if spec.name in found:

@@ -1,4 +1,4 @@
-"""What must hold for leases: what a scheduler believes of its own against what the store knows."""
+"""Invariants of leases: compares what a scheduler assumes about its lease with the store."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ork.testing.ledger import Ledger
 
 
 class LeaseChecks:
-    """`is_trusted` answers for a living scheduler whether it believes in its lease."""
+    """`is_trusted` returns whether a living scheduler considers its lease valid."""
 
     def __init__(self, ledger: Ledger, violate: Callable[[str, str], None], clock: Callable[[], float]) -> None:
         self.is_trusted: Callable[[SchedulerId], bool] = lambda _scheduler: False
         self._ledger = ledger
         self._violate = violate
         self._clock = clock
-        self._expired: set[SchedulerId] = set()  # whose runs others have claimed since
+        self._expired: set[SchedulerId] = set()  # schedulers whose runs others have claimed since
 
     def registered(self, scheduler: SchedulerId) -> None:
         self._expired.discard(scheduler)

@@ -1,4 +1,4 @@
-"""A second set of books: what the store must hold, kept from the calls it answered and nothing else."""
+"""An independent record of what the store must contain, derived only from the calls that it answered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ork.state.quarantine import note_of
 
 @dataclass(slots=True)
 class RunRecord:
-    """One run as committed. `cancel_stands` from an accepted cancel until a person's retry."""
+    """One run as committed. `cancel_stands` is set from an accepted cancel until a user's retry."""
 
     run: Run
     workflow: CompiledWorkflow
@@ -39,7 +39,7 @@ class RunRecord:
         return self.specs[key.name]
 
     def whole_tasks(self) -> list[Task]:
-        """Without the instances of those that have fanned out."""
+        """Tasks without instances of fan-outs."""
         return [task for key, task in self.tasks.items() if key.index is None]
 
     def current_attempt(self, task: Task) -> Attempt | None:
@@ -49,7 +49,7 @@ class RunRecord:
         return [attempt for attempt in self.attempts.values() if not attempt.status.is_final]
 
     def set_aside(self, broken: QuarantinedRun, now: datetime) -> None:
-        """What the store does to a run that is set aside."""
+        """Apply what the store does to a run that is quarantined."""
         run, note = self.run, note_of(broken.reason, broken.is_cancelled)
         self.owner = None
         self.commands.clear()
@@ -66,16 +66,16 @@ class RunRecord:
 @dataclass(slots=True)
 class Ledger:
     runs: dict[RunId, RunRecord] = field(default_factory=dict)
-    leases: dict[SchedulerId, float] = field(default_factory=dict)  # until when, by the store's clock
+    leases: dict[SchedulerId, float] = field(default_factory=dict)  # end of each lease, by the store's clock
     limits: dict[str, int] = field(default_factory=dict)
-    set_aside: set[RunId] = field(default_factory=set)  # nobody works on these until a person asks something of them
-    were_set_aside: set[RunId] = field(default_factory=set)  # at some time
+    set_aside: set[RunId] = field(default_factory=set)  # no scheduler owns these until a user sends a command
+    were_set_aside: set[RunId] = field(default_factory=set)  # quarantined at any time
 
     def active_attempts(self) -> list[Attempt]:
         return [attempt for record in self.runs.values() for attempt in record.active_attempts()]
 
     def used(self, apart_from: Set[RunId] = frozenset()) -> dict[str, int]:
-        """Slots taken under each limit; whoever waits for a job takes none, nor do attempts of runs that are set aside."""
+        """Slots in use by limit. Attempts that wait for jobs use none, nor do those of quarantined runs."""
         used: dict[str, int] = {}
         for attempt in self.active_attempts():
             takes_none = attempt.waits_for is not None or attempt.key.run in self.set_aside | apart_from
@@ -83,8 +83,8 @@ class Ledger:
                 used[name] = used.get(name, 0) + 1
         return used
 
-    def is_held(self, record: RunRecord, moment: float) -> bool:
-        return record.owner is not None and self.leases.get(record.owner, moment) > moment
+    def is_held(self, record: RunRecord, time: float) -> bool:
+        return record.owner is not None and self.leases.get(record.owner, time) > time
 
 
 def limits_of(attempt: Attempt) -> list[str]:
@@ -93,7 +93,7 @@ def limits_of(attempt: Attempt) -> list[str]:
 
 
 def may_start(spec: TaskSpec, above: Sequence[Task]) -> bool:
-    """The rule, written down a second time and without any counters."""
+    """An independent copy of the rule, without counters."""
     if not all(task.status.is_final for task in above):
         return False
     match spec.run_if:
@@ -108,7 +108,7 @@ def may_start(spec: TaskSpec, above: Sequence[Task]) -> bool:
 
 
 def must_skip(spec: TaskSpec, above: Sequence[Task]) -> bool:
-    """Whatever happens from here on, the rule cannot hold any more (all_success needs not wait for the rest)."""
+    """True if the rule can no longer hold (all_success need not wait for the rest)."""
     if spec.run_if is RunIf.ALL_SUCCESS:
         return any(task.status.is_final and task.status is not TaskStatus.SUCCESS for task in above)
     return all(task.status.is_final for task in above) and not may_start(spec, above)
@@ -119,7 +119,7 @@ def comes_of_failure(task: Task) -> bool:
 
 
 def state_of(record: RunRecord) -> RunStatus | None:
-    """What the run must be, from its tasks alone; None while it goes on."""
+    """The status that follows from the tasks alone; None while the run is not finished."""
     tasks = list(record.tasks.values())
     if not all(task.status.is_final for task in tasks):
         return None
@@ -132,12 +132,12 @@ def state_of(record: RunRecord) -> RunStatus | None:
 
 
 def comparable(run: Run) -> Run:
-    """Without the cancel request, which people write and schedulers only carry along."""
+    """The run without its cancel request, which users write and schedulers only copy."""
     return replaced(run, cancel_requested_at=None)
 
 
 def is_applied(command: RunCommand, before: RunRecord, after: RunRecord) -> bool:
-    """Whether the commit that turned `before` into `after` did what the command asks for."""
+    """True if the commit that changed `before` to `after` did what the command requests."""
     kind, run = command.kind, after.run
     if kind is CommandKind.CANCEL:
         pending = any(task.status is TaskStatus.PENDING for task in after.tasks.values())
@@ -153,6 +153,6 @@ def is_applied(command: RunCommand, before: RunRecord, after: RunRecord) -> bool
 
 
 def slots_of(run: NewRun) -> list[tuple[str, str]]:
-    """What only one run of a workflow may have: its idempotency key and its scheduled time."""
+    """Values that must be unique per workflow: the idempotency key and the scheduled time."""
     slots = [] if run.key is None else [(run.workflow, f"key {run.key}")]
     return slots if run.scheduled_for is None else [*slots, (run.workflow, f"due {run.scheduled_for.isoformat()}")]

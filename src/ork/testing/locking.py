@@ -1,4 +1,4 @@
-"""Waiting for the write lock of a simulated store: others write between a call's first look and its transaction."""
+"""Simulated waits for the store's write lock: others write between a call's first read and its transaction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_WAIT_SECONDS = 10.0
 
 
 def wait_for_lock(store: SqliteStore, kernel: Kernel, faults: Faults) -> None:
-    """From now on a write may have to wait, in plain code, before its transaction begins."""
+    """Let writes wait, in synchronous code, before their transactions begin."""
     database = store._db
     begin = database.changing
 

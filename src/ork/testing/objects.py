@@ -65,6 +65,6 @@ class FlakyObjects(KeyedDocuments):
         self._process.object_error(writes=writes)
 
     def _end(self) -> None:
-        """The write is done; the answer may still get lost."""
+        """The write is done; the caller may still get an error."""
         self._process.around_object_io()
         self._process.object_error(writes=False)

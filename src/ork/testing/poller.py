@@ -1,4 +1,4 @@
-"""The poller on virtual time: it waits in an attempt's stead for an external job, or for a run within the run."""
+"""The poller on virtual time: it waits for the external job or the child run of an attempt."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ INLINE_LIMIT = 200
 class _Wait(Record, frozen=False):
     attempt: Attempt
     on_status: StatusCallback
-    run: RunId | None = None  # the child it waits for, if it is one
+    run: RunId | None = None  # the child run that it waits for, if it is a sub-workflow
     has_looked: bool = False
     is_stopping: bool = False
     is_over: bool = False
 
 
 class ScriptedPoller(Executor):
-    """One scheduler's waiting: it dies with its process, and whoever takes the run over waits on."""
+    """The waits of one scheduler. They end with its process; the next owner of the run waits again."""
 
     name = DEFERRED
 
@@ -92,7 +92,7 @@ class ScriptedPoller(Executor):
             self._drop(self._waits[key])
 
     async def settle(self) -> bool:
-        """Waits until every job has been asked; whether an attempt has ended by that."""
+        """Wait until every job has been polled. True if an attempt has ended."""
         before = self._finished
         while any(wait.is_stopping or not wait.has_looked for wait in self._waits.values()):
             await self._cluster.kernel.pause(SETTLE_SECONDS)
@@ -128,7 +128,7 @@ class ScriptedPoller(Executor):
         await self._finish(wait, job.last_words(), None if job.fails else job.output)
 
     async def _lives_through(self, waiting: Awaitable[None]) -> None:
-        """If the process dies here, its scheduler is dead as well and has to be told."""
+        """Run the wait. If the process dies here, its scheduler must be woken to die, too."""
         try:
             await waiting
         except Crashed:
@@ -147,7 +147,7 @@ class ScriptedPoller(Executor):
             await self._finish(wait, {"state": "failed", "failure": failure})
 
     async def _ended_run(self, wait: _Wait) -> Run | None:
-        """The child, once it has ended; None if nobody wants to know any more."""
+        """The child run when it has ended; None if the wait was dropped."""
         was_stopping = wait.is_stopping
         while True:
             try:
@@ -207,7 +207,7 @@ class ScriptedPoller(Executor):
         (data,) = self._cluster.objects.read_statuses([str(attempt.key)])
         handed_over = documents.open_signed(data, attempt.token_hash) if isinstance(data, bytes) else {}
         if handed_over.get("state") != "deferred":
-            return  # somebody has written the last word already
+            return  # there is a final status already
         self._cluster.will_report(attempt.key, ending["state"], output)
         if output is not None:
             job = self._cluster.jobs.get(attempt.key)
@@ -230,7 +230,7 @@ class ScriptedPoller(Executor):
 
 
 def _run_of(attempt: Attempt) -> RunId | None:
-    """The run within a run that an attempt waits for."""
+    """The child run that an attempt waits for."""
     jobs = json.loads(attempt.waits_for or "[{}]")
     found: RunId | None = jobs[0].get("run")
     return found

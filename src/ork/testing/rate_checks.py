@@ -1,4 +1,4 @@
-"""Rates, kept a second time: every admitted start by the store's clock."""
+"""Invariants of rates: an independent record of all admitted starts by the store's clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RateChecks:
         self._rates: dict[str, Rate] = {}
 
     def check_start(self, record: RunRecord, request: LaunchRequest) -> None:
-        """In any stretch of time there are no more starts than one burst and what has come in meanwhile."""
+        """In any period there are no more starts than one burst plus the refill of that period."""
         for name, rate in self._rates_of(record, request):
             self._rates[name] = rate
             starts = self._starts.setdefault(name, [])
@@ -32,7 +32,7 @@ class RateChecks:
                     break
 
     def check_refusals(self, full: Iterable[str]) -> None:
-        """Nobody is turned away by a rate that has a start left."""
+        """A rate with capacity rejects no start."""
         for name in sorted(full):
             rate = self._rates.get(name)
             if rate is not None and self._left(name, rate) >= 1 + ROUNDING:

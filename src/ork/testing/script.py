@@ -1,4 +1,4 @@
-"""What an attempt's user code does and what befalls its worker: a function of seed, attempt and start alone."""
+"""What an attempt's user code does and what happens to its worker: a function of seed, attempt and start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOR_EVER = 1e9
 class Ending(StrEnum):
     SUCCESS = "success"
     EXIT = "exit"
-    HOPELESS = "hopeless"  # a TaskError that asks not to be tried again
+    HOPELESS = "hopeless"  # a TaskError that forbids a retry
     HANG = "hang"  # runs until its timeout
 
 
@@ -33,18 +33,18 @@ class Death(StrEnum):
 
 
 class Script(Record):
-    """The part that belongs to the attempt: the same however often it is started."""
+    """The part that belongs to the attempt: the same for every start."""
 
     seconds: float
     ending: Ending
     output: str | None
     output_is_large: bool
-    job_seconds: float | None = None  # it hands over to an external job, which takes so long
+    job_seconds: float | None = None  # duration of the external job that it hands over to
     job_fails: bool = False
 
 
 class ExternalJob(Record):
-    """What an attempt has handed over to. It knows nothing of schedulers."""
+    """The external job of an attempt. It is independent of schedulers."""
 
     done_at: float
     fails: bool
@@ -69,7 +69,7 @@ class Luck(Record):
     orphan_seconds: float = 0.0  # how long its user code outlives a worker that is killed
     silent_after: float = FOR_EVER
     silent_seconds: float = 0.0
-    status_seconds: float = 0.0  # how long it takes over its last words
+    status_seconds: float = 0.0  # how long it takes to write its final status
     heeds_stop_after: float = 0.1
     babble: tuple[tuple[str, object], ...] = ()  # what replaces fields of its statuses
     garbles_gate: bool = False
@@ -107,7 +107,7 @@ def _write_more(random: Random, features: Features, script: Script) -> Script:
 
 
 def _draw_output(random: Random, attempt: AttemptKey) -> str | None:
-    """Something to look at and something to fan out over; now and then nothing, whatever others hoped for."""
+    """A value for conditions and a list for fan-outs; sometimes nothing."""
     if random.random() < 0.1:
         return None
     made = [f"{attempt} {number}" for number in range(random.choice((0, 1, 2, 3, 4)))]
@@ -121,7 +121,7 @@ def draw_luck(faults: Faults) -> Luck:
     silent = faults.happens(rates.worker_silence)
     garbles_gate = faults.happens(rates.garbled_gate)
     if garbles_gate and random.random() < 0.5:
-        death = Death.WORKING  # whatever tore the gate ends the worker as well
+        death = Death.WORKING  # the fault that damaged the gate also ends the worker
     return Luck(
         start_seconds=random.uniform(1, 400) if slow else random.uniform(0.0, 0.05),
         death=death,

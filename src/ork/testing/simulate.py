@@ -1,4 +1,4 @@
-"""Many worlds in a row: what `ork sim` does."""
+"""Simulates many worlds: the implementation of `ork sim`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Report(Record):
     seeds: int
     violations: tuple[tuple[int, Violation], ...]
     trace_hash: str
-    played: Mapping[str, int]  # in how many worlds each part occurred
+    played: Mapping[str, int]  # number of worlds in which each part occurred
 
     def to_json(self) -> dict[str, Any]:
         found = [{"seed": seed, "invariant": bad.invariant, "detail": bad.detail} for seed, bad in self.violations]
@@ -35,7 +35,7 @@ class Report(Record):
 
 
 def simulate(seeds: Iterable[int], emit: Callable[[str], None] = lambda _line: None) -> Report:
-    """Runs a world per seed, to the end; each seed that shows a violation is named with the command that replays it."""
+    """Run a world per seed to its end. Each seed with a violation is reported with the command that replays it."""
     traces = sha256()
     violations: list[tuple[int, Violation]] = []
     ran = 0
@@ -52,7 +52,7 @@ def simulate(seeds: Iterable[int], emit: Callable[[str], None] = lambda _line: N
 
 
 def replay(seed: int, emit: Callable[[str], None]) -> Report:
-    """One world, told line by line."""
+    """Run one world and print each event."""
     outcome = World(seed, keep_trace=True).run()
     for line in outcome.trace:
         emit(line)

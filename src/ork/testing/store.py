@@ -1,4 +1,4 @@
-"""One process's view of the state store: slow, now and then out of reach, and never sure what came of a call."""
+"""One process's view of the state store: slow, sometimes unavailable, and with lost responses."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ READS = frozenset(
         "look_ahead",
     ]
 )
-# Calls that may take effect after their caller was told that they failed, as in a network partition.
+# Calls that may take effect after their caller got an error, as in a network partition.
 LATE = frozenset(["commit", "create_runs", "submit_command", "fire", "renew", "set_control", "clear_control"])
-# Reads whose arguments name the present moment: the last answer is the old one, whatever it was asked with.
+# Reads whose arguments contain the current time: a stale response is the last one for any time.
 OF_NOW = frozenset(["due_schedules"])
 LATEST_SECONDS = 30.0
 Seen = Callable[..., None]
@@ -88,7 +88,7 @@ class LaggingStore:
         return answer
 
     def _take_effect_later(self, verb: str, call: Callable[..., Awaitable[Any]], args: Any, kwargs: Any) -> None:
-        """The caller gives up; its request is on its way all the same."""
+        """The caller gets an error, but its request takes effect later."""
 
         async def arrive() -> None:
             try:

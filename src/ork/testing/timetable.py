@@ -22,11 +22,11 @@ _SCHEDULE = Schedule("*/20 * * * * *", catchup=Catchup.ALL, catchup_limit=1000)
 
 
 class Timetable:
-    """Due every 20 seconds. Two runs of one time are noticed when they are created, times without a run at the end."""
+    """Due every 20 seconds. Two runs for one time are detected when they are created, times without a run at the end."""
 
     def __init__(self, random: Random) -> None:
         self.version = make_version(CompiledWorkflow(NAME, (_TASK,), schedule=_SCHEDULE), "/project")
-        # Otherwise the schedulers agree on the first time among themselves.
+        # Otherwise the schedulers determine the first time themselves.
         self._is_planned = random.random() < 0.5
 
     async def prepare(self, store: StateStore, judge: Judge) -> None:
@@ -42,13 +42,13 @@ class Timetable:
     async def check(self, store: StateStore, judge: Judge) -> None:
         runs = (await store.list_runs(RunFilter(NAME, limit=100_000))).runs
         slots = sorted(run.scheduled_for for run in runs if run.scheduled_for is not None)
-        if self._is_planned and slots and slots[0] > EPOCH + EVERY:  # a clock that is behind may see an earlier one
+        if self._is_planned and slots and slots[0] > EPOCH + EVERY:  # a slow clock may have an earlier one
             judge.violate("no-slot-lost", f"the first time with a run is {slots[0]}")
         following = judge.next_fire[NAME]
         for before, after in pairwise(slots):
             if after == before:
                 judge.violate("one-run-per-slot", f"{after} has two")
             elif following is not None and before + EVERY >= following:
-                return  # a clock that was ahead fired later ones; this one was still to come
+                return  # a fast clock fired later ones; this one is not due yet
             elif after - before != EVERY:
                 judge.violate("no-slot-lost", f"between {before} and {after}")

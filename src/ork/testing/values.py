@@ -1,4 +1,4 @@
-"""What references point at, looked up a second time: from committed rows and what is really in the object store."""
+"""Resolves references independently of the scheduler: from committed rows and the content of the object store."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Values:
                 return data.decode() if isinstance(data, bytes) else None
 
     def output(self, record: RunRecord, key: TaskKey) -> Any:
-        """The value of a task or an instance; of a fan-out the list of them, in rows if it fans out two ways."""
+        """The value of a task or an instance; for a fan-out a list, nested if it has two dimensions."""
         task = record.tasks[key]
         if not task.instances or key.index is not None:
             text = self.text(task.output)
@@ -84,7 +84,7 @@ class Values:
                 return is_there and bool(value >= wanted)
 
     def items(self, record: RunRecord, spec: TaskSpec) -> list[str | None] | None:
-        """What each instance is for, as JSON; None if there is no list to fan out over."""
+        """The item of each instance as JSON; None if there is no list to fan out over."""
         width = self._width(record, spec)
         if spec.foreach is None:
             return [None] * width

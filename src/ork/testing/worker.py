@@ -1,4 +1,4 @@
-"""A worker on virtual time. It follows the protocol to the letter with the real documents; only user code is pretended."""
+"""A worker on virtual time. It follows the protocol exactly and writes real documents; only the user code is simulated."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ SPEC_LIMIT = 1 << 20
 
 
 class WorkerProcess(Process):
-    """Its deaths and silences are in its luck; around its I/O only the object store fails."""
+    """Its deaths and suspensions are part of its luck; only object store faults occur around its I/O."""
 
     def around_object_io(self) -> None:
         self.check_alive()
 
 
 class SimulatedWorker:
-    """Started for one order on one machine. Several may be started for one attempt: the gate lets one of them work."""
+    """Started for one order on one machine. Several may be started for one attempt; the gate admits one."""
 
     def __init__(self, cluster: Cluster, machine: Machine, order: LaunchOrder, luck: Luck, number: int) -> None:
         self.attempt = order.attempt
@@ -53,10 +53,10 @@ class SimulatedWorker:
         self._begun_wall = ""
         self._actor: Actor = cluster.kernel.spawn(self._process.name, self._live(), luck.start_seconds)
 
-    # ── what others do to it ─────────────────────────────────────────────────────────────────────
+    # ── control from outside ─────────────────────────────────────────────────────────────────────
 
     def terminate(self, *, at_once: bool = False) -> None:
-        """SIGTERM: it ends its user code gently, and by force after the grace."""
+        """SIGTERM: it ends its user code gracefully, and kills it after the grace period."""
         if at_once and self.at_gate:
             self._stop_at = self._kernel.time
         elif not self.at_gate and self._luck.heeds_stop_after != FOR_EVER:
@@ -66,7 +66,7 @@ class SimulatedWorker:
             self._process.wakeup.set()
 
     def kill(self, *, with_orphans: bool) -> None:
-        """SIGKILL, to the worker or to everything of it."""
+        """SIGKILL, to the worker only or to its whole process tree."""
         if self.is_alive:
             self._kernel.kill(self._actor)
             self._exit(self._luck.orphan_seconds)
@@ -99,9 +99,9 @@ class SimulatedWorker:
         await self._kernel.pause(self._luck.status_seconds)
         if state == "ended" and script.job_seconds is not None:
             self._cluster.begin_job(self.attempt.key, script)
-            await self._say_last_words(self._handover(), script)
+            await self._write_final_status(self._handover(), script)
         else:
-            await self._say_last_words(self._last_words(state, spec, script), script)
+            await self._write_final_status(self._final_status(state, spec, script), script)
         self._exit(0.0)
 
     async def _read_spec(self) -> dict[str, Any] | None:
@@ -128,10 +128,10 @@ class SimulatedWorker:
         try:
             return self._objects.claim_gate(self._name, signed)
         except ObjectsError:
-            return False  # it may hold the gate and not know: then nobody ever works on this attempt
+            return False  # it may hold the gate without knowing it: then this attempt never runs
 
     async def _work(self, spec: dict[str, Any], script: Script) -> str | None:
-        """Until the user code has ended: the state to report, or None if the worker was killed."""
+        """Run until the user code has ended. Returns the state to report, or None if the worker was killed."""
         ends = {
             "ended": self._begun_at + script.seconds,
             "timed_out": self._begun_at + (spec["timeout"] or FOR_EVER),
@@ -158,7 +158,7 @@ class SimulatedWorker:
             await self._process.wakeup.wait(max(0.0, min(end, next_beat, silent_at) - self._kernel.time))
 
     async def _stand_still(self) -> bool:
-        """While its machine does, or it does by itself; whether it did."""
+        """Wait while its machine or the worker itself is suspended. True if it was."""
         while (seconds := self._silent_until - self._kernel.time) > 0 or self._cluster.stands_still(self.machine):
             self.frozen_since = self._kernel.time if self.frozen_since is None else self.frozen_since
             await self._kernel.pause(seconds if seconds > 0 else STILL_SECONDS)
@@ -166,18 +166,18 @@ class SimulatedWorker:
         return has_stood_still
 
     def _beat(self, *, at_once: bool = False) -> bool:
-        """Says that it works, and looks whether it still should: at once, if it went unheard for too long."""
+        """Write a heartbeat and read the stop request. False if the task must end."""
         try:
             self._put_status({"state": "running"})
             if self._seq == 1:
-                self._cluster.spread_news(self.attempt.key)
+                self._cluster.notify_watchers(self.attempt.key)
             if self._objects.read_stop(self._name) is not None:
                 self.terminate(at_once=at_once)
         except ObjectsError:
             return False
         return True
 
-    async def _say_last_words(self, words: dict[str, Any], script: Script) -> None:
+    async def _write_final_status(self, words: dict[str, Any], script: Script) -> None:
         if self._luck.death is Death.BEFORE_STATUS:
             return
         is_the_end = words["state"] != "deferred"
@@ -202,7 +202,7 @@ class SimulatedWorker:
     def _handover(self) -> dict[str, Any]:
         return {"state": "deferred", "jobs": [{"http": f"https://jobs.test/{self.attempt.key}", "every": 10.0}]}
 
-    def _last_words(self, state: str, spec: dict[str, Any], script: Script) -> dict[str, Any]:
+    def _final_status(self, state: str, spec: dict[str, Any], script: Script) -> dict[str, Any]:
         words: dict[str, Any] = {"finished_at": self._now()}
         match state:
             case "timed_out":
@@ -245,16 +245,16 @@ class SimulatedWorker:
             self._put_status(words)
         except ObjectsError:
             return
-        self._cluster.spread_news(self.attempt.key)
+        self._cluster.notify_watchers(self.attempt.key)
 
     def _put_mistaken_status(self) -> None:
-        """A worker that is used for one attempt after the other, and has mixed them up."""
+        """A reused worker that confuses two attempts."""
         with suppress(ObjectsError):
             self._put_status({"attempt": f"{self.attempt.key.run}/another/0/1", "state": "success"})
-            self._cluster.spread_news(self.attempt.key)
+            self._cluster.notify_watchers(self.attempt.key)
 
     def _put_status(self, fields: dict[str, Any]) -> None:
-        self._seq += 1  # also when the write fails: it may have been done all the same
+        self._seq += 1  # also if the write fails, since it may have taken effect
         status = {
             "v": 1, "attempt": str(self.attempt.key), "seq": self._seq, "state": "", "at": self._now(),
             "started_at": self._begun_wall, "finished_at": None, "exit_code": None, "failure": None, "output": None,
@@ -273,10 +273,10 @@ class SimulatedWorker:
             self._cluster.user_code_ended(self)
 
     def _exit(self, orphan_seconds: float) -> None:
-        """The worker is gone; user code it leaves behind lives on for a while and can still be found."""
+        """The worker is gone; orphaned user code runs for a while and can still be found."""
         self.is_alive = False
         if orphan_seconds and self.user_is_alive:
             self._kernel.later(orphan_seconds, self._end_user_code)
         else:
             self._end_user_code()
-        self._cluster.spread_news(self.attempt.key)
+        self._cluster.notify_watchers(self.attempt.key)

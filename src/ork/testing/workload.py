@@ -1,4 +1,4 @@
-"""Workflows nobody would write, and people who cannot make up their minds."""
+"""Random workflows, and simulated users who send random commands."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def draw_limits(random: Random) -> dict[str, int]:
 
 
 class Client(Process):
-    """A person's command line: it fails and repeats itself, but it does not die half-way."""
+    """A user's command line: it gets errors and retries, but does not crash."""
 
     async def _stumble(self) -> None:
         await self.kernel.pause(self.faults.random.uniform(0.0, 0.004))
 
 
 class People:
-    """Create runs and ask things of them at random moments; repeat what was not acknowledged."""
+    """Create runs and send commands at random times, and repeat what was not acknowledged."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class People:
         approvals: Callable[[], list[tuple[RunId, TaskSpec]]] = list,
     ) -> None:
         self.runs: list[RunId] = []
-        self._workflow_of: dict[RunId, CompiledWorkflow] = {}  # of those they created
+        self._workflow_of: dict[RunId, CompiledWorkflow] = {}  # of the runs that they created
         self.waiting_for_an_answer = 0
         self.have_acted = False
         self.triggers = random.choice((1, 2, 3))
@@ -112,7 +112,7 @@ class People:
         self._client = client
         self._store = store
         self._versions = versions
-        self._more = more  # None where only plain things are asked for
+        self._more = more  # None if only plain commands are sent
         self._approvals = approvals
         self._has_gone_home = False
 
@@ -142,7 +142,7 @@ class People:
         await self._insist(self._store.clear_control, target)
 
     async def resume_all(self, every: float) -> None:
-        """So that nothing is left paused when the time comes to see everything end."""
+        """Resume everything, so that all runs can end."""
         self._has_gone_home = True
         while True:
             for run in self.runs:
@@ -151,7 +151,7 @@ class People:
             await self._client.kernel.pause(every)
 
     async def cancel_all(self, every: float, runs: Callable[[], list[RunId]]) -> None:
-        """Gives up what nobody can go on with."""
+        """Cancel runs that cannot continue."""
         while True:
             for run in runs():
                 command = RunCommand(run, CommandKind.CANCEL, by="somebody")
@@ -159,7 +159,7 @@ class People:
             await self._client.kernel.pause(every)
 
     async def declare_dead(self, every: float, unanswered: Callable[[], list[tuple[RunId, TaskKey]]]) -> None:
-        """Looks in on what waits for a machine that is gone for ever, and says so."""
+        """Declare attempts dead whose machine is gone for ever."""
         while True:
             for run, task in unanswered():
                 command = RunCommand(run, CommandKind.DECLARE_DEAD, by="somebody", task=str(task))
@@ -167,7 +167,7 @@ class People:
             await self._client.kernel.pause(every)
 
     async def decide(self, random: Random) -> None:
-        """Looks in on what waits for an approval. At the end of the day only what would wait for ever is decided."""
+        """Decide approvals. At the end only those that would wait for ever are decided."""
         while True:
             await self._client.kernel.pause(random.uniform(3, 40))
             for run, spec in self._approvals():
@@ -179,7 +179,7 @@ class People:
                     await self._insist(self._store.submit_command, command, self._client.clock.now())
 
     async def think_again(self, random: Random, length: float, ended: Callable[[], list[RunId]]) -> None:
-        """Wants a part of something that has ended once more."""
+        """Retry parts of finished runs."""
         for _ in range(random.choice((0, 1, 2))):
             await self._client.kernel.pause(random.uniform(0.2, 0.6) * length)
             runs = [run for run in ended() if run in self._workflow_of]
@@ -197,9 +197,9 @@ class People:
             await self._insist(self._store.create_runs, [again], self._client.clock.now())
 
     def meddle(self, run: RunId) -> None:
-        """Asks for something this very moment, when an attempt of the run has just ended."""
+        """Send a command right when an attempt of the run has ended."""
         if run not in self.runs:
-            self.runs.append(run)  # a run within another: what is asked of it is their business from now on
+            self.runs.append(run)  # a child run: from now on users send commands to it, too
         kind = self._random.choice((CommandKind.CANCEL, CommandKind.CANCEL, *KINDS))
         self._client.kernel.spawn("meddler", self._ask(run, kind), self._random.uniform(0.0, 0.02))
 

@@ -1,4 +1,4 @@
-"""A whole installation from one seed: schedulers, store, machines, people, and everything that goes wrong."""
+"""A whole installation from one seed: schedulers, store, machines, users and faults."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from ork.testing.timetable import Timetable
 from ork.testing.violations import Violation
 from ork.testing.workload import POOL, Client, People, draw_limits, draw_versions
 
-LONGEST_ATTEMPT = 150.0 + 75.0 + 100.0  # its work, the wait before it and the job it leaves behind
+LONGEST_ATTEMPT = 150.0 + 75.0 + 100.0  # its work, the wait before it and its external job
 MAX_INSTANCES = 10
 SCHEDULED_WORLDS = 0.25
 PARTS = ("fan-out", "sub-workflows", "schedules", "lost machines", "paused schedulers", "unreadable rows")
 MOST_WORK = 15_000.0
-SLOW_LOOK_SECONDS = 5.0  # how soon a scheduler finds out by itself what no message told it
+SLOW_LOOK_SECONDS = 5.0  # how soon a scheduler notices a change without a notification
 CALM_SECONDS = (
     150.0 + 100.0 + 60.0 + 60.0 + 45.0 + 300.0 + 130.0
 )  # pause, restart, lease, stale, fence, start limit, graces
@@ -53,8 +53,8 @@ class Outcome(Record):
 
 
 class World:
-    """`plain`: nothing but single tasks and their rules; the world is the same in everything else. `scheduled`: whether
-    there is a workflow with a schedule; None leaves that to the seed."""
+    """`plain`: only single tasks and their rules, with everything else unchanged. `scheduled`: whether there is a workflow
+    with a schedule; None leaves that to the seed."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class World:
         orders = Random(f"controls {seed}")
         drawn = draw_rates(
             self.random, None if plain else orders
-        )  # also when others are given: the rest stays the same
+        )  # drawn also if rates are given, so that the rest stays the same
         fate = Random(f"machines {seed}")
         self.faults = Faults(seed, self.kernel, rates or drawn)
         self.length = self.random.uniform(60, 400)
@@ -117,7 +117,7 @@ class World:
         self._inform_judge()
 
     def _inform_judge(self) -> None:
-        """What the judge asks about the world while it checks."""
+        """Give the judge access to the state of the world."""
         self.judge.leases.is_trusted = lambda id: any(host.trusts_its_lease(id) for host in self.hosts)
         self.judge.controls.mode_of = self._mode_of
         self.judge.controls.all_hold = self._all_hold
@@ -127,7 +127,7 @@ class World:
         self.cluster.abandoned = self.judge.attempts.abandoned
 
     def run(self) -> Outcome:
-        """Faults for a while, then calm until everything has ended; every invariant is checked on the way."""
+        """Run with faults for a while, then without until everything has ended, checking all invariants."""
         try:
             self._live()
         finally:
@@ -169,7 +169,7 @@ class World:
             self.kernel.spawn("resume schedulers", self.operators.resume_all(every=30.0))
         self.kernel.spawn("give up", self.people.cancel_all(30.0, lambda: sorted(self.judge.ledger.set_aside)))
         self.kernel.spawn("declare", self.people.declare_dead(30.0, self._unanswered))
-        self.kernel.run(self.kernel.time + self._patience(), lambda: self._is_lost() or self._is_over())
+        self.kernel.run(self.kernel.time + self._time_limit(), lambda: self._is_lost() or self._is_over())
         if not self.judge.violations:
             self.kernel.run(self.kernel.time + 1.0, self._is_lost)
             self.kernel.spawn("check", check_end(self.store, self.judge, self.cluster, self.objects, self.random))
@@ -212,7 +212,7 @@ class World:
             self.kernel.later(self.damage.random.uniform(0, self.length), self.damage.strike)
 
     def _unfinished(self) -> list[RunId]:
-        """Of the runs that people started."""
+        """Unfinished runs that users started."""
         known = self.judge.ledger.runs
         return [run for run in self.people.runs if run in known and not known[run].run.status.is_final]
 
@@ -235,7 +235,7 @@ class World:
         return [*living, *(machine.name for machine in self.cluster.machines)]
 
     def _mode_of(self, scheduler: SchedulerId) -> Mode | None:
-        """None also while a write is on its way: it may have been sent before schedulers knew."""
+        """None also while a late write is pending: it may have been sent before schedulers read the control."""
         if self.faults.late_writes:
             return None
         return next((host.must_obey() for host in self.hosts if host.id == scheduler), None)
@@ -245,7 +245,7 @@ class World:
         return bool(living) and all(self._mode_of(id) is not None for id in living)
 
     def _forge(self) -> None:
-        """Somebody without the attempt's token claims that it has succeeded."""
+        """Write a successful status without the attempt's token."""
         working = self.cluster.silent_so_far()
         if working:
             attempt = self.random.choice(working)
@@ -256,10 +256,10 @@ class World:
             }  # fmt: skip
             forged = documents.sign(words, documents.token_hash("another's token"))
             self.objects.put_status(str(attempt), forged)
-            self.cluster.spread_news(attempt)
+            self.cluster.notify_watchers(attempt)
 
     def _meddle(self, run: RunId) -> None:
-        """People's favourite moment is when the last task of a run has ended and nobody has written it down yet."""
+        """Let a user send a command when the last task of a run has ended but its end is not committed yet."""
         tasks = self.judge.ledger.runs[run].tasks.values()
         is_last = sum(not task.status.is_final for task in tasks) <= 1
         rate = self.faults.rates.meddling
@@ -280,7 +280,7 @@ class World:
         return cast(StateStore, LaggingStore(self.store, process, self.judge, self._wake_others))
 
     async def _wake_others(self, writer: Process) -> None:
-        """The store itself says whether others are to be woken; the message may be late."""
+        """Wake the other schedulers if the store would notify them; the notification may be late."""
         if not await self._listener.wait_for_change(0.0):
             return
         for host in self.hosts:
@@ -293,8 +293,8 @@ class World:
         return [run for run, record in self.judge.ledger.runs.items() if record.run.status.is_final]
 
     def _unanswered(self) -> list[tuple[RunId, TaskKey]]:
-        """What is waited for on a machine that is gone, or that its owner cannot ask, and does nothing any more: everything
-        else must end without anybody's word."""
+        """Tasks on machines that are gone, or unreachable for the owner of the run, and that do nothing any more. All others
+        must end without a user's help."""
         active = self.judge.ledger.active_attempts()
         closing = [attempt for attempt in active if attempt.closing is not None and attempt.waits_for is None]
         return [
@@ -305,7 +305,7 @@ class World:
         ]
 
     def _does_nothing_unseen(self, attempt: Attempt) -> bool:
-        """People can look where the owner of its run cannot."""
+        """True if the attempt is not alive, as a user could see on its machine."""
         return not self.cluster.sees_all and self.cluster.is_frozen(attempt.key)
 
     def _waiting_approvals(self) -> list[tuple[RunId, TaskSpec]]:
@@ -325,8 +325,8 @@ class World:
         is_quiet = self.people.are_done and not self.faults.late_writes
         return ended and is_quiet and not self.cluster.living_workers()
 
-    def _patience(self) -> float:
-        """How long the promise allows, generously: what is left may have to run one by one."""
+    def _time_limit(self) -> float:
+        """An upper bound for the remaining time: unfinished work may have to run sequentially."""
         work = sum(self._work_of(record.workflow) for record in self.judge.ledger.runs.values())
         return CALM_SECONDS + min(work, MOST_WORK)
 
