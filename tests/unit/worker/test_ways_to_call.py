@@ -15,7 +15,7 @@ import pytest
 from tests.unit.worker import every_kind_of_task
 
 SCRIPT = """
-import functools, json, os, resource, signal, sys, time, typing
+import _socket, functools, json, os, resource, signal, sys, time, typing
 from ork.objects.local import LocalObjects
 from ork.objects.references import output_reference
 from ork.worker.call import packages
