@@ -13,9 +13,8 @@ from ork.worker.call.bindings import Bindings, InputError, param_bounds
 from ork.worker.call.environment import task_id
 from ork.worker.call.imports_ahead import WORTH_SECONDS, imported
 from ork.worker.call.loading import LoadError, load_function
-from ork.worker.call.outputs import store_output
 from ork.worker.call.results import ResultError, result_text
-from ork.worker.call.storing import storable
+from ork.worker.call.storing import storable, store_output
 from ork.worker.call.surroundings import settle_in
 
 TYPE_CHECKING = False
