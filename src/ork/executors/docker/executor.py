@@ -82,15 +82,17 @@ class DockerExecutor(Executor):
 
     async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
         self._news = on_status
-        problems = []
-        for order in orders:
-            try:
-                self._keep(order.attempt, order)
-            except (DocumentError, UsageError) as error:
-                problems.append(NotStarted(order.attempt.key, error.message, final=True))
-            except ObjectsError as error:
-                problems.append(NotStarted(order.attempt.key, error.message, final=False))
-        return problems
+        problems = await asyncio.gather(*(self._start_one(order) for order in orders))
+        return [problem for problem in problems if problem is not None]
+
+    async def _start_one(self, order: LaunchOrder) -> NotStarted | None:
+        try:
+            await self._keep(order.attempt, order)
+        except (DocumentError, UsageError) as error:
+            return NotStarted(order.attempt.key, error.message, final=True)
+        except ObjectsError as error:
+            return NotStarted(order.attempt.key, error.message, final=False)
+        return None
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
         return await asyncio.gather(*(self._find_one(attempt) for attempt in attempts))
@@ -99,13 +101,14 @@ class DockerExecutor(Executor):
         self._news = on_status
         for attempt in attempts:
             with contextlib.suppress(ObjectsError, UsageError):
-                self._keep(attempt)
+                await self._keep(attempt)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         for attempt in attempts:
             papers = self._papers(attempt)
+            gate = await papers.calls.call(papers.gate)
             keeper, task = self._keepers.get(attempt.key, (None, None))
-            if (papers.gate() or {}).get("state") == "closed":
+            if (gate or {}).get("state") == "closed":
                 if task is not None:
                     task.cancel()
                 self._run_errand(self._remove(attempt, papers))
@@ -136,13 +139,13 @@ class DockerExecutor(Executor):
 
     # ── keepers ──────────────────────────────────────────────────────────────────────────────────
 
-    def _keep(self, attempt: Attempt, order: LaunchOrder | None = None) -> None:
+    async def _keep(self, attempt: Attempt, order: LaunchOrder | None = None) -> None:
         """Someone sees to it from now on, unless someone does already."""
         if attempt.key in self._keepers:
             return
         papers = self._papers(attempt)
-        spec = papers.spec()
-        if spec is None or papers.is_over():
+        spec = await papers.calls.call(papers.spec)
+        if spec is None or await papers.calls.call(papers.is_over) or attempt.key in self._keepers:
             return
         token, secrets = (order.token, dict(order.secrets)) if order is not None else (None, {})
         engine, images = self._engine(spec)
@@ -172,15 +175,15 @@ class DockerExecutor(Executor):
     async def _find_one(self, attempt: Attempt) -> Presence:
         try:
             papers = self._papers(attempt)
-            spec = papers.spec()
+            spec = await papers.calls.call(papers.spec)
             if spec is None:
                 return Presence.GONE  # nobody has begun with it
             engine = self._engine(spec)[0]
             if attempt.key in self._keepers:
                 answers = time.monotonic() - engine.answered_at < _SILENT_SECONDS
                 return Presence.RUNNING if answers else Presence.UNKNOWN
-            gate = papers.gate()
-            if gate is None or papers.is_over():
+            gate = await papers.calls.call(papers.gate)
+            if gate is None or await papers.calls.call(papers.is_over):
                 return Presence.GONE
             found = await engine.inspect(container_name(str(attempt.key)))
             is_known = found is not None and found["Id"] == gate.get("container")
@@ -190,7 +193,7 @@ class DockerExecutor(Executor):
                 return Presence.GONE
         except (EngineError, ObjectsError, UsageError):
             return Presence.UNKNOWN
-        self._keep(attempt)
+        await self._keep(attempt)
         return Presence.RUNNING
 
     async def _remove(self, attempt: Attempt, papers: Papers) -> None:
@@ -198,7 +201,7 @@ class DockerExecutor(Executor):
         if keeper is not None:
             await asyncio.wait([keeper[1]])
         with contextlib.suppress(EngineError, ObjectsError, UsageError):
-            spec = papers.spec()
+            spec = await papers.calls.call(papers.spec)
             if spec is not None:
                 await self._engine(spec)[0].remove(container_name(str(attempt.key)), force=True)
 
@@ -222,7 +225,7 @@ class DockerExecutor(Executor):
     async def _look_after(self, engine: Engine, found: dict[str, Any]) -> None:
         """Removes what nobody needs any more, ends what was given up, and keeps what nobody keeps."""
         name = found["Labels"].get(LABEL, "")
-        if found["State"] != "running" and self._is_left_over(name):
+        if found["State"] != "running" and await asyncio.to_thread(self._is_left_over, name):
             await engine.remove(found["Id"])
             return
         attempt = await self._attempt_of(name)
@@ -232,9 +235,10 @@ class DockerExecutor(Executor):
             await engine.remove(found["Id"], force=True)
             return
         papers = self._papers(attempt)
-        is_its_container = (papers.gate() or {}).get("container") == found["Id"]
-        if attempt.key not in self._keepers and is_its_container and not _is_kept(papers):
-            self._keep(attempt)
+        gate = await papers.calls.call(papers.gate) or {}
+        is_its_container = gate.get("container") == found["Id"]
+        if attempt.key not in self._keepers and is_its_container and not await papers.calls.call(_is_kept, papers):
+            await self._keep(attempt)
         if attempt.closing is not None and attempt.key in self._keepers:
             self._keepers[attempt.key][0].stop(at_once=False)
 

@@ -50,7 +50,7 @@ class Keeper:
             container = await self._launch.begun()
             if container is not None:
                 self._container = container["Id"]
-                await said(lambda: self._papers.beat(endings.started_at(container)))
+                await said(self._papers, lambda: self._papers.beat(endings.started_at(container)))
                 self.has_begun.set()
                 news()
                 await self._see_to_its_end(container)
@@ -111,7 +111,9 @@ class Keeper:
             try:
                 self._papers.mask = await asyncio.to_thread(self._find_mask, self._spec)
             except SecretError as problem:
-                self._papers.note(f"the log is withheld, for its secrets cannot be masked: {problem.message}")
+                why = f"the log is withheld, for its secrets cannot be masked: {problem.message}"
+                with contextlib.suppress(ObjectsError):
+                    await self._papers.calls.call(self._papers.note, why)
                 return
 
         async def copy() -> None:
@@ -133,8 +135,11 @@ class Keeper:
             await asyncio.sleep(self._spec["heartbeat_seconds"])
             with contextlib.suppress(EngineError, ObjectsError):
                 await self._engine.inspect(self._name)
-                if not self._papers.is_over():
-                    self._papers.beat(started_at)
+                await self._papers.calls.call(self._beat_unless_over, started_at)
+
+    def _beat_unless_over(self, started_at: str) -> None:
+        if not self._papers.is_over():
+            self._papers.beat(started_at)
 
     def _timer(self, started_at: str) -> asyncio.TimerHandle | None:
         """A worker inside keeps its own time."""

@@ -51,19 +51,19 @@ class Launch:
 
     async def begun(self) -> dict[str, Any] | None:
         """The container, once it has been started; None if it never will be, by us."""
-        gate = await said(self._papers.gate)
+        gate = await said(self._papers, self._papers.gate)
         if gate is None:
             if self._token is None:
                 return None  # whoever is given the order will make it
             try:
                 made, image, identity = await self._made()
                 facts = {"container": made, "image": image.id, "digest": image.digest, "engine": identity}
-                if await said(lambda: self._papers.win_gate(facts)):
+                if await said(self._papers, lambda: self._papers.win_gate(facts)):
                     return await self._started(made)
             except _CannotBeMadeError as problem:
                 if await self._is_refused(str(problem), problem.kind):
                     return None
-            gate = await said(self._papers.gate)
+            gate = await said(self._papers, self._papers.gate)
         if gate is None or not was_started(gate) or not await self._is_here(gate):
             await patiently(lambda: self._engine.remove(self._name))
             return None
@@ -78,7 +78,9 @@ class Launch:
         try:
             image = await patiently(lambda: self._images.get(wanted["image"], wanted["pull"]), seconds=ENGINE_SECONDS)
             log = await patiently(engine.log_config)
-            config = container_config(self._spec, image.id, self._environment(), self._store, self._command(), log)
+            config = container_config(
+                self._spec, image.id, await self._environment(), self._store, self._command(), log
+            )
             made = await patiently(lambda: engine.create(self._name, config), seconds=ENGINE_SECONDS)
             if not made.is_new and not await self._is_ours(made.id):
                 raise _CannotBeMadeError(f"the engine has another container called {self._name}", "start")
@@ -96,9 +98,9 @@ class Launch:
             return False
         return bool((found["Config"].get("Labels") or {}).get(LABEL) == self._spec["attempt"])
 
-    def _environment(self) -> dict[str, str]:
+    async def _environment(self) -> dict[str, str]:
         if is_plain(self._spec):
-            return self._papers.environment(self._spec, self._secrets)
+            return await self._papers.calls.call(self._papers.environment, self._spec, self._secrets)
         return {**self._secrets, "ORK_TOKEN": self._token or "", "ORK_ATTEMPT_ID": self._spec["attempt"]}
 
     def _command(self) -> list[str] | None:
@@ -109,13 +111,14 @@ class Launch:
     async def _fill(self, container: str) -> None:
         spec = self._spec
         if not is_plain(spec):
-            await put_worker(self._engine, container, self._papers.files(spec))
+            await put_worker(self._engine, container, await self._papers.calls.call(self._papers.files, spec))
             return
         # The output first: where it shares a folder with the input, that must be open to whoever it runs as.
         if spec["from_file"]:
             await prepare_output(self._engine, container, spec["from_file"])
         if spec["to_file"]:
-            await put_input(self._engine, container, spec["to_file"], self._papers.input(spec, self._secrets))
+            data = await self._papers.calls.call(self._papers.input, spec, self._secrets)
+            await put_input(self._engine, container, spec["to_file"], data)
 
     async def _started(self, container: str) -> dict[str, Any] | None:
         """We hold the gate: the start is asked for once, unless nobody was there to be asked."""
@@ -150,7 +153,7 @@ class Launch:
 
     async def _is_refused(self, why: str, kind: str) -> bool:
         """It cannot be started. Said only if nobody else has it, or will."""
-        is_ours = await said(lambda: self._papers.win_gate({"engine": NOWHERE}))
+        is_ours = await said(self._papers, lambda: self._papers.win_gate({"engine": NOWHERE}))
         if is_ours:
             await finish(self._papers, endings.failed(kind, why))
         return is_ours

@@ -17,12 +17,12 @@ async def copy_log(
     Unless this is the whole of it (`is_whole`), the end may be the beginning of a secret, and is left for the next copy.
     ObjectsError where the log cannot be written (a full disk): the engine still has it all, so it can be begun again.
     """
-    there, place = papers.log_size(), 0
+    there, place = await papers.calls.call(papers.log_size), 0
     async for data in _masked(pieces, mask, is_whole) if mask is not None else _plain(pieces):
         new = data[max(0, there - place) :]
         place += len(data)
         if new:
-            papers.write_log(place - len(new), new)
+            await papers.calls.call(papers.write_log, place - len(new), new)
 
 
 async def _plain(pieces: AsyncIterator[tuple[int, bytes]]) -> AsyncIterator[bytes]:

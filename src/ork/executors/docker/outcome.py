@@ -30,7 +30,7 @@ async def finish_with(
     if decided is not None:
         ending: Mapping[str, Any] = {**decided, "exit_code": code}
     elif code != 0 or not is_plain(spec):
-        ending = endings.ended_badly(ended, spec["container"]["memory"], papers.log_tail())
+        ending = endings.ended_badly(ended, spec["container"]["memory"], await papers.calls.call(papers.log_tail))
     else:
         ending = await _succeeded(engine, papers, spec, ended["Id"])
     await finish(papers, {**ending, "finished_at": endings.finished_at(ended)}, started_at)
@@ -44,7 +44,7 @@ async def finish(papers: Papers, ending: Mapping[str, Any], started_at: str | No
         if not papers.is_over():
             papers.finish(ending, began)
 
-    await said(say)
+    await said(papers, say)
 
 
 async def _succeeded(engine: Engine, papers: Papers, spec: dict[str, Any], container: str) -> dict[str, Any]:
@@ -69,4 +69,4 @@ async def _is_passed_on(engine: Engine, papers: Papers, spec: dict[str, Any], co
     if told is None:
         return False
     output = await patiently(lambda: take_object(engine, container, output_file(attempt), spec["output_limit"]))
-    return await said(lambda: papers.pass_on(told, output))
+    return await said(papers, lambda: papers.pass_on(told, output))

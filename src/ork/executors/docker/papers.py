@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ork.model.masking import Mask
 from ork.model.task import Attempt
+from ork.objects.calls import Calls
 
 FindMask: TypeAlias = Callable[[dict[str, Any]], Mask | None]
 """The mask of the secrets that a spec names, for whoever takes over an attempt; SecretError if one has no value now."""
@@ -15,6 +16,7 @@ FindMask: TypeAlias = Callable[[dict[str, Any]], Mask | None]
 class Papers(Protocol):
     """ObjectsError: not now. DocumentError: never, as it stands."""
 
+    calls: Calls  # how the verbs below are called from a coroutine
     mask: Mask | None  # of the attempt's secrets; None if it has none, or nobody has looked
 
     def spec(self) -> dict[str, Any] | None: ...

@@ -6,9 +6,12 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ork.errors import AnswerLostError, DocumentError, EngineError, EngineUnreachableError, ObjectsError
+
+if TYPE_CHECKING:
+    from ork.executors.docker.papers import Papers
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.2, 5.0
 _TRIES = 6  # of what the engine says it failed to do
@@ -41,10 +44,6 @@ async def patiently(act: Callable[[], Awaitable[T]], *, seconds: float = math.in
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
-async def said(word: Callable[[], T]) -> T:
-    """The same for a plain call, such as one of the object store's."""
-
-    async def act() -> T:
-        return word()
-
-    return await patiently(act)
+async def said(papers: Papers, word: Callable[[], T]) -> T:
+    """The same for a plain call that reads or writes the attempt's documents."""
+    return await patiently(lambda: papers.calls.call(word))
