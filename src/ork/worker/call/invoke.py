@@ -140,8 +140,8 @@ class Call:
         """What was returned is the output, or the jobs that will have it."""
         handover = sys.modules.get("ork.sdk.defer")
         if handover is not None and isinstance(result, handover.Deferred):
-            text = result_text(result.jobs, handover.MOST_BYTES)
-            self._jobs = strict_json((text or "").encode(), max_size=handover.MOST_BYTES)
+            text = result_text(result.jobs, handover.MAX_BYTES)
+            self._jobs = strict_json((text or "").encode(), max_size=handover.MAX_BYTES)
             return
         text = result_text(result, self._spec["output_limit"])
         if self._spec.get("output_type") is not None and self._is_wrong(text):
