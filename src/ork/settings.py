@@ -112,8 +112,8 @@ class Settings(NamedTuple):
     @property
     def has_collector(self) -> bool:
         """Whether OpenTelemetry's own variables name a collector."""
-        asks = any(self.environ.get(f"OTEL_EXPORTER_OTLP_{of}ENDPOINT") for of in ("", "TRACES_"))
-        return asks and self.environ.get("OTEL_TRACES_EXPORTER", "otlp") == "otlp"
+        is_set = any(self.environ.get(f"OTEL_EXPORTER_OTLP_{part}ENDPOINT") for part in ("", "TRACES_"))
+        return is_set and self.environ.get("OTEL_TRACES_EXPORTER", "otlp") == "otlp"
 
     @property
     def disables_traces(self) -> bool:

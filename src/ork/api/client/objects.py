@@ -24,7 +24,7 @@ class RemoteObjects:
         self.url = server.url
 
     def is_full(self) -> bool:
-        return bool(self._server.get("status").get("is_disk_full"))  # an older server does not tell
+        return bool(self._server.get("status").get("is_disk_full"))  # missing on older servers
 
     def missing_place(self, run: str | None = None) -> str | None:  # noqa: ARG002 (the server's own affair)
         return None

@@ -176,7 +176,7 @@ class RemoteStore:
         if not pages:
             return None
         tasks = tuple(read_task(run, row) for page in pages for row in page["tasks"])
-        # What changed while the pages were read is behind the first one's mark, and comes again.
+        # Changes while the pages are read come after the first page's mark, so they are read again.
         return RunUpdate(read_run(pages[0]["run"]), tasks, str(pages[0]["mark"]))
 
     async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]:
@@ -185,7 +185,7 @@ class RemoteStore:
         return tuple(read_attempt(run, row) for page in pages for row in page["attempts"])
 
     async def get_starter(self, run: RunId) -> str | None:  # noqa: ARG002
-        """Not told by servers, which check themselves who may decide."""
+        """Always None: servers do not return it, because they check themselves who may approve."""
         return None
 
     async def get_owner(self, run: RunId) -> SchedulerId | None:
@@ -233,7 +233,7 @@ class RemoteStore:
         )
 
     async def unsent_alerts(self, limit: int) -> tuple[UnsentAlert, ...]:
-        rows = self._server.get("status").get("unsent_alerts", [])[:limit]  # an older server does not tell
+        rows = self._server.get("status").get("unsent_alerts", [])[:limit]  # missing on older servers
         return tuple(UnsentAlert(_notice(row), row["error"], read_time(row["retry_at"])) for row in rows)
 
     async def list_quarantined(self, limit: int = 100) -> tuple[Quarantined, ...]:
