@@ -112,8 +112,8 @@ class Settings(NamedTuple):
     @property
     def has_collector(self) -> bool:
         """Whether OpenTelemetry's own variables name a collector."""
-        asks = any(self.environ.get(f"OTEL_EXPORTER_OTLP_{of}ENDPOINT") for of in ("", "TRACES_"))
-        return asks and self.environ.get("OTEL_TRACES_EXPORTER", "otlp") == "otlp"
+        is_set = any(self.environ.get(f"OTEL_EXPORTER_OTLP_{part}ENDPOINT") for part in ("", "TRACES_"))
+        return is_set and self.environ.get("OTEL_TRACES_EXPORTER", "otlp") == "otlp"
 
     @property
     def disables_traces(self) -> bool:
@@ -123,10 +123,10 @@ class Settings(NamedTuple):
     def secrets(self) -> ProjectSecrets:
         """The secrets of the project, also for workflows from locations and images."""
         from ork.secrets.project import ProjectSecrets
-        from ork.secrets.providers import Surroundings
+        from ork.secrets.providers import ProviderContext
 
         declared = self.project.secrets if self.project is not None else {}
-        around, folder = Surroundings(self.root, self.environ), os.path.join(self.home, "secrets")
+        around, folder = ProviderContext(self.root, self.environ), os.path.join(self.home, "secrets")
         return ProjectSecrets(declared, around, self.env_file or os.path.join(self.root, ".env"), folder, read_env_file)
 
     @property

@@ -55,7 +55,7 @@ def test_a_test_message_arrives_and_tells_why_if_it_does_not(tmp_path: Path, ork
         (told,) = [json.loads(request.body) for request in site.asked]
     assert (told["kind"], told["text"].splitlines()[0]) == ("test", "ork: a test message")
     done = ork_cli("alerts", "test", "shut", cwd=tmp_path)
-    assert (done.returncode, "no answer from 127.0.0.1" in done.stderr) == (1, True)
+    assert (done.returncode, "no response from 127.0.0.1" in done.stderr) == (1, True)
     done = ork_cli("alerts", "test", "nobody", cwd=tmp_path)
     assert (done.returncode, "it has: ops, shut" in done.stderr) == (3, True)
 

@@ -153,7 +153,7 @@ def test_debug_without_a_task_takes_the_first_that_failed(
     ork("run")
     assert "each()" in in_debugger(tmp_path, plain_environment, "q\n", "@last").stdout
     ork("run", "-p", "limit=9")
-    assert "which is meant" in in_debugger(tmp_path, plain_environment, "", "@last", "grid").stderr
+    assert "name a task" in in_debugger(tmp_path, plain_environment, "", "@last", "grid").stderr
 
 
 def test_debug_can_begin_at_the_first_line(ork: OrkCli, tmp_path: Path, plain_environment: dict[str, str]) -> None:

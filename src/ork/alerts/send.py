@@ -13,7 +13,7 @@ from ork.alerts.text import document, title, words
 from ork.model.notice import Notice
 from ork.model.outbound import OutboundRule
 from ork.model.workflow import Secret
-from ork.outbound.addresses import BlockedAddressError, NoAnswerError, check_url
+from ork.outbound.addresses import BlockedAddressError, NoResponseError, check_url
 from ork.outbound.guarded import permitted_connections
 
 TIMEOUT_SECONDS = 10.0
@@ -60,7 +60,7 @@ def _post(url: str, body: Any, id: str, rule: OutboundRule) -> None:
         answer = asyncio.run(posting)
     except ValueError as error:
         raise NotSentError(f"its address cannot be used: {error}") from None
-    except (BlockedAddressError, NoAnswerError) as error:
+    except (BlockedAddressError, NoResponseError) as error:
         raise NotSentError(error.message) from None
     if not 200 <= answer.status < 300:
         raise NotSentError(f"{host} returned status {answer.status}")

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from ork.definition.problems import Problem as Mistake
+from ork.definition.problems import Problem as DefinitionProblem
 from ork.definition.problems import to_json
 from ork.errors import (
     DefinitionError,
@@ -73,7 +73,7 @@ def problem(
 def of_error(error: OrkError) -> Response:
     more: dict[str, Any] = {}
     if isinstance(error, DefinitionError):
-        more["problems"] = [to_json(each) for each in error.problems if isinstance(each, Mistake)]
+        more["problems"] = [to_json(each) for each in error.problems if isinstance(each, DefinitionProblem)]
     status = status_of(error)
     headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else None
     return problem(status, error.code, error.message, error.hint, headers, **more)

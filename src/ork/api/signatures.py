@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 
 TOLERANCE_SECONDS = 300
-_STAMPED = re.compile(r"t=(?P<moment>[0-9]{1,12})(?:,d=(?P<delivery>[A-Za-z0-9_-]{1,100}))?,v1=(?P<given>[0-9a-f]{64})")
+_STAMPED = re.compile(r"t=(?P<time>[0-9]{1,12})(?:,d=(?P<delivery>[A-Za-z0-9_-]{1,100}))?,v1=(?P<given>[0-9a-f]{64})")
 _PLAIN = re.compile(r"sha256=(?P<given>[0-9a-f]{64})")
 
 
@@ -37,9 +37,9 @@ def verified_key(secret: str, headers: Mapping[str, str], body: bytes, now: floa
 
 
 def _stamped_key(secret: str, stamped: re.Match[str], body: bytes, now: float) -> str | None:
-    moment, delivery, given = stamped["moment"], stamped["delivery"], stamped["given"]
-    signed = b".".join([*(part.encode() for part in (moment, delivery) if part is not None), body])
-    is_recent = abs(now - int(moment)) <= TOLERANCE_SECONDS
+    time, delivery, given = stamped["time"], stamped["delivery"], stamped["given"]
+    signed = b".".join([*(part.encode() for part in (time, delivery) if part is not None), body])
+    is_recent = abs(now - int(time)) <= TOLERANCE_SECONDS
     if not hmac.compare_digest(given, sign(secret, signed)) or not is_recent:
         return None
     return _key(stamped.group() if delivery is None else f"d={delivery}")

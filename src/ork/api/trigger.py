@@ -102,8 +102,8 @@ async def _version(api: Api, request: RunRequest) -> Version:
     entry = await api.store.get_workflow(request.workflow)
     if entry is None:
         raise NotFoundError(f"no workflow `{request.workflow}`", hint="`ork workflows` lists them")
-    asked = VersionId(request.version) if request.version is not None else entry.version
-    version = await api.store.get_version(asked)
+    version_id = VersionId(request.version) if request.version is not None else entry.version
+    version = await api.store.get_version(version_id)
     if version is None or version.workflow.name != request.workflow:
-        raise NotFoundError(f"workflow `{request.workflow}` has no version `{asked}`")
+        raise NotFoundError(f"workflow `{request.workflow}` has no version `{version_id}`")
     return version

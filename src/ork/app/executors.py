@@ -147,7 +147,7 @@ def _known_engines(settings: Settings) -> list[EngineKey]:
 
 
 def _remember_engines(settings: Settings, engines: list[EngineKey]) -> None:
-    """Where the store and the objects are elsewhere, this file may be the first thing that is kept in `.ork`."""
+    """Stores the engines in `.ork`, which may not exist yet if the store and the objects are in other folders."""
     known = _known_engines(settings)
     new = [engine for engine in engines if engine not in known]
     if not new:

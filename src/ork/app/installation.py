@@ -56,7 +56,7 @@ class Installation:
         self._executors: list[Executor] = []
         self._service: SchedulerService | None = None
         self._traces: TraceExporter | None = None
-        set_secret_lookup(lambda names: settings.secrets.values_at_hand(names))
+        set_secret_lookup(lambda names: settings.secrets.available_values(names))
 
     async def scheduler(
         self, kind: str, on_commit: OnCommit | None = None, *, only: RunId | None = None
@@ -279,9 +279,9 @@ class RemoteInstallation(Installation):
         raise UsageError("the schedulers of the server do the work", hint="run it without --server to work locally")
 
     async def explain(self, target: Target, now: datetime) -> WhyAnswer:  # noqa: ARG002 (the server's clock counts)
-        from ork.api.client.store import explained
+        from ork.api.client.store import fetch_explanation
 
-        return explained(self.server, target)
+        return fetch_explanation(self.server, target)
 
     async def record(self, by: str, action: str, subject: str, detail: str | None = None) -> None:
         """Does nothing: the server identifies the caller by its token."""

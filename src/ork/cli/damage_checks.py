@@ -1,4 +1,4 @@
-"""What `ork doctor` finds in the store: items that were set aside, and damaged runs that nobody has met yet."""
+"""Checks of `ork doctor` for the store: quarantined items, and damaged runs that no scheduler has read yet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ork.settings import Settings
 
 
 class Finding(NamedTuple):
-    """One line. `fix` is there when something should be done; `broken` when nothing works until then."""
+    """The result of a check. `fix` is set if something should be done; `broken` if nothing works until then."""
 
     subject: str
     says: str
@@ -27,7 +27,7 @@ def has_no_store_yet(settings: Settings) -> bool:
 
 
 def set_aside(settings: Settings) -> Iterator[Finding]:
-    """Items that cannot be decoded or worked with: everything else goes on without them."""
+    """Quarantined items: they cannot be decoded or processed; everything else works without them."""
     from ork.app.installation import Installation
     from ork.model.quarantine import Quarantined
 
@@ -42,7 +42,7 @@ def set_aside(settings: Settings) -> Iterator[Finding]:
 
 
 def damaged(settings: Settings) -> Iterator[Finding]:
-    """Runs with damaged rows that no scheduler has met yet, so that nobody has set them aside."""
+    """Runs with damaged rows that are not quarantined, because no scheduler has read them yet."""
     from ork.app.installation import Installation
     from ork.model.quarantine import ItemKind
     from ork.status.damage import damaged_runs
@@ -57,16 +57,16 @@ def damaged(settings: Settings) -> Iterator[Finding]:
         return {run: reason for run, reason in found.items() if run not in known}
 
     for run, reason in run_short(read).items():
-        yield Finding("damaged", f"run {run}: {reason}", f"repair it, or `ork cancel {run}`; other runs go on")
+        yield Finding("damaged", f"run {run}: {reason}", f"repair it, or `ork cancel {run}`; other runs continue")
 
 
 _FIXES = {
     "run": "repair it and `ork resume {id}`, or `ork cancel {id}`",
-    "command": "ask again",
+    "command": "submit it again",
     "version": "`ork deploy` the workflow again",
     "workflow": "`ork deploy` it again",
     "schedule": "`ork deploy` the workflow again",
-    "location": "it is read again with its next refresh",
+    "location": "the next refresh reads it again",
     "token": "`ork token revoke {id}` and create another",
-    "alert": "it is not sent; `ork prune` forgets it with its run",
+    "alert": "it is not sent; `ork prune` deletes it with its run",
 }

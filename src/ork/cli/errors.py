@@ -48,7 +48,7 @@ def report(error: OrkError, *, as_json: bool) -> int:
 
 
 def _print_hanging(label: str, text: str) -> None:
-    """On a terminal, lines that are too long are wrapped behind the label."""
+    """Prints the text after the label; on a terminal, long lines are wrapped and indented."""
     if not sys.stderr.isatty():
         print(f"{label}{text}", file=sys.stderr)
         return

@@ -14,7 +14,7 @@ MAX_OUTER_FRAMES = 2
 MAX_TAIL_LINES = 4
 MAX_TEXT = 160
 MAX_MESSAGE = 2000
-MESSAGE_WIDTH = 74  # behind the indent, on a terminal of 80 columns
+MESSAGE_WIDTH = 74  # after the indent, on a terminal of 80 columns
 MAX_CAUSES = 3
 
 

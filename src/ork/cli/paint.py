@@ -125,8 +125,8 @@ class Palette:
         return "".join(_styled(span) for span in spans).rstrip()
 
     def hang(self, spans: Line) -> list[Line]:
-        """The line as lines that fit: on a terminal its last span is wrapped between words, behind the width of the others.
-        Elsewhere it stays one line, for programs that read it."""
+        """The line wrapped to the width: on a terminal its last span is wrapped between words and indented by the width of
+        the others. Otherwise it stays one line, for programs."""
         *before, last = spans
         indent = width_of(tuple(before))
         room = max(self.width - indent, MIN_TEXT)

@@ -12,10 +12,10 @@ from urllib.parse import urlencode, urlsplit
 from ork.errors import UsageError
 from ork.executors.docker.credentials import Credentials
 from ork.executors.docker.names import DOCKER_HUB, ImageName
-from ork.outbound.addresses import NoAnswerError
+from ork.outbound.addresses import NoResponseError
 
 if TYPE_CHECKING:
-    from ork.outbound.fetch import FetchedAnswer
+    from ork.outbound.fetch import FetchedResponse
 
 SECONDS = 20.0
 _MAX_MANIFEST = 4 << 20
@@ -59,7 +59,7 @@ async def ask_digest(image: ImageName, credentials: Credentials | None) -> str:
     return f"sha256:{hashlib.sha256(answer.body).hexdigest()}"
 
 
-def _check(answer: FetchedAnswer, image: ImageName) -> None:
+def _check(answer: FetchedResponse, image: ImageName) -> None:
     if answer.status == 404:
         raise RegistryError(f"{image.registry} has no image {image.repository}:{image.reference}")
     if answer.status in (401, 403):
@@ -68,7 +68,7 @@ def _check(answer: FetchedAnswer, image: ImageName) -> None:
         raise RegistryError(f"{image.registry} returned status {answer.status}")
 
 
-def _challenge(answer: FetchedAnswer) -> str:
+def _challenge(answer: FetchedResponse) -> str:
     """The challenge to answer: a token, if the registry offers several ways."""
     offered = answer.headers.get_list("www-authenticate")
     return next((each for each in offered if each.lower().startswith("bearer ")), offered[0] if offered else "")
@@ -103,7 +103,7 @@ async def _token(challenge: dict[str, str], image: ImageName, credentials: Crede
         raise RegistryError(f"the login at {image.registry} returned no token") from None
 
 
-async def _token_response(realm: str, wanted: dict[str, str], credentials: Credentials | None) -> FetchedAnswer:
+async def _token_response(realm: str, wanted: dict[str, str], credentials: Credentials | None) -> FetchedResponse:
     if credentials is not None and "identitytoken" in credentials:
         form = {**wanted, "grant_type": "refresh_token", "refresh_token": credentials["identitytoken"]}
         body = urlencode({**form, "client_id": "ork"}).encode()
@@ -120,7 +120,7 @@ def _basic(credentials: Credentials) -> str:
 
 async def _request(
     method: str, url: str, headers: dict[str, str], limit: int, body: bytes | None = None
-) -> FetchedAnswer:
+) -> FetchedResponse:
     """Redirects are not followed: credentials are sent only to their own host."""
     from ork.outbound.fetch import fetch
 
@@ -128,7 +128,7 @@ async def _request(
         return await fetch(
             url, None, method=method, headers=headers, body=body, timeout=SECONDS, limit=limit, redirects=0
         )
-    except (NoAnswerError, UsageError, ValueError) as error:
+    except (NoResponseError, UsageError, ValueError) as error:
         raise RegistryError(f"the registry cannot be reached: {error}") from None
 
 

@@ -1,4 +1,4 @@
-"""Which addresses a host has, and which of them the outbound rule permits."""
+"""Resolves hosts, and checks their addresses against the outbound rule."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 class BlockedAddressError(OrkError):
-    """The rule does not permit the address. Trying again does not help; the message says how to allow it."""
+    """The rule does not permit the address. A retry does not help; the message says how to allow it."""
 
     code = "ORK840"
 
 
-class NoAnswerError(OrkError):
-    """No usable answer. Trying again may help. The message names the host, never the rest of the URL: it may hold secrets."""
+class NoResponseError(OrkError):
+    """No usable response; a retry may help. The message names only the host, because the rest of the URL may be secret."""
 
     code = "ORK841"
 
 
 def check_url(url: object) -> SplitResult:
-    """ValueError for anything but a whole http or https URL. The message repeats nothing of it."""
+    """Parses a complete http or https URL. ValueError, without any part of the URL, if it is something else."""
     problem = "it is not an http or https URL"
     if not isinstance(url, str) or not url.isprintable() or " " in url:
         raise ValueError(problem)
@@ -47,7 +47,7 @@ async def permitted_addresses(host: str, port: int, rule: OutboundRule) -> list[
     try:
         entries = await in_thread(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     except (OSError, UnicodeError) as error:
-        raise NoAnswerError(f"{host} has no address: {error}") from error
+        raise NoResponseError(f"{host} has no address: {error}") from error
     found = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
     permitted = [address for address in found if rule.permits(address, host, port)]
     if not permitted:

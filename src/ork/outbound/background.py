@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Runs it in a daemon thread: unlike the loop's own threads, it does not delay the end of the process."""
+    """Runs `work` in a daemon thread, which, unlike the loop's own threads, does not delay the end of the process."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class CheckedTransport(httpx2.AsyncBaseTransport):
-    """Resolves the host, checks its addresses, and connects to exactly the address that was checked: a name that
-    resolves differently the next time gains nothing. The Host header and the TLS handshake still carry the name, so the
-    certificate is verified for the name. No proxy is used: it would resolve the name itself.
+    """Resolves the host, checks its addresses, and connects to exactly the address that was checked, which prevents DNS
+    rebinding. The Host header and the TLS handshake use the name, so the certificate is verified for the name. No proxy
+    is used, because it would resolve the name itself.
     """
 
     def __init__(self, url: str, rule: OutboundRule) -> None:
-        # It uses no connection twice: one that was opened for a name must not serve another name at the same address.
+        # Connections are not reused: one that was opened for a name must not serve another name at the same address.
         self._transport = transport_to(url)
         self._rule = rule
 

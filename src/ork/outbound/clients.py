@@ -18,23 +18,23 @@ import httpx2
 from ork.errors import UsageError
 
 CONNECT_SECONDS = 10.0
-# Without compression, a limit on the size of a body holds for what arrives.
+# No compression, so that limits on the size of a body apply to the received bytes.
 _HEADERS = {"User-Agent": "ork", "Accept-Encoding": "identity"}
-# Both libraries log URLs and headers, which may hold secrets.
+# Both libraries log URLs and headers, which may contain secrets.
 for _library in ("httpx2", "httpcore2"):
     logging.getLogger(_library).setLevel(logging.WARNING)
 _NO_REUSE = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
 
 
 def blocking_client(url: str, *, seconds: float) -> httpx2.Client:
-    """A client for one server, which keeps its connection. `seconds` limits each step: connect, send, receive."""
+    """A client for one server that reuses its connection. `seconds` limits each step: connect, send, receive."""
     return httpx2.Client(
         headers=_HEADERS, timeout=_timeout(seconds), verify=tls_for(url), proxy=proxy_for(url), trust_env=False
     )
 
 
 def async_client(transport: httpx2.AsyncBaseTransport, *, seconds: float | None = None) -> httpx2.AsyncClient:
-    """`seconds` limits each step. Without it only connecting has a limit: a stream may be silent for hours."""
+    """An async client. `seconds` limits each step; by default only connecting is limited, for streams that pause."""
     headers = {**_HEADERS, "Connection": "close"}
     return httpx2.AsyncClient(transport=transport, headers=headers, timeout=_timeout(seconds), trust_env=False)
 
@@ -42,7 +42,7 @@ def async_client(transport: httpx2.AsyncBaseTransport, *, seconds: float | None 
 def transport_to(
     url: str, *, proxy: httpx2.Proxy | None = None, socket: str | None = None, tls: ssl.SSLContext | None = None
 ) -> httpx2.AsyncHTTPTransport:
-    """Opens a connection for each request and closes it with the response; through a Unix socket if one is given."""
+    """A transport that opens a connection for each request, through a Unix socket if `socket` is given."""
     return httpx2.AsyncHTTPTransport(
         verify=tls or tls_for(url), limits=_NO_REUSE, proxy=proxy, uds=socket, trust_env=False
     )
@@ -56,7 +56,7 @@ def _timeout(seconds: float | None) -> httpx2.Timeout:
 
 
 def tls_for(url: str) -> ssl.SSLContext:
-    """The system's certificate authorities, or those of SSL_CERT_FILE; for plain http a context that trusts nobody."""
+    """A context with the system's certificate authorities, or those in SSL_CERT_FILE; an empty one for plain http."""
     return _system_tls() if url.startswith("https:") else _no_tls()
 
 
@@ -74,7 +74,7 @@ def _no_tls() -> ssl.SSLContext:
 
 
 def proxy_for(url: str) -> httpx2.Proxy | None:
-    """As HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY say; never for this machine. SOCKS proxies are not used."""
+    """The proxy in HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, unless NO_PROXY or loopback applies. SOCKS is not supported."""
     proxies = getproxies()
     parts = urlsplit(url)
     proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
@@ -93,13 +93,13 @@ def proxy_for(url: str) -> httpx2.Proxy | None:
 
 
 def shown_proxy(url: str) -> str:
-    """For messages: ` through the proxy HOST:PORT` where one is used, else nothing."""
+    """For messages: ` through the proxy HOST:PORT`, or an empty string without a proxy."""
     proxy = proxy_for(url)
     return f" through the proxy {proxy.url.netloc.decode('ascii')}" if proxy else ""
 
 
 def _goes_direct(host: str, no_proxy: str) -> bool:
-    """Loopback, and addresses in a network that NO_PROXY lists."""
+    """Whether the host is loopback or in a network that NO_PROXY lists."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -118,7 +118,7 @@ def _is_in(address: ipaddress.IPv4Address | ipaddress.IPv6Address, network: str)
 
 
 def reason(error: httpx2.HTTPError) -> str:
-    """Why a request failed, in the system's words where it has any: `Connection refused`."""
+    """Why a request failed, as the system's error message if there is one: `Connection refused`."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, BaseExceptionGroup):
@@ -128,5 +128,5 @@ def reason(error: httpx2.HTTPError) -> str:
             return os.strerror(cause.errno) if is_of_system else cause.strerror
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, httpx2.TimeoutException):
-        return "no answer in time"
+        return "timed out"
     return str(error) or type(error).__name__

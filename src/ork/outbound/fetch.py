@@ -1,4 +1,4 @@
-"""One HTTP request with limits: on its time, its size and its redirects, and on where it may go."""
+"""Sends one HTTP request with limits on time, size, redirects and addresses."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from urllib.parse import urljoin
 import httpx2
 
 from ork.model.outbound import OutboundRule
-from ork.outbound.addresses import NoAnswerError, check_url
+from ork.outbound.addresses import NoResponseError, check_url
 from ork.outbound.checked import CheckedTransport
 from ork.outbound.clients import async_client, proxy_for, reason, shown_proxy, transport_to
 from ork.sdk.web import LIMIT, HttpResponse
 
-MOST_REDIRECTS = 5
+MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization"})
 _BODY_HEADERS = frozenset({"content-type", "content-length", "content-encoding"})
 
 
-class FetchedAnswer(HttpResponse):
+class FetchedResponse(HttpResponse):
     __slots__ = ("headers",)
 
     def __init__(self, status: int, headers: httpx2.Headers, body: bytes) -> None:
@@ -38,12 +38,12 @@ async def fetch(
     body: bytes | None = None,
     timeout: float = 30.0,
     limit: int = LIMIT,
-    redirects: int = MOST_REDIRECTS,
-) -> FetchedAnswer:
-    """The answer, of any status. Credentials, and headers named in `secret_headers`, are not sent on to another origin.
+    redirects: int = MAX_REDIRECTS,
+) -> FetchedResponse:
+    """The response, whatever its status. Credentials and `secret_headers` are not sent to another origin.
 
-    `rule` None permits every address. `timeout` is for everything together. ValueError: not a URL, or not a header.
-    BlockedAddressError: not permitted. NoAnswerError: trying again may help.
+    `rule` None permits every address. `timeout` includes redirects. ValueError: invalid URL or header.
+    BlockedAddressError: not permitted. NoResponseError: a retry may help.
     """
     deadline = asyncio.get_running_loop().time() + timeout
     current, sent = _parsed(url), dict(headers or {})
@@ -51,16 +51,16 @@ async def fetch(
     for left in range(redirects, -1, -1):
         try:
             async with asyncio.timeout_at(deadline):
-                answer = await _send(current, rule, method, sent, body, limit)
+                response = await _send(current, rule, method, sent, body, limit)
         except TimeoutError:
-            raise NoAnswerError(f"no answer from {_shown(current)} in time") from None
-        target = answer.headers.get("location") if answer.status in _REDIRECTS else None
+            raise NoResponseError(f"no response from {_shown(current)} in time") from None
+        target = response.headers.get("location") if response.status in _REDIRECTS else None
         if target is None or left == 0:
-            return answer
+            return response
         following = _parsed(urljoin(str(current), target))
         if following.origin != current.origin:
             sent = {name: value for name, value in sent.items() if name.lower() not in private}
-        if answer.status == 303 or (answer.status in (301, 302) and method == "POST"):
+        if response.status == 303 or (response.status in (301, 302) and method == "POST"):
             method, body = "GET", None
             sent = {name: value for name, value in sent.items() if name.lower() not in _BODY_HEADERS}
         current = following
@@ -69,7 +69,7 @@ async def fetch(
 
 async def _send(
     url: httpx2.URL, rule: OutboundRule | None, method: str, headers: Mapping[str, str], body: bytes | None, limit: int
-) -> FetchedAnswer:
+) -> FetchedResponse:
     text = str(url)
     transport = transport_to(text, proxy=proxy_for(text)) if rule is None else CheckedTransport(text, rule)
     try:
@@ -77,12 +77,12 @@ async def _send(
             async_client(transport) as client,
             client.stream(method, url, headers=_encoded(headers), content=body) as response,
         ):
-            return FetchedAnswer(response.status_code, response.headers, await _body(response, limit, url))
+            return FetchedResponse(response.status_code, response.headers, await _body(response, limit, url))
     except httpx2.LocalProtocolError:  # its message would repeat the header, which may be a secret
         raise ValueError("a header or the method is not valid in HTTP") from None
     except httpx2.HTTPError as error:
         proxy = shown_proxy(text) if rule is None else ""
-        raise NoAnswerError(f"no answer from {_shown(url)}{proxy}: {reason(error)}") from None
+        raise NoResponseError(f"no response from {_shown(url)}{proxy}: {reason(error)}") from None
 
 
 async def _body(response: httpx2.Response, limit: int, url: httpx2.URL) -> bytes:
@@ -90,7 +90,7 @@ async def _body(response: httpx2.Response, limit: int, url: httpx2.URL) -> bytes
     async for part in response.aiter_raw():
         data += part
         if len(data) > limit:
-            raise NoAnswerError(f"the answer from {_shown(url)} has more than {limit} bytes")
+            raise NoResponseError(f"the response from {_shown(url)} has more than {limit} bytes")
     return bytes(data)
 
 
@@ -110,5 +110,5 @@ def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
 
 
 def _shown(url: httpx2.URL) -> str:
-    """Host and port only: the rest of a URL may hold secrets, and messages are shown to everybody."""
+    """Host and port only, because the rest of a URL may contain secrets."""
     return url.netloc.decode("ascii")

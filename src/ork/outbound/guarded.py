@@ -1,6 +1,6 @@
-"""Connections that a library opens by itself, held to the same rule as our own.
+"""Applies the outbound rule to connections that a library opens.
 
-Python raises an audit event before each connection. The hook looks only at threads that asked for it.
+Python raises an audit event before each connection. The hook checks only threads inside `permitted_connections`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _CONNECTS = frozenset({"socket.connect", "socket.sendto"})
 
 
 class RefusedConnectionError(OSError):
-    """An OSError, so that libraries treat it as a connection that failed."""
+    """An OSError, so that libraries treat it as a failed connection."""
 
 
-class Guard(threading.local):
+class ConnectionGuard(threading.local):
     """`refused` is the first connection that the rule did not permit."""
 
     rule: OutboundRule | None = None
@@ -30,12 +30,12 @@ class Guard(threading.local):
     refused: BlockedAddressError | None = None
 
 
-_guard = Guard()
+_guard = ConnectionGuard()
 
 
 @contextmanager
-def permitted_connections(rule: OutboundRule) -> Iterator[Guard]:
-    """Holds for sockets that this thread connects inside."""
+def permitted_connections(rule: OutboundRule) -> Iterator[ConnectionGuard]:
+    """Applies the rule to sockets that this thread connects inside the block."""
     _install()
     _guard.rule, _guard.host, _guard.refused = rule, "", None
     try:
@@ -46,11 +46,11 @@ def permitted_connections(rule: OutboundRule) -> Iterator[Guard]:
 
 @functools.cache
 def _install() -> None:
-    """Once: a hook stays for as long as the process."""
-    sys.addaudithook(_look)
+    """Installs the hook once; it cannot be removed."""
+    sys.addaudithook(_on_audit_event)
 
 
-def _look(event: str, arguments: tuple[Any, ...]) -> None:
+def _on_audit_event(event: str, arguments: tuple[Any, ...]) -> None:
     if _guard.rule is None:
         return
     if event == "socket.getaddrinfo":
@@ -61,7 +61,7 @@ def _look(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _check(address: Any, rule: OutboundRule) -> None:
-    # A path is a service of this machine.
+    # A path is a Unix socket.
     ip, port = (str(address[0]), int(address[1])) if isinstance(address, tuple) else (str(address), 0)
     if not rule.permits(ip, _guard.host, port):
         _guard.refused = _guard.refused or blocked(_guard.host, ip, port)

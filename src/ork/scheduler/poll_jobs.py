@@ -16,7 +16,7 @@ from ork.model.task import Failure, FailureKind
 from ork.objects import documents
 from ork.objects.attempt_documents import AttemptDocuments, LogSink
 from ork.objects.calls import Calls
-from ork.outbound.addresses import BlockedAddressError, NoAnswerError
+from ork.outbound.addresses import BlockedAddressError, NoResponseError
 from ork.outbound.background import in_thread
 from ork.scheduler.spec_secrets import SECRET_PREFIX, mask_of, names_in, secrets_in
 from ork.sdk import defer, web
@@ -98,7 +98,7 @@ class Jobs:
                     documents.strict_json(judged.text.encode(), max_size=handover.spec["output_limit"])
                 return judged
             return await self._call(job["call"], job.get("args", {}), handover)
-        except (NoAnswerError, ExecutorError, SecretNotYetError) as problem:
+        except (NoResponseError, ExecutorError, SecretNotYetError) as problem:
             return NotYet(str(problem))
         except (BlockedAddressError, SecretError) as problem:
             return JobFailed(Failure(FailureKind.OUTPUT, f"the job cannot be asked: {problem}"))
@@ -116,7 +116,7 @@ class Jobs:
                 return answer.failure.message if isinstance(answer, JobFailed) else None
             headers = cancel.get("headers", job.get("headers"))
             response = await self._fetch(cancel["url"], cancel.get("method", "POST"), headers, handover.spec)
-        except (NoAnswerError, BlockedAddressError, ExecutorError, SecretError, ValueError) as problem:
+        except (NoResponseError, BlockedAddressError, ExecutorError, SecretError, ValueError) as problem:
             return str(problem)
         return None if response.status < 400 or response.status in (404, 409, 410) else f"answered {response.status}"
 

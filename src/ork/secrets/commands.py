@@ -1,4 +1,4 @@
-"""Secrets that a command prints. It runs in a thread; its output is kept in memory for a short time."""
+"""Secrets that a command prints. The command runs in a thread; its output is cached in memory for a short time."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from ork.errors import SecretError, SecretNotYetError
 from ork.model.secret import SecretDeclaration
-from ork.secrets.providers import LARGEST_BYTES, decoded
+from ork.secrets.providers import MAX_BYTES, decoded
 
-KEPT_SECONDS = 60.0
-AGAIN_SECONDS = 5.0  # after a failure
-GIVE_UP_SECONDS = 60.0  # of failures, after which those who ask are told that there is no value
+CACHE_SECONDS = 60.0
+RETRY_SECONDS = 5.0  # after a failure
+MAX_FAILING_SECONDS = 60.0  # after failing for this long, the secret counts as missing
 
 
 class _Result(NamedTuple):
@@ -26,29 +26,29 @@ class _Result(NamedTuple):
 
 
 class _Running:
-    """One run of a command that several may wait for."""
+    """One run of a command; several callers may wait for it."""
 
     def __init__(self, fails_since: float | None) -> None:
         self.is_done = threading.Event()
         self.result = _Result(None, None, 0.0)
-        self.fails_since = fails_since  # the first of the failures before it, without a pause
+        self.fails_since = fails_since  # start of the uninterrupted failures before it
 
 
 _lock = threading.Lock()
 _known: dict[tuple[str, tuple[str, ...]], _Running] = {}
 
 
-def output_of(secret: SecretDeclaration, folder: str, environ: Mapping[str, str], patience: float) -> str:
-    """What the command printed, at most a minute ago. SecretNotYetError if it still runs after `patience` seconds, or has
-    failed: it is started again when somebody asks later. SecretError if that has been so for a minute."""
+def output_of(secret: SecretDeclaration, folder: str, environ: Mapping[str, str], wait_seconds: float) -> str:
+    """The output of the command, at most a minute old. SecretNotYetError if the command still runs after `wait_seconds`,
+    or has failed: a later call starts it again. SecretError if it has failed for a minute."""
     running = _running(secret, folder, environ)
-    if not running.is_done.wait(patience):
-        raise SecretNotYetError(f"secret `{secret.name}`: its command {_shown(secret)} has not ended yet")
+    if not running.is_done.wait(wait_seconds):
+        raise SecretNotYetError(f"secret `{secret.name}`: its command {_command_name(secret)} has not ended yet")
     value, problem, _ = running.result
     if value is None:
         fails_for = time.monotonic() - (running.fails_since or time.monotonic())
-        error = SecretError if fails_for > GIVE_UP_SECONDS else SecretNotYetError
-        raise error(f"secret `{secret.name}`: its command {_shown(secret)} {problem}")
+        error = SecretError if fails_for > MAX_FAILING_SECONDS else SecretNotYetError
+        raise error(f"secret `{secret.name}`: its command {_command_name(secret)} {problem}")
     return value
 
 
@@ -63,30 +63,30 @@ def _running(secret: SecretDeclaration, folder: str, environ: Mapping[str, str])
 
 
 def _fails_since(before: _Running | None) -> float | None:
-    """Failures of long ago do not count."""
-    if before is None or before.result.good_until < time.monotonic() - GIVE_UP_SECONDS:
+    """The start of recent failures; old ones do not count."""
+    if before is None or before.result.good_until < time.monotonic() - MAX_FAILING_SECONDS:
         return None
     return before.fails_since
 
 
 def _work(running: _Running, secret: SecretDeclaration, folder: str, environ: Mapping[str, str]) -> None:
-    """Also forgets the value in time, whether or not anybody asks for it again."""
+    """Runs the command, and discards the value when it expires."""
     try:
         value = _run(secret, folder, environ)
-        running.result = _Result(value, None, time.monotonic() + KEPT_SECONDS)
+        running.result = _Result(value, None, time.monotonic() + CACHE_SECONDS)
         running.fails_since = None
     except SecretError as error:
-        running.result = _Result(None, error.message, time.monotonic() + AGAIN_SECONDS)
+        running.result = _Result(None, error.message, time.monotonic() + RETRY_SECONDS)
         running.fails_since = running.fails_since or time.monotonic()
         running.is_done.set()
         return
     running.is_done.set()
-    time.sleep(KEPT_SECONDS)
+    time.sleep(CACHE_SECONDS)
     running.result = _Result(None, "was run too long ago", 0.0)
 
 
 def _run(secret: SecretDeclaration, folder: str, environ: Mapping[str, str]) -> str:
-    """What it prints to standard error is dropped: that may hold the value, too."""
+    """The output of the command. Standard error is discarded, because it may contain the value."""
     try:
         process = subprocess.Popen(
             secret.argv,
@@ -99,20 +99,20 @@ def _run(secret: SecretDeclaration, folder: str, environ: Mapping[str, str]) -> 
         )
     except OSError as error:
         raise SecretError(f"cannot be started: {error.strerror}") from None
-    watch = threading.Timer(secret.timeout, _end, (process,))
+    watch = threading.Timer(secret.timeout, _kill, (process,))
     watch.daemon = True
     watch.start()
     began = time.monotonic()
     with process:
         assert process.stdout is not None
-        data = process.stdout.read(LARGEST_BYTES + 1)
-        if len(data) > LARGEST_BYTES:
-            _end(process)
+        data = process.stdout.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            _kill(process)
         code = process.wait()
     watch.cancel()
     if code != 0 and time.monotonic() - began >= secret.timeout:
         raise SecretError(f"did not end within {secret.timeout:g} s")
-    if code != 0 and len(data) <= LARGEST_BYTES:
+    if code != 0 and len(data) <= MAX_BYTES:
         raise SecretError(f"ended with {code}; run it by hand to see why")
     value = decoded(data, "printed something that cannot be a value: it")
     if not value:
@@ -120,13 +120,13 @@ def _run(secret: SecretDeclaration, folder: str, environ: Mapping[str, str]) -> 
     return value
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         return
 
 
-def _shown(secret: SecretDeclaration) -> str:
-    """Without its arguments: one of them may be a credential."""
+def _command_name(secret: SecretDeclaration) -> str:
+    """The command without its arguments, which may contain credentials."""
     return f"`{os.path.basename(secret.argv[0])}`"

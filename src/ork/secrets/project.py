@@ -1,4 +1,4 @@
-"""The secrets of one project: those that its ork.yaml declares, and the names in `.env` and `.ork/secrets`."""
+"""The secrets of one project: those declared in ork.yaml, and those in `.env` and `.ork/secrets`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ork.errors import SecretError, UndeclaredSecretError
 from ork.model.secret import SecretDeclaration, SecretOrigin, declaration_lines, is_reserved
-from ork.secrets.providers import PROVIDERS, Surroundings, read_secret_file
+from ork.secrets.providers import PROVIDERS, ProviderContext, read_secret_file
 
-READY_SECONDS = 2.0  # how long commands may hold up the launch of others
+READY_SECONDS = 2.0  # how long commands may delay the launch of other tasks
 ReadEnvFile = Callable[[str], dict[str, str]]
 
 
@@ -19,21 +19,21 @@ class ProjectSecrets:
     def __init__(
         self,
         declared: Mapping[str, SecretDeclaration],
-        around: Surroundings,
+        context: ProviderContext,
         env_file: str,
         folder: str,
         read_env_file: ReadEnvFile,
     ) -> None:
         self._declared = declared
         self._has_commands = any(secret.origin is SecretOrigin.COMMAND for secret in declared.values())
-        self._around = around
+        self._context = context
         self._env_file = env_file
         self._folder = folder
         self._read_env_file = read_env_file
 
     async def ready(self, wanted: Iterable[tuple[str, str]]) -> None:
-        """Starts the commands of these secrets (name and workflow) and waits a moment, so that their values are at hand."""
-        if not self._has_commands:  # then nothing is looked for
+        """Starts the commands of these secrets (name and workflow) and waits briefly for their values."""
+        if not self._has_commands:
             return
         declared = {self._declared[name] for name, workflow in wanted if self._is_from_command(name, workflow)}
         if declared:
@@ -42,9 +42,9 @@ class ProjectSecrets:
             await asyncio.to_thread(self._run_commands, declared)
 
     def value(self, name: str, workflow: str, *, waits: bool = False) -> str:
-        """For a task of the workflow. UndeclaredSecretError if the project does not give it that secret.
+        """The value for a task of the workflow. UndeclaredSecretError if the workflow may not use the secret.
 
-        SecretNotYetError if its command has not ended; with `waits`, that is waited for.
+        SecretNotYetError if its command has not ended; `waits` waits for it instead.
         """
         if is_reserved(name):
             raise UndeclaredSecretError(
@@ -57,29 +57,29 @@ class ProjectSecrets:
                 hint=f"add {workflow} to `workflows` of secrets.{name} in ork.yaml",
             )
         if declared is not None:
-            return self._provided(declared, _enough(declared) if waits else 0.0)
+            return self._read(declared, _command_seconds(declared) if waits else 0.0)
         if name not in self.found():
             raise UndeclaredSecretError(
                 f"the project declares no secret `{name}`",
                 hint=f"add `{declaration_lines(name)}` to ork.yaml, or a line {name}=… to .env",
             )
-        value = self._looked_up(name)
+        value = self._find(name)
         if value is None:
             raise SecretError(f"there is no secret `{name}` in the environment, .env or .ork/secrets")
         return value
 
     def own_value(self, name: str) -> str | None:
-        """For what ork.yaml itself names, such as the address of an alert: declared or not, also from the environment."""
+        """The value of a secret that ork.yaml itself uses, such as the address of an alert. It need not be declared."""
         declared = self._declared.get(name)
         if declared is None:
-            return self._looked_up(name)
+            return self._find(name)
         try:
-            return self._provided(declared, _enough(declared))
+            return self._read(declared, _command_seconds(declared))
         except SecretError:
             return None
 
     def found(self) -> frozenset[str]:
-        """Names that need no declaration: those in `.env` and `.ork/secrets`."""
+        """The names in `.env` and `.ork/secrets`, which need no declaration."""
         try:
             files = os.listdir(self._folder)
         except OSError:
@@ -88,18 +88,18 @@ class ProjectSecrets:
         return frozenset(name for name in names if not is_reserved(name))
 
     def missing(self) -> dict[str, str]:
-        """Declared secrets that have no value here, with the reason. Commands are not run to find out."""
+        """Declared secrets without a value on this machine, with the reason. Commands are not run."""
         reasons = {}
         for name, secret in self._declared.items():
             if secret.origin is not SecretOrigin.COMMAND:
                 try:
-                    self._provided(secret, 0.0)
+                    self._read(secret, 0.0)
                 except SecretError as error:
                     reasons[name] = error.message
         return reasons
 
-    def values_at_hand(self, names: Iterable[str]) -> list[str]:
-        """The values of these secrets, as far as they can be had without running a command."""
+    def available_values(self, names: Iterable[str]) -> list[str]:
+        """The values of these secrets that are available without running a command."""
         found = self.found()
         declared = {name for name, secret in self._declared.items() if secret.origin is not SecretOrigin.COMMAND}
         values = [self.own_value(name) for name in names if name in declared or name in found - self._declared.keys()]
@@ -110,19 +110,19 @@ class ProjectSecrets:
         return declared is not None and declared.origin is SecretOrigin.COMMAND and declared.is_for(workflow)
 
     def _run_commands(self, secrets: Collection[SecretDeclaration]) -> None:
-        """All are started before any is waited for."""
+        """Starts all commands before waiting for any."""
         until = time.monotonic()
         for seconds in (0.0, READY_SECONDS):
             for secret in secrets:
                 with contextlib.suppress(SecretError):
-                    self._provided(secret, max(0.0, until + seconds - time.monotonic()))
+                    self._read(secret, max(0.0, until + seconds - time.monotonic()))
 
-    def _provided(self, secret: SecretDeclaration, patience: float) -> str:
-        return PROVIDERS[secret.origin](secret, self._around._replace(patience=patience))
+    def _read(self, secret: SecretDeclaration, wait_seconds: float) -> str:
+        return PROVIDERS[secret.origin](secret, self._context._replace(wait_seconds=wait_seconds))
 
-    def _looked_up(self, name: str) -> str | None:
+    def _find(self, name: str) -> str | None:
         """From the environment, then the `.env` file, then `.ork/secrets/NAME`."""
-        value = self._around.environ.get(name)
+        value = self._context.environ.get(name)
         if value is None:
             value = self._read_env_file(self._env_file).get(name)
         if value is not None or "/" in name or name.startswith("."):
@@ -133,6 +133,6 @@ class ProjectSecrets:
             return None
 
 
-def _enough(secret: SecretDeclaration) -> float:
-    """Seconds after which its command has ended or was ended."""
+def _command_seconds(secret: SecretDeclaration) -> float:
+    """Seconds after which the secret's command has ended or was killed."""
     return secret.timeout + 1.0

@@ -1,4 +1,4 @@
-"""Where the value of a declared secret comes from. A new origin is a new function in `PROVIDERS`."""
+"""Reads the value of a declared secret from its origin. A new origin is a new function in `PROVIDERS`."""
 
 from __future__ import annotations
 
@@ -10,64 +10,64 @@ from typing import NamedTuple
 from ork.errors import SecretError
 from ork.model.secret import SecretDeclaration, SecretOrigin, is_reserved
 
-LARGEST_BYTES = 1 << 16
+MAX_BYTES = 1 << 16
 
 
-class Surroundings(NamedTuple):
-    """What providers read from, and for how long one of them may hold up its caller."""
+class ProviderContext(NamedTuple):
+    """The folder and environment that providers read from, and how long they may wait."""
 
     root: str
     environ: Mapping[str, str]
-    patience: float = 0.0
+    wait_seconds: float = 0.0
 
 
-Provider = Callable[[SecretDeclaration, Surroundings], str]
-"""The value; SecretError says why there is none, and never repeats a value."""
+Provider = Callable[[SecretDeclaration, ProviderContext], str]
+"""Returns the value. SecretError says why there is none, and never contains a value."""
 
 
-def from_env(secret: SecretDeclaration, around: Surroundings) -> str:
+def from_env(secret: SecretDeclaration, context: ProviderContext) -> str:
     variable = secret.variable or secret.name
-    value = around.environ.get(variable)
+    value = context.environ.get(variable)
     if value is None:
         raise SecretError(f"secret `{secret.name}`: the variable {variable} is not set where the scheduler runs")
     return value
 
 
-def from_file(secret: SecretDeclaration, around: Surroundings) -> str:
-    """A relative path counts from the project's folder. A newline at the end does not belong to the value."""
-    path = os.path.join(around.root, secret.path or "")
+def from_file(secret: SecretDeclaration, context: ProviderContext) -> str:
+    """Relative paths start at the project's folder. A trailing newline is not part of the value."""
+    path = os.path.join(context.root, secret.path or "")
     return read_secret_file(path, f"secret `{secret.name}`: {path}")
 
 
 def read_secret_file(path: str, shown: str) -> str:
     try:
-        # Without blocking: a pipe that nobody writes to would be waited for before it could be refused.
+        # O_NONBLOCK, because opening a pipe without a writer would block before it can be rejected.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise SecretError(f"{shown} is not a regular file")
-            data = file.read(LARGEST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise SecretError(f"{shown} cannot be read: {error.strerror}") from None
     return decoded(data, shown)
 
 
 def decoded(data: bytes, shown: str) -> str:
-    if len(data) > LARGEST_BYTES:
-        raise SecretError(f"{shown} holds more than {LARGEST_BYTES:,} bytes")
+    if len(data) > MAX_BYTES:
+        raise SecretError(f"{shown} has more than {MAX_BYTES:,} bytes")
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        raise SecretError(f"{shown} does not hold text") from None
+        raise SecretError(f"{shown} is not UTF-8 text") from None
     if "\0" in text:
-        raise SecretError(f"{shown} holds a NUL character, which no variable can")
+        raise SecretError(f"{shown} contains a NUL character, which a variable cannot")
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def from_command(secret: SecretDeclaration, around: Surroundings) -> str:
+def from_command(secret: SecretDeclaration, context: ProviderContext) -> str:
     from ork.secrets.commands import output_of
 
-    environ = {name: value for name, value in around.environ.items() if not is_reserved(name)}
-    return output_of(secret, around.root, environ, around.patience)
+    environ = {name: value for name, value in context.environ.items() if not is_reserved(name)}
+    return output_of(secret, context.root, environ, context.wait_seconds)
 
 
 PROVIDERS: Mapping[SecretOrigin, Provider] = {

@@ -72,14 +72,14 @@ class RunChanges(Record):
 class Committed(Record):
     """What came of a commit. Runs named in `fenced` or `overruled` had nothing written at all.
 
-    `full` is a hint that saves the scheduler attempts that would fail: a store may name a limit that has room again by
-    now, or leave out one that is full. It must name one limit at least for each launch it turned away.
+    `full` names the limits that turned a launch away. That it also names those that this commit filled is a hint, which
+    saves the scheduler a commit that would be turned away: a store may leave them out where knowing them costs a read.
     """
 
     fenced: frozenset[RunId] = frozenset()  # the epoch is stale: another scheduler owns the run
     overruled: frozenset[RunId] = frozenset()  # it would have finished, but an unread cancel request exists
     admitted: frozenset[AttemptKey] = frozenset()
-    full: frozenset[str] = frozenset()  # limits without room, and rates that turned a launch away
+    full: frozenset[str] = frozenset()  # see above; of rates, those that turned a launch away
     again_in: float | None = None  # seconds until a rate that turned one away would let it pass
 
 

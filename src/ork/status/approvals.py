@@ -38,20 +38,20 @@ async def only_pending_approvals(store: StateReader, view: RunView) -> list[Pend
     """The pending approvals if the run can only continue after one of them; none if another task can proceed."""
     if not _may_wait(view) or view.count(TaskStatus.DISPATCHED):
         return []
-    asked: list[PendingApproval] = []
+    pending: list[PendingApproval] = []
     for task in view.by_status[TaskStatus.RUNNING].values():
-        is_asked = waits_for_approval(view, task)
-        found = [await _question(store, view, task)] if is_asked else await _asked_below(store, view, task)
+        waits = waits_for_approval(view, task)
+        found = [await _pending_approval(store, view, task)] if waits else await _pending_below(store, view, task)
         if not found and not is_group(task):
             return []
-        asked += found
-    if not asked or any(_can_start(view, task) for task in view.by_status[TaskStatus.PENDING].values()):
+        pending += found
+    if not pending or any(_can_start(view, task) for task in view.by_status[TaskStatus.PENDING].values()):
         return []
     if await store.pending_commands(view.run.id):
         return []
     # The view may be outdated: if tasks have changed since, the caller refreshes it first.
     update = await store.run_updates(view.run.id, view.mark)
-    return asked if update is not None and not update.tasks else []
+    return pending if update is not None and not update.tasks else []
 
 
 def _may_wait(view: RunView) -> bool:
@@ -63,30 +63,32 @@ def _may_wait(view: RunView) -> bool:
 
 async def list_pending_approvals(store: StateReader) -> list[PendingApproval]:
     """All pending approvals, those of the newest runs first."""
-    asked: list[PendingApproval] = []
+    pending: list[PendingApproval] = []
     page = await store.list_runs(RunFilter(statuses=_UNFINISHED, limit=MOST_RUNS))
     for run in page.runs:
         version = await version_of(store, run)
         if not any(isinstance(spec.action, Approval) for spec in version.workflow.tasks):
             continue
         view, _ = await open_view(store, run.id)
-        asked += [await _question(store, view, task) for task in view.tasks.values() if waits_for_approval(view, task)]
-    return asked
+        pending += [
+            await _pending_approval(store, view, task) for task in view.tasks.values() if waits_for_approval(view, task)
+        ]
+    return pending
 
 
-def approval_json(question: PendingApproval) -> dict[str, Any]:
+def approval_json(approval: PendingApproval) -> dict[str, Any]:
     return {
-        "run": question.run,
-        "workflow": question.workflow,
-        "task": question.task.name,
-        "message": question.message,
-        "for": question.whom,
-        "since": time_json(question.since),
-        "due": time_json(question.due),
+        "run": approval.run,
+        "workflow": approval.workflow,
+        "task": approval.task.name,
+        "message": approval.message,
+        "for": approval.whom,
+        "since": time_json(approval.since),
+        "due": time_json(approval.due),
     }
 
 
-async def _question(store: StateReader, view: RunView, task: Task) -> PendingApproval:
+async def _pending_approval(store: StateReader, view: RunView, task: Task) -> PendingApproval:
     spec = view.specs[task.key.name]
     assert isinstance(spec.action, Approval)
     due = None
@@ -107,7 +109,7 @@ def _can_start(view: RunView, task: Task) -> bool:
     return all(each is not None and each.status.is_final for each in above)
 
 
-async def _asked_below(store: StateReader, view: RunView, task: Task) -> list[PendingApproval]:
+async def _pending_below(store: StateReader, view: RunView, task: Task) -> list[PendingApproval]:
     """The pending approvals of the task's sub-workflow, if it waits for nothing else."""
     if not isinstance(view.specs[task.key.name].action, SubWorkflow) or task.status is not TaskStatus.RUNNING:
         return []

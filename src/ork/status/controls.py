@@ -13,39 +13,39 @@ from ork.status.formatting import ago
 from ork.status.shapes import time_json
 
 
-def find_target(schedulers: Iterable[SchedulerEntry], asked: str) -> str:
-    """The target of a new control. `asked` is a host, with or without its machine id, or a prefix of a scheduler's id."""
-    if asked == ALL_SCHEDULERS:
-        return asked
+def find_target(schedulers: Iterable[SchedulerEntry], name: str) -> str:
+    """The target of a new control. `name` is a host, with or without its machine id, or a prefix of a scheduler's id."""
+    if name == ALL_SCHEDULERS:
+        return name
     entries = list(schedulers)
     hosts = sorted({host_of(entry.identity) for entry in entries})
-    if asked in hosts:
-        return asked
-    machines = [host for host in hosts if host_name(host) == asked]
+    if name in hosts:
+        return name
+    machines = [host for host in hosts if host_name(host) == name]
     if len(machines) > 1:
-        raise UsageError(f"several machines are called {asked}", hint=f"name one of: {', '.join(machines)}")
+        raise UsageError(f"several machines are called {name}", hint=f"name one of: {', '.join(machines)}")
     if machines:
         return machines[0]
-    found = [entry.id for entry in entries if entry.id.startswith(asked)]
-    if asked not in found and len(found) > 1:
-        raise UsageError(f"{asked} is the beginning of several ids", hint=f"name one of: {', '.join(found)}")
+    found = [entry.id for entry in entries if entry.id.startswith(name)]
+    if name not in found and len(found) > 1:
+        raise UsageError(f"{name} matches several ids", hint=f"name one of: {', '.join(found)}")
     if not found:
         raise NotFoundError(
-            f"no scheduler and no host is called {asked}",
+            f"no scheduler and no host is called {name}",
             hint="`ork scheduler list` and GET /api/v1/schedulers show ids and hosts",
         )
-    return asked if asked in found else found[0]
+    return name if name in found else found[0]
 
 
-def find_control_target(controls: Iterable[Control], asked: str) -> str | None:
+def find_control_target(controls: Iterable[Control], name: str) -> str | None:
     """The target of an existing control, named as in `find_target`; its schedulers may be gone. None if there is none."""
     targets = [control.target for control in controls]
-    found = [target for target in targets if target == asked]
-    if not found and asked != ALL_SCHEDULERS:
-        found = [target for target in targets if host_name(target) == asked]
-        found = found or [target for target in targets if target.startswith(asked)]
+    found = [target for target in targets if target == name]
+    if not found and name != ALL_SCHEDULERS:
+        found = [target for target in targets if host_name(target) == name]
+        found = found or [target for target in targets if target.startswith(name)]
     if len(found) > 1:
-        raise UsageError(f"{asked} matches several paused schedulers", hint=f"name one of: {', '.join(found)}")
+        raise UsageError(f"{name} matches several paused schedulers", hint=f"name one of: {', '.join(found)}")
     return found[0] if found else None
 
 

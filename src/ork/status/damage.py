@@ -1,4 +1,4 @@
-"""What cannot be read of a run, found by looking at all of its rows."""
+"""Finds damaged rows of runs by reading all rows of a run."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from ork.state.records import RunFilter
 if TYPE_CHECKING:
     from ork.state.store import StateStore
 
-MAX_RUNS_LOOKED_AT = 100
+MAX_RUNS_CHECKED = 100
 _ACTIVE = (TaskStatus.DISPATCHED, TaskStatus.RUNNING)
-_NEED_A_SOUND_RUN = (CommandKind.RESUME, CommandKind.RETRY)
+_CONTINUING_COMMANDS = (CommandKind.RESUME, CommandKind.RETRY)
 
 
 async def damage_of(store: StateStore, run: Run) -> str | None:
-    """The first thing about the run that cannot be read, or None."""
+    """The first damage of the run that is found, or None."""
     return run.unreadable or await _damaged_version(store, run) or await _damaged_below(store, run)
 
 
 async def damaged_runs(store: StateStore) -> dict[RunId, str]:
-    """Damage of the newest runs, and of the newest that have not ended; a scheduler need not have met them."""
+    """Damage of the newest runs and the newest unfinished runs, including runs that no scheduler has read yet."""
     unfinished = frozenset(status for status in RunStatus if not status.is_final)
     found: dict[RunId, str] = {}
     for statuses in (frozenset(), unfinished):
-        page = await store.list_runs(RunFilter(statuses=statuses, limit=MAX_RUNS_LOOKED_AT))
+        page = await store.list_runs(RunFilter(statuses=statuses, limit=MAX_RUNS_CHECKED))
         for listed in page.runs:
             if listed.id in found or (listed.status.is_final and listed.unreadable is None):
                 continue
-            run = await store.get_run(listed.id)  # lists leave out params
+            run = await store.get_run(listed.id)  # lists omit params
             damage = await damage_of(store, run) if run is not None else None
             if damage is not None:
                 found[listed.id] = damage
@@ -43,8 +43,8 @@ async def damaged_runs(store: StateStore) -> dict[RunId, str]:
 
 
 async def check_readable(store: StateStore, command: RunCommand, run: Run | None, short: str) -> None:
-    """Refuse to go on with a run that was set aside and is still damaged: it would only be set aside again."""
-    if run is None or command.kind not in _NEED_A_SOUND_RUN or not (run.note or "").startswith(SET_ASIDE):
+    """RefusedError for continuing a quarantined run that is still damaged: it would only be quarantined again."""
+    if run is None or command.kind not in _CONTINUING_COMMANDS or not (run.note or "").startswith(SET_ASIDE):
         return
     damage = await damage_of(store, run)
     if damage is not None:
@@ -60,7 +60,7 @@ async def _damaged_version(store: StateStore, run: Run) -> str | None:
 
 
 async def _damaged_below(store: StateStore, run: Run) -> str | None:
-    """Of attempts those count that a scheduler would have to look after."""
+    """Damage of the run's tasks, and of attempts of active tasks."""
     update = await store.run_updates(run.id)
     for task in update.tasks if update is not None else ():
         if (task.reason or "").startswith(UNREADABLE_ROW):
@@ -73,7 +73,7 @@ async def _damaged_below(store: StateStore, run: Run) -> str | None:
 
 async def _damaged_attempt(store: StateStore, run: Run, task: Task) -> str | None:
     for attempt in await store.list_attempts(run.id, task.key):
-        said = attempt.failure.message if attempt.failure is not None else ""
-        if attempt.key.number == task.attempt and said.startswith(UNREADABLE_ROW):
-            return f"attempt {attempt.key}: {said.removeprefix(UNREADABLE_ROW)}"
+        message = attempt.failure.message if attempt.failure is not None else ""
+        if attempt.key.number == task.attempt and message.startswith(UNREADABLE_ROW):
+            return f"attempt {attempt.key}: {message.removeprefix(UNREADABLE_ROW)}"
     return None

@@ -48,10 +48,10 @@ async def gather(store: StateReader, objects: AttemptDocuments, target: Target, 
 
 async def _without_scheduler(store: StateReader, view: RunView) -> str | None:
     """What to say if no scheduler is running; None if the run needs none, because approval itself advances it."""
-    asked = await only_pending_approvals(store, view)
-    if not asked:
+    pending = await only_pending_approvals(store, view)
+    if not pending:
         return NO_SCHEDULER
-    return NO_DEADLINE if any(question.due is not None for question in asked) else None
+    return NO_DEADLINE if any(approval.due is not None for approval in pending) else None
 
 
 async def _needed_tasks(store: StateReader, target: Target, run: RunId) -> TaskFilter:

@@ -1,4 +1,4 @@
-"""Lists the schedulers of a store, and tells which are alive."""
+"""Lists the schedulers of a store, and determines which are alive."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_mail_goes_through_it_as_well() -> None:
     assert "a@example.org" in letter
 
 
-def test_what_was_not_taken_is_tried_again_and_nothing_of_its_address_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_rejected_alert_is_retried_and_its_url_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
     with loopback() as site:
         site.answers["/hush"] = (500, {})
         at = desk({"ops": {"apprise": site.url.replace("http", "json") + "/hush"}})
@@ -77,7 +77,7 @@ def test_a_private_address_is_not_reached_unless_allowed(scheme: str) -> None:
     assert all("127.0.0.1 is not a public address" in why and "outbound: {allow: [" in why for why in told)
 
 
-def test_an_address_nobody_understands_is_not_told_either() -> None:
+def test_an_unsupported_url_is_not_reported_either() -> None:
     at = desk({"ops": {"apprise": "nosuch://user:hush@example.org"}})
     told = reasons(at)
     assert at.deliver() is not None
@@ -111,6 +111,6 @@ def test_without_its_package_an_address_of_it_is_refused_at_the_start() -> None:
     )
 
 
-def test_it_is_one_way_among_others() -> None:
+def test_apprise_excludes_other_transports() -> None:
     with pytest.raises(UsageError, match="exactly one of webhook, slack, mail, apprise"):
         read_channels({"ops": {"apprise": "json://example.org", "webhook": "https://example.org"}})

@@ -46,14 +46,14 @@ def test_each_name_leads_to_a_webhook_slack_or_mail() -> None:
         (7, "not a map"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_its_place(given: Any, word: str) -> None:
+def test_an_invalid_channel_is_rejected_with_its_position(given: Any, word: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_channels({"ops": given})
     assert "alerts.ops" in caught.value.message
     assert word in caught.value.message
 
 
-def test_a_workflow_is_told_of_to_those_it_names_and_to_those_who_want_to_hear_of_all() -> None:
+def test_recipients_are_the_named_channels_and_those_for_all_workflows() -> None:
     channels = read_channels(
         {
             "named": "https://a",

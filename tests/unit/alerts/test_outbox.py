@@ -20,7 +20,7 @@ def bodies(site: Loopback) -> list[dict[str, Any]]:
     return sorted((json.loads(asked.body) for asked in site.asked), key=lambda body: str(body.get("id")))
 
 
-def test_a_failed_task_and_its_failed_run_are_told_of_once_each() -> None:
+def test_a_failed_task_and_its_run_are_sent_once_each() -> None:
     with loopback() as site:
         site.answers["/hook"] = (200, {})
         at = desk({"ops": f"{site.url}/hook", "others": f"{site.url}/elsewhere"})
@@ -34,7 +34,7 @@ def test_a_failed_task_and_its_failed_run_are_told_of_once_each() -> None:
         assert at.telemetry.counts[TelemetryEvent.ALERT_SENT] == 2
 
 
-def test_what_was_not_taken_is_tried_again_later_and_later() -> None:
+def test_a_rejected_alert_is_retried_with_growing_delays() -> None:
     with loopback() as site:
         site.answers["/hook"] = [(503, {}), (503, {}), (503, {}), (503, {}), (200, {})]
         at = desk({"ops": f"{site.url}/hook"})
@@ -48,7 +48,7 @@ def test_what_was_not_taken_is_tried_again_later_and_later() -> None:
         assert len(site.asked) == 6
 
 
-def test_only_those_who_were_not_reached_are_told_again() -> None:
+def test_only_channels_that_failed_are_retried() -> None:
     with loopback() as site:
         site.answers |= {"/good": (200, {}), "/bad": [(500, {}), (500, {}), (200, {})]}
         at = desk({"ops": f"{site.url}/good", "boss": {"webhook": f"{site.url}/bad", "every_workflow": True}})
@@ -59,7 +59,7 @@ def test_only_those_who_were_not_reached_are_told_again() -> None:
         assert site.count("POST", "/bad") == 4
 
 
-def test_nobody_tries_for_ever() -> None:
+def test_retries_are_limited() -> None:
     with loopback() as site:
         site.answers["/hook"] = (500, {})
         at = desk({"ops": {"webhook": f"{site.url}/hook", "on": "run"}})
@@ -107,7 +107,7 @@ def test_slack_gets_a_text_by_the_template_and_nothing_in_it_is_evaluated() -> N
         assert [json.loads(asked.body) for asked in site.asked] == [{"text": "{task} flow/load: exited with 1"}]
 
 
-def test_where_nobody_is_to_be_told_notices_do_not_pile_up() -> None:
+def test_alerts_without_recipients_are_removed() -> None:
     at = desk({}, named=())
     assert at.deliver() is None
     assert asyncio.run(at.store.take_alerts(10, NOW + timedelta(days=1))) == ()

@@ -87,7 +87,7 @@ PLAIN = CompiledWorkflow("w", (TaskSpec("a", "process", Command((Const("x"),))),
 
 
 @given(workflows)
-def test_a_workflow_survives_the_way_to_json_and_back(workflow: CompiledWorkflow) -> None:
+def test_a_workflow_round_trips_through_json(workflow: CompiledWorkflow) -> None:
     assert from_document(json.loads(json.dumps(to_document(workflow)))) == workflow
 
 
@@ -103,7 +103,7 @@ def test_defaults_are_left_out_so_that_fields_added_later_change_no_hash() -> No
     }
 
 
-def test_the_hash_of_a_known_workflow_stays_what_it_was() -> None:
+def test_the_hash_of_a_known_workflow_is_stable() -> None:
     assert content_hash(PLAIN) == "dbc677cc460ea2cd2fc351f69cb08a8c8bc9979468cebac2dc22f50ec72ffca3"
     assert make_version(PLAIN, "/srv/flows").id == "f858455d1b247db4"
 

@@ -102,7 +102,7 @@ def test_equal_names_of_two_packages_are_told_apart() -> None:
     assert {name: task.depends_on for name, task in tasks(nodes=nodes).items()} == {"a": (), "other.a": ("a",)}
 
 
-def test_names_too_long_or_strange_are_made_fit_and_stay_different() -> None:
+def test_invalid_names_are_shortened_and_stay_unique() -> None:
     nodes = [node("model", "x" * 200 + end) for end in ("1", "2")] + [node("model", "a b")]
     names = list(tasks(nodes=nodes))
     assert len(set(names)) == 3
@@ -127,7 +127,7 @@ def test_a_project_that_cannot_be_read_is_the_only_problem() -> None:
     ]
 
 
-def test_without_anybody_to_read_it_an_import_is_refused() -> None:
+def test_an_import_without_a_reader_is_rejected() -> None:
     loaded = load_workflow(b"name: w\nimport: [{dbt: shop}]\n", "w.yaml", read=lambda _: None)
     assert [problem.code for problem in loaded.problems] == ["ORK508"]
 
@@ -171,6 +171,6 @@ def test_a_manifest_is_read_whatever_else_it_holds() -> None:
 
 
 @pytest.mark.parametrize("manifest", [{}, {"nodes": []}, {"nodes": {"a": {}}}, {"nodes": {"a": {"fqn": 3}}}])
-def test_what_is_no_manifest_is_an_error_of_its_own(manifest: dict[str, Any]) -> None:
+def test_an_invalid_manifest_is_an_import_error(manifest: dict[str, Any]) -> None:
     with pytest.raises(ImportFailedError):
         nodes_of_manifest(manifest)

@@ -27,7 +27,7 @@ def acyclic(draw: st.DrawFn) -> dict[str, list[str]]:
     }
 
 
-def test_a_diamond_is_drawn_with_lines_that_part_and_meet() -> None:
+def test_a_diamond_is_drawn_with_a_branch_and_a_join() -> None:
     assert draw_text(workflow({"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]})) == [
         "● a",
         "├─╮",
@@ -39,11 +39,11 @@ def test_a_diamond_is_drawn_with_lines_that_part_and_meet() -> None:
     ]
 
 
-def test_tasks_that_have_nothing_to_do_with_each_other_are_not_connected() -> None:
+def test_independent_tasks_are_not_connected() -> None:
     assert draw_text(workflow({"a": [], "b": []})) == ["● a", "● b"]
 
 
-def test_a_line_passes_behind_those_that_lead_elsewhere() -> None:
+def test_lines_to_other_tasks_are_crossed() -> None:
     links = {"a": [], "b": [], "c": ["a", "b"], "x": [], "y": ["x", "c"], "z": ["a", "y", "b"]}
     assert "╰─│─┤" in draw_text(workflow(links))
 

@@ -61,14 +61,14 @@ def test_arguments_come_from_inputs_upstream_tasks_and_params(task: str, top: st
     assert loaded.problems == ()
 
 
-def test_a_missing_argument_is_told_with_the_place_in_both_files() -> None:
+def test_a_missing_argument_names_both_files() -> None:
     (problem,) = load("file: etl.py", "\n\ndef main(rows, /, day, *, table): ...").problems
     assert (problem.code, problem.file, problem.line, problem.column) == ("ORK504", "w.yaml", 4, 13)
     assert problem.message == "function `main` needs `rows`, `day`, `table`, but nothing provides them"
     assert "etl.py:3" in str(problem.hint)
 
 
-def test_an_argument_named_after_a_task_only_lacks_the_dependency() -> None:
+def test_a_missing_argument_with_the_name_of_a_task_suggests_depends_on() -> None:
     (problem,) = load("file: etl.py", "def main(up): ...").problems
     assert (problem.code, problem.hint) == ("ORK504", "add `up` to `depends_on`; the function is at etl.py:1")
 
@@ -77,7 +77,7 @@ def test_a_misspelt_dependency_is_not_also_a_missing_argument() -> None:
     assert codes(load("file: etl.py, depends_on: [upp]", "def main(up): ...")) == ["ORK201"]
 
 
-def test_a_missing_function_is_told_what_there_is() -> None:
+def test_a_missing_function_lists_the_existing_ones() -> None:
     (close,) = load("file: etl.py, function: extrct", "def extract(): ...").problems
     assert (close.code, close.hint) == ("ORK503", "did you mean `extract`?")
     (far,) = load("file: etl.py", "def zzz(): ...").problems
@@ -86,7 +86,7 @@ def test_a_missing_function_is_told_what_there_is() -> None:
     assert (none.code, none.hint) == ("ORK503", "add `def main(): …` to it")
 
 
-def test_every_task_with_a_missing_file_is_told() -> None:
+def test_every_missing_file_is_reported() -> None:
     text = b"name: w\ntasks:\n  a: {file: no.py}\n  b: {file: no.py}\n"
     loaded = load_workflow(text, "w.yaml", read=lambda path: None)
     assert [(problem.code, problem.line) for problem in loaded.problems] == [("ORK501", 3), ("ORK501", 4)]

@@ -18,7 +18,7 @@ def graphs(draw: st.DrawFn) -> Links:
 
 
 @given(graphs())
-def test_a_graph_has_either_an_order_or_a_circle(links: Links) -> None:
+def test_a_graph_has_either_a_topological_order_or_a_cycle(links: Links) -> None:
     order = in_topological_order(links)
     cycle = find_cycle(links)
     assert (len(order) == len(links)) == (cycle is None)
@@ -27,7 +27,7 @@ def test_a_graph_has_either_an_order_or_a_circle(links: Links) -> None:
 
 
 @given(graphs())
-def test_each_step_of_a_circle_is_a_dependency(links: Links) -> None:
+def test_each_step_of_a_cycle_is_a_dependency(links: Links) -> None:
     cycle = find_cycle(links)
     if cycle is not None:
         following = [*cycle[1:], cycle[0]]
@@ -36,7 +36,7 @@ def test_each_step_of_a_circle_is_a_dependency(links: Links) -> None:
 
 
 @pytest.mark.slow
-def test_a_chain_of_a_hundred_thousand_is_no_deeper_than_any_other() -> None:
+def test_a_chain_of_a_hundred_thousand_tasks_does_not_recurse() -> None:
     links: Links = {f"t{index}": (f"t{index - 1}",) if index else () for index in range(100_000)}
     assert in_topological_order(links) == list(links)
     assert find_cycle(links) is None

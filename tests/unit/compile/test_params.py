@@ -78,7 +78,7 @@ def test_a_workflow_without_params_takes_none() -> None:
         check_params(workflow_with(), {"x": 1})
 
 
-def test_null_fits_only_where_it_is_the_default() -> None:
+def test_null_is_valid_only_if_it_is_the_default() -> None:
     assert check_params(workflow_with(Param("a", ParamType.INT, required=False)), {"a": None}) == {"a": None}
     with pytest.raises(UsageError):
         check_params(workflow_with(Param("a", ParamType.INT)), {"a": None})
@@ -89,7 +89,7 @@ def test_true_is_no_number() -> None:
         check_params(workflow_with(Param("a", ParamType.INT)), {"a": True})
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_all_wrong_params_are_reported_at_once() -> None:
     workflow = CompiledWorkflow(
         "w", (), params=(Param("count", ParamType.INT), Param("day", ParamType.DATE), Param("x"))
     )
@@ -133,7 +133,7 @@ def test_a_value_that_does_not_fit_a_richer_type_is_told_with_its_place() -> Non
         check_params(workflow, {"ids": [None]})
 
 
-def test_a_missing_param_that_is_nearly_a_task_says_so() -> None:
+def test_a_missing_param_similar_to_a_task_suggests_the_task() -> None:
     flow = replaced(workflow_with(Param("extrct")), tasks=(TaskSpec("extract", "process", Command((Const("x"),))),))
     with pytest.raises(UsageError, match="if the output of task `extract` was meant"):
         check_params(flow, {})

@@ -18,7 +18,7 @@ def document() -> dict[str, Any]:
     return to_document(load_workflow(TEXT, "flow.yaml", read=None).require())
 
 
-def test_what_the_compiler_wrote_is_what_it_was() -> None:
+def test_a_received_workflow_equals_the_compiled_one() -> None:
     assert to_document(received_workflow(document())) == document()
 
 
@@ -61,14 +61,14 @@ def test_a_document_of_another_shape_is_refused(change: dict[str, Any]) -> None:
         {"action": {"workflow": {"name": "x"}}, "image": "x", "executor": "container"},
     ],
 )
-def test_a_task_with_a_value_that_makes_no_sense_is_refused(change: dict[str, Any]) -> None:
+def test_a_task_with_an_invalid_value_is_rejected(change: dict[str, Any]) -> None:
     first, second = document()["tasks"]
     with pytest.raises(DefinitionError):
         received_workflow(document() | {"tasks": [first | change, second]})
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 3, {"name": "x"}])
-def test_what_is_no_document_is_refused(value: Any) -> None:
+def test_an_invalid_document_is_rejected(value: Any) -> None:
     with pytest.raises(DefinitionError):
         received_workflow(value)
 

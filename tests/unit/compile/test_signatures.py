@@ -69,7 +69,7 @@ def test_types_that_fit_are_no_problem() -> None:
     assert problems(tasks, PYTHON) == ()
 
 
-def test_a_wrong_type_between_two_tasks_is_told_with_the_place_in_both_files() -> None:
+def test_a_type_mismatch_between_tasks_names_both_files() -> None:
     tasks = (
         "  orders: {file: etl.py, function: orders}\n"
         "  total: {file: etl.py, function: take_names, depends_on: [orders]}\n"
@@ -158,7 +158,7 @@ def test_a_ref_to_a_field_that_is_not_there_is_one_problem(ref: str) -> None:
     assert (problem.code, problem.line) == ("ORK406", 5)
 
 
-def test_a_ref_into_an_output_nobody_described_is_taken_on_trust() -> None:
+def test_a_ref_into_an_untyped_output_is_not_checked() -> None:
     tasks = '  a: {command: x}\n  b: {command: [y, {ref: "a.b[0].c"}]}\n'
     assert problems(tasks) == ()
 
@@ -198,7 +198,7 @@ def test_an_annotation_must_fit_the_declared_output_which_counts_for_others() ->
     assert problem.hint == "the function is at etl.py:10"
 
 
-def test_a_decorated_function_is_judged_by_its_description() -> None:
+def test_a_decorated_function_is_checked_by_its_description() -> None:
     python = "def plain(function): return function\n@plain\ndef main(rows: int, table: str): ...\n"
     (lacking,) = problems("  a: {file: etl.py, inputs: {rows: 1}}\n", python)
     assert (lacking.code, lacking.message) == ("ORK504", "function `main` needs `table`, but nothing provides it")
@@ -206,12 +206,12 @@ def test_a_decorated_function_is_judged_by_its_description() -> None:
     assert (unknown.code, unknown.hint) == ("ORK505", "did you mean `table`?")
 
 
-def test_a_function_that_is_certainly_not_in_a_module_is_told() -> None:
+def test_a_function_missing_in_a_module_is_reported() -> None:
     (problem,) = problems("  a: {module: etl, function: nope}\n", functions={"etl:nope": None})
     assert (problem.code, problem.message) == ("ORK503", "`etl` has no function `nope`")
 
 
-def test_a_function_nobody_could_look_at_is_taken_on_trust() -> None:
+def test_an_uninspected_function_is_not_checked() -> None:
     assert (
         problems("  a: {module: etl, inputs: {x: 1}}\n", functions={"etl:main": UninspectedFunction("a storm")}) == ()
     )
@@ -237,7 +237,7 @@ def test_strict_asks_for_a_type_of_every_input_and_output() -> None:
     assert found[0].hint == "annotate the function at etl.py:19, or add `input_type:`"
 
 
-def test_strict_says_why_a_function_could_not_be_looked_at() -> None:
+def test_strict_reports_why_a_function_could_not_be_inspected() -> None:
     functions: dict[str, Signature | UninspectedFunction | None] = {"etl:main": UninspectedFunction("a storm")}
     (problem,) = problems("  a: {module: etl}\n", strict=True, functions=functions)
     assert (problem.code, "a storm" in problem.message) == ("ORK408", True)
@@ -245,5 +245,5 @@ def test_strict_says_why_a_function_could_not_be_looked_at() -> None:
     assert problems(told, strict=True, functions=functions) == ()
 
 
-def test_strict_tells_a_missing_function_once() -> None:
+def test_strict_reports_a_missing_function_once() -> None:
     assert [each.code for each in problems("  a: {file: etl.py}\n", "x = 1", strict=True)] == ["ORK503"]

@@ -50,7 +50,7 @@ def typed(text: str) -> Typed:
         ("none", "int?"),
     ],
 )
-def test_what_fits_is_accepted(source: str, target: str) -> None:
+def test_assignable_types_are_accepted(source: str, target: str) -> None:
     assert assignable(typed(source), typed(target)) is None
 
 
@@ -79,7 +79,7 @@ def test_what_fits_is_accepted(source: str, target: str) -> None:
         ("Tree", "Weed", ".value: int is not str"),
     ],
 )
-def test_what_does_not_fit_is_told_with_the_field(source: str, target: str, sentence: str) -> None:
+def test_a_type_mismatch_names_the_field(source: str, target: str, sentence: str) -> None:
     mismatch = assignable(typed(source), typed(target))
     assert mismatch is not None
     assert mismatch.of_types() == sentence
@@ -91,7 +91,7 @@ def test_a_closed_object_refuses_a_field_it_does_not_have() -> None:
     assert mismatch.of_types() == ".b is one field too many"
 
 
-def test_a_type_takes_by_one_face_and_gives_by_the_other() -> None:
+def test_a_type_may_accept_more_than_it_gives() -> None:
     decimal = Typed({"takes": {"union": ["str", "int"]}, "gives": "str"}, {})
     assert assignable(typed("int"), decimal) is None
     assert assignable(decimal, typed("str")) is None
@@ -99,13 +99,13 @@ def test_a_type_takes_by_one_face_and_gives_by_the_other() -> None:
     assert assignable(decimal, decimal) is None
 
 
-def test_one_name_may_mean_two_things_in_two_files() -> None:
+def test_two_files_may_use_one_name_for_different_types() -> None:
     here, there = Typed("Row", {"Row": {"object": {"a": "int"}}}), Typed("Row", {"Row": {"object": {"b": "int"}}})
     assert assignable(here, here) is None
     assert assignable(here, there) is not None
 
 
-def test_a_failed_try_at_a_union_does_not_pass_for_a_fit_later() -> None:
+def test_a_failed_union_member_is_not_cached_as_assignable() -> None:
     target = {"object": {"x": {"union": [{"object": {"id": "str"}}, "int", "Order"]}, "y": {"object": {"id": "str"}}}}
     mismatch = assignable(typed("{x: Order, y: Order}"), Typed(target, NAMES))
     assert mismatch is not None
@@ -141,7 +141,7 @@ def test_a_path_leads_to_the_type_of_what_is_there(source: str, path: tuple[str 
         ("{a: int} | {b: int}", ("a",), ".a"),
     ],
 )
-def test_a_path_to_nowhere_is_told_with_its_place(source: str, path: tuple[str | int, ...], place: str) -> None:
+def test_a_missing_path_is_reported_with_its_position(source: str, path: tuple[str | int, ...], place: str) -> None:
     there = type_at(typed(source), path)
     assert isinstance(there, Mismatch)
     assert there.path == place
@@ -162,7 +162,7 @@ samples = st.sampled_from(
 
 
 @given(samples, samples, values)
-def test_a_value_of_a_type_is_one_of_every_type_it_fits(source: str, target: str, value: Any) -> None:
+def test_a_value_of_a_type_matches_every_assignable_type(source: str, target: str, value: Any) -> None:
     """Except that whether a dict has the fields of an object shows only when there is a dict."""
     if "dict" in source and "{" in target:
         return

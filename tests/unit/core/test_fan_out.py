@@ -96,7 +96,7 @@ def test_parallel_alone_and_together_with_foreach() -> None:
 
 
 @pytest.mark.parametrize("output", ['{"a": 1}', "7", '"text"', None])
-def test_something_that_is_no_list_fails_the_task_and_says_so(output: str | None) -> None:
+def test_foreach_over_a_value_that_is_no_list_fails_the_task(output: str | None) -> None:
     play = fan_out()
     play.succeed("list", output)
     assert play.status("each") == "failed"
@@ -113,7 +113,7 @@ def test_a_list_too_large_for_the_store_is_asked_for() -> None:
     assert play.launch() == ["each[0]", "each[1]"]
 
 
-def test_an_answer_that_cannot_be_had_fails_the_task() -> None:
+def test_an_unanswerable_question_fails_the_task() -> None:
     play = fan_out()
     play.feed(ev.Succeeded(TaskKey("list"), 1, 5, StoredOutput("k", 1), play.now, play.now))
     (question,) = play.machine.take_questions()
@@ -121,7 +121,7 @@ def test_an_answer_that_cannot_be_had_fails_the_task() -> None:
     assert play.status("each") == "failed"
 
 
-def test_a_rebuilt_machine_asks_again_and_goes_on_with_the_instances_it_has() -> None:
+def test_a_rebuilt_machine_asks_again_and_continues_with_its_instances() -> None:
     play = fan_out(concurrency=2)
     play.feed(ev.Succeeded(TaskKey("list"), 1, 5, StoredOutput("k", 1), play.now, play.now))
     assert len(play.machine.take_questions()) == 1
@@ -165,7 +165,7 @@ def test_retrying_one_instance_by_name() -> None:
     assert play.launch() == ["sum"]
 
 
-def test_retrying_the_list_fans_out_anew_and_drops_what_is_gone() -> None:
+def test_retrying_the_upstream_task_computes_the_fan_out_again() -> None:
     play = fan_out()
     play.succeed("list", "[1, 2, 3]")
     for name in play.launch():
@@ -221,7 +221,7 @@ def test_ten_thousand_instances_cost_what_ten_thousand_events_cost() -> None:
     assert play.launch() == ["sum"]
 
 
-def test_a_chain_of_empty_fan_outs_needs_no_stack() -> None:
+def test_a_chain_of_empty_fan_outs_does_not_recurse() -> None:
     chain = [spec("t0")] + [
         spec(f"t{i}", f"t{i - 1}", foreach=Ref(("tasks", f"t{i - 1}", "output"))) for i in range(1, 3000)
     ]
@@ -265,7 +265,7 @@ def test_a_condition_decides_whether_a_task_runs(op: Op, value: object, runs: bo
         assert str(play.rows[TaskKey("b")].reason).startswith("when tasks.a.output.n")
 
 
-def test_what_a_condition_skipped_is_skipped_below_but_a_join_on_all_done_runs_and_sees_none() -> None:
+def test_tasks_downstream_of_a_skip_are_skipped_unless_run_if_is_all_done() -> None:
     play = Play(
         workflow(
             spec("a"),
@@ -305,7 +305,7 @@ def approval(**fields: object) -> Play:
     return play
 
 
-def test_an_approval_waits_without_an_attempt_and_keeps_who_decided() -> None:
+def test_an_approval_waits_without_an_attempt_and_records_who_decided() -> None:
     play = approval()
     assert play.launch() == []
     assert play.status("ok") == "running"
@@ -325,7 +325,7 @@ def test_a_rejection_fails_the_task_and_is_not_retried() -> None:
     assert play.run.error == "task `ok` failed: rejected by ann"
 
 
-def test_nobody_deciding_in_time_is_a_timeout() -> None:
+def test_an_approval_without_a_decision_in_time_times_out() -> None:
     play = approval(timeout=60.0)
     play.rebuild()
     assert play.machine.next_timer is not None
@@ -335,7 +335,7 @@ def test_nobody_deciding_in_time_is_a_timeout() -> None:
     assert play.status("ok") == "failed"
 
 
-def test_approving_what_does_not_wait_changes_nothing() -> None:
+def test_approving_a_task_that_is_not_waiting_changes_nothing() -> None:
     play = approval()
     play.command(CommandKind.APPROVE, task="a")
     play.command(CommandKind.APPROVE, task="nobody")
@@ -347,7 +347,7 @@ def test_approving_what_does_not_wait_changes_nothing() -> None:
 # ── cache and deferral ───────────────────────────────────────────────────────────────────────────
 
 
-def test_a_cached_task_is_asked_about_once_and_taken_or_run() -> None:
+def test_the_cache_is_asked_once_per_task() -> None:
     play = Play(workflow(spec("a", cache=60.0), spec("b", "a")))
     assert play.launch() == []
     (question,) = play.machine.take_questions()
@@ -367,7 +367,7 @@ def test_a_task_that_is_not_cached_runs_and_remembers_its_key() -> None:
     assert play.rows[TaskKey("a")].cache_key == "k1"
 
 
-def test_what_was_taken_from_the_cache_after_all_is_not_taken_from_by_others() -> None:
+def test_a_cached_result_is_not_a_source_for_other_tasks() -> None:
     play = Play(workflow(spec("a", cache=60.0)))
     (question,) = play.machine.take_questions()
     play.feed(ev.Answered(question, ev.CacheAnswer("k1")))

@@ -41,7 +41,7 @@ def test_independent_tasks_are_offered_together_by_priority_then_as_written() ->
     assert play.launch() == ["first", "x", "y", "late"]
 
 
-def test_what_was_not_admitted_stays_ready() -> None:
+def test_a_launch_that_was_not_admitted_stays_ready() -> None:
     play = Play(workflow(spec("a"), spec("b")))
     launches = play.machine.offer(10, lambda key, _: (str(key), "h"), play.now)
     assert len(launches) == 2
@@ -51,7 +51,7 @@ def test_what_was_not_admitted_stays_ready() -> None:
     assert play.launch() == ["a"]
 
 
-def test_a_crowd_waiting_for_a_full_pool_is_in_nobodys_way() -> None:
+def test_tasks_waiting_for_a_full_pool_do_not_delay_others() -> None:
     play = Play(workflow(spec("p1", pool="api", priority=9), spec("p2", pool="api", priority=9), spec("free")))
     assert play.launch(full=("pool:api",)) == ["free"]
     capacity = Capacity()
@@ -75,7 +75,7 @@ def test_retries_two_means_at_most_three_executions() -> None:
     assert play.run.status is RunStatus.FAILED
 
 
-def test_one_alert_for_a_task_that_failed_for_good_and_one_for_its_run() -> None:
+def test_a_failed_task_and_its_run_raise_one_alert_each() -> None:
     play = Play(workflow(spec("a", retries=1, retry_delay=0.0)))
     play.launch()
     play.fail("a")
@@ -85,7 +85,7 @@ def test_one_alert_for_a_task_that_failed_for_good_and_one_for_its_run() -> None
     assert [e.task for e in play.effects if isinstance(e, Alert)] == [TaskKey("a"), None]
 
 
-def test_a_timeout_is_final_unless_asked_for() -> None:
+def test_a_timeout_is_not_retried_by_default() -> None:
     timeout = Failure(FailureKind.TIMEOUT, "timed out after 1 s")
     play = Play(workflow(spec("a", retries=3), spec("b", retries=1, retry_on=frozenset({RetryOn.TIMEOUT}))))
     play.launch()
@@ -95,7 +95,7 @@ def test_a_timeout_is_final_unless_asked_for() -> None:
     assert play.status("b") == "pending"
 
 
-def test_a_task_that_says_retrying_cannot_help_is_not_retried() -> None:
+def test_a_failure_with_retry_false_is_not_retried() -> None:
     play = Play(workflow(spec("a", retries=3)))
     play.launch()
     play.fail("a", Failure(FailureKind.EXCEPTION, "TaskError: bad key", {"retry": False}))
@@ -112,7 +112,7 @@ def test_a_lost_worker_is_followed_by_the_next_attempt_without_delay() -> None:
     assert play.rows[TaskKey("a")].attempt == 2
 
 
-def test_everything_below_a_failure_is_skipped_at_once_with_the_root_cause() -> None:
+def test_downstream_tasks_of_a_failure_are_skipped_with_the_root_cause() -> None:
     play = Play(workflow(spec("a"), spec("slow"), spec("b", "a", "slow"), spec("c", "b"), spec("d", "c", "a")))
     play.launch()
     play.fail("a")
@@ -135,7 +135,7 @@ def test_an_independent_branch_finishes_after_a_failure() -> None:
     assert play.run.status is RunStatus.FAILED
 
 
-def test_fail_fast_stops_what_runs_and_skips_what_waits_but_for_cleanup() -> None:
+def test_fail_fast_stops_running_and_skips_waiting_tasks_except_cleanup() -> None:
     flow = workflow(spec("a"), spec("b"), spec("c", "b"), spec("clean", "a", "b", run_if=RunIf.ALWAYS), fail_fast=True)
     play = Play(flow)
     play.launch()
@@ -162,7 +162,9 @@ def test_fail_fast_stops_what_runs_and_skips_what_waits_but_for_cleanup() -> Non
         (RunIf.ANY_SUCCESS, ("bad", "bad"), "skipped"),
     ],
 )
-def test_a_rule_is_judged_when_everything_above_has_ended(rule: RunIf, above: tuple[str, str], expected: str) -> None:
+def test_run_if_is_evaluated_when_all_upstream_tasks_have_ended(
+    rule: RunIf, above: tuple[str, str], expected: str
+) -> None:
     play = Play(workflow(spec("x"), spec("y"), spec("z", "x", "y", run_if=rule)))
     play.launch()
     for name, how in zip("xy", above, strict=True):
@@ -173,7 +175,7 @@ def test_a_rule_is_judged_when_everything_above_has_ended(rule: RunIf, above: tu
         assert play.status("z") == "skipped"
 
 
-def test_any_failed_hears_of_a_failure_through_skipped_tasks() -> None:
+def test_any_failed_sees_a_failure_through_skipped_tasks() -> None:
     play = Play(workflow(spec("a"), spec("b", "a"), spec("notify", "b", run_if=RunIf.ANY_FAILED)))
     play.launch()
     play.fail("a")
@@ -183,7 +185,7 @@ def test_any_failed_hears_of_a_failure_through_skipped_tasks() -> None:
 # ── giving up ────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_an_attempt_given_up_is_not_retried_before_it_is_certainly_over() -> None:
+def test_an_attempt_being_ended_is_not_retried_until_it_is_closed() -> None:
     play = Play(workflow(spec("a", retries=1)))
     play.launch()
     play.give_up("a", GiveUp.STALE, LOST)
@@ -195,7 +197,7 @@ def test_an_attempt_given_up_is_not_retried_before_it_is_certainly_over() -> Non
     assert play.launch() == ["a"]
 
 
-def test_a_late_success_wins_over_giving_up() -> None:
+def test_a_late_success_takes_precedence_over_giving_up() -> None:
     play = Play(workflow(spec("a")))
     play.launch()
     play.give_up("a", GiveUp.STALE, LOST)
@@ -204,7 +206,7 @@ def test_a_late_success_wins_over_giving_up() -> None:
     assert play.run.status is RunStatus.SUCCESS
 
 
-def test_the_end_of_an_older_attempt_changes_nothing() -> None:
+def test_an_event_about_an_older_attempt_is_ignored() -> None:
     play = Play(workflow(spec("a", retries=1, retry_delay=0.0)))
     play.launch()
     play.fail("a")
@@ -216,7 +218,7 @@ def test_the_end_of_an_older_attempt_changes_nothing() -> None:
     assert play.machine.ignored == 1
 
 
-def test_applying_an_end_twice_changes_nothing() -> None:
+def test_a_repeated_end_is_ignored() -> None:
     play = Play(workflow(spec("a"), spec("b", "a")))
     play.launch()
     play.succeed("a")
@@ -231,7 +233,7 @@ def test_applying_an_end_twice_changes_nothing() -> None:
 # ── commands ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_cancel_ends_what_waits_stops_what_runs_and_keeps_what_succeeded() -> None:
+def test_cancel_ends_waiting_stops_running_and_keeps_successful_tasks() -> None:
     play = Play(workflow(spec("a"), spec("b"), spec("c", "b")))
     play.launch()
     play.succeed("a")
@@ -260,7 +262,7 @@ def test_a_cancelled_attempt_that_reports_a_failure_is_cancelled_and_not_retried
     assert play.status("a") == "cancelled"
 
 
-def test_a_paused_run_starts_nothing_and_its_running_tasks_may_end() -> None:
+def test_a_paused_run_starts_no_tasks_and_running_ones_may_end() -> None:
     play = Play(workflow(spec("a"), spec("b", "a")))
     play.launch()
     play.command(CommandKind.PAUSE)
@@ -273,7 +275,7 @@ def test_a_paused_run_starts_nothing_and_its_running_tasks_may_end() -> None:
     assert play.launch() == ["b"]
 
 
-def test_retrying_a_run_runs_again_only_what_did_not_succeed_and_attempt_numbers_go_on() -> None:
+def test_retrying_a_run_repeats_unsuccessful_tasks_and_continues_attempt_numbers() -> None:
     play = Play(workflow(spec("a"), spec("b", "a", retries=1, retry_delay=0.0), spec("c", "b")))
     play.launch()
     play.succeed("a")
@@ -296,7 +298,7 @@ def test_retrying_a_run_runs_again_only_what_did_not_succeed_and_attempt_numbers
     assert play.launch() == ["c"]
 
 
-def test_retrying_one_task_runs_it_and_all_below_it_again() -> None:
+def test_retrying_one_task_repeats_it_and_its_downstream_tasks() -> None:
     play = Play(workflow(spec("a"), spec("b", "a"), spec("c", "b"), spec("other")))
     for _ in range(3):
         for name in play.launch():
@@ -316,7 +318,7 @@ def test_retrying_a_task_whose_upstream_failed_skips_it_again() -> None:
     assert play.run.status is RunStatus.FAILED
 
 
-def test_a_command_that_was_overtaken_changes_nothing() -> None:
+def test_a_command_that_no_longer_applies_changes_nothing() -> None:
     play = Play(workflow(spec("a")))
     play.launch()
     play.succeed("a")
@@ -326,7 +328,7 @@ def test_a_command_that_was_overtaken_changes_nothing() -> None:
     assert play.run == before
 
 
-def test_a_run_that_was_set_aside_before_it_began_begins_when_it_is_resumed() -> None:
+def test_a_run_quarantined_before_its_start_starts_when_resumed() -> None:
     flow = workflow(spec("a"))
     aside = replaced(Play(flow).run, status=RunStatus.PAUSED, started_at=None)
     machine = RunMachine(flow, aside)

@@ -93,7 +93,7 @@ def test_every_run_ends_and_its_state_follows_from_its_tasks(flow: CompiledWorkf
         assert row.attempt <= 1 + play.machine.spec(row.key).retries
 
 
-def test_an_event_costs_its_tasks_own_edges_not_the_size_of_the_run() -> None:
+def test_an_event_costs_the_edges_of_its_task_not_the_size_of_the_run() -> None:
     def touched(width: int) -> int:
         play = Play(workflow(*[spec(f"t{i}") for i in range(width)], spec("next", "t0")))
         play.launch()
@@ -114,7 +114,7 @@ def test_a_chain_of_ten_thousand_is_skipped_without_recursion() -> None:
     assert play.status("t9999") == "skipped"
 
 
-def test_a_machine_needs_nothing_but_rows() -> None:
+def test_a_machine_is_built_from_rows_alone() -> None:
     flow = workflow(spec("a"))
     play = Play(flow)
     play.launch()

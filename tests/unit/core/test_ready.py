@@ -38,12 +38,12 @@ def names(ready: ReadyTasks, *full: str) -> list[str]:
     return [key.name for key in ready.pop_open(capacity_without(*full))]
 
 
-def test_the_most_urgent_goes_first_whichever_lane_it_stands_in() -> None:
+def test_tasks_are_popped_by_priority_across_lanes() -> None:
     ready = lined_up(spec("a"), spec("b", pool="p", priority=2), spec("c", priority=1), spec("d", pool="p"))
     assert names(ready) == ["b", "c", "a", "d"]
 
 
-def test_what_counts_against_a_full_limit_is_passed_over_and_stays_in_line() -> None:
+def test_tasks_of_a_full_limit_are_skipped_and_stay_queued() -> None:
     ready = lined_up(spec("a", pool="p"), spec("b"), spec("c", pool="p"))
     assert names(ready, "pool:p") == ["b"]
     assert ready.has_any(UNLIMITED)
@@ -51,7 +51,7 @@ def test_what_counts_against_a_full_limit_is_passed_over_and_stays_in_line() -> 
     assert names(ready) == ["a", "c"]
 
 
-def test_a_crowd_leaves_room_to_others_that_it_cannot_use_itself() -> None:
+def test_tasks_of_a_nearly_full_limit_do_not_block_other_lanes() -> None:
     ready = lined_up(*(spec(f"p{n}", pool="p", priority=1) for n in range(3)), spec("a"), spec("b"))
     capacity = capacity_without("pool:p")
     capacity.release(["pool:p", EVERYTHING])  # of the whole nothing is known
@@ -62,21 +62,21 @@ def test_a_crowd_leaves_room_to_others_that_it_cannot_use_itself() -> None:
     assert taken == ["p0", "a", "b"]
 
 
-def test_what_is_not_asked_for_stays_in_line() -> None:
+def test_tasks_that_are_not_popped_stay_queued() -> None:
     ready = lined_up(spec("a"), spec("b"), spec("c"))
     assert [key.name for key in islice(ready.pop_open(UNLIMITED), 2)] == ["a", "b"]
     assert names(ready) == ["c"]
     assert not ready.has_any(UNLIMITED)
 
 
-def test_a_task_stands_in_line_once() -> None:
+def test_a_task_is_queued_only_once() -> None:
     ready, (node,) = ReadyTasks(), nodes(spec("a")).values()
     ready.push(TaskKey("a"), node)
     ready.push(TaskKey("a"), node)
     assert names(ready) == ["a"]
 
 
-def test_a_full_rate_of_one_task_holds_up_no_other() -> None:
+def test_a_full_rate_of_one_task_does_not_delay_others() -> None:
     ready = lined_up(spec("a", rate=Rate(1, 60.0)), spec("b", rate=Rate(1, 60.0)), spec("c"))
     assert names(ready, task_rate("flow", "a")) == ["b", "c"]
 

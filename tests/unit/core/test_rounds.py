@@ -75,7 +75,7 @@ def test_a_fan_out_that_failed_in_part_waits_again_for_what_is_above_it() -> Non
     assert str(play.run.status) == "success"
 
 
-def test_a_path_that_leads_nowhere_in_a_large_value_is_a_value_that_is_not_there() -> None:
+def test_a_missing_path_in_a_stored_value_counts_as_a_missing_value() -> None:
     ghost = Condition(Ref(("tasks", "a", "output", "ghost")), Op.EXISTS, False)
     play = Play(workflow(spec("a"), spec("b", "a", when=(ghost,))))
     play.launch()
@@ -84,7 +84,7 @@ def test_a_path_that_leads_nowhere_in_a_large_value_is_a_value_that_is_not_there
     assert play.launch() == ["b"]
 
 
-def test_a_path_that_leads_nowhere_is_nothing_to_fan_out_over() -> None:
+def test_foreach_over_a_missing_path_fails_the_task() -> None:
     play = Play(workflow(spec("a"), spec("each", "a", foreach=Ref(("tasks", "a", "output", "ghost")))))
     play.launch()
     play.feed(ev.Succeeded(TaskKey("a"), 1, 5, StoredOutput("big", 10**6), play.now, play.now))
@@ -94,7 +94,7 @@ def test_a_path_that_leads_nowhere_is_nothing_to_fan_out_over() -> None:
     assert (str(failure.kind), failure.message) == ("input", "there is no `ghost`")
 
 
-def test_a_retry_that_finds_its_result_in_the_cache_keeps_nothing_of_the_failure() -> None:
+def test_a_retry_served_from_the_cache_clears_the_failure() -> None:
     play = Play(workflow(spec("a", cache=60.0, retries=1, retry_delay=5.0)))
     answer(play, CacheAnswer("key"))
     play.launch()

@@ -10,12 +10,12 @@ from ork.model.run import RunStatus
 from ork.model.task import TaskStatus
 
 
-def test_every_state_has_its_row() -> None:
+def test_every_status_has_a_row_in_the_table() -> None:
     assert set(TASK_TABLE) == set(TaskStatus)
     assert set(RUN_TABLE) == set(RunStatus)
 
 
-def test_a_final_state_is_left_only_by_a_persons_retry() -> None:
+def test_a_final_status_is_left_only_by_a_manual_retry() -> None:
     for status in TaskStatus:
         if status.is_final:
             assert set(TASK_TABLE[status]) == {TaskStep.REVIVE}
@@ -24,7 +24,7 @@ def test_a_final_state_is_left_only_by_a_persons_retry() -> None:
             assert set(RUN_TABLE[run_status]) == {RunStep.REVIVE}
 
 
-def test_what_is_not_in_the_table_cannot_happen() -> None:
+def test_a_transition_that_is_not_in_the_table_raises() -> None:
     with pytest.raises(IllegalTransitionError, match="task t: start is not allowed in state success"):
         next_task_status("t", TaskStatus.SUCCESS, TaskStep.START)
     with pytest.raises(IllegalTransitionError):

@@ -219,12 +219,12 @@ def test_a_syntax_error_in_a_python_file_is_shown_in_that_file_once() -> None:
     assert "w.yaml:3" in str(found[0].hint)
 
 
-def test_an_old_boolean_is_told_its_new_spelling() -> None:
+def test_a_yaml_1_1_boolean_gets_a_hint() -> None:
     (problem,) = problems_of("name: w\nfail_fast: on\ntasks: {a: {command: x}}")
     assert problem.hint == "write `true`"
 
 
-def test_a_mistake_in_a_task_causes_no_second_one_elsewhere() -> None:
+def test_a_mistake_in_a_task_causes_no_follow_up_problem() -> None:
     text = "name: w\nparams: {n: {type: nope}}\ntasks:\n  a: {command: x, timeout: soon}\n"
     text += "  b: {command: x, depends_on: [a], inputs: {v: {ref: params.n}}}\n"
     assert [problem.code for problem in problems_of(text)] == ["ORK402", "ORK114"]

@@ -124,7 +124,7 @@ def test_a_config_may_be_called_workers() -> None:
     assert (sorted(configs), problems) == (["other", "workers"], ())
 
 
-def test_a_config_without_a_place_runs_tasks_with_and_without_an_image() -> None:
+def test_a_config_without_where_runs_tasks_with_and_without_an_image() -> None:
     configs, _ = load_workers(b"workers: {small: {memory: 64Mi}}\ndefault: small")
     named = [config_for(spec_of(task), configs) for task in ("image: x", "command: x")]
     assert [config and config.resources.memory for config in named] == [64 << 20, 64 << 20]
@@ -184,7 +184,7 @@ def test_what_a_config_does_not_allow_is_refused(task: str, code: str, said: str
     assert (problem.code, said in problem.message) == (code, True), problem
 
 
-def test_input_where_inputs_were_meant_leads_to_them() -> None:
+def test_input_instead_of_inputs_is_explained() -> None:
     problems = load("command: [cat]\n    input: {n: 1}").problems
     assert any(problem.hint is not None and "`inputs`" in problem.hint for problem in problems)
 

@@ -79,7 +79,7 @@ def test_a_default_executor_gives_way_to_what_the_task_says() -> None:
         ("{executor: sql, config: {query: {ref: run.id}}}", "ORK603", "`query` of a query cannot be a ref"),
     ],
 )
-def test_what_makes_no_sense_is_one_problem(task: str, code: str, message: str) -> None:
+def test_an_invalid_task_is_one_problem(task: str, code: str, message: str) -> None:
     files = {"list.yaml": b"- 1", "ref.yaml": b"a: {ref: run.id}", "broken.yaml": b"a: 'x"}
     found = problems(f"  a: {task}", **files)
     assert [each for each, _ in found] == [code]
@@ -113,7 +113,7 @@ def test_ork_yaml_names_classes_configs_and_limits() -> None:
         ("own: {class: a:B, config: {x: {ref: run.id}}}", "a ref is not allowed here"),
     ],
 )
-def test_an_executor_that_makes_no_sense_is_told_with_its_place(entry: str, message: str) -> None:
+def test_an_invalid_executor_is_reported_with_its_position(entry: str, message: str) -> None:
     _, found = load_project(f"executors:\n  {entry}\n".encode())
     assert [(each.code, each.line) for each in found] == [("ORK604", 2)]
     assert message in found[0].message

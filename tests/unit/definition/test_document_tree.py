@@ -64,7 +64,7 @@ def test_mistakes_are_shown_at_the_value_keyword_or_parameter_that_holds_them() 
     assert told["ORK203"][0] in ("6: load", "9: extract")
 
 
-def test_what_has_no_place_of_its_own_is_shown_at_its_task() -> None:
+def test_a_value_without_a_position_is_shown_at_its_task() -> None:
     document = {"name": "etl", "tasks": {"extract": {"module": "m", "timeout": -1}, "x": {"command": []}}}
     told = marked(loaded(document, {"extract": 5, "x": 99}))
     assert told["ORK114"] == ["6: extract"]

@@ -59,14 +59,14 @@ def test_commands_have_environments_too() -> None:
 
 
 @pytest.mark.parametrize("top", ["environment: env", "defaults: {environment: env}"])
-def test_the_workflow_may_say_it_for_all_tasks(top: str) -> None:
+def test_defaults_may_set_the_environment(top: str) -> None:
     assert task("{file: plain.py}", top).environment == Environment(path="env")
     assert task("{file: plain.py, environment: {requirements: [x]}}", top).environment == Environment(
         requirements=("x",)
     )
 
 
-def test_defaults_that_mean_nothing_to_a_task_are_left_out() -> None:
+def test_defaults_without_effect_on_a_task_are_ignored() -> None:
     assert task("{command: x}", "environment: script").environment is None
     assert task("{file: plain.py}", "environment: script").environment is None
     assert task("{workflow: other}", "environment: env").environment is None

@@ -176,7 +176,7 @@ def test_an_approval_asks_and_may_have_a_time_to_answer() -> None:
     assert task_of("{approval: Go on?, timeout: 5m}").timeout == 300
 
 
-def test_defaults_do_not_hurry_a_person() -> None:
+def test_the_default_timeout_does_not_apply_to_approvals() -> None:
     spec = task_of("{approval: Go on?}", "defaults: {timeout: 10, retries: 3, pool: api, env: {A: b}}")
     assert spec == TaskSpec("a", "approval", Approval("Go on?"))
 

@@ -20,7 +20,7 @@ def isolations(text: str) -> list[Isolation | None]:
     return [task.isolation for task in load(text).require().tasks]
 
 
-def test_a_task_says_it_or_leaves_it_to_defaults_or_the_project() -> None:
+def test_isolation_is_set_by_task_defaults_or_project() -> None:
     tasks = "tasks:\n  a: {command: x, isolation: fork}\n  b: {command: x}\n"
     assert isolations("name: f\n" + tasks) == [Isolation.FORK, None]
     assert isolations("name: f\ntasks: {a: {module: x, isolation: shared}}\n") == [Isolation.SHARED]

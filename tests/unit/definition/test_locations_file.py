@@ -97,5 +97,5 @@ def test_the_sample_of_locations_loads_as_written() -> None:
 @pytest.mark.parametrize(
     ("data", "code"), [(b"locations: etl", "ORK103"), (b"places: []", "ORK103"), (b"locations: []\nmore: 1", "ORK101")]
 )
-def test_a_mistake_around_the_list_is_told(data: bytes, code: str) -> None:
+def test_a_mistake_next_to_the_list_is_reported(data: bytes, code: str) -> None:
     assert [problem.code for problem in load_locations(data)[1]] == [code]

@@ -50,6 +50,6 @@ def test_in_a_list_of_locations(text: str, hint: str) -> None:
     assert [(problem.code, problem.hint) for problem in problems] == [("ORK101", hint)]
 
 
-def test_what_was_not_meant_by_anything_is_still_missing() -> None:
+def test_an_unknown_key_does_not_count_as_a_required_one() -> None:
     problems = load_workflow(b"name: w\ntasks: {a: {zzz: x}}", "w.yaml", read={}.get).problems
     assert [problem.code for problem in problems] == ["ORK602", "ORK101"]

@@ -17,7 +17,7 @@ def test_a_task_says_itself_or_leaves_it_to_the_defaults() -> None:
     assert ways("name: f\ndefaults: {on_unreachable: fail}\n" + tasks) == [OnUnreachable.WAIT, OnUnreachable.FAIL]
 
 
-def test_who_does_not_use_it_keeps_the_version() -> None:
+def test_the_version_of_workflows_without_the_key_is_unchanged() -> None:
     plain = load("name: f\ntasks: {a: {command: x}}\n").require()
     said = load("name: f\ntasks: {a: {command: x, on_unreachable: retry}}\n").require()
     waits = load("name: f\ntasks: {a: {command: x, on_unreachable: wait}}\n").require()
@@ -27,7 +27,7 @@ def test_who_does_not_use_it_keeps_the_version() -> None:
 
 
 @pytest.mark.parametrize("way", list(OnUnreachable))
-def test_python_workflows_say_it_too(way: OnUnreachable) -> None:
+def test_python_workflows_support_it_too(way: OnUnreachable) -> None:
     from ork import Workflow
 
     flow = Workflow("f")

@@ -99,7 +99,7 @@ def test_a_hostile_name_is_cut_and_made_safe() -> None:
 @pytest.mark.parametrize(
     ("word", "ours"), [("run", "command"), ("script", "command"), ("needs", "depends_on"), ("retry", "retries")]
 )
-def test_the_words_of_other_tools_lead_to_ours(word: str, ours: str) -> None:
+def test_keys_of_other_tools_are_suggested(word: str, ours: str) -> None:
     text = f"name: f\ntasks:\n  a:\n    command: x\n    {word}: b\n"
     (problem,) = load_workflow(text.encode(), "flow.yaml", read={}.get).problems
     assert problem.hint == f"that is `{ours}` here"

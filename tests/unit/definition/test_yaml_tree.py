@@ -50,20 +50,20 @@ def test_a_plain_value_means_what_yaml_1_2_says(written: str, meant: object) -> 
     assert (found, type(found)) == (meant, type(meant))
 
 
-def test_places_count_characters_not_bytes() -> None:
+def test_positions_count_characters_not_bytes() -> None:
     value = tree_of("a: {é日: x}").get("a")
     assert value is not None
     key, below = value.value
     assert (key.line, key.column, key.width, below.column) == (0, 4, 2, 8)
 
 
-def test_a_byte_order_mark_changes_no_place() -> None:
+def test_a_byte_order_mark_changes_no_position() -> None:
     root = parse_yaml(b"\xef\xbb\xbfa: 1\n", Report("f"))
     assert root is not None
     assert root.value[0].column == 0
 
 
-def test_windows_line_ends_change_no_place() -> None:
+def test_windows_line_ends_change_no_position() -> None:
     report = Report("f")
     parse_yaml(b"a: 1\r\nb: &x 2\r\n", report)
     (problem,) = report.problems()

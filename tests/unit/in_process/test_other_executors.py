@@ -95,7 +95,7 @@ def test_a_function_of_another_file_runs_here(etl: Workflow, tmp_path: Path) -> 
     assert etl.run()["twice"] == 8
 
 
-def test_what_cannot_run_here_is_refused_before_anything_runs(etl: Workflow) -> None:
+def test_unsupported_executors_are_rejected_before_anything_runs(etl: Workflow) -> None:
     ran: list[str] = []
 
     @etl.task

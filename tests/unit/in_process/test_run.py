@@ -26,7 +26,7 @@ def etl() -> Workflow:
     return Workflow("etl")
 
 
-def test_values_travel_as_they_would_between_processes(etl: Workflow) -> None:
+def test_values_are_converted_as_between_processes(etl: Workflow) -> None:
     seen: list[Any] = []
 
     @etl.task
@@ -65,7 +65,7 @@ def test_a_wrong_definition_is_told_with_its_place(etl: Workflow) -> None:
         etl.run()
 
 
-def test_what_a_task_raises_comes_through_unless_it_is_not_wanted(etl: Workflow) -> None:
+def test_the_exception_of_a_task_is_raised_unless_check_is_false(etl: Workflow) -> None:
     @etl.task
     def extract() -> None:
         raise ZeroDivisionError("nothing there")
@@ -163,7 +163,7 @@ def test_commands_get_their_input_and_give_their_output(etl: Workflow, capfd: py
     assert "said\nme\n" in capfd.readouterr().out
 
 
-def test_people_are_not_asked(etl: Workflow) -> None:
+def test_approvals_are_approved_automatically(etl: Workflow) -> None:
     etl.approval("ok", "Really?", timeout="1s")
 
     @etl.task

@@ -88,7 +88,7 @@ def test_a_task_of_another_environment_is_looked_at_by_its_own_python_or_not_at_
     assert codes(checked(tmp_path, task % "venv", interpreter=None)) == ["ORK405"]
 
 
-def test_a_function_the_child_leaves_out_is_not_told_to_be_missing(tmp_path: Path) -> None:
+def test_a_function_that_was_not_described_is_not_reported_as_missing(tmp_path: Path) -> None:
     (tmp_path / "etl.py").write_text("def _give() -> int: ...\ndef take(n: int) -> None: ...\n")
     tasks = "  a: {file: etl.py, function: _give}\n  b: {file: etl.py, function: take, inputs: {n: 1}}\n"
     assert codes(checked(tmp_path, tasks)) == []

@@ -71,7 +71,7 @@ def test_a_fresh_manifest_is_read_without_dbt(project: Path) -> None:
     assert calls(project) == 0
 
 
-def test_a_manifest_older_than_the_project_is_not_believed(project: Path) -> None:
+def test_a_manifest_older_than_the_project_is_not_used(project: Path) -> None:
     (project / "shop/target").mkdir()
     (project / "shop/target/manifest.json").write_text(manifest("c"))
     os.utime(project / "shop/target/manifest.json", (1, 1))
@@ -94,7 +94,7 @@ def test_only_what_dbt_selects_is_built(project: Path) -> None:
     assert (project / "ledger").read_text().strip().endswith("--target prod --select a")
 
 
-def test_what_dbt_says_is_the_hint(project: Path) -> None:
+def test_the_output_of_dbt_is_the_hint(project: Path) -> None:
     (project / "broken").touch()
     with pytest.raises(ImportFailedError) as caught:
         read(project)
@@ -107,7 +107,7 @@ def test_a_folder_without_a_project_is_told_at_once(project: Path) -> None:
         read(project)
 
 
-def test_where_dbt_is_missing_the_way_out_is_told(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_dbt_is_reported_with_a_hint(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / ".venv/bin/dbt").unlink()
     monkeypatch.setenv("PATH", str(project))
     with pytest.raises(ImportFailedError) as caught:

@@ -34,7 +34,7 @@ def error_of(root: Path, text: str) -> dict[str, object]:
     return error
 
 
-def test_workflows_and_functions_are_told_and_nothing_is_imported_here(tmp_path: Path) -> None:
+def test_inspection_reports_workflows_and_functions_without_importing_them(tmp_path: Path) -> None:
     (tmp_path / "flow.py").write_text(FLOW)
     before = set(sys.modules)
     found = look(tmp_path)
@@ -80,7 +80,7 @@ def test_an_error_names_its_type_and_the_users_own_lines(tmp_path: Path) -> None
         ("input()", "EOFError"),
     ],
 )
-def test_however_loading_ends_it_is_told(tmp_path: Path, text: str, expected: str) -> None:
+def test_every_end_of_loading_is_reported(tmp_path: Path, text: str, expected: str) -> None:
     error = error_of(tmp_path, text)
     assert error["type"] == expected
     if "last words" in text:
@@ -88,7 +88,7 @@ def test_however_loading_ends_it_is_told(tmp_path: Path, text: str, expected: st
         assert "last words" in str(error["message"])
 
 
-def test_a_missing_file_and_a_missing_interpreter_are_told(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_missing_interpreter_are_reported(tmp_path: Path) -> None:
     assert look(tmp_path, "nothing.py").errors[0]["type"] == "LoadError"
     found = inspect_file("flow.py", root=str(tmp_path), interpreter=str(tmp_path / "python"), cache_dir=None)
     assert found.errors[0]["type"] == "StartError"

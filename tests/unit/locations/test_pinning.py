@@ -29,7 +29,7 @@ def only(version: Version) -> TaskSpec:
 @pytest.mark.parametrize(
     "task", ["{file: a.py}", "{module: a.b}", "{command: ./run.sh}", "{file: a.py, isolation: fork}"]
 )
-def test_whatever_runs_runs_in_the_image(task: str) -> None:
+def test_all_tasks_run_in_the_image(task: str) -> None:
     spec = only(pinned(f"  a: {task}\n"))
     assert (spec.image, spec.executor, spec.isolation) == (IMAGE, "container", None)
 

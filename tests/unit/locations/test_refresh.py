@@ -125,7 +125,7 @@ def test_the_parser_runs_only_when_something_changed() -> None:
     play(scene())
 
 
-def test_nothing_is_looked_into_before_its_time() -> None:
+def test_a_location_is_not_scanned_before_it_is_due() -> None:
     async def scene() -> None:
         shelf = Shelf("a")
         bench = Bench(etl=shelf)
@@ -146,7 +146,7 @@ def test_nothing_is_looked_into_before_its_time() -> None:
         ({"document": b"{}" * 9_000_000}, "ORK707", "the end of stderr"),
     ],
 )
-def test_what_is_broken_is_shown_and_the_last_good_version_goes_on(
+def test_errors_are_shown_and_the_last_good_version_stays_in_use(
     breaks: dict[str, Any], code: str, output: str
 ) -> None:
     async def scene() -> None:
@@ -169,7 +169,7 @@ def test_what_is_broken_is_shown_and_the_last_good_version_goes_on(
     play(scene())
 
 
-def test_going_back_to_what_was_good_makes_it_good() -> None:
+def test_returning_to_the_last_good_content_clears_the_error() -> None:
     async def scene() -> None:
         shelf = Shelf("a")
         bench = Bench(etl=shelf)
@@ -200,7 +200,7 @@ def test_a_place_out_of_reach_is_tried_again_and_what_was_wrong_before_is_not_fo
     play(scene())
 
 
-def test_a_bug_in_one_location_does_not_hold_up_its_neighbours() -> None:
+def test_an_error_in_one_location_does_not_affect_others() -> None:
     async def scene() -> None:
         bad = Shelf("a")
         bad.trouble = RuntimeError("boom")
@@ -256,7 +256,7 @@ def test_a_name_that_another_location_has_is_refused_and_nothing_is_taken_over()
     play(scene())
 
 
-def test_of_three_schedulers_one_looks() -> None:
+def test_only_one_of_three_schedulers_scans() -> None:
     async def scene() -> None:
         shelf = Shelf("a")
         shelf.gate = asyncio.Event()
@@ -272,7 +272,7 @@ def test_of_three_schedulers_one_looks() -> None:
     play(scene())
 
 
-def test_who_is_stopped_in_the_middle_leaves_the_look_to_the_next() -> None:
+def test_a_stopped_scan_is_left_to_the_next_scheduler() -> None:
     async def scene() -> None:
         shelf = Shelf("a")
         shelf.gate = asyncio.Event()
@@ -290,7 +290,7 @@ def test_who_is_stopped_in_the_middle_leaves_the_look_to_the_next() -> None:
     play(scene())
 
 
-def test_the_loop_wakes_when_somebody_asks() -> None:
+def test_the_loop_wakes_on_a_request() -> None:
     async def scene() -> None:
         shelf = Shelf("a")
         bench = Bench(etl=shelf)

@@ -100,17 +100,17 @@ def test_an_open_registry_is_asked_once(registry: FakeRegistry) -> None:
     assert registry.asked == [("HEAD", "/v2/etl/manifests/latest")]
 
 
-def test_a_digest_needs_no_question(registry: FakeRegistry) -> None:
+def test_an_image_with_a_digest_needs_no_request(registry: FakeRegistry) -> None:
     assert ask(registry, image=f"etl@{DIGEST}") == DIGEST
     assert registry.asked == []
 
 
-def test_where_the_head_says_no_digest_it_is_that_of_the_manifest(registry: FakeRegistry) -> None:
+def test_without_a_digest_header_the_manifest_is_hashed(registry: FakeRegistry) -> None:
     registry.says_digest = False
     assert ask(registry) == f"sha256:{hashlib.sha256(MANIFEST).hexdigest()}"
 
 
-def test_a_password_is_shown_where_it_is_asked_for(registry: FakeRegistry) -> None:
+def test_a_password_is_sent_when_the_registry_requires_it(registry: FakeRegistry) -> None:
     registry.wants = "Basic"
     assert ask(registry, LOGIN) == DIGEST
 
@@ -121,7 +121,7 @@ def test_a_token_is_fetched_with_the_password_for_that_image_alone(registry: Fak
     assert registry.forms == [{"scope": ["repository:etl:pull"], "service": ["reg"]}]
 
 
-def test_a_token_may_be_had_by_anybody(registry: FakeRegistry) -> None:
+def test_an_anonymous_token_is_used(registry: FakeRegistry) -> None:
     registry.wants = "Bearer"
     assert ask(registry) == DIGEST
 
@@ -144,7 +144,7 @@ def test_a_long_lived_token_is_changed_for_a_short_lived_one(registry: FakeRegis
         ("Bearer", {**LOGIN, "password": "wrong"}, "rejected the login"),
     ],
 )
-def test_who_is_not_let_in_is_told_so(
+def test_rejected_credentials_are_reported(
     registry: FakeRegistry, wants: str, credentials: dict[str, str] | None, said: str
 ) -> None:
     registry.wants = wants
@@ -152,7 +152,7 @@ def test_who_is_not_let_in_is_told_so(
         ask(registry, credentials)
 
 
-def test_a_password_is_not_sent_in_the_clear_to_wherever_the_registry_says(registry: FakeRegistry) -> None:
+def test_a_password_is_not_sent_unencrypted(registry: FakeRegistry) -> None:
     registry.wants, registry.realm = "Bearer", "ftp://elsewhere.example.org/token"
     with pytest.raises(RegistryError, match="no secure URL for the login"):
         ask(registry, LOGIN)

@@ -55,7 +55,7 @@ def test_what_changed_between_two_calls_is_not_missed(tmp_path: Path) -> None:
     assert asyncio.run(watch.changed()) == (str(tmp_path),)
 
 
-def test_hidden_folders_are_nobodys_business(tmp_path: Path) -> None:
+def test_hidden_folders_are_not_watched(tmp_path: Path) -> None:
     (tmp_path / ".ork").mkdir()
     watch = Watch([str(tmp_path)], 0.01)
 

@@ -28,7 +28,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_value_is_found_however_it_is_written(form: str) -> None:
+def test_a_value_is_masked_in_every_encoding(form: str) -> None:
     masked = Mask([VALUE]).text(f"<{form}>")
     assert masked.startswith("<")
     assert "***" in masked
@@ -44,7 +44,7 @@ def test_lines_of_a_long_value_are_found_by_themselves() -> None:
 
 
 @pytest.mark.parametrize("value", ["1", "true", "", "  x  ", "x" * (MIN_CHARACTERS - 1)])
-def test_short_values_are_left(value: str) -> None:
+def test_short_values_are_not_masked(value: str) -> None:
     assert not Mask([value])
     assert Mask([value]).text(f"it is {value}") == f"it is {value}"
 
@@ -63,7 +63,7 @@ def test_json_is_masked_in_names_and_values() -> None:
     "values",
     [["correct-horse", "correct-horse-battery"], ["xyzabab", "ababqqq"], ["aaaaaa", "aaaaaaaab"], ["abcabc"]],
 )
-def test_pieces_of_any_size_make_no_difference(values: list[str]) -> None:
+def test_masking_does_not_depend_on_the_size_of_pieces(values: list[str]) -> None:
     mask, dice = Mask(values), random.Random(1)
     words = [*values, "x", "a", "ab", "abc", "correct-", "\n", "q"]
     for _ in range(2000):

@@ -66,7 +66,7 @@ def test_a_record_cannot_be_changed_unless_declared_so() -> None:
         bag.other = 1  # type: ignore[attr-defined]
 
 
-def test_a_default_that_is_made_is_made_for_each() -> None:
+def test_a_default_factory_is_called_for_each_record() -> None:
     first, second = Bag(), Bag()
     first.things.append(1)
     assert second.things == []
@@ -78,7 +78,7 @@ def test_a_replaced_field_leaves_the_others_and_the_original() -> None:
     assert replaced(One("a"), only="b") == One("b")
 
 
-def test_a_copy_is_guarded_as_its_original_is() -> None:
+def test_a_copy_is_immutable_too() -> None:
     for copied, name in ((replaced(Named(1), x=2), "x"), (replaced(One("a"), only="b"), "only")):
         with pytest.raises(AttributeError, match="is immutable"):
             setattr(copied, name, 3)

@@ -47,7 +47,7 @@ def test_two_headers_are_refused() -> None:
 
 
 @given(st.text())
-def test_no_text_makes_it_fail_in_another_way(text: str) -> None:
+def test_arbitrary_text_raises_only_header_errors(text: str) -> None:
     with suppress(HeaderError):
         read_script_header(f"# /// script\n# {text}\n# ///\n")
 

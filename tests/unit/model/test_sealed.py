@@ -14,14 +14,14 @@ KEY = bytes(range(32))
 
 
 @pytest.mark.parametrize("value", ["hush", "", 7, {"a": ["ü", None]}, "x" * 100_000, True])
-def test_what_is_sealed_can_be_opened_and_shows_nothing(value: Any) -> None:
+def test_a_sealed_value_can_be_unsealed_and_is_not_readable(value: Any) -> None:
     sealed = seal(KEY, "flow", "token", value)
     assert is_sealed(sealed)
     assert unseal(KEY, "flow", "token", json.loads(json.dumps(sealed))) == value
     assert "hush" not in json.dumps(sealed)
 
 
-def test_equal_values_look_equal_and_others_do_not() -> None:
+def test_equal_values_have_equal_ciphertexts() -> None:
     assert seal(KEY, "flow", "token", "a") == seal(KEY, "flow", "token", "a")
     others = [
         seal(KEY, "flow", "token", "b"),
@@ -32,7 +32,7 @@ def test_equal_values_look_equal_and_others_do_not() -> None:
     assert seal(KEY, "flow", "token", "a") not in others
 
 
-def test_nothing_else_can_be_opened() -> None:
+def test_a_changed_or_foreign_value_cannot_be_unsealed() -> None:
     sealed = seal(KEY, "flow", "token", "hush")
     text = sealed["$sealed"]
     for place in range(len(text)):

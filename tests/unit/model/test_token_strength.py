@@ -27,17 +27,17 @@ from ork.model.token_strength import weakness_of
         "1212121212121212121212121212",
     ],
 )
-def test_what_everybody_tries_first_is_weak_and_the_reason_does_not_tell_it(token: str) -> None:
+def test_common_tokens_are_weak_and_not_quoted_in_the_reason(token: str) -> None:
     weakness = weakness_of(token)
     assert weakness is not None
     assert token not in weakness
 
 
 @pytest.mark.parametrize("token", ["ork_a1B2c3D4e5F6g7H8i9J0", "correct horse battery staple"])
-def test_what_others_made_at_random_is_good(token: str) -> None:
+def test_random_tokens_of_other_tools_are_accepted(token: str) -> None:
     assert weakness_of(token) is None
 
 
-def test_what_ork_makes_is_never_weak() -> None:
+def test_generated_tokens_are_never_weak() -> None:
     assert not [text for _ in range(2000) if weakness_of(text := "ork_" + secrets.token_urlsafe(32))]
     assert not [text for _ in range(2000) if weakness_of(text := secrets.token_hex(32))]

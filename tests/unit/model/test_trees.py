@@ -16,13 +16,13 @@ TREE = map_of(
 )
 
 
-def test_what_holds_no_pointer_is_one_constant() -> None:
+def test_a_tree_without_references_is_one_constant() -> None:
     assert map_of({"a": list_of([leaf(Const(1))]), "b": leaf(Const({"ref": "x"}))}) == {
         "const": {"a": [1], "b": {"ref": "x"}}
     }
 
 
-def test_every_pointer_is_found_with_its_place() -> None:
+def test_every_reference_is_found_with_its_path() -> None:
     assert list(pointers(TREE)) == [(TOKEN, ("headers", "auth")), (DAY, ("list", 1))]
     assert list(pointers(None)) == []
 
@@ -34,7 +34,7 @@ def test_binding_asks_for_every_leaf_once() -> None:
     assert bind_tree(None, lambda _value: {}) == {"value": None}
 
 
-def test_the_upper_map_goes_first_in_a_merge_of_any_two() -> None:
+def test_the_upper_map_takes_precedence_in_a_merge() -> None:
     below = {"const": {"url": "file", "times": 3}}
     assert merged(below, TREE)["map"]["url"] == {"const": "http://x"}
     assert merged(below, TREE)["map"]["times"] == {"const": 3}

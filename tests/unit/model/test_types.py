@@ -74,14 +74,14 @@ def test_text_is_read_as_a_type_in_its_one_form(text: str, kind: Any) -> None:
         ("list[" * 500, 125, 1),
     ],
 )
-def test_a_mistake_is_told_with_its_place_in_the_text(text: str, start: int, width: int) -> None:
+def test_a_mistake_is_reported_with_its_position(text: str, start: int, width: int) -> None:
     with pytest.raises(TypeTextError) as caught:
         parse_type(text, ())
     assert (caught.value.start, caught.value.width) == (start, width)
 
 
 @given(st.text(alphabet='intsr[]{}|?:, "1', max_size=30))
-def test_no_text_makes_the_reader_stumble(text: str) -> None:
+def test_arbitrary_text_raises_only_type_errors(text: str) -> None:
     with suppress(TypeTextError):
         assert parse_type(render_type(parse_type(text, ()))) == parse_type(text, ())
 
@@ -137,13 +137,13 @@ def test_a_value_of_the_type_is_accepted(text: str, value: Any) -> None:
         ("Tree", {"value": 1, "left": {}}, ".left.value is missing"),
     ],
 )
-def test_a_value_of_another_type_is_refused_with_the_place(text: str, value: Any, sentence: str) -> None:
+def test_a_value_of_another_type_is_rejected_with_its_path(text: str, value: Any, sentence: str) -> None:
     mismatch = check(value, parse_type(text), NAMES)
     assert mismatch is not None
     assert mismatch.of_value() == sentence
 
 
-def test_a_closed_object_takes_no_field_more() -> None:
+def test_a_closed_object_rejects_unknown_fields() -> None:
     mismatch = check({"id": 1, "x": 2}, {"object": {"id": "int"}, "closed": True})
     assert mismatch is not None
     assert mismatch.of_value() == ".x is one field too many"

@@ -20,15 +20,15 @@ import pytest
 from ork.errors import UsageError
 from ork.model.outbound import OutboundRule, parse_allowed
 from ork.outbound import clients
-from ork.outbound.addresses import BlockedAddressError, NoAnswerError, check_url
-from ork.outbound.fetch import FetchedAnswer
+from ork.outbound.addresses import BlockedAddressError, NoResponseError, check_url
+from ork.outbound.fetch import FetchedResponse
 from ork.outbound.fetch import fetch as fetch_async
 from tests.loopback import loopback
 
 LOOPBACK = OutboundRule((parse_allowed("127.0.0.1"),))
 
 
-def fetch(url: str, rule: OutboundRule | None, **options: Any) -> FetchedAnswer:
+def fetch(url: str, rule: OutboundRule | None, **options: Any) -> FetchedResponse:
     return asyncio.run(fetch_async(url, rule, **options))
 
 
@@ -62,7 +62,7 @@ def redirector(target: str, status: int = 302) -> Iterator[tuple[str, list[dict[
 def test_a_private_address_is_refused_however_it_is_written(host: str) -> None:
     with loopback() as site:
         port = site.url.rpartition(":")[2]
-        with pytest.raises((BlockedAddressError, NoAnswerError), match=r"not a public address|no address"):
+        with pytest.raises((BlockedAddressError, NoResponseError), match=r"not a public address|no address"):
             fetch(f"http://{host}:{port}/", OutboundRule())
         assert site.asked == []
 
@@ -104,7 +104,7 @@ def test_a_redirect_within_the_origin_keeps_them() -> None:
 
 
 def test_redirects_end() -> None:
-    with redirector("http://127.0.0.1:1/", 301) as (url, asked), pytest.raises(NoAnswerError):
+    with redirector("http://127.0.0.1:1/", 301) as (url, asked), pytest.raises(NoResponseError):
         fetch(f"{url}/start", LOOPBACK)
     assert len(asked) == 1
 
@@ -123,7 +123,7 @@ def test_the_connection_goes_to_the_address_that_was_checked(monkeypatch: pytest
     monkeypatch.setattr(socket, "getaddrinfo", rebinding)
     rule = OutboundRule((parse_allowed("192.0.2.0/24"),))
     with loopback() as site:
-        with pytest.raises(NoAnswerError):
+        with pytest.raises(NoResponseError):
             fetch(f"http://rebind.example:{site.url.rpartition(':')[2]}/", rule, timeout=0.5)
         assert site.asked == []
     assert looked_up == ["rebind.example"]
@@ -132,9 +132,9 @@ def test_the_connection_goes_to_the_address_that_was_checked(monkeypatch: pytest
 def test_an_answer_has_a_limit_and_a_time() -> None:
     with loopback() as site:
         site.answers["/large"] = (200, b"x" * 1000)
-        with pytest.raises(NoAnswerError, match="more than 10 bytes"):
+        with pytest.raises(NoResponseError, match="more than 10 bytes"):
             fetch(f"{site.url}/large", LOOPBACK, limit=10)
-    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(NoAnswerError, match="no answer"):
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(NoResponseError, match="no response"):
         fetch(f"http://127.0.0.1:{silent.getsockname()[1]}/", LOOPBACK, timeout=0.2)
 
 
@@ -199,7 +199,7 @@ def test_a_certificate_is_verified_for_the_name_though_the_address_is_connected_
         if is_its_name:
             assert fetch(url, LOOPBACK).json() == {"ok": True}
         else:
-            with pytest.raises(NoAnswerError, match=r"(?i)certificate verify failed.*other\.example"):
+            with pytest.raises(NoResponseError, match=r"(?i)certificate verify failed.*other\.example"):
                 fetch(url, LOOPBACK)
             assert site.asked == []
 
@@ -219,7 +219,7 @@ def test_the_time_limit_is_for_everything_together() -> None:
         thread = threading.Thread(target=drip, args=(server,))
         thread.start()
         try:
-            with pytest.raises(NoAnswerError, match="in time"):
+            with pytest.raises(NoResponseError, match="in time"):
                 fetch(f"http://127.0.0.1:{server.getsockname()[1]}/", LOOPBACK, timeout=0.5)
         finally:
             is_over.set()

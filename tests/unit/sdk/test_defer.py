@@ -57,7 +57,7 @@ def test_a_path_leads_through_fields_and_indexes_or_nowhere() -> None:
         ({"call": "a:b", "done": {}}, "no key `done`"),
     ],
 )
-def test_a_job_that_makes_no_sense_is_refused(job: dict[str, Any], message: str) -> None:
+def test_an_invalid_job_is_rejected(job: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         checked_job(job)
 

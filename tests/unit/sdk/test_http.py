@@ -78,7 +78,7 @@ def test_an_answer_that_is_too_large_or_not_what_it_says_fails(site: Loopback) -
         run({"url": site.url + "/broken", "output": "json"})
 
 
-def test_nobody_there_may_be_tried_again() -> None:
+def test_a_missing_server_may_be_retried() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://user:password@127.0.0.1:{free.getsockname()[1]}/secret"
@@ -89,7 +89,7 @@ def test_nobody_there_may_be_tried_again() -> None:
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x/", "/a", "http://x/ HTTP/1.1\r\nX: y", "http://"])
-def test_only_whole_web_addresses_are_asked(url: str) -> None:
+def test_only_complete_urls_are_requested(url: str) -> None:
     with pytest.raises(ork.TaskError, match="URL") as caught:
         run({"url": url})
     assert caught.value.retry is False

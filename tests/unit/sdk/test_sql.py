@@ -77,7 +77,7 @@ def test_a_file_of_statements_is_one_transaction(url: str, tmp_path: Path) -> No
         ({"query": "SELECT a FROM nowhere"}, "no such table: nowhere", True),
     ],
 )
-def test_what_cannot_be_done_is_said_plainly(url: str, config: dict[str, Any], message: str, retry: bool) -> None:
+def test_invalid_queries_are_reported(url: str, config: dict[str, Any], message: str, retry: bool) -> None:
     with pytest.raises(ork.TaskError, match=message.replace("(", r"\(")) as caught:
         run(url, **config)
     assert caught.value.retry is retry

@@ -187,7 +187,7 @@ def test_tasks_that_disagree_about_a_param_are_told_so_with_the_line(first: Any,
     assert "`x`" in told.message
 
 
-def test_a_second_task_of_a_name_is_refused_where_it_is_written() -> None:
+def test_a_duplicate_task_name_is_rejected_at_its_definition() -> None:
     etl = Workflow("etl")
     etl.command("a", ["true"])
     with pytest.raises(ValueError, match="two tasks named a"):
@@ -228,7 +228,7 @@ def test_files_are_seen_from_the_folder_of_the_workflow(tmp_path: Path) -> None:
     assert found["dumps"] == {"module": "json", "function": "dumps"}
 
 
-def test_functions_that_no_worker_could_find_are_mistakes_unless_they_run_here() -> None:
+def test_functions_that_a_worker_cannot_import_are_mistakes() -> None:
     etl = Workflow("etl")
     etl.task(name="a")(lambda: 1)
     etl.task(name="b")(Context.__init__)

@@ -106,7 +106,7 @@ def test_a_slow_command_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_value_of_a_command_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "KEPT_SECONDS", 0.2)
+    monkeypatch.setattr(commands, "CACHE_SECONDS", 0.2)
     secrets = project(tmp_path, "secrets: {A: {from: command, argv: [sh, -c, 'echo x >> ran; wc -l < ran']}}")
     seen = set()
     while len(seen) < 2:
@@ -137,11 +137,11 @@ def test_mistakes_in_the_file_are_told(tmp_path: Path, text: str, problem: str) 
 
 
 def test_a_command_that_keeps_failing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(commands, "RETRY_SECONDS", 0.0)
     secrets = project(tmp_path, "secrets: {A: {from: command, argv: [sh, -c, 'echo x >> ran; exit 3']}}")
     with pytest.raises(SecretNotYetError):
         secrets.value("A", "flow", waits=True)
-    monkeypatch.setattr(commands, "GIVE_UP_SECONDS", 0.0)
+    monkeypatch.setattr(commands, "MAX_FAILING_SECONDS", 0.0)
     monkeypatch.setattr(commands, "_fails_since", lambda before: before and before.fails_since)
     with pytest.raises(SecretError, match="ended with 3") as given_up:
         secrets.value("A", "flow", waits=True)

@@ -57,7 +57,7 @@ def test_spans_that_arrive_are_counted_as_sent(collector: Loopback) -> None:
     assert len(collector.asked) == 1
 
 
-def test_spans_that_are_refused_are_counted_and_told_of_once(collector: Loopback) -> None:
+def test_rejected_spans_are_counted_and_logged_once(collector: Loopback) -> None:
     collector.answers["/v1/traces"] = (400, {})
     telemetry, traces = started()
     heard: list[str] = []
@@ -68,7 +68,7 @@ def test_spans_that_are_refused_are_counted_and_told_of_once(collector: Loopback
     assert heard.count("traces_failed") == 1
 
 
-def test_a_collector_that_never_answers_holds_nobody_up_and_costs_what_it_was_given(
+def test_an_unresponsive_collector_does_not_delay_the_scheduler(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sender, "CLOSE_SECONDS", 0.3)

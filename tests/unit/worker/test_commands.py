@@ -18,8 +18,8 @@ from ork.worker.call.bindings import Bindings, InputError
 from ork.worker.call.environment import task_environment
 from ork.worker.supervise import no_input
 from ork.worker.supervise.command import CommandJob, input_text
+from ork.worker.supervise.log import LastLine
 from ork.worker.supervise.programs import ProgramError, find_program
-from ork.worker.supervise.pump import LastLine
 
 SPEC: dict[str, Any] = {
     "attempt": "r1/load/2/3",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 
-from ork.worker.call.orders import LARGEST, make_orders, receive, send
+from ork.worker.call.task_process import LARGEST, make_orders, receive, send
 from ork.worker.pool.task_fork_server import TaskForkServer
-from ork.worker.supervise.pump import has_words
+from ork.worker.supervise.log import has_words
 
 _SLOW = 0.2
 

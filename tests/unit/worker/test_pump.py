@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from ork.objects.local import FileLog
 from ork.worker.supervise import log as log_module
-from ork.worker.supervise import pump
-from ork.worker.supervise.log import Log
-from ork.worker.supervise.pump import LastLine, Stream
+from ork.worker.supervise.log import LastLine, Log, Stream
 
 
 class Piped:
@@ -62,13 +60,13 @@ def test_an_unfinished_line_is_passed_on_when_it_is_due(tmp_path: Path) -> None:
 
 def test_a_line_that_grows_for_long_is_passed_on_unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter(range(100))
-    monkeypatch.setattr(pump.time, "monotonic", lambda: next(moments) * 0.4)
+    monkeypatch.setattr(log_module.time, "monotonic", lambda: next(moments) * 0.4)
     piped = Piped(tmp_path)
     latest = []
     for _ in range(10):
         piped.say(b".")
         latest.append(piped.log.due(0.0))
-    assert max(each for each in latest if each is not None) == pump.HELD_SECONDS
+    assert max(each for each in latest if each is not None) == log_module.HELD_SECONDS
     piped.close()
 
 

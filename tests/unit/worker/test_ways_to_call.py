@@ -1,4 +1,5 @@
-"""A function sees and leaves the same whoever calls it: a task fork server, or a process made for it alone."""
+"""A function sees and leaves the same whoever calls it: a fork of a task fork server, a process of its own, or another
+interpreter."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import pytest
 from tests.unit.worker import every_kind_of_task
 
 SCRIPT = """
-import functools, json, os, resource, signal, sys, time, typing
+import _socket, functools, json, os, resource, signal, sys, time, typing
 from ork.objects.local import LocalObjects
 from ork.objects.references import output_reference
 from ork.worker.call import packages
@@ -24,7 +25,7 @@ from ork.worker.call.task_process import call_here
 from ork.worker.system.attempt_tag import AttemptTag
 
 way, folder, spec, tasks = sys.argv[1], sys.argv[2], *json.load(sys.stdin)
-mark = AttemptTag()
+tag = AttemptTag()
 packages.use_packages()
 objects = LocalObjects(folder + "/objects", "normal")
 
@@ -49,7 +50,7 @@ def forked(spec, change):
 def in_a_process_of_its_own(spec, change):
     if change is not None:
         change()
-    mark.write(spec["attempt"].encode())  # as its worker does
+    tag.write(spec["attempt"].encode())  # as its worker does
     child = Child(lambda answer: call_here(objects, spec, answer))
     return child, os.waitpid(child.pid, 0)[1]
 
@@ -66,8 +67,11 @@ def answer(number, changes):
         child.close()
     return said
 
-ways = {"forked": forked, "own": in_a_process_of_its_own}
-made = TaskForkServer(mark, folder, None, objects.url) if way == "forked" else None
+def in_another_interpreter(spec, change):
+    return in_a_process_of_its_own({**spec, "python": sys.executable}, change)
+
+ways = {"forked": forked, "own": in_a_process_of_its_own, "interpreter": in_another_interpreter}
+made = TaskForkServer(tag, folder, None, objects.url) if way == "forked" else None
 answers = [answer(number, changes) for number, changes in enumerate(tasks)]
 if made is not None:
     made.dismiss()
@@ -144,6 +148,17 @@ def answers(way: str, folder: Path) -> dict[str, Any]:
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
     folder = tmp_path_factory.mktemp("ways")
     return answers("forked", folder / "forked"), answers("own", folder / "own")
+
+
+@pytest.mark.slow
+def test_a_task_ends_the_same_in_another_interpreter(tmp_path: Path) -> None:
+    own, other = answers("own", tmp_path / "own"), answers("interpreter", tmp_path / "interpreter")
+    # Which variables and modules are there differs, as it should: those cases only have to succeed.
+    for case in CASES:
+        if CASES[case]["function"] in ("sees", "changes_its_environment"):
+            assert json.loads(other[case][0])["exit_code"] == 0
+        else:
+            assert (case, _without_speed(other[case])) == (case, _without_speed(own[case]))
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,1 +1,1 @@
-"""The client of the API: a state store and an object store that are reached through a server."""
+"""The client of the API: a state store and an object store behind a server."""

@@ -1,4 +1,4 @@
-"""Blocking requests to a server: JSON in and out. Its error responses are raised as the errors they stand for."""
+"""Blocking JSON requests to a server. Error responses are raised as Ork's exceptions."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Server:
-    """An address and a token. For a server on this machine the token may be in the project's own file."""
+    """An address and a token. For a server on this machine the token may come from the project's file."""
 
     def __init__(self, url: str, token: str | None, home: str) -> None:
         parts = _address(url)
         self.url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
         self._token = token or (_token_in(home) if parts.hostname in _LOOPBACK else None)
-        _refuse_weak(self._token, "ORK_TOKEN (or ORK_TOKEN_FILE)" if token else f"{home}/token")
+        _check_strength(self._token, "ORK_TOKEN (or ORK_TOKEN_FILE)" if token else f"{home}/token")
         self._client = blocking_client(self.url, seconds=TIMEOUT_SECONDS)
 
     def get(self, *path: object, **query: Any) -> Any:
@@ -52,7 +52,7 @@ class Server:
         data: bytes | None = None,
         headers: dict[str, str] | None = None,
     ) -> httpx2.Response:
-        """A response below 400; any other is raised as the error it stands for."""
+        """Returns a response with a status below 400; any other is raised as an exception."""
         response = self._send(method, self.url_of(path, query), data, {**self.headers(), **(headers or {})})
         if response.status_code >= 400:
             raise _error(response)
@@ -74,7 +74,7 @@ class Server:
             try:
                 return self._client.request(method, url, content=data, headers=headers)
             except (httpx2.NetworkError, httpx2.RemoteProtocolError) as error:
-                # The server may have closed a connection that was kept. Only what reads may be sent twice.
+                # The server may have closed a kept connection. Only reads may be sent twice.
                 if method != "GET" or isinstance(error, httpx2.ConnectError):
                     raise
             return self._client.request(method, url, content=data, headers=headers)
@@ -97,21 +97,21 @@ def parsed(response: httpx2.Response) -> Any:
     try:
         return json.loads(response.content)
     except ValueError:
-        raise StoreError("the server's answer cannot be understood", hint="is it an Ork server?") from None
+        raise StoreError("the server's response cannot be understood", hint="is it an Ork server?") from None
 
 
 def _quoted(part: str) -> str:
-    """One segment of a path, also if it is `..`."""
+    """Quotes one segment of a path, including `..`."""
     return quote(part, safe="@") if part.strip(".") else part.replace(".", "%2E")
 
 
-def _refuse_weak(token: str | None, where: str) -> None:
-    """No server takes such a token: it is not even sent."""
+def _check_strength(token: str | None, where: str) -> None:
+    """UsageError for a weak token, which every server rejects; it is not sent."""
     weakness = weakness_of(token) if token else None
     if weakness is not None:
         raise UsageError(
             f"the token in {where} is too easy to guess: {weakness}",
-            hint="`ork token create` makes a good one, where the store can be reached",
+            hint="`ork token create` creates a strong one, where the store can be reached",
         )
 
 

@@ -1,4 +1,4 @@
-"""Logs and outputs as a server shows them."""
+"""Logs and outputs behind a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RemoteObjects:
-    """Reads what people look at, and nothing else."""
+    """Reads logs and outputs, and nothing else."""
 
     kind = "server"
     answers_at_once = True  # commands do one thing at a time
@@ -24,29 +24,29 @@ class RemoteObjects:
         self.url = server.url
 
     def is_full(self) -> bool:
-        return bool(self._server.get("status").get("is_disk_full"))  # an older server does not tell
+        return bool(self._server.get("status").get("is_disk_full"))  # missing on older servers
 
     def missing_place(self, run: str | None = None) -> str | None:  # noqa: ARG002 (the server's own affair)
         return None
 
     def read_log(self, attempt: str, start: int = 0, size: int | None = None) -> bytes:
-        """Part of a log; empty beyond its end or if there is none."""
+        """Part of a log; empty after its end or if there is no log."""
         last = "" if size is None else start + size - 1
         try:
             return self._server.call("GET", _log_path(attempt), {}, headers={"Range": f"bytes={start}-{last}"}).content
         except NotFoundError:
             return b""
         except UsageError:
-            return b""  # the range lies behind the end
+            return b""  # the range starts after the end
 
     def log_size(self, attempt: str) -> int | None:
-        """How long a log is by now; None if there is none."""
+        """The current size of a log; None if there is no log."""
         try:
-            answer = self._server.call("GET", _log_path(attempt), {}, headers={"Range": "bytes=0-0"})
+            response = self._server.call("GET", _log_path(attempt), {}, headers={"Range": "bytes=0-0"})
         except (NotFoundError, UsageError):
-            return None  # there is none, or nothing in it
-        whole = answer.headers.get("content-range", "").rpartition("/")[2]
-        return int(whole) if whole.isdecimal() else len(answer.content)
+            return None  # there is no log, or it is empty
+        whole = response.headers.get("content-range", "").rpartition("/")[2]
+        return int(whole) if whole.isdecimal() else len(response.content)
 
     def read_values(self, references: Sequence[str], limit: int | None) -> list[Found]:  # noqa: ARG002 (the server has one)
         return [self._output(reference) for reference in references]
@@ -62,7 +62,7 @@ class RemoteObjects:
             return None
 
     def __getattr__(self, verb: str) -> Any:
-        raise UsageError("a server shows logs and outputs only", hint="leave --server away, beside the store")
+        raise UsageError("a server provides only logs and outputs", hint="run it without --server, next to the store")
 
 
 def _log_path(attempt: str) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""The store as a server shows it: what the command line reads and asks, verb by verb.
+"""A state store behind a server: the methods that the command line uses.
 
-Calls are plain and block: the command line does one thing at a time. What only schedulers need is refused by name.
+Calls block, because the command line does one thing at a time. Methods that only schedulers need raise an error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _COMPILED = "application/vnd.ork.workflow+json"
 _ALIVE_SECONDS = 1.0
 _CREATED = 201
-_ALIKE = 100  # ids with the same few first characters: more than there ever are
+_MAX_MATCHES = 100  # more ids than ever share a prefix
 _PAGE = 1000
 
 
@@ -50,7 +50,7 @@ class RemoteStore:
     def __getattr__(self, verb: str) -> NoReturn:
         if verb.startswith("_"):
             raise AttributeError(verb)
-        raise UsageError(f"`{verb}` cannot be done through a server", hint="leave --server away, beside the store")
+        raise UsageError(f"`{verb}` does not work through a server", hint="run it without --server, next to the store")
 
     # ── definitions ──────────────────────────────────────────────────────────────────────────────
 
@@ -64,10 +64,12 @@ class RemoteStore:
     ) -> bool:
         data = json.dumps(to_document(version.workflow)).encode()
         query = {"root": version.root, "source": version.source or origin}
-        answer = self._server.call("POST", ("workflows",), query, data, {"Content-Type": _COMPILED})
-        deployed = parsed(answer)["workflows"][0]
+        response = self._server.call("POST", ("workflows",), query, data, {"Content-Type": _COMPILED})
+        deployed = parsed(response)["workflows"][0]
         if deployed["version"] != version.id:
-            raise DefinitionError("the server understands this workflow differently", hint="is it of the same Ork?")
+            raise DefinitionError(
+                "the server compiles this workflow differently", hint="does it run the same Ork version?"
+            )
         return bool(deployed["new"])
 
     async def set_enabled(self, workflow: str, enabled: bool, *, next_fire: datetime | None = None) -> bool:  # noqa: ARG002
@@ -98,7 +100,7 @@ class RemoteStore:
     async def list_workflows(self) -> tuple[WorkflowEntry, ...]:
         return tuple(read_workflow(row) for page in self._pages("workflows") for row in page["workflows"])
 
-    # ── runs and what people ask of them ─────────────────────────────────────────────────────────
+    # ── runs and commands ────────────────────────────────────────────────────────────────────────
 
     async def create_runs(self, runs: Sequence[NewRun], now: datetime) -> tuple[Run, ...]:
         return tuple(self._create(new, now) for new in runs)
@@ -112,17 +114,17 @@ class RemoteStore:
             headers["Idempotency-Key"] = new.key  # names the same run also after another deploy
         else:
             body["version"] = new.version
-            # The id was made for this run alone: as a key it keeps a repeated call from making another one.
+            # The id is unique to this run: as a key it keeps a repeated call from creating another one.
             headers["Idempotency-Key"] = f"id-{new.id}"
         path = ("workflows", new.workflow, "runs")
-        answer = self._server.call("POST", path, {}, json.dumps(body).encode(), headers)
-        run = read_run(parsed(answer))
-        return replaced(run, created_at=now) if answer.status_code == _CREATED else run
+        response = self._server.call("POST", path, {}, json.dumps(body).encode(), headers)
+        run = read_run(parsed(response))
+        return replaced(run, created_at=now) if response.status_code == _CREATED else run
 
     async def submit_command(self, command: RunCommand, now: datetime) -> Accepted | TooLate | None:  # noqa: ARG002
         body = {"task": command.task, "comment": command.comment, "everything": command.everything}
         try:
-            answer = self._server.post("runs", command.run, command.kind.value, body=body)
+            response = self._server.post("runs", command.run, command.kind.value, body=body)
         except NotFoundError:
             return None
         except RefusedError as error:
@@ -130,7 +132,7 @@ class RemoteStore:
             if row is None:
                 raise
             return TooLate(read_run(row))
-        return Accepted(read_run(answer["run"]), str(answer["command"]))
+        return Accepted(read_run(response["run"]), str(response["command"]))
 
     async def pending_commands(self, run: RunId) -> tuple[RunCommand, ...]:
         rows = self._server.get("runs", run, "commands")["commands"]
@@ -148,7 +150,7 @@ class RemoteStore:
         return tuple(RunId(id) for id in self._server.get("run-ids", prefix=prefix[:12], limit=limit)["ids"])
 
     async def shorten_ids(self, runs: Collection[RunId], least: int) -> Mapping[RunId, str]:
-        alike = {run: await self.find_runs(run[:least], _ALIKE) for run in runs}
+        alike = {run: await self.find_runs(run[:least], _MAX_MATCHES) for run in runs}
         return {run: shortest_prefix(run, [id for id in alike[run] if id != run], least) for run in runs}
 
     async def list_runs(self, query: RunFilter) -> RunPage:
@@ -174,7 +176,7 @@ class RemoteStore:
         if not pages:
             return None
         tasks = tuple(read_task(run, row) for page in pages for row in page["tasks"])
-        # What changed while the pages were read is behind the first one's mark, and comes again.
+        # Changes while the pages are read come after the first page's mark, so they are read again.
         return RunUpdate(read_run(pages[0]["run"]), tasks, str(pages[0]["mark"]))
 
     async def list_attempts(self, run: RunId, task: TaskKey | None = None) -> tuple[Attempt, ...]:
@@ -183,7 +185,7 @@ class RemoteStore:
         return tuple(read_attempt(run, row) for page in pages for row in page["attempts"])
 
     async def get_starter(self, run: RunId) -> str | None:  # noqa: ARG002
-        """Not told by servers, which check themselves who may decide."""
+        """Always None: servers do not return it, because they check themselves who may approve."""
         return None
 
     async def get_owner(self, run: RunId) -> SchedulerId | None:
@@ -208,12 +210,12 @@ class RemoteStore:
         return self._found("DELETE", ("controls", target))
 
     async def list_schedulers(self) -> tuple[SchedulerEntry, ...]:
-        """Those the server does not take for dead: it can check more of them than this process can."""
+        """The schedulers that are not dead according to the server, which can check more of them than this process."""
         rows = self._server.get("schedulers")["schedulers"]
         return tuple(
             SchedulerEntry(
                 SchedulerId(row["id"]),
-                f"{self._server.url}/{row['identity']}",  # no process of this machine, whatever its number
+                f"{self._server.url}/{row['identity']}",  # never taken for a process of this machine
                 row["kind"],
                 read_moment(row["started_at"]),
                 max(row["lease_seconds_left"], _ALIVE_SECONDS) if row["alive"] else row["lease_seconds_left"],
@@ -231,7 +233,7 @@ class RemoteStore:
         )
 
     async def unsent_alerts(self, limit: int) -> tuple[UnsentAlert, ...]:
-        rows = self._server.get("status").get("unsent_alerts", [])[:limit]  # an older server does not tell
+        rows = self._server.get("status").get("unsent_alerts", [])[:limit]  # missing on older servers
         return tuple(UnsentAlert(_notice(row), row["error"], read_time(row["retry_at"])) for row in rows)
 
     async def list_quarantined(self, limit: int = 100) -> tuple[Quarantined, ...]:
@@ -258,7 +260,7 @@ class RemoteStore:
     async def ask_refresh(self, location: str, now: datetime) -> bool:  # noqa: ARG002 (by the server's clock)
         return self._found("POST", ("locations", location, "refresh"))
 
-    # ── who may do what ──────────────────────────────────────────────────────────────────────────
+    # ── tokens and audit ─────────────────────────────────────────────────────────────────────────
 
     async def add_token(self, token: Token) -> None:
         body = {"name": token.name, "role": token.role.value, "digest": token.digest, **_expiry(token)}
@@ -313,7 +315,7 @@ class RemoteStore:
         self._server.close()
 
     def _pages(self, *path: object, **query: Any) -> Iterator[Any]:
-        """No page at all where there is nothing of that name."""
+        """All pages; none if the path does not exist."""
         page = self._get(*path, limit=_PAGE, **query)
         while page is not None:
             yield page
@@ -321,7 +323,7 @@ class RemoteStore:
             page = self._get(*path, limit=_PAGE, cursor=cursor, **query) if cursor is not None else None
 
     def _get(self, *path: object, **query: Any) -> Any | None:
-        """None where there is nothing of that name."""
+        """The response; None if the path does not exist."""
         try:
             return self._server.get(*path, **query)
         except NotFoundError:
@@ -336,7 +338,7 @@ class RemoteStore:
         return True
 
 
-def explained(server: Server, target: Target) -> WhyAnswer:
+def fetch_explanation(server: Server, target: Target) -> WhyAnswer:
     from ork.status.explain import WhyAnswer
 
     task = None if target.task is None else str(TaskKey(target.task, target.instance))
@@ -345,7 +347,7 @@ def explained(server: Server, target: Target) -> WhyAnswer:
 
 
 def _expiry(token: Token) -> dict[str, str]:
-    """Named only where there is one: an older server does not know it."""
+    """The expiry, omitted if there is none, because older servers do not know the field."""
     return {} if token.expires_at is None else {"expires_at": token.expires_at.isoformat()}
 
 

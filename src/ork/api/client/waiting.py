@@ -1,4 +1,4 @@
-"""Waiting for changes on a server: a task reads its event stream and wakes the caller of `wait`."""
+"""Waits for changes on a server: a task reads its event stream and wakes the caller of `wait`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RETRY_SECONDS = 1.0
 
 
 class EventStream:
-    """Wakes on every event, when the stream begins, and when it breaks off: changes may have been missed before."""
+    """Wakes on every event, and when the stream starts or breaks, because changes may have been missed."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -28,7 +28,7 @@ class EventStream:
         self._reading = asyncio.create_task(self._read())
 
     async def wait(self, timeout: float | None) -> bool:
-        """True if something may have changed."""
+        """Waits for a change; True if something may have changed."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._changed.wait()

@@ -42,9 +42,9 @@ async def events(
     Several changes of one run may be sent as one event, which has the current state.
     """
     api = api_of(request)
-    behind = last_event or since
-    page = await api.store.changes_since(behind, 1)  # an invalid mark is rejected before the stream starts
-    mark = page.mark if behind is None else behind
+    after = last_event or since
+    page = await api.store.changes_since(after, 1)  # an invalid mark is rejected before the stream starts
+    mark = page.mark if after is None else after
     return StreamingResponse(_stream(api, workflow, mark), media_type=STREAM)
 
 

@@ -82,15 +82,15 @@ def _lines(pending: list[PendingApproval]) -> list[Line]:
 
     rows = [
         (
-            asked.short,
-            asked.workflow,
-            str(asked.task),
-            asked.whom,
-            ago(asked.since, now()) if asked.since is not None else "–",
-            "never" if asked.due is None else ago(asked.due, now()),
-            visible(asked.message),
+            each.short,
+            each.workflow,
+            str(each.task),
+            each.whom,
+            ago(each.since, now()) if each.since is not None else "–",
+            "never" if each.due is None else ago(each.due, now()),
+            visible(each.message),
         )
-        for asked in pending
+        for each in pending
     ]
     return table(("run", "workflow", "task", "for", "waits since", "fails", "question"), rows)
 
@@ -98,12 +98,12 @@ def _lines(pending: list[PendingApproval]) -> list[Line]:
 def _decide(kind: str, run: str, task: str | None, comment: str | None, detach: bool, as_json: bool) -> int:
     from ork.status.approval_targets import waiting_task
 
-    asked = submit(run, CommandRequest(kind, task, comment=comment, choose=waiting_task), as_json, detach=detach)
-    if detach or asked.is_served:
+    submitted = submit(run, CommandRequest(kind, task, comment=comment, choose=waiting_task), as_json, detach=detach)
+    if detach or submitted.is_served:
         return DONE
     from ork.cli.commands.run import continue_run
     from ork.status.ids import topmost_run
 
     # The outermost run is continued, because no scheduler works on it either.
-    continue_run(run_short(lambda installation: topmost_run(installation.store, asked.run)), quietly=as_json)
+    continue_run(run_short(lambda installation: topmost_run(installation.store, submitted.run)), quietly=as_json)
     return DONE

@@ -242,12 +242,12 @@ def _print_pending(pending: list[PendingApproval]) -> None:
     from ork.cli.paint import Span, line
 
     sys.stderr.write("\n")
-    for asked in pending:
-        words = line(Span("◷", "wait"), f" run {asked.short} waits for a person: {asked.task}: {asked.message}")
+    for each in pending:
+        words = line(Span("◷", "wait"), f" run {each.short} waits for a person: {each.task}: {each.message}")
         palette(sys.stdout).write(sys.stdout, [words])
         sys.stdout.flush()
-        named = f"{asked.short} {asked.task}"
-        who = "" if asked.whom == "anyone" else f"   ({asked.whom} may approve it)"
+        named = f"{each.short} {each.task}"
+        who = "" if each.whom == "anyone" else f"   ({each.whom} may approve it)"
         palette(sys.stderr).write(sys.stderr, [line(f"  ork approve {named}   ork reject {named}{who}")])
 
 

@@ -109,14 +109,14 @@ def _runs_table(runs: tuple[Run, ...], short: dict[Any, str], zones: dict[str, s
     from ork.cli.tables import table
     from ork.status.formatting import ago, between, slot_time
 
-    moment = now()
+    time = now()
     rows = [
         (
             short[run.id],
             run.workflow,
             run_status_span(run),
-            ago(run.created_at, moment),
-            between(run.started_at, run.finished_at or (None if run.status.is_final else moment)),
+            ago(run.created_at, time),
+            between(run.started_at, run.finished_at or (None if run.status.is_final else time)),
             run.trigger.value,
             slot_time(run.scheduled_for, zones.get(run.workflow)) if run.scheduled_for else "",
         )
@@ -161,7 +161,7 @@ def show_command(run: str, full: bool, unfolded: bool, as_json: bool) -> None:
 
 
 def show_lines(
-    view: RunView, moment: datetime, attempts: Sequence[Attempt] = (), *, full: bool = False, unfolded: bool = False
+    view: RunView, time: datetime, attempts: Sequence[Attempt] = (), *, full: bool = False, unfolded: bool = False
 ) -> list[Line]:
     """The run with its facts, params and tasks, and a summary."""
     from ork.cli import task_lines
@@ -171,7 +171,7 @@ def show_lines(
 
     run = view.run
     lines = [task_lines.header(view)]
-    facts = [f"created {ago(run.created_at, moment)}", run.trigger.value, f"version {run.version}"]
+    facts = [f"created {ago(run.created_at, time)}", run.trigger.value, f"version {run.version}"]
     if run.scheduled_for is not None:
         schedule = view.version.workflow.schedule
         facts.insert(2, f"for {slot_time(run.scheduled_for, schedule.timezone if schedule else None)}")
@@ -185,11 +185,11 @@ def show_lines(
         tries.setdefault(attempt.key.task, []).append(attempt)
     for task in view.tasks.values():
         if task.key.index is None or unfolded:
-            lines += task_lines.any_lines(view, task, moment, full=full)
+            lines += task_lines.any_lines(view, task, time, full=full)
             lines += task_lines.earlier_lines(task, tries.get(task.key, ()))
             lines += task_lines.fact_lines(tries.get(task.key, ()), full=full)
         if task.key.index is None and not unfolded:
-            lines += task_lines.instance_lines(view, task.key.name, moment, full=full)
+            lines += task_lines.instance_lines(view, task.key.name, time, full=full)
     lines += [line(""), task_lines.summary(view)]
     if run.note and not run.status.is_final:
         lines.append(line(f"  {run.note}"))

@@ -38,7 +38,7 @@ class Options(NamedTuple):
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any free port."
 )
-@click.option("--no-scheduler", is_flag=True, help="Only the API; schedulers run elsewhere, or `POST /tick` does.")
+@click.option("--no-scheduler", is_flag=True, help="Only the API; use other schedulers, or `POST /tick`.")
 @click.option("--no-api", is_flag=True, help="Only the scheduler, like `ork scheduler`.")
 @click.option("--drain", "drains", is_flag=True, help="When stopped, start nothing new and wait for running tasks.")
 @click.option("--allowed-host", "allowed_hosts", multiple=True, metavar="NAME", help="A host name of this server.")

@@ -43,7 +43,7 @@ class Printed(NamedTuple):
 class Report(NamedTuple):
     view: RunView
     attempts: Sequence[Attempt]
-    moment: datetime
+    now: datetime
     read_log: Callable[[AttemptKey], Printed]
 
 
@@ -83,12 +83,12 @@ def _facts(report: Report) -> str:
     facts = [
         ("run", run.id),
         ("tasks", ", ".join(totals) or "none yet"),
-        ("took", between(run.started_at, run.finished_at or (None if run.status.is_final else report.moment))),
-        ("created", _moment(run.created_at)),
-        ("started", _moment(run.started_at)),
-        ("finished", _moment(run.finished_at)),
+        ("took", between(run.started_at, run.finished_at or (None if run.status.is_final else report.now))),
+        ("created", _time_text(run.created_at)),
+        ("started", _time_text(run.started_at)),
+        ("finished", _time_text(run.finished_at)),
         ("trigger", str(run.trigger)),
-        ("scheduled for", _moment(run.scheduled_for)),
+        ("scheduled for", _time_text(run.scheduled_for)),
         ("params", _params(redacted_params(run.params))),
         ("version", run.version),
         ("parent", run.parent),
@@ -121,7 +121,7 @@ def _timeline(report: Report) -> Iterator[str]:
     if not report.attempts:
         return
     run = report.view.run
-    ends = [run.finished_at or report.moment, *(each.finished_at for each in report.attempts if each.finished_at)]
+    ends = [run.finished_at or report.now, *(each.finished_at for each in report.attempts if each.finished_at)]
     span = TimeRange(min(each.dispatched_at for each in report.attempts), max(ends))
     shown = chosen(report.attempts)
     yield f'<h2>Timeline</h2><div class="scroll">{draw_timeline(shown, span)}</div>'
@@ -193,8 +193,8 @@ def _state(status: str) -> str:
     return f'<span class="{style_of(status)}">{state_text(status)}</span>'
 
 
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+def _time_text(now: datetime | None) -> str | None:
+    return None if now is None else f"{now:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _lines(lines: Iterable[str]) -> str:

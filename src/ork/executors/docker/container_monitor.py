@@ -50,7 +50,7 @@ class ContainerMonitor:
             container = await self._launch.begun()
             if container is not None:
                 self._container = container["Id"]
-                await retrying_call(lambda: self._documents.beat(endings.started_at(container)))
+                await retrying_call(self._documents, lambda: self._documents.beat(endings.started_at(container)))
                 self.has_begun.set()
                 on_status()
                 await self._follow(container)
@@ -113,7 +113,9 @@ class ContainerMonitor:
             try:
                 self._documents.mask = await asyncio.to_thread(self._find_mask, self._spec)
             except SecretError as problem:
-                self._documents.note(f"the log is withheld, for its secrets cannot be masked: {problem.message}")
+                why = f"the log is withheld, for its secrets cannot be masked: {problem.message}"
+                with contextlib.suppress(ObjectsError):
+                    await self._documents.calls.call(self._documents.note, why)
                 return
 
         async def copy() -> None:
@@ -135,8 +137,11 @@ class ContainerMonitor:
             await asyncio.sleep(self._spec["heartbeat_seconds"])
             with contextlib.suppress(EngineError, ObjectsError):
                 await self._engine.inspect(self._name)
-                if not self._documents.is_over():
-                    self._documents.beat(started_at)
+                await self._documents.calls.call(self._beat_unless_over, started_at)
+
+    def _beat_unless_over(self, started_at: str) -> None:
+        if not self._documents.is_over():
+            self._documents.beat(started_at)
 
     def _timer(self, started_at: str) -> asyncio.TimerHandle | None:
         """A timer for the timeout of a plain container; a worker in the container enforces its own."""

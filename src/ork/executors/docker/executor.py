@@ -82,15 +82,17 @@ class DockerExecutor(Executor):
 
     async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
         self._on_status = on_status
-        problems = []
-        for order in orders:
-            try:
-                self._monitor(order.attempt, order)
-            except (DocumentError, UsageError) as error:
-                problems.append(NotStarted(order.attempt.key, error.message, final=True))
-            except ObjectsError as error:
-                problems.append(NotStarted(order.attempt.key, error.message, final=False))
-        return problems
+        problems = await asyncio.gather(*(self._start_one(order) for order in orders))
+        return [problem for problem in problems if problem is not None]
+
+    async def _start_one(self, order: LaunchOrder) -> NotStarted | None:
+        try:
+            await self._monitor(order.attempt, order)
+        except (DocumentError, UsageError) as error:
+            return NotStarted(order.attempt.key, error.message, final=True)
+        except ObjectsError as error:
+            return NotStarted(order.attempt.key, error.message, final=False)
+        return None
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
         return await asyncio.gather(*(self._find_one(attempt) for attempt in attempts))
@@ -99,13 +101,14 @@ class DockerExecutor(Executor):
         self._on_status = on_status
         for attempt in attempts:
             with contextlib.suppress(ObjectsError, UsageError):
-                self._monitor(attempt)
+                await self._monitor(attempt)
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
         for attempt in attempts:
             documents = self._documents(attempt)
+            gate = await documents.calls.call(documents.gate)
             monitor, task = self._monitors.get(attempt.key, (None, None))
-            if (documents.gate() or {}).get("state") == "closed":
+            if (gate or {}).get("state") == "closed":
                 if task is not None:
                     task.cancel()
                 self._run_in_background(self._remove(attempt, documents))
@@ -136,13 +139,13 @@ class DockerExecutor(Executor):
 
     # ── monitors ─────────────────────────────────────────────────────────────────────────────────
 
-    def _monitor(self, attempt: Attempt, order: LaunchOrder | None = None) -> None:
+    async def _monitor(self, attempt: Attempt, order: LaunchOrder | None = None) -> None:
         """Start a monitor for the attempt, unless it has one."""
         if attempt.key in self._monitors:
             return
         documents = self._documents(attempt)
-        spec = documents.spec()
-        if spec is None or documents.is_over():
+        spec = await documents.calls.call(documents.spec)
+        if spec is None or await documents.calls.call(documents.is_over) or attempt.key in self._monitors:
             return
         token, secrets = (order.token, dict(order.secrets)) if order is not None else (None, {})
         engine, images = self._engine(spec)
@@ -174,15 +177,15 @@ class DockerExecutor(Executor):
     async def _find_one(self, attempt: Attempt) -> Presence:
         try:
             documents = self._documents(attempt)
-            spec = documents.spec()
+            spec = await documents.calls.call(documents.spec)
             if spec is None:
                 return Presence.GONE  # it was never started
             engine = self._engine(spec)[0]
             if attempt.key in self._monitors:
                 answers = time.monotonic() - engine.answered_at < _SILENT_SECONDS
                 return Presence.RUNNING if answers else Presence.UNKNOWN
-            gate = documents.gate()
-            if gate is None or documents.is_over():
+            gate = await documents.calls.call(documents.gate)
+            if gate is None or await documents.calls.call(documents.is_over):
                 return Presence.GONE
             found = await engine.inspect(container_name(str(attempt.key)))
             is_known = found is not None and found["Id"] == gate.get("container")
@@ -192,7 +195,7 @@ class DockerExecutor(Executor):
                 return Presence.GONE
         except (EngineError, ObjectsError, UsageError):
             return Presence.UNKNOWN
-        self._monitor(attempt)
+        await self._monitor(attempt)
         return Presence.RUNNING
 
     async def _remove(self, attempt: Attempt, documents: ContainerDocuments) -> None:
@@ -200,7 +203,7 @@ class DockerExecutor(Executor):
         if monitor is not None:
             await asyncio.wait([monitor[1]])
         with contextlib.suppress(EngineError, ObjectsError, UsageError):
-            spec = documents.spec()
+            spec = await documents.calls.call(documents.spec)
             if spec is not None:
                 await self._engine(spec)[0].remove(container_name(str(attempt.key)), force=True)
 
@@ -225,7 +228,7 @@ class DockerExecutor(Executor):
         """Remove the container if it is no longer needed, stop it if its attempt was given up, and monitor it if no
         scheduler does."""
         name = found["Labels"].get(LABEL, "")
-        if found["State"] != "running" and self._is_left_over(name):
+        if found["State"] != "running" and await asyncio.to_thread(self._is_left_over, name):
             await engine.remove(found["Id"])
             return
         attempt = await self._attempt_of(name)
@@ -235,9 +238,14 @@ class DockerExecutor(Executor):
             await engine.remove(found["Id"], force=True)
             return
         documents = self._documents(attempt)
-        is_its_container = (documents.gate() or {}).get("container") == found["Id"]
-        if attempt.key not in self._monitors and is_its_container and not _is_monitored(documents):
-            self._monitor(attempt)
+        gate = await documents.calls.call(documents.gate) or {}
+        is_its_container = gate.get("container") == found["Id"]
+        if (
+            attempt.key not in self._monitors
+            and is_its_container
+            and not await documents.calls.call(_is_monitored, documents)
+        ):
+            await self._monitor(attempt)
         if attempt.closing is not None and attempt.key in self._monitors:
             self._monitors[attempt.key][0].stop(at_once=False)
 

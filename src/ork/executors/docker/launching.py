@@ -50,19 +50,19 @@ class Launch:
 
     async def begun(self) -> dict[str, Any] | None:
         """The container when it has been started; None if this scheduler will not start it."""
-        gate = await retrying_call(self._documents.gate)
+        gate = await retrying_call(self._documents, self._documents.gate)
         if gate is None:
             if self._token is None:
                 return None  # the scheduler that launches the attempt creates it
             try:
                 made, image, identity = await self._made()
                 facts = {"container": made, "image": image.id, "digest": image.digest, "engine": identity}
-                if await retrying_call(lambda: self._documents.win_gate(facts)):
+                if await retrying_call(self._documents, lambda: self._documents.win_gate(facts)):
                     return await self._started(made)
             except _CannotBeMadeError as problem:
                 if await self._is_refused(str(problem), problem.kind):
                     return None
-            gate = await retrying_call(self._documents.gate)
+            gate = await retrying_call(self._documents, self._documents.gate)
         if gate is None or not was_started(gate) or not await self._is_engine_of(gate):
             await retrying(lambda: self._engine.remove(self._name))
             return None
@@ -77,7 +77,9 @@ class Launch:
         try:
             image = await retrying(lambda: self._images.get(wanted["image"], wanted["pull"]), seconds=ENGINE_SECONDS)
             log = await retrying(engine.log_config)
-            config = container_config(self._spec, image.id, self._environment(), self._store, self._command(), log)
+            config = container_config(
+                self._spec, image.id, await self._environment(), self._store, self._command(), log
+            )
             made = await retrying(lambda: engine.create(self._name, config), seconds=ENGINE_SECONDS)
             if not made.is_new and not await self._is_ours(made.id):
                 raise _CannotBeMadeError(f"the engine has another container called {self._name}", "start")
@@ -95,9 +97,9 @@ class Launch:
             return False
         return bool((found["Config"].get("Labels") or {}).get(LABEL) == self._spec["attempt"])
 
-    def _environment(self) -> dict[str, str]:
+    async def _environment(self) -> dict[str, str]:
         if is_plain(self._spec):
-            return self._documents.environment(self._spec, self._secrets)
+            return await self._documents.calls.call(self._documents.environment, self._spec, self._secrets)
         return {**self._secrets, "ORK_TOKEN": self._token or "", "ORK_ATTEMPT_ID": self._spec["attempt"]}
 
     def _command(self) -> list[str] | None:
@@ -108,13 +110,14 @@ class Launch:
     async def _fill(self, container: str) -> None:
         spec = self._spec
         if not is_plain(spec):
-            await put_worker(self._engine, container, self._documents.files(spec))
+            await put_worker(self._engine, container, await self._documents.calls.call(self._documents.files, spec))
             return
         # The output first: a folder that it shares with the input must be writable by any user.
         if spec["from_file"]:
             await prepare_output(self._engine, container, spec["from_file"])
         if spec["to_file"]:
-            await put_input(self._engine, container, spec["to_file"], self._documents.input(spec, self._secrets))
+            data = await self._documents.calls.call(self._documents.input, spec, self._secrets)
+            await put_input(self._engine, container, spec["to_file"], data)
 
     async def _started(self, container: str) -> dict[str, Any] | None:
         """Start the container after winning the gate. Only requests that never reached the engine are repeated."""
@@ -149,7 +152,7 @@ class Launch:
 
     async def _is_refused(self, why: str, kind: str) -> bool:
         """Report that the attempt cannot be started, unless another scheduler has won its gate."""
-        is_ours = await retrying_call(lambda: self._documents.win_gate({"engine": NO_ENGINE}))
+        is_ours = await retrying_call(self._documents, lambda: self._documents.win_gate({"engine": NO_ENGINE}))
         if is_ours:
             await finish(self._documents, endings.failed(kind, why))
         return is_ours

@@ -21,12 +21,12 @@ async def copy_log(
     is complete (`is_whole`), its end may be the start of a secret and is left to the next copy. ObjectsError if the log
     cannot be written (a full disk): the engine still has the output, so the copy can be repeated.
     """
-    size, position = documents.log_size(), 0
+    size, position = await documents.calls.call(documents.log_size), 0
     async for data in _masked(pieces, mask, is_whole) if mask is not None else _plain(pieces):
         new = data[max(0, size - position) :]
         position += len(data)
         if new:
-            documents.write_log(position - len(new), new)
+            await documents.calls.call(documents.write_log, position - len(new), new)
 
 
 async def _plain(pieces: AsyncIterator[tuple[int, bytes]]) -> AsyncIterator[bytes]:

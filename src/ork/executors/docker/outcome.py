@@ -34,7 +34,7 @@ async def finish_with(
     if decided is not None:
         ending: Mapping[str, Any] = {**decided, "exit_code": code}
     elif code != 0 or not is_plain(spec):
-        ending = endings.ended_badly(ended, spec["container"]["memory"], documents.log_tail())
+        ending = endings.ended_badly(ended, spec["container"]["memory"], await documents.calls.call(documents.log_tail))
     else:
         ending = await _succeeded(engine, documents, spec, ended["Id"])
     await finish(documents, {**ending, "finished_at": endings.finished_at(ended)}, started_at)
@@ -48,7 +48,7 @@ async def finish(documents: ContainerDocuments, ending: Mapping[str, Any], start
         if not documents.is_over():
             documents.finish(ending, began)
 
-    await retrying_call(write)
+    await retrying_call(documents, write)
 
 
 async def _succeeded(
@@ -77,4 +77,4 @@ async def _copy_worker_result(
     if status is None:
         return False
     output = await retrying(lambda: take_object(engine, container, output_file(attempt), spec["output_limit"]))
-    return await retrying_call(lambda: documents.pass_on(status, output))
+    return await retrying_call(documents, lambda: documents.pass_on(status, output))

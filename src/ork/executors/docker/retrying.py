@@ -6,9 +6,12 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ork.errors import AnswerLostError, DocumentError, EngineError, EngineUnreachableError, ObjectsError
+
+if TYPE_CHECKING:
+    from ork.executors.docker.container_documents import ContainerDocuments
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.2, 5.0
 _TRIES = 6  # of operations that fail with an error of the engine
@@ -41,10 +44,6 @@ async def retrying(act: Callable[[], Awaitable[T]], *, seconds: float = math.inf
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
-async def retrying_call(call: Callable[[], T]) -> T:
-    """`retrying` for a synchronous call, such as one of the object store."""
-
-    async def act() -> T:
-        return call()
-
-    return await retrying(act)
+async def retrying_call(documents: ContainerDocuments, call: Callable[[], T]) -> T:
+    """`retrying` for a call that reads or writes the attempt's documents."""
+    return await retrying(lambda: documents.calls.call(call))

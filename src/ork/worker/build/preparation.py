@@ -15,8 +15,8 @@ from ork.worker.call.environment import task_environment
 from ork.worker.call.storing import storable
 from ork.worker.supervise.child import dismiss_waiting
 from ork.worker.supervise.confinement import TaskUserError
+from ork.worker.supervise.log import Stream
 from ork.worker.supervise.process import fork_into, log_tail
-from ork.worker.supervise.pump import Stream
 from ork.worker.supervise.status import Ending, failed
 from ork.worker.supervise.task_user import user_of
 

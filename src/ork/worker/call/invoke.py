@@ -13,9 +13,8 @@ from ork.worker.call.bindings import Bindings, InputError, param_bounds
 from ork.worker.call.environment import task_id
 from ork.worker.call.imports_ahead import WORTH_SECONDS, imported
 from ork.worker.call.loading import LoadError, load_function
-from ork.worker.call.outputs import store_output
 from ork.worker.call.results import ResultError, result_text
-from ork.worker.call.storing import storable
+from ork.worker.call.storing import storable, store_output
 from ork.worker.call.surroundings import settle_in
 
 TYPE_CHECKING = False
@@ -141,8 +140,8 @@ class Call:
         """What was returned is the output, or the jobs that will have it."""
         handover = sys.modules.get("ork.sdk.defer")
         if handover is not None and isinstance(result, handover.Deferred):
-            text = result_text(result.jobs, handover.MOST_BYTES)
-            self._jobs = strict_json((text or "").encode(), max_size=handover.MOST_BYTES)
+            text = result_text(result.jobs, handover.MAX_BYTES)
+            self._jobs = strict_json((text or "").encode(), max_size=handover.MAX_BYTES)
             return
         text = result_text(result, self._spec["output_limit"])
         if self._spec.get("output_type") is not None and self._is_wrong(text):

@@ -5,10 +5,14 @@ from __future__ import annotations
 import time
 
 from ork.errors import ObjectsError
+from ork.objects.references import output_reference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
+
+    from ork.objects.attempt_documents import AttemptDocuments
 
 PATIENCE_SECONDS = 600.0
 MESSAGE_CHARACTERS = 4000
@@ -35,3 +39,13 @@ def put_patiently(put: Callable[[], object], is_told_to_go: Callable[[], bool] =
                 return False
         time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def store_output(objects: AttemptDocuments, attempt: str, text: str, inline_limit: int) -> dict[str, Any] | None:
+    """Small outputs travel inside the status, larger ones as an object beside it; None if that cannot be written."""
+    if len(text) <= inline_limit:
+        return {"inline": text}
+    data = text.encode()
+    if not put_patiently(lambda: objects.put_output(attempt, data)):
+        return None
+    return {"object": output_reference(attempt), "size": len(text)}

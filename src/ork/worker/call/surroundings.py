@@ -1,4 +1,5 @@
-"""Makes a process the user's: environment, folder, standard streams, packages and import path.
+"""Makes a process the user's (environment, folder, standard streams, packages, import path, `logging`), and ends it as the
+interpreter would, without its clean-up of memory.
 
 What a process has already, because its fork server did it for all tasks, is not done again.
 """
@@ -11,7 +12,6 @@ import sys
 from ork.worker.call import packages
 from ork.worker.call.environment import set_environment
 from ork.worker.call.loading import LoadError
-from ork.worker.call.logging_setup import LoggingSetUp
 from ork.worker.call.shadowed_stdlib import import_before_hidden
 
 TYPE_CHECKING = False
@@ -72,3 +72,46 @@ def use_packages(root: str, paths: Sequence[str] = ()) -> None:
     # `multiprocessing` would load the main file again in its children; there is none to load.
     sys.modules["__main__"].__dict__.pop("__file__", None)
     sys.meta_path.insert(0, LoggingSetUp())
+
+
+class LoggingSetUp:
+    """When the task imports `logging`, INFO and above go to the log unless the task sets up something else."""
+
+    def find_spec(self, name: str, _path: object = None, _target: object = None) -> Any:
+        if name != "logging":
+            return None
+        sys.meta_path.remove(self)
+        from importlib.machinery import PathFinder
+
+        spec = PathFinder.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_set_up(module: Any) -> None:
+                load(module)
+                # The handler of last resort, not a root handler: `basicConfig` in the task must still work.
+                module.lastResort.setLevel(module.INFO)
+                module.lastResort.setFormatter(module.Formatter("%(levelname)s %(name)s: %(message)s"))
+                module.root.setLevel(module.INFO)
+
+            spec.loader.exec_module = load_and_set_up  # type: ignore[method-assign]
+        return spec
+
+
+def finish_as_the_interpreter_would() -> None:
+    """Waits for the task's threads and runs its exit functions."""
+    try:
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()
+        if "atexit" in sys.modules:  # else nobody has anything done at the end
+            sys.modules["atexit"]._run_exitfuncs()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+
+
+def flush_streams() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            continue

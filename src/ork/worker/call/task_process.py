@@ -1,15 +1,17 @@
-"""The process of one task, from inside: receive an order, call the function, reply, end."""
+"""The process of one task, from inside: receive an order, call the function, reply, end.
+
+Orders are messages on a socket that keeps them apart. Their sender never waits: the process may be stuck, or dead.
+"""
 
 from __future__ import annotations
 
+import marshal
 import os
 
 from ork.objects.opening import open_values
 from ork.worker.call.environment import inherited
 from ork.worker.call.invoke import Call
-from ork.worker.call.leaving import finish_as_the_interpreter_would, flush_streams
-from ork.worker.call.orders import receive
-from ork.worker.call.surroundings import use_packages, use_streams
+from ork.worker.call.surroundings import finish_as_the_interpreter_would, flush_streams, use_packages, use_streams
 from ork.worker.system.waits import times_waited
 
 TYPE_CHECKING = False
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from ork.worker.call.imports_ahead import Ahead
     from ork.worker.system.attempt_tag import AttemptTag
 
+LARGEST = 1 << 16  # bytes of an order
 _objects: dict[tuple[str, str], AttemptDocuments] = {}
 
 
@@ -87,3 +90,30 @@ def _import_ahead(ahead: Ahead) -> bool:
         return True
     use_packages(ahead.root, ahead.paths)
     return import_ahead(ahead.names)
+
+
+def make_orders() -> tuple[int, int]:
+    """The end to receive orders from, and the one to send them to."""
+    from _socket import AF_UNIX, SOCK_SEQPACKET, socketpair
+
+    receiver, sender = socketpair(AF_UNIX, SOCK_SEQPACKET)
+    sender.setblocking(False)
+    return receiver.detach(), sender.detach()
+
+
+def send(orders: int, document: dict[str, Any]) -> bool:
+    """False if nobody will receive it, or if it is too large: then the function is called in a process of its own."""
+    order = marshal.dumps(document)
+    if len(order) > LARGEST:
+        return False
+    try:
+        os.write(orders, order)
+    except OSError:
+        return False
+    return True
+
+
+def receive(orders: int) -> dict[str, Any] | None:
+    """Waits for one order; None if there will be none."""
+    order = os.read(orders, LARGEST)
+    return marshal.loads(order) if order else None

@@ -11,7 +11,7 @@ import os
 import time
 from resource import RUSAGE_CHILDREN, getrusage
 
-from ork.worker.supervise.pump import has_words
+from ork.worker.supervise.log import has_words
 
 LIGHT_SECONDS = 0.00015  # about what a task costs whoever asks for it
 _OF_LATE = 8

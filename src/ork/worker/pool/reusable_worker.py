@@ -21,7 +21,7 @@ from ork.worker.supervise.claim import in_words, opened, read_spec, win_gate
 from ork.worker.supervise.confinement import is_confined
 from ork.worker.supervise.shim import Shim
 from ork.worker.system import processes
-from ork.worker.system.signals import Signals
+from ork.worker.system.processes import Signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

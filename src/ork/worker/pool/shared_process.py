@@ -18,9 +18,14 @@ from ork.objects.documents import Signer, token_hash, utc_text
 from ork.worker.call.environment import additions, hidden_names, inherited
 from ork.worker.call.imports_ahead import time_of
 from ork.worker.call.invoke import Call
-from ork.worker.call.leaving import finish_as_the_interpreter_would, flush_streams
 from ork.worker.call.loading import load_function
-from ork.worker.call.surroundings import enter_folder, use_packages, use_streams
+from ork.worker.call.surroundings import (
+    enter_folder,
+    finish_as_the_interpreter_would,
+    flush_streams,
+    use_packages,
+    use_streams,
+)
 from ork.worker.pool.leak_check import Effort, LeakCheck, Starts
 from ork.worker.supervise.claim import forget_opened, read_spec, win_gate
 from ork.worker.supervise.confinement import is_confined

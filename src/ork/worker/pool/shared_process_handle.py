@@ -11,8 +11,8 @@ from mmap import mmap
 from ork.objects.documents import DOCUMENT_LIMIT
 from ork.objects.json_text import strict_json
 from ork.worker.pool.shared_process import COUNT_BYTES, ENDS, LARGEST_ORDER, LAST, WAITS, SharedProcess
+from ork.worker.supervise.log import Stream
 from ork.worker.supervise.process import ended_without_reply, fork_into, wait_or_kill
-from ork.worker.supervise.pump import Stream
 from ork.worker.supervise.status import Ending
 
 TYPE_CHECKING = False

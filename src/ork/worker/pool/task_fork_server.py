@@ -14,13 +14,12 @@ from ork.worker.call import packages
 from ork.worker.call.environment import hide_own_variables
 from ork.worker.call.imports_ahead import time_of
 from ork.worker.call.loading import make_ready
-from ork.worker.call.orders import make_orders, send
 from ork.worker.call.shadowed_stdlib import hidden_modules
 from ork.worker.call.surroundings import use_packages, use_streams
-from ork.worker.call.task_process import objects_at, wait_and_call
+from ork.worker.call.task_process import make_orders, objects_at, send, wait_and_call
 from ork.worker.supervise.child import Child
+from ork.worker.supervise.log import has_words
 from ork.worker.supervise.process import become_child_of
-from ork.worker.supervise.pump import has_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

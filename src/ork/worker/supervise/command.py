@@ -11,13 +11,13 @@ from ork.errors import DocumentError, ObjectsError
 from ork.objects.json_text import dumps, strict_json
 from ork.worker.call.bindings import Bindings, InputError
 from ork.worker.call.environment import inherited, task_environment
-from ork.worker.call.outputs import store_output
+from ork.worker.call.storing import store_output
 from ork.worker.supervise import no_input
 from ork.worker.supervise.child import dismiss_waiting
 from ork.worker.supervise.confinement import TaskUserError, confinement_of, is_confined
+from ork.worker.supervise.log import LastLine, Stream
 from ork.worker.supervise.process import ended_badly, fork_into
 from ork.worker.supervise.programs import ProgramError, add_import_paths, find_program
-from ork.worker.supervise.pump import LastLine, Stream
 from ork.worker.supervise.status import Ending, failed
 
 TYPE_CHECKING = False

@@ -13,8 +13,8 @@ from ork.worker.call.loading import make_ready
 from ork.worker.call.task_process import call_here
 from ork.worker.supervise.child import Child, dismiss_waiting, keep, take_waiting
 from ork.worker.supervise.confinement import TaskUserError, confinement_of, is_confined
+from ork.worker.supervise.log import Stream
 from ork.worker.supervise.process import ended_without_reply
-from ork.worker.supervise.pump import Stream
 from ork.worker.supervise.status import Ending, failed, returned
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from ork.worker.supervise.log import Log
 from ork.worker.supervise.status import Ending
 from ork.worker.system.attempt_tag import AttemptTag
-from ork.worker.system.signals import Signals
+from ork.worker.system.processes import Signals
 
 
 class Job(Protocol):

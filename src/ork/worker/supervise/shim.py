@@ -18,7 +18,7 @@ from ork.worker.supervise.log import Log
 from ork.worker.supervise.process import has_waited
 from ork.worker.supervise.status import Ending, StatusWriter, failed
 from ork.worker.system import processes
-from ork.worker.system.signals import Signals
+from ork.worker.system.processes import Signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

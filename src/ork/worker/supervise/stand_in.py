@@ -10,6 +10,7 @@ import os
 import time
 
 from ork.errors import DocumentError, ObjectsError
+from ork.objects.calls import Calls
 from ork.objects.documents import DOCUMENT_LIMIT, SPEC_LIMIT, open_signed, sign, utc_text
 from ork.objects.json_text import dumps, strict_json
 from ork.objects.portable import files_for
@@ -35,6 +36,8 @@ class StandIn:
         self._objects = objects
         self._secret = attempt.token_hash
         self._attempt = str(attempt.key)
+        self._claim: tuple[dict[str, Any], bytes] | None = None
+        self.calls = Calls(objects)
         self.mask: Mask | None = None
 
     def spec(self) -> dict[str, Any] | None:
@@ -48,7 +51,13 @@ class StandIn:
         return self._one(self._objects.read_gates([self._attempt]))
 
     def win_gate(self, facts: Mapping[str, Any]) -> bool:
-        """True for one caller only, for ever: it may start the attempt, and nobody else may."""
+        """True for one caller only, for ever: it may start the attempt, and nobody else may. May be called again with the
+        same facts after an error: the document is the same, and so it is known whether it had won."""
+        if self._claim is None or self._claim[0] != facts:
+            self._claim = dict(facts), self._gate_of(facts)
+        return self._objects.claim_gate(self._attempt, self._claim[1])
+
+    def _gate_of(self, facts: Mapping[str, Any]) -> bytes:
         gate = {
             "v": 1,
             "attempt": self._attempt,
@@ -58,7 +67,7 @@ class StandIn:
             "at": utc_text(time.time_ns()),
             **facts,
         }
-        return self._objects.claim_gate(self._attempt, sign(gate, self._secret))
+        return sign(gate, self._secret)
 
     # ── what goes in ─────────────────────────────────────────────────────────────────────────────
 
