@@ -59,7 +59,7 @@ def test_a_fork_server_that_crashes_is_in_log_metric_status_and_doctor(
         said = served.stop()
     assert "slower than it should be  component=fork server" in said
     assert "libbroken.so is missing" in said
-    assert "schedulers   slower than it should be: fork server: none comes up in" in doctor
+    assert "schedulers   slower than it should be: fork server: none starts in" in doctor
     assert f"fork server  does not work in {tmp_path}/.venv/bin/python: ImportError: libbroken.so is missing" in doctor
 
 
