@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from ork.errors import ObjectsError
-from ork.objects.layout import IDENTITY_KEY, RUNS, attempt_of
-from ork.objects.local import OWN, LocalObjects
+from ork.objects.layout import IDENTITY_KEY, OWN, RUNS, attempt_of
+from ork.objects.local import LocalObjects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
