@@ -1,9 +1,18 @@
-"""What an executor promises. It performs; it decides nothing.
+"""The contract of an executor: it starts, finds and stops attempts. It decides nothing.
 
-The attempt's documents are the truth about it. An executor only brings attempts to life, can say
-whether something of one is still alive, and can end it; whatever it notices by itself (a process that exits) it
-reports as on_status, which is a reason to look at them, never a result. What they say may come along with the
-on_status, and is checked as if it had been read.
+The result of an attempt is what its documents say (`ork.objects.attempt_documents`). To start an attempt is to get a worker
+for it, which claims the attempt's gate, runs user code only if it won, and writes heartbeats, the log and the last status.
+There are two ways:
+
+- Start Ork's own worker program where the attempt is to run, with the URL of the object store, the attempt's name and, in its
+  environment, the token: `local_spawn.py`. The worker does all of the above.
+- For a program that knows nothing of Ork, act in its place from the scheduler's process: `docker/`. The documents come from
+  `ork.app.executors`, which passes in a `StandIn` (`ork.worker.supervise.stand_in`) for each attempt.
+
+What an executor notices by itself (a process that exits) it reports through a `StatusCallback`. A report is a reason to
+read the documents, never a result. A status may come along with the report; it is checked as if it had been read.
+
+Every promise is a test in tests/conformance/test_executors.py. docs/contributing.md lists the steps for a new executor.
 """
 
 from __future__ import annotations
@@ -18,15 +27,17 @@ from ork.model.status import Status
 from ork.model.task import Attempt
 from ork.model.workflow import Isolation
 
-# The attempt's status document, signed, as it lies in the object store (put there before it is told of); or, from an
-# executor that has no worker to distrust, what such a document would say.
+# The attempt's signed status document, which is already in the object store; or, from an executor whose attempts have no
+# worker of their own, the content of such a document.
 ReportedStatus: TypeAlias = bytes | Status
 
 
 class StatusCallback(Protocol):
-    """Something may have happened to the attempt. With `told` its status need not be read, nor its executor be asked
-    whether it lives: on_status of its death comes by itself, and without `told`. Such on_status is always right, and takes away
-    what was told before and not looked at yet."""
+    """Reports that something may have happened to the attempt. Called in the event loop.
+
+    With `told`, the status that the attempt wrote, the scheduler neither reads it from the store nor calls `find`: the death
+    of the attempt will be reported separately, without `told`. Such a report must be right. It replaces an earlier one that
+    the scheduler has not handled yet."""
 
     def __call__(self, key: AttemptKey, told: ReportedStatus | None = None, /) -> None: ...
 
@@ -36,13 +47,13 @@ DEFERRED = "deferred"
 
 
 class LaunchOrder(Record):
-    """An attempt to start. Its signed spec is already in the object store; `spec` is the same as bytes (empty where nobody
-    reads it, or the order is for something that has been started before).
+    """An attempt to start. Its signed spec is already in the object store; `spec` has the same bytes (empty if the executor's
+    traits say that specs are not needed, or if the attempt was started before).
 
-    `token` reaches the worker through its environment, never through argv; `secrets` are environment
-    variables by value that appear in no document. `interpreter` is the user's Python for python tasks.
-    `isolation` says how the worker's process comes about, where the executor has a choice. `position`: if it is not 0,
-    nobody had won its gate when it was made, and a worker need not look for that before this place (see `put_specs`).
+    `token` is passed to the worker in its environment, never in argv. `secrets` are environment variables with their values,
+    which appear in no document. `root` is the project's folder. `interpreter` is the user's Python, for Python tasks.
+    `isolation` says how the worker's process is created, where the executor has a choice. `position` is what `put_specs`
+    returned for the attempt; the worker passes it to `skip_to`.
     """
 
     attempt: Attempt
@@ -67,10 +78,10 @@ class NotStarted(Record):
 
 class Presence(StrEnum):
     RUNNING = "running"  # something of it is alive
-    ORPHANED = "orphaned"  # something of it is alive, but not the worker that would tell of its end
+    ORPHANED = "orphaned"  # something of it is alive, but not the worker that would report its end
     GONE = "gone"  # nothing of it is alive, nor can come alive under this name
-    LOST = "lost"  # gone with its machine (it rebooted): files may be older than the truth
-    UNKNOWN = "unknown"  # cannot say: another machine, or out of reach
+    LOST = "lost"  # its machine was rebooted since; its documents may be incomplete
+    UNKNOWN = "unknown"  # not known: it is on another machine, or nothing answers
 
 
 class ExecutorTraits(Record):
@@ -91,34 +102,36 @@ class Executor(Protocol):
     name: str
 
     def name_for(self, attempt: AttemptKey) -> str:
-        """The external name: the same for the same attempt on the same machine and boot, different for any other."""
+        """The external name of an attempt that this executor would start: the same for the same attempt on the same machine
+        and boot, also from another scheduler process; different for any other attempt. It is stored with the attempt,
+        and all that a later scheduler has to find it by, so it must tell this executor's own machine from others."""
         ...
 
     async def start(self, orders: Sequence[LaunchOrder], on_status: StatusCallback) -> Sequence[NotStarted]:
-        """Each attempt is on its way, or named in the answer.
+        """Starts each attempt, without waiting until it runs. Returns those that could not be started.
 
-        Repeatable: an attempt that is already there is not started again. `on_status` is called (in the event
-        loop) whenever something may have happened to the attempt; at the latest when its process is gone.
+        Can be repeated, also by another scheduler: user code of an attempt starts once. `on_status` is called in the event
+        loop whenever something may have happened to the attempt, at the latest when its process is gone.
         """
         ...
 
     async def find(self, attempts: Sequence[Attempt]) -> Sequence[Presence]:
-        """For each attempt, in order, whether something of it is alive anywhere this executor can see."""
+        """For each attempt, in order, whether something of it is alive. UNKNOWN, never GONE, for one of another machine."""
         ...
 
     async def watch(self, attempts: Sequence[Attempt], on_status: StatusCallback) -> None:
-        """As if this process had started them: on_status when their processes are gone. For adopted attempts."""
+        """For attempts that another scheduler started: `on_status` is called as if `start` had been called here."""
         ...
 
     async def stop(self, attempts: Sequence[Attempt], *, at_once: bool) -> None:
-        """Asks each attempt's worker to end its whole tree, gently first; with `at_once` kills all of it now.
+        """Asks each attempt's worker to end its whole process tree, with time to clean up; with `at_once`, kills it now.
 
-        Returns without waiting for the end; `find` tells. An attempt that is gone is not an error.
+        Returns without waiting for the end, which `find` shows. An attempt that is gone is not an error.
         """
         ...
 
     async def close(self) -> None:
-        """Lets go without stopping anything: attempts go on and can be found by the next."""
+        """Releases what this process holds and stops no attempt: they go on, and the next scheduler finds them."""
         ...
 
     @property
